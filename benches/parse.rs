@@ -1,4 +1,4 @@
-//! How long it takes from a job file's text to the verdict of `job validate`: parse, defaults, stored form, admission.
+//! Measures the time from a job file's text to the result of `job validate`: parse, defaults, conversion, admission.
 //!
 //! Two files: a job of 300 lines, and one of 20,000 lines with many groups. `cargo bench --bench parse -- 300` runs the
 //! file whose name contains the text.

@@ -1,9 +1,9 @@
-//! Where the time of `job plan` goes on a large cluster: a service job of 100 instances on a made-up snapshot of 5,000
-//! nodes and 100,000 allocations. docs/performance.md keeps the figures. Nothing else plans a job against a file, so
-//! there is no peer's figure; the reference's time for the same search on its own servers stands in
-//! `benches/scheduler.rs`.
+//! Measures where `job plan` spends its time on a large cluster: a service job of 100 instances on a synthetic snapshot
+//! of 5,000 nodes and 100,000 allocations. `docs/performance.md` records the results. No other program plans a job
+//! against a file, so there is nothing to compare with; `benches/scheduler.rs` records the time that Nomad takes for
+//! the same search on its own servers.
 //!
-//! The last lines are the worst loss of a node and of a datacenter for a service of 500 MHz and 512 MB, once each.
+//! The last results are the worst loss of a node and of a datacenter for a service of 500 MHz and 512 MB, once each.
 
 use std::hint::black_box;
 use std::process::{Command, Stdio};

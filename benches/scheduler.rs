@@ -1,8 +1,8 @@
-//! Scheduling speed beside the reference's recorded speed, on the states of `tests/oracle/scheduler-bench`.
+//! Compares the speed of the schedulers with Nomad's recorded speed, on the states of `tests/oracle/scheduler-bench`.
 //!
-//! Timed, as for the reference: taking a snapshot, processing the evaluation with annotations, handing the plan to a
-//! planner that accepts it at once. Loading is not timed. Every run's plan is checked against the recorded one. `cargo
-//! bench --bench scheduler -- 5000` runs the scenarios whose names contain the text.
+//! As in the recording, the measured time covers taking a snapshot, processing the evaluation with annotations, and
+//! submitting the plan to a planner that accepts it at once. Loading is not measured. Every run's plan is compared with
+//! the recorded one. `cargo bench --bench scheduler -- 5000` runs the scenarios whose names contain the text.
 
 #[allow(unreachable_pub)]
 #[path = "../tests/oracle_support/mod.rs"]
@@ -22,7 +22,7 @@ use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Scenario and the reference's best and median time on one core, in milliseconds (README of the folder).
+/// Scenario and Nomad's best and median time on one core, in milliseconds (README of the directory).
 const REFERENCE: [(&str, f64, f64); 12] = [
     ("bench-1000-service", 42.2, 44.0),
     ("bench-1000-spread", 435.9, 452.9),

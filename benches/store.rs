@@ -1,9 +1,9 @@
-//! What writes to the store of a server cost: plans placed, reports of clients, evaluations, with as many allocations
-//! stored as a large cluster has. After each operation a snapshot is taken and held until the next, as by a server that
-//! readers look at; all nodes wait for their allocations, as they do.
+//! Measures the cost of writes to a server's store: placed plans, client updates, evaluations, with as many allocations
+//! stored as a large cluster has. After each operation a snapshot is taken and held until the next, as readers of a
+//! server do; all nodes wait for their allocations, as on a server.
 //!
-//! `cargo bench --bench store -- 200000 1000000` measures with as many allocations stored. Told are the mean and the
-//! best processor time of several operations per allocation, and what an allocation adds to the resident memory.
+//! `cargo bench --bench store -- 200000 1000000` measures with that many allocations stored. It prints the mean and the
+//! best processor time of several operations per allocation, and the resident memory that an allocation adds.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! From the agent's configuration to the node's settings.
+//! Conversion of the agent's configuration to the settings of the node.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use encamp_client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, duration};
 
-/// The node's settings. The address of the HTTP interface must be known.
+/// Returns the node's settings. The address of the HTTP interface must be known.
 pub fn settings(config: &Config) -> encamp_client::Config {
     let c = &config.client;
     let below = |dir: std::path::PathBuf| (!dir.as_os_str().is_empty()).then_some(dir);
@@ -92,7 +92,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
     }
 }
 
-/// The token that introduces the node: what the environment or a flag gives, else what stands in the file for it.
+/// The introduction token of the node: from the environment or a flag, otherwise from the token file.
 fn intro_token(config: &Config) -> String {
     let given = config.intro_token.expose();
     let dir = config.state_dir();

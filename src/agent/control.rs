@@ -1,4 +1,4 @@
-//! The agent itself, as the HTTP interface sees it.
+//! The agent, as seen by the HTTP interface.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use encamp_http::app::{AgentControl, AgentStats, LogSource, LogWatch, Pending, P
 use encamp_http::error::Error;
 use encamp_http::local::ByteStream;
 
-/// What the interface may ask of the agent.
+/// The agent's functions for the HTTP interface.
 pub struct Control {
     /// The effective configuration, without secrets.
     pub config: Value,
     /// Messages.
     pub logs: Logs,
-    /// The way to have the configuration read again.
+    /// Reloads the configuration.
     pub reloader: Reloader,
 }
 
@@ -72,7 +72,7 @@ impl AgentControl for Control {
     }
 }
 
-/// The processor in the words clients know.
+/// The name of the processor architecture, as clients expect it.
 fn go_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -81,7 +81,7 @@ fn go_arch() -> &'static str {
     }
 }
 
-/// Threads of this process; 0 where the system does not tell.
+/// The number of threads of this process; 0 if unknown.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }

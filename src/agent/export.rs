@@ -1,4 +1,4 @@
-//! Old messages of the agent, from its log file or the journal of the system (`docs/spec/http-api.md §6.5`).
+//! Past log messages of the agent, from its log file or the systemd journal (`docs/spec/http-api.md §6.5`).
 
 use std::path::Path;
 use std::process::Stdio;
@@ -16,10 +16,10 @@ use encamp_http::local::ByteStream;
 /// Bytes read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Reads messages where they are kept; `file` is the agent's log file, if it has one.
+/// Reads past messages from the log file or the journal; `file` is the agent's log file, if it has one.
 ///
 /// # Errors
-/// There is no log file, or it or the journal can't be read.
+/// There is no log file, or it or the journal cannot be read.
 pub async fn open(file: Option<&Path>, from: LogSource) -> Result<ByteStream, Error> {
     match from {
         LogSource::File => {
@@ -49,7 +49,7 @@ fn journal(unit: &str, since: Duration, follow: bool) -> Command {
     command
 }
 
-/// What a reader gives, until its end; a process behind it is waited for.
+/// The output of a reader until its end; then waits for the child process, if any.
 fn chunks<R: AsyncRead + Send + Unpin + 'static>(from: R, child: Option<Child>) -> ByteStream {
     let next = |state: Option<(R, Option<Child>)>| async move {
         let (mut from, mut child) = state?;

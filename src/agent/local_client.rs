@@ -1,4 +1,4 @@
-//! The node of this agent, as the HTTP interface sees it.
+//! The node of this agent, as seen by the HTTP interface.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use encamp_server::keyring::jwt;
 /// Bytes read from a file at a time.
 const CHUNK: usize = 64 << 10;
 
-/// A way to the node.
+/// Access to the node.
 pub struct Local(pub Handle);
 
 fn shown<T: Serialize>(value: &T) -> Result<Value, Error> {
@@ -44,7 +44,7 @@ fn now<'a, T: Send + 'a>(value: T) -> Pending<'a, T> {
     Box::pin(std::future::ready(value))
 }
 
-/// What takes as long as the disk likes.
+/// Runs a blocking disk operation.
 fn on_disk<'a, T: Send + 'static>(
     node: &Handle,
     work: impl FnOnce(&Handle) -> Result<T, ClientError> + Send + 'static,

@@ -1,11 +1,13 @@
 //! The agent: configuration, wiring of server, client and HTTP interface, signals (`docs/spec/agent-config.md`).
 //!
-//! - [`config`]: files, flags, defaults, validation. [`log`]: messages and those who watch them.
-//! - [`server_settings`], [`client_settings`]: what server and node are told. [`network`]: the ways to other agents.
-//! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them. [`export`]: messages of the
-//!   past. [`profile`]: what the process does.
-//! - [`autoscale`]: worker pools that size themselves.
-//! - [`start`]: the running agent; its server has threads of its own ([`workplace`]). [`notify`]: news for systemd.
+//! - [`config`]: files, flags, defaults, validation. [`log`]: log messages and their outputs.
+//! - [`server_settings`], [`client_settings`]: the settings of server and node. [`network`]: connections to other
+//!   agents.
+//! - [`control`], [`local_client`]: agent and node as seen by the HTTP interface. [`export`]: past log messages.
+//!   [`profile`]: profiles of the process.
+//! - [`autoscale`]: scaling of worker pools.
+//! - [`start`]: the running agent; its server has separate threads ([`workplace`]). [`notify`]: notifications for
+//!   systemd.
 
 pub mod autoscale;
 pub mod client_settings;

@@ -1,4 +1,4 @@
-//! The ways to other agents: sockets, connections, who is asked (`docs/spec/agent-config.md §8`).
+//! Connections to other agents: sockets, connection pool, servers (`docs/spec/agent-config.md §8`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use encamp_rpc::tls;
 use encamp_server::Server;
 use encamp_server::handle::Links;
 
-/// The port of the gossip where an address names none.
+/// The gossip port of addresses without a port.
 const SERF_PORT: u16 = 4648;
 
-/// Whether the server makes a cluster of its own.
+/// Whether the server bootstraps a cluster by itself.
 fn alone(config: &Config) -> bool {
     config.dev || config.server.bootstrap_expect == 1
 }
 
-/// What a server listens on besides the HTTP interface; nothing for an agent without one.
+/// The sockets of a server besides the HTTP interface; empty for an agent without a server.
 #[derive(Default)]
 pub struct Sockets {
     rpc: Option<Listener>,
@@ -42,10 +42,10 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Binds what the configuration asks for. Ports that are 0 are chosen freely and noted.
+    /// Binds the configured addresses. Free ports are chosen for port 0 and written back to the configuration.
     ///
     /// # Errors
-    /// An address that is taken or not ours.
+    /// An address is in use or not available on this host.
     pub async fn bind(config: &mut Config) -> Result<Sockets, String> {
         if !config.server.enabled {
             return Ok(Sockets::default());
@@ -73,7 +73,7 @@ fn socket(ip: &str, port: i64) -> Result<SocketAddr, String> {
     Ok(SocketAddr::new(ip, port))
 }
 
-/// Puts the port that was chosen in the place of 0.
+/// Replaces port 0 by the chosen port.
 fn chosen(configured: &mut i64, advertised: &mut String, port: u16) {
     if *configured == 0 {
         *configured = port.into();
@@ -83,7 +83,7 @@ fn chosen(configured: &mut i64, advertised: &mut String, port: u16) {
     }
 }
 
-/// The servers that a node is told of by its configuration, with ports.
+/// The servers in the configuration of a node, with ports.
 pub fn servers(config: &Config) -> Vec<String> {
     let mut list = config.client.servers.clone();
     list.extend(config.client.server_join.retry_join.iter().cloned());
@@ -94,15 +94,15 @@ pub fn servers(config: &Config) -> Vec<String> {
 pub struct Network {
     pool: Pool,
     listener: ListenerSettings,
-    /// The region that certificates of callers have to name.
+    /// The region that the certificates of callers must name.
     names: Option<String>,
 }
 
 impl Network {
-    /// As the configuration wants it; nobody is connected yet.
+    /// Creates the network of the configuration, without any connection.
     ///
     /// # Errors
-    /// Files for TLS that can't be used.
+    /// The TLS files are invalid.
     pub fn new(config: &Config) -> Result<Network, String> {
         let mut pool = PoolSettings {
             dial_timeout: config.rpc.dial_timeout.max(Duration::from_millis(1)),
@@ -147,18 +147,18 @@ impl Network {
         Ok(Gossip::start(socket, own, (!key.is_empty()).then_some(key.as_slice())))
     }
 
-    /// What connects the server of this agent with others.
+    /// The links between the server of this agent and others.
     pub fn links(&self, config: &Config, gossip: &Gossip) -> Links {
         let transport = Arc::new(RaftTransport::new(&self.pool, gossip.clone()));
         Links { others: transport.clone(), transport, alone: alone(config) }
     }
 
-    /// What answers calls to the server of this agent.
+    /// The service that answers RPC calls to the server of this agent.
     pub fn service(&self, server: &Server, gossip: Gossip) -> Service {
         Service::new(server.clone(), self.pool.clone(), gossip, self.names.clone())
     }
 
-    /// Who looks after the servers of the cluster.
+    /// The component that manages the membership of servers.
     pub fn members(&self, config: &Config, service: &Service) -> Members {
         let (old, new) = (&config.server, &config.server.server_join);
         let retry = if new.retry_join.is_empty() { &old.retry_join } else { &new.retry_join };
@@ -174,18 +174,18 @@ impl Network {
         Members::new(service.clone(), &self.pool, joining)
     }
 
-    /// The servers that must be there when this one starts (`start_join`).
+    /// The servers that must be joined when this one starts (`start_join`).
     pub fn start_join(config: &Config) -> Vec<String> {
         let (old, new) = (&config.server.start_join, &config.server.server_join.start_join);
         if new.is_empty() { old.clone() } else { new.clone() }
     }
 
-    /// The servers as a node without one asks them.
+    /// The servers, as contacted by a node without a server in its agent.
     pub fn remote(&self, servers: Vec<String>) -> Remote {
         Remote::new(self.pool.clone(), servers)
     }
 
-    /// Begins to answer others, and lets the HTTP interface pass on what others have to answer.
+    /// Starts to answer other agents, and lets the HTTP interface forward requests to them.
     pub fn open(
         &self,
         sockets: Sockets,

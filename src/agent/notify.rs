@@ -1,21 +1,21 @@
-//! News for the service manager, as systemd reads them (`docs/spec/agent-config.md §9.1`).
+//! Notifications for the service manager, in the protocol of systemd (`docs/spec/agent-config.md §9.1`).
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// What the agent is doing.
+/// The state of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It serves.
+    /// The agent is ready.
     Ready,
-    /// It takes over a changed configuration.
+    /// The agent reloads its configuration.
     Reloading,
-    /// It is about to end.
+    /// The agent is stopping.
     Stopping,
 }
 
-/// Tells the manager that listens on `socket`, the value of `NOTIFY_SOCKET`. Without one, or when it does not listen,
-/// nothing happens.
+/// Notifies the service manager that listens on `socket`, the value of `NOTIFY_SOCKET`. Does nothing without a socket,
+/// or if the manager does not listen.
 pub fn tell(socket: Option<&str>, state: State) {
     let Some(path) = socket.filter(|s| !s.is_empty()) else { return };
     let message = match state {
@@ -27,11 +27,11 @@ pub fn tell(socket: Option<&str>, state: State) {
         Some(name) => SocketAddr::from_abstract_name(name),
         None => SocketAddr::from_pathname(path),
     };
-    // A manager that is gone does not stop the agent.
+    // A missing service manager does not stop the agent.
     let _ = address.and_then(|a| UnixDatagram::unbound()?.send_to_addr(message.as_bytes(), &a));
 }
 
-/// Microseconds on the clock that never goes back.
+/// Microseconds of the monotonic clock.
 fn monotonic_micros() -> i64 {
     let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
     let seconds: f64 = uptime.split_whitespace().next().and_then(|s| s.parse().ok()).unwrap_or(0.0);

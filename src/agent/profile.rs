@@ -10,13 +10,13 @@ use flate2::write::GzEncoder;
 
 use encamp_http::app::{Profile, ProfileKind};
 
-/// How often threads are sampled while processor time is measured.
+/// The sampling interval of threads while processor time is measured.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Makes a profile; processor time is measured for as long as `length`. `text`: in words instead of the tools' form.
+/// Creates a profile; processor time is measured for `length`. `text`: as text instead of the `pprof` format.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not provide the data.
 pub async fn make(kind: ProfileKind, length: Duration, text: bool) -> std::io::Result<Profile> {
     match kind {
         ProfileKind::CommandLine => {
@@ -49,7 +49,7 @@ pub async fn make(kind: ProfileKind, length: Duration, text: bool) -> std::io::R
     }
 }
 
-/// A thread as the system tells of it.
+/// A thread, as reported by the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Thread {
     name: String,
@@ -58,7 +58,7 @@ struct Thread {
     used: u64,
 }
 
-/// `/proc/<pid>/task/<tid>/stat`; names may hold anything, also parentheses.
+/// Parses `/proc/<pid>/task/<tid>/stat`; names may contain any characters, including parentheses.
 fn parse_thread(stat: &str) -> Option<Thread> {
     let (head, tail) = stat.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
@@ -73,7 +73,7 @@ fn threads() -> std::io::Result<HashMap<String, Thread>> {
     let mut out = HashMap::new();
     for entry in std::fs::read_dir("/proc/self/task")? {
         let entry = entry?;
-        // One that ended meanwhile is none.
+        // A thread that has ended in the meantime is skipped.
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         if let Some(thread) = parse_thread(&stat) {
             out.insert(entry.file_name().to_string_lossy().into_owned(), thread);
@@ -93,7 +93,7 @@ fn state(letter: char) -> &'static str {
     }
 }
 
-/// How often each thread was seen at work, by name, and the nanoseconds it took.
+/// The number of samples in which each thread was running, by name, and their duration in nanoseconds.
 async fn processor_time(length: Duration) -> std::io::Result<BTreeMap<String, (i64, i64)>> {
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let end = tokio::time::Instant::now() + length;
@@ -229,7 +229,7 @@ fn value_type(strings: &mut Strings, kind: &str, unit: &str) -> Message {
     out
 }
 
-/// The texts of a profile; others name them by their place.
+/// The string table of a profile; other messages refer to strings by index.
 #[derive(Default)]
 struct Strings {
     all: Vec<String>,
@@ -245,7 +245,7 @@ impl Strings {
     }
 }
 
-/// A message as protocol buffers write it.
+/// A message in protocol buffers encoding.
 #[derive(Default)]
 struct Message(Vec<u8>);
 

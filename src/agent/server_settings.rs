@@ -1,4 +1,4 @@
-//! From the agent's configuration to the server's settings.
+//! Conversion of the agent's configuration to the settings of the server.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -37,7 +37,7 @@ pub fn schedulers(config: &Config) -> Vec<String> {
     list
 }
 
-/// How many workers the configuration wants.
+/// The configured number of workers.
 pub fn workers(config: &Config) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     config.server.num_schedulers.map_or(cores, count)
@@ -70,7 +70,7 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
             grace: nanos(s.heartbeat_grace),
             failover_ttl: nanos(s.failover_heartbeat_ttl),
         },
-        // Only to measure what it is worth: a configuration must not ask for that.
+        // For measurements only: this is not a configuration setting.
         shedding: std::env::var_os("ENCAMP_SHED_EVALUATIONS").is_none_or(|v| v != "0"),
         rejection: RejectionSettings {
             enabled: s.plan_rejection_tracker.enabled,
@@ -134,10 +134,10 @@ fn scheduler_config(s: &Scheduler) -> SchedulerConfiguration {
     }
 }
 
-/// The server's ID: kept in its data directory, made there the first time.
+/// The server's ID, which is stored in its data directory and generated on the first start.
 ///
 /// # Errors
-/// The file can't be read or written, or holds something else.
+/// The file cannot be read or written, or contains no UUID.
 pub fn server_id(dir: &Path) -> Result<String, String> {
     let path = dir.join("node-id");
     let failed = |e: std::io::Error| format!("server setup failed: {}: {e}", path.display());

@@ -1,4 +1,4 @@
-//! The running agent: everything that a configuration asks for, started, reloaded and stopped as one.
+//! The running agent: all configured components, which are started, reloaded and stopped together.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -34,26 +34,26 @@ use encamp_rpc::service::Service;
 use encamp_server::Server;
 use encamp_telemetry::{Metrics, runtime};
 
-/// Why an agent does not start or reload. Displays as the line that is printed.
+/// Why an agent does not start or reload. Its display text is the line that is printed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct StartError(pub String);
 
-/// Asks the running agent for a reload; clones ask the same one.
+/// Requests a reload of the running agent; clones refer to the same agent.
 #[derive(Debug, Clone)]
 pub struct Reloader(mpsc::Sender<oneshot::Sender<Result<(), String>>>);
 
-/// Requests of a [`Reloader`], each with the way for its answer.
+/// The requests of a [`Reloader`], each with a channel for its response.
 pub type ReloadRequests = mpsc::Receiver<oneshot::Sender<Result<(), String>>>;
 
 impl Reloader {
-    /// A reloader, and where its requests arrive.
+    /// Creates a reloader and the receiver of its requests.
     pub fn new() -> (Reloader, ReloadRequests) {
         let (sender, requests) = mpsc::channel(8);
         (Reloader(sender), requests)
     }
 
-    /// Reads the configuration again, as SIGHUP does. The error says why the old one stays.
+    /// Reloads the configuration, as SIGHUP does. The error states why the old one remains in force.
     pub async fn request(&self) -> Result<(), String> {
         let gone = |_| "the agent is stopping".to_string();
         let (answer, answered) = oneshot::channel();
@@ -62,7 +62,7 @@ impl Reloader {
     }
 }
 
-/// An agent that runs.
+/// A running agent.
 pub struct Agent {
     config: Config,
     logs: Logs,
@@ -75,9 +75,9 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts what the configuration asks for. Its addresses must be normalised. Must be called inside of a runtime.
+    /// Starts all configured components. The addresses must be normalised. Must be called inside a runtime.
     ///
-    /// Ports that are 0 are chosen freely; [`Agent::config`] has the chosen ones.
+    /// A free port is chosen for port 0; [`Agent::config`] returns the chosen ports.
     pub async fn start(
         mut config: Config,
         logs: Logs,
@@ -137,8 +137,8 @@ impl Agent {
         &self.addresses
     }
 
-    /// Takes over what may change while running (`docs/spec/agent-config.md §9.2`): log level, certificates. The error
-    /// says why nothing changed.
+    /// Applies the settings that can be reloaded (`docs/spec/agent-config.md §9.2`): log level, certificates. The error
+    /// states why nothing was changed.
     pub async fn reload(&mut self, config: &Config) -> Result<(), StartError> {
         let level = Level::parse(&config.log_level);
         let level = level.ok_or_else(|| StartError(format!("Invalid log level: {}", config.log_level)))?;
@@ -147,12 +147,12 @@ impl Agent {
             handle.set(new);
         }
         if config.tls.http != self.config.tls.http {
-            tracing::warn!(target: "agent", "tls.http is taken over by a restart only");
+            tracing::warn!(target: "agent", "a change of tls.http requires a restart");
         }
         if let Some(server) = &self.parts.server {
             let (count, names) = (server_settings::workers(config), server_settings::schedulers(config));
             if let Err(text) = server.set_workers(count, names) {
-                tracing::info!(target: "agent", error = text.as_str(), "workers stay as they are");
+                tracing::info!(target: "agent", error = text.as_str(), "the number of workers is unchanged");
             }
         }
         self.logs.set_level(level);
@@ -162,7 +162,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Waits until a part of the agent has ended by itself, so that the process has to end too; gives the reason.
+    /// Waits until a part of the agent has stopped unexpectedly, so that the process must exit as well; returns the
+    /// reason.
     pub fn failed(&self) -> impl Future<Output = String> + Send + use<> {
         let server = self.parts.server.clone();
         async move {
@@ -173,7 +174,7 @@ impl Agent {
         }
     }
 
-    /// Leaves the cluster in peace, before [`Agent::shutdown`].
+    /// Leaves the cluster gracefully, before [`Agent::shutdown`].
     pub async fn leave(&mut self) {
         tracing::info!(target: "agent", "leaving");
         if let Some(client) = &self.parts.client
@@ -195,23 +196,23 @@ impl Agent {
     }
 }
 
-/// What an agent consists of, besides its interface.
+/// The components of an agent, except its HTTP interface.
 #[derive(Default)]
 struct Parts {
-    /// Where the server works.
+    /// The threads of the server.
     workplace: Option<Workplace>,
     server: Option<Server>,
     service: Option<Service>,
     gossip: Option<Gossip>,
     members: Option<Members>,
-    /// Joining, and the members of consensus.
+    /// Joining, and the membership of consensus.
     looking_after: JoinSet<()>,
     client: Option<Client>,
-    /// The way of a node without a server in its agent.
+    /// The connection of a node without a server in its agent.
     servers: Option<Arc<Remote>>,
-    /// Scales worker pools while the server leads.
+    /// Scales worker pools while the server is the leader.
     autoscaling: Option<leader::Running>,
-    /// Where a development server keeps its log; removed when it stops.
+    /// The log directory of a development server; removed when it stops.
     scratch: Option<PathBuf>,
 }
 
@@ -262,7 +263,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Joins other servers, now and whenever they come.
+    /// Joins other servers, now and whenever they appear.
     async fn join(&mut self, config: &Config, network: &Network, app: &AppState) -> Result<(), StartError> {
         let Some(service) = &self.service else { return Ok(()) };
         let members = network.members(config, service);
@@ -280,7 +281,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Has worker pools scaled while the server leads, if the configuration wants that.
+    /// Starts the scaling of worker pools while the server is the leader, if the configuration enables it.
     fn scale(
         &mut self,
         config: &Config,
@@ -329,7 +330,7 @@ fn http_settings(config: &Config) -> HttpSettings {
     }
 }
 
-/// Makes the data folder and sees that it can be written to.
+/// Creates the data directory and checks that it is writable.
 fn prepare_data_dir(config: &Config) -> Result<(), String> {
     if config.data_dir.is_empty() {
         return Ok(());
@@ -357,7 +358,7 @@ fn sockets(addresses: &str, port: i64) -> Result<Vec<SocketAddr>, String> {
     addresses.split_whitespace().map(one).collect()
 }
 
-/// Puts the port that was chosen in the place of 0.
+/// Replaces port 0 by the chosen port.
 fn choose_port(config: &mut Config, bound: &[SocketAddr]) {
     let Some(port) = bound.first().map(SocketAddr::port).filter(|_| config.ports.http == 0) else { return };
     config.ports.http = port.into();
@@ -378,7 +379,7 @@ pub(super) fn tls_files(config: &Config) -> TlsFiles {
     }
 }
 
-/// How the HTTP interface takes connections in.
+/// How the HTTP interface accepts connections.
 pub fn listener_settings(config: &Config) -> Result<ListenerSettings, String> {
     let tls = config.tls.http.then(|| tls::server_config(&tls_files(config)).map(TlsHandle::new)).transpose()?;
     let header = |(name, value): (&String, &String)| {
@@ -395,7 +396,7 @@ pub fn listener_settings(config: &Config) -> Result<ListenerSettings, String> {
     })
 }
 
-/// Measures the process over and over.
+/// Measures the process periodically.
 async fn sample(metrics: Metrics, interval: Duration) {
     let mut ticks = tokio::time::interval(interval.max(Duration::from_millis(100)));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

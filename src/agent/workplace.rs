@@ -1,21 +1,21 @@
-//! The threads a server works on.
+//! The threads of a server.
 
 use tokio::runtime::{Builder, Runtime};
 
-/// The threads of a server. They are not those that answer requests: agreeing, writing and applying go on however many
-/// requests wait.
+/// The threads of a server. They are separate from those that serve requests, so that consensus, log writes and the
+/// state machine make progress regardless of the number of waiting requests.
 pub(super) struct Workplace(Option<Runtime>);
 
 impl Workplace {
-    /// Starts them, one for each processor.
+    /// Starts the threads, one per processor.
     ///
     /// # Errors
-    /// The system has no room for them.
+    /// The system cannot create the threads.
     pub(super) fn new() -> std::io::Result<Workplace> {
         Ok(Workplace(Some(Builder::new_multi_thread().thread_name("server").enable_all().build()?)))
     }
 
-    /// Runs something there.
+    /// Runs a future on these threads.
     ///
     /// # Errors
     /// It panicked.
@@ -31,7 +31,7 @@ impl Workplace {
 impl Drop for Workplace {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // Nothing that still runs may hold up the end.
+            // Tasks that still run must not delay the exit.
             runtime.shutdown_background();
         }
     }

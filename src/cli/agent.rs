@@ -14,17 +14,17 @@ use crate::agent::start::ReloadRequests;
 use crate::agent::{Agent, Logs, Reloader};
 use encamp_telemetry::Metrics;
 
-/// How long leaving the cluster may take, besides the deadline of a drain.
+/// The time limit for leaving the cluster, in addition to the drain deadline.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
-/// How long stopping without leaving may take.
+/// The time limit for stopping without leaving.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs an encamp agent: a server, a client node, or both
+/// Run an encamp agent: a server, a client node, or both
 ///
-/// The agent reads its configuration from files and folders in HCL or JSON, and from flags, which win. It runs until it
-/// gets an interrupt or termination signal; on a hangup signal it reads its configuration again.
+/// The agent reads its configuration from HCL or JSON files and directories, and from flags, which take precedence. It
+/// runs until it receives SIGINT or SIGTERM, and reloads its configuration on SIGHUP.
 ///
-/// With -dev it is server and client at once, keeps nothing, and needs no configuration.
+/// With -dev, the agent is both server and client, persists nothing, and needs no configuration.
 #[derive(Debug, clap::Parser)]
 pub struct AgentCommand {
     #[command(flatten)]
@@ -62,13 +62,13 @@ impl Run for AgentCommand {
         };
         let mut process = Process { context, sources, logs };
         let code = runtime.block_on(process.run(config, metrics));
-        // Nothing that still runs may hold up the end.
+        // Tasks that still run must not delay the exit.
         runtime.shutdown_background();
         code
     }
 }
 
-/// Reads, checks and normalises the configuration. Warnings go to `warn`; the error is a line.
+/// Reads, validates and normalises the configuration. Warnings go to `warn`; the error is a single line.
 fn read(sources: &Sources, mut warn: impl FnMut(&str)) -> Result<Config, String> {
     let loaded = config::load(sources).map_err(|e| e.to_string())?;
     loaded.warnings.iter().for_each(|w| warn(w));
@@ -98,27 +98,28 @@ fn log_settings(config: &Config) -> LogSettings {
     }
 }
 
-/// Tells why there is no agent.
+/// Reports why the agent does not start.
 fn refuse(context: &mut Context<'_, '_>, json: bool, why: &str) -> u8 {
     let prefix = if json { "" } else { "==> " };
     context.ui.error_plain(&format!("{prefix}{why}"));
     1
 }
 
-/// What wakes the agent's main loop.
+/// The events that wake the agent's main loop.
 enum Event {
     Reload(Option<tokio::sync::oneshot::Sender<Result<(), String>>>),
     Stop(&'static str, bool),
-    /// A part of the agent has ended by itself.
+    /// A part of the agent has stopped unexpectedly.
     Failed(String),
 }
 
-/// The signals an agent knows.
+/// The signals that an agent handles.
 struct Signals {
     hangup: Signal,
     interrupt: Signal,
     terminate: Signal,
-    /// Kept, not read: a file that reaches its limit is an error of who writes it, and no end of the process.
+    /// Held so that SIGXFSZ is handled: a write beyond the file size limit then returns an error instead of ending the
+    /// process.
     _file_size: Signal,
 }
 
@@ -149,7 +150,7 @@ impl Signals {
     }
 }
 
-/// The process around an agent: what it prints, and the signals it gets.
+/// The process of an agent: its output and its signals.
 struct Process<'c, 'a, 'io> {
     context: &'c mut Context<'a, 'io>,
     sources: Sources,
@@ -160,7 +161,7 @@ impl Process<'_, '_, '_> {
     async fn run(&mut self, config: Config, metrics: Metrics) -> u8 {
         let json = config.log_json;
         self.context.env.terminal.handle_signals_in_command();
-        // Before anything is told: who reads it may send one at once.
+        // Before anything is printed: a reader of the output may send a signal immediately.
         let mut signals = match Signals::new() {
             Ok(signals) => signals,
             Err(e) => return refuse(self.context, json, &format!("Error starting agent: {e}")),
@@ -200,7 +201,7 @@ impl Process<'_, '_, '_> {
                         self.output("Caught signal: hangup");
                     }
                     let result = self.reload(&mut agent).await;
-                    // Nobody waits for it any more when the request was given up.
+                    // The receiver is gone if the request was cancelled.
                     let _ = answer.map(|a| a.send(result));
                 }
                 Event::Stop(name, leave) => {
@@ -278,7 +279,7 @@ impl Process<'_, '_, '_> {
         self.output("encamp agent started! Log data will stream in below:\n");
     }
 
-    /// A line of the start or of a signal.
+    /// Prints a line about the start or a signal.
     fn output(&mut self, message: &str) {
         if self.logs.is_json() {
             self.logs.tell(message.trim_end());
@@ -287,7 +288,7 @@ impl Process<'_, '_, '_> {
         }
     }
 
-    /// A line below one.
+    /// Prints an indented line below one.
     fn info(&mut self, message: &str) {
         match (self.logs.is_json(), message) {
             (true, "") => {}

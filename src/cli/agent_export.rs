@@ -1,4 +1,4 @@
-//! `monitor export`: the log of an agent as its host keeps it (`docs/spec/cli.md §15.3`).
+//! `monitor export`: the past log of an agent, from its log file or the journal (`docs/spec/cli.md §15.3`).
 
 use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
@@ -7,24 +7,24 @@ use super::context::Context;
 use super::general::GeneralFlags;
 use encamp_api::Query;
 
-/// Print what an agent logged before
+/// Print the past log messages of an agent
 ///
-/// Prints the messages of the contacted agent, or of a node or server, from its log file or from the journal of its
-/// host.
+/// Prints the log messages of the contacted agent, or of a node or server, from the agent's log file or from the
+/// journal of its host.
 #[derive(Debug, clap::Parser)]
 pub struct MonitorExport {
     #[command(flatten)]
     pub(crate) agent: AgentFlags,
-    /// Read the journal of this unit, whose name contains nomad or encamp
+    /// Read the journal of this systemd unit, whose name must contain nomad or encamp
     #[arg(long, value_name = "unit")]
     pub service_name: Option<String>,
     /// Read the agent's log file
     #[arg(long)]
     pub on_disk: bool,
-    /// With -service-name, how old the messages are at most. Default: 72h
+    /// With -service-name, the maximum age of the messages. Default: 72h
     #[arg(long, value_name = "duration")]
     pub logs_since: Option<String>,
-    /// With -service-name, go on with new messages
+    /// With -service-name, follow new messages
     #[arg(long)]
     pub follow: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The flags of `agent`, and what they override (`docs/spec/agent-config.md §7`).
+//! The flags of `agent`, and the settings that they override (`docs/spec/agent-config.md §7`).
 
 use crate::agent::config::kinds::Nanos;
 use crate::agent::config::{SettingsFile, Sources};
@@ -6,7 +6,7 @@ use crate::agent::config::{SettingsFile, Sources};
 /// Flags of an agent.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct AgentFlags {
-    /// Run as server and client at once, for trying things out. Nothing is kept
+    /// Run as both server and client for development. Nothing is persisted
     #[arg(long)]
     pub dev: bool,
     /// Run as a server
@@ -15,7 +15,7 @@ pub struct AgentFlags {
     /// Run as a client node
     #[arg(long)]
     pub client: bool,
-    /// A configuration file or folder. May be given several times; later ones win
+    /// Configuration file or directory. Can be given several times; later ones take precedence
     #[arg(long, value_name = "path")]
     pub config: Vec<String>,
     /// Address to listen on
@@ -27,22 +27,22 @@ pub struct AgentFlags {
     /// Datacenter of the agent. Default: dc1
     #[arg(long, value_name = "datacenter")]
     pub dc: Option<String>,
-    /// Folder for the agent's data
+    /// Directory for the agent's data
     #[arg(long, value_name = "path")]
     pub data_dir: Option<String>,
-    /// Folder with plugins. Default: plugins in the data folder
+    /// Directory with plugins. Default: plugins in the data directory
     #[arg(long, value_name = "path")]
     pub plugin_dir: Option<String>,
-    /// Name of the agent. Default: the host's name
+    /// Name of the agent. Default: the hostname
     #[arg(long, value_name = "name")]
     pub node: Option<String>,
-    /// Least important messages to log: TRACE, DEBUG, INFO, WARN, ERROR or OFF. Default: INFO
+    /// Log level: TRACE, DEBUG, INFO, WARN, ERROR or OFF. Default: INFO
     #[arg(long, value_name = "level")]
     pub log_level: Option<String>,
     /// Log as JSON
     #[arg(long)]
     pub log_json: bool,
-    /// Log file and line of each message
+    /// Include the source file and line in log messages
     #[arg(long)]
     pub log_include_location: bool,
     /// Number of servers to wait for before the first election
@@ -54,34 +54,34 @@ pub struct AgentFlags {
     /// Raft protocol version; only 3
     #[arg(long, value_name = "number")]
     pub raft_protocol: Option<i64>,
-    /// Join again after having left
+    /// Rejoin the cluster after leaving it
     #[arg(long)]
     pub rejoin: bool,
-    /// Server to join at start. May be given several times
+    /// Server to join at start. Can be given several times
     #[arg(long, value_name = "address")]
     pub join: Vec<String>,
-    /// Server to join, tried again until it works. May be given several times
+    /// Server to join, with retries until it succeeds. Can be given several times
     #[arg(long, value_name = "address")]
     pub retry_join: Vec<String>,
-    /// Failed tries to join until the agent gives up. Default: 0, never
+    /// Maximum number of join attempts. Default: 0, no limit
     #[arg(long, value_name = "number")]
     pub retry_max: Option<i64>,
-    /// Pause between tries to join. Default: 30s
+    /// Time between join attempts. Default: 30s
     #[arg(long, value_name = "duration")]
     pub retry_interval: Option<String>,
-    /// Folder for the client's state. Default: client in the data folder
+    /// Directory for the client's state. Default: client in the data directory
     #[arg(long, value_name = "path")]
     pub state_dir: Option<String>,
-    /// Folder for allocations. Default: alloc in the data folder
+    /// Directory for allocations. Default: alloc in the data directory
     #[arg(long, value_name = "path")]
     pub alloc_dir: Option<String>,
-    /// Folder for what allocations mount. Default: alloc_mounts beside the data folder
+    /// Directory for the mounts of allocations. Default: alloc_mounts next to the data directory
     #[arg(long, value_name = "path")]
     pub alloc_mounts_dir: Option<String>,
-    /// Folder for dynamic host volumes. Default: host_volumes in the data folder
+    /// Directory for dynamic host volumes. Default: host_volumes in the data directory
     #[arg(long, value_name = "path")]
     pub host_volumes_dir: Option<String>,
-    /// Folder with plugins for host volumes. Default: host_volume_plugins in the data folder
+    /// Directory with host volume plugins. Default: host_volume_plugins in the data directory
     #[arg(long, value_name = "path")]
     pub host_volume_plugin_dir: Option<String>,
     /// Class of the node
@@ -93,33 +93,33 @@ pub struct AgentFlags {
     /// Servers of the client, separated by commas
     #[arg(long, value_name = "addresses")]
     pub servers: Option<String>,
-    /// A key and value of the node's meta. May be given several times
+    /// Metadata of the node, as key=value. Can be given several times
     #[arg(long, value_name = "key=value")]
     pub meta: Vec<String>,
     /// Network interface of the node
     #[arg(long, value_name = "name")]
     pub network_interface: Option<String>,
-    /// Family of the node's address: ipv4 or ipv6
+    /// Preferred address family of the node: ipv4 or ipv6
     #[arg(long, value_name = "family")]
     pub preferred_address_family: Option<String>,
     /// Speed of the network in Mbit/s
     #[arg(long, value_name = "number")]
     pub network_speed: Option<i64>,
-    /// Token that introduces the client. NOMAD_CLIENT_INTRO_TOKEN overrides it
+    /// Introduction token of the client. NOMAD_CLIENT_INTRO_TOKEN overrides it
     #[arg(long, value_name = "token")]
     pub client_intro_token: Option<String>,
     /// Enforce access control
     #[arg(long)]
     pub acl_enabled: bool,
-    /// Token for reading policies of the authoritative region
+    /// Token for replicating policies from the authoritative region
     #[arg(long, value_name = "token")]
     pub acl_replication_token: Option<String>,
     #[command(flatten)]
     elsewhere: Elsewhere,
 }
 
-/// Flags for what this agent does not have. Those of Consul, Vault and Windows do nothing; those that would change what
-/// the agent is are refused.
+/// Flags for features that this agent does not have. Those for Consul, Vault and Windows are ignored; those that would
+/// change the mode of the agent are rejected.
 #[derive(Debug, Clone, Default, clap::Args)]
 struct Elsewhere {
     #[arg(long, hide = true)]
@@ -193,7 +193,8 @@ struct Elsewhere {
 }
 
 impl AgentFlags {
-    /// The sources of the configuration; `token` is the introduction token of the environment. The error is a line.
+    /// Returns the sources of the configuration; `token` is the introduction token of the environment. The error is a
+    /// single line.
     pub fn sources(&self, token: Option<String>) -> Result<Sources, String> {
         let e = &self.elsewhere;
         for (given, name) in [(e.dev_connect, "connect"), (e.dev_consul, "consul"), (e.dev_vault, "vault")] {

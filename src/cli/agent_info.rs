@@ -1,4 +1,4 @@
-//! `agent-info`: figures of the agent (`docs/spec/cli.md §15.3`).
+//! `agent-info`: runtime statistics of the agent (`docs/spec/cli.md §15.3`).
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ use super::data;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 
-/// Show figures of the agent
+/// Display statistics of the contacted agent
 ///
-/// Shows what the parts of the agent asked count and know.
+/// Shows the state and the counters of the components of the contacted agent.
 #[derive(Debug, clap::Parser)]
 pub struct AgentInfo {
     #[command(flatten)]
@@ -38,7 +38,7 @@ impl Run for AgentInfo {
     }
 }
 
-/// Each group's name, and below it what it counts.
+/// Formats the statistics: the name of each group, followed by its values.
 fn stats(info: &Value) -> String {
     let mut lines = Vec::new();
     for (group, members) in data::map(info, "stats") {

@@ -1,4 +1,4 @@
-//! The logs of agents: whose, and how they are printed (`docs/spec/cli.md §15.3`).
+//! Reading and printing the logs of agents (`docs/spec/cli.md §15.3`).
 
 use super::connection::Connection;
 use super::context::Context;
@@ -8,24 +8,24 @@ use super::render::styled::Styled;
 use encamp_api::Query;
 use encamp_api::stream::Event;
 
-/// Whose log is read: that of the agent asked, unless one of these is given.
+/// The agent whose log is read: the contacted agent, unless one of these flags is given.
 #[derive(Debug, clap::Args)]
 pub struct AgentFlags {
-    /// The log of this node
+    /// Read the log of this node
     #[arg(long, value_name = "id")]
     pub node_id: Option<String>,
-    /// The log of this server, by name or ID; leader for the one that leads
+    /// Read the log of this server, given by name or ID, or leader for the current leader
     #[arg(long, value_name = "id")]
     pub server_id: Option<String>,
 }
 
-/// The value of a flag; an empty one counts as not given.
+/// The value of a flag; an empty value counts as not given.
 pub(super) fn given(flag: &Option<String>) -> Option<String> {
     flag.clone().filter(|value| !value.is_empty())
 }
 
 impl AgentFlags {
-    /// Adds whose log is read to a query.
+    /// Adds the agent whose log is read to a query.
     pub(super) fn add_to(&self, mut query: Query, c: &Connection) -> Result<Query, String> {
         if let Some(prefix) = given(&self.node_id) {
             if let Some(text) = objects::too_short(&prefix, "Node ID") {
@@ -58,14 +58,14 @@ pub(super) fn print(path: &str, query: &Query, c: &Connection, context: &mut Con
     })
 }
 
-/// Puts the pieces of a log together to lines: a piece may end inside of a character.
+/// Assembles the chunks of a log to lines: a chunk may end inside of a character.
 #[derive(Default)]
 struct LogLines {
     partial: Vec<u8>,
 }
 
 impl LogLines {
-    /// The lines that are complete with this piece.
+    /// Returns the lines that this chunk completes.
     fn take(&mut self, piece: &[u8]) -> Styled {
         self.partial.extend_from_slice(piece);
         let end = self.partial.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
@@ -74,7 +74,7 @@ impl LogLines {
         String::from_utf8_lossy(&complete).into_owned().into()
     }
 
-    /// What stands behind the last line end.
+    /// The text after the last line end.
     fn rest(self) -> Styled {
         String::from_utf8_lossy(&self.partial).into_owned().into()
     }

@@ -1,4 +1,4 @@
-//! `monitor`: the log of an agent, live (`docs/spec/cli.md §15.3`).
+//! `monitor`: streams the log of an agent (`docs/spec/cli.md §15.3`).
 
 use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
@@ -7,20 +7,20 @@ use super::context::Context;
 use super::general::GeneralFlags;
 use encamp_api::Query;
 
-/// Follow the log of an agent
+/// Stream the log of an agent
 ///
-/// Prints what the agent asked logs, or that of a node or server, until it is interrupted.
+/// Streams the log of the contacted agent, or of a node or server, until interrupted.
 #[derive(Debug, clap::Parser)]
 pub struct Monitor {
-    /// Least level of what is printed. Default: info
+    /// Minimum level of the messages. Default: info
     #[arg(long, value_name = "level")]
     pub log_level: Option<String>,
-    /// Tell where in the program each line was written
+    /// Include the source location in each message
     #[arg(long)]
     pub log_include_location: bool,
     #[command(flatten)]
     pub(crate) agent: AgentFlags,
-    /// Each line as JSON
+    /// Print messages as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `autoscale agent`: scales the worker pools of a cluster from outside (`docs/spec/cluster-scaling.md`, `§1.1`).
+//! `autoscale agent`: an external autoscaler for the worker pools of a cluster (`docs/spec/cluster-scaling.md §1.1`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,47 +24,49 @@ use encamp_autoscale::paths::NAMESPACE;
 use encamp_model::duration::parse_duration;
 use encamp_telemetry::Metrics;
 
-/// How long the step in hand may take when the loops have to end.
+/// The time limit for the current step when the loops must end.
 const STEP: Duration = Duration::from_secs(35);
-/// Pause between two looks at servers that scale the cluster themselves.
+/// The interval at which servers that scale the cluster themselves are polled.
 const SERVERS_SCALE: Duration = Duration::from_secs(30);
-/// Pause before loops that ended by themselves are begun again.
+/// The delay before loops that ended unexpectedly are restarted.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Scale the worker pools of a cluster
+/// Run an autoscaler for the worker pools of a cluster
 ///
-/// Runs until it gets an interrupt or termination signal: it watches the nodes whose meta names a worker pool, and
-/// makes each pool as large as its work needs. Of several such processes one acts, the holder of the lock of the
-/// variable encamp/autoscale/leader; the others wait for it. It works with every cluster that has the HTTP API of
-/// Nomad.
+/// Watches the nodes whose metadata names a worker pool, and scales each pool to the size that its jobs require, until
+/// it receives SIGINT or SIGTERM. If several such processes run, only the holder of the lock of the variable
+/// encamp/autoscale/leader acts; the others wait for the lock. The autoscaler works with every cluster that provides
+/// the HTTP API of Nomad.
 ///
-/// Where the servers themselves scale worker pools (an autoscaling block in their configuration that is enabled), it
-/// does nothing but wait.
+/// If the servers scale worker pools themselves (their configuration has an enabled autoscaling block), the autoscaler
+/// stays idle.
 ///
-/// Notifications and providers are configured in the autoscaling block of a file (-config), as for an agent; flags win.
+/// Configure notifications and providers in the autoscaling block of a configuration file (-config), as for an agent.
+/// Flags take precedence.
 ///
-/// Messages go to standard error. The exit code is 0 after a signal, and 1 after an error.
+/// Log messages are written to standard error. The exit code is 0 after a signal, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleAgent {
-    /// A configuration file or folder with an autoscaling block. May be given several times; later ones win
+    /// Configuration file or directory with an autoscaling block. Can be given several times; later ones take
+    /// precedence
     #[arg(long, value_name = "path")]
     pub config: Vec<String>,
-    /// Pause between the start of two cycles over the worker pools. Default: 10s
+    /// Interval of the evaluation of worker pools. Default: 10s
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub cluster_interval: Option<i64>,
-    /// Pause between the start of two cycles over the groups of jobs. Default: 10s
+    /// Interval of the evaluation of job groups. Default: 10s
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub job_interval: Option<i64>,
-    /// Pools that are evaluated at once. Default: 10
+    /// Number of pools that are evaluated concurrently. Default: 10
     #[arg(long, value_name = "number", value_parser = parse_int)]
     pub concurrency: Option<i64>,
-    /// How long the allocations of a node that is removed may take to end. Default: 15m
+    /// Drain deadline of nodes that are removed. Default: 15m
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub drain_deadline: Option<i64>,
-    /// Scale groups of jobs, too
+    /// Scale job groups as well
     #[arg(long)]
     pub job_scaling: bool,
-    /// Least important messages to log: TRACE, DEBUG, INFO, WARN, ERROR or OFF. Default: INFO
+    /// Log level: TRACE, DEBUG, INFO, WARN, ERROR or OFF. Default: INFO
     #[arg(long, value_name = "level")]
     pub log_level: Option<String>,
     /// Log as JSON
@@ -75,7 +77,7 @@ pub struct AutoscaleAgent {
 }
 
 impl AutoscaleAgent {
-    /// Files, and the flags above them.
+    /// The configuration files, overridden by the flags.
     fn sources(&self) -> Sources {
         let mut flags = SettingsFile::default();
         let mut own = AutoscalingFile::default();
@@ -90,7 +92,7 @@ impl AutoscaleAgent {
         Sources { paths: self.config.clone(), flags, ..Sources::default() }
     }
 
-    /// The configuration, checked. Only the block and what is said about messages count of it.
+    /// Returns the validated configuration. Only the autoscaling block and the log settings are used.
     fn read(&self, mut warn: impl FnMut(&str)) -> Result<(Config, Autoscaling), String> {
         for (flag, given) in [
             ("cluster-interval", self.cluster_interval),
@@ -146,7 +148,7 @@ impl Run for AutoscaleAgent {
         context.env.terminal.handle_signals_in_command();
         let process = Process::new(config, block, client, metrics, context.env);
         let done = runtime.block_on(process.run());
-        // Nothing that still runs may hold up the end.
+        // Tasks that still run must not delay the exit.
         runtime.shutdown_background();
         context.end(done.map(|()| 0))
     }
@@ -168,11 +170,11 @@ impl Signals {
     }
 }
 
-/// How a time with the lock ended.
+/// Why the loops ended.
 enum Ended {
-    /// A signal came.
+    /// A signal was received.
     Signal,
-    /// The lock was lost: why.
+    /// The lock was lost, with the reason.
     LockLost(String),
     /// The loops ended.
     Loops,
@@ -198,7 +200,7 @@ impl Process {
         Process { config, block, client, lock, metrics, own_alloc }
     }
 
-    /// Runs until a signal comes.
+    /// Runs until a signal is received.
     async fn run(self) -> Result<(), String> {
         let mut signals = Signals::new().map_err(|e| format!("Error listening for signals: {e}"))?;
         tracing::info!(target: "autoscale", address = self.client.address(), "autoscaler started");
@@ -216,8 +218,8 @@ impl Process {
                     () = signals.stop() => return self.end().await,
                 }
             }
-            tracing::info!(target: "autoscale", "this instance has the lock: worker pools are scaled by it");
-            // What depends on the cluster is made when the cluster was reached for the first time.
+            tracing::info!(target: "autoscale", "acquired the lock: this instance scales the worker pools");
+            // Everything that depends on the cluster is created when the cluster is reached for the first time.
             let (parts, cluster) = match made.take() {
                 Some(made) => made,
                 None => match self.make().await {
@@ -233,7 +235,7 @@ impl Process {
             match ended {
                 Ended::Signal => return self.end().await,
                 Ended::LockLost(why) => {
-                    tracing::warn!(target: "autoscale", why = why.as_str(), "the lock is lost; waiting for it");
+                    tracing::warn!(target: "autoscale", why = why.as_str(), "lost the lock; waiting for it");
                 }
                 Ended::Loops => self.give_back().await,
             }
@@ -244,8 +246,7 @@ impl Process {
         }
     }
 
-    /// Runs the loops while the lock is held. The step in hand is ended in any case, as far as it does not take too
-    /// long.
+    /// Runs the loops while the lock is held. The current step is always completed, within a time limit.
     async fn act(&self, loops: &Loops, signals: &mut Signals) -> Ended {
         let mut run = std::pin::pin!(loops.run());
         let ended = tokio::select! {
@@ -256,7 +257,7 @@ impl Process {
         self.lock.stop_acting();
         let last = tokio::time::timeout(STEP, run);
         match &ended {
-            // A second signal does not wait for the step.
+            // After a second signal, the process does not wait for the step.
             Ended::Signal => tokio::select! {
                 _ = last => {}
                 () = signals.stop() => {}
@@ -269,23 +270,26 @@ impl Process {
     async fn end(&self) -> Result<(), String> {
         match self.lock.release().await {
             Ok(()) => tracing::info!(target: "autoscale", "autoscaler stopped"),
-            Err(e) => tracing::warn!(target: "autoscale", error = e.as_str(), "stopped; the lock was not given back"),
+            Err(e) => {
+                tracing::warn!(target: "autoscale", error = e.as_str(), "autoscaler stopped without releasing the lock")
+            }
         }
         Ok(())
     }
 
     async fn give_back(&self) {
         if let Err(e) = self.lock.release().await {
-            tracing::warn!(target: "autoscale", error = e.as_str(), "the lock was not given back");
+            tracing::warn!(target: "autoscale", error = e.as_str(), "the lock was not released");
         }
     }
 
-    /// Whether the servers scale worker pools themselves. Those that do not, and those of Nomad, have no such path.
+    /// Whether the servers scale worker pools themselves. Servers that do not, and Nomad servers, do not have this
+    /// path.
     async fn servers_scale(&self) -> bool {
         self.client.get::<serde_json::Value>("/v1/autoscale/pools", &Query::default()).await.is_ok()
     }
 
-    /// Makes the loops' parts and the cluster, by what the cluster tells about itself.
+    /// Creates the components of the loops and the cluster from the cluster's own description.
     async fn make(&self) -> Result<(Parts, Arc<HttpCluster>), String> {
         let place = self.place().await?;
         let parts = Parts::new(&self.block, place, self.metrics.clone(), self.own_alloc.clone())?;
@@ -293,7 +297,7 @@ impl Process {
         Ok((parts, Arc::new(cluster)))
     }
 
-    /// The region that requests go to: the one that was given, or that of the agent.
+    /// The region of the requests: the configured one, or that of the contacted agent.
     async fn region(&self) -> String {
         if let Some(region) = &self.client.config().region {
             return region.clone();
@@ -303,7 +307,7 @@ impl Process {
         region.unwrap_or("global").to_string()
     }
 
-    /// Where the provider `local` works.
+    /// The working directory and servers of the provider `local`.
     async fn place(&self) -> Result<Place, String> {
         if !self.block.provider.contains_key(ProviderKind::Local.name()) {
             return Ok(Place::default());

@@ -1,4 +1,4 @@
-//! `capacity`: how many more copies of a job's groups fit.
+//! `capacity`: how many more allocations of each task group fit.
 
 use super::changes::ChangeFlags;
 use super::cluster::ClusterFlags;
@@ -13,19 +13,19 @@ use encamp_plan::survival::{Loss, survival};
 use encamp_plan::{assumed_settings, server_context};
 use encamp_snapshot::live::Detail;
 
-/// Show how many more copies of a job's groups fit
+/// Show how many more allocations of a job fit
 ///
-/// Counts for each group of the job file how many copies fit now beside what runs, without preempting anything, and
-/// prints on which nodes and what runs out first. A job that is registered already is counted as the file has it; its
-/// allocations stay as they are.
+/// For each task group of the job file, counts how many more allocations (copies) fit next to the running allocations
+/// without preemption, and prints on which nodes they fit and which resource is exhausted first. The group is counted
+/// as the job file defines it, even if the registered job differs; existing allocations stay as they are.
 ///
-/// With -survive 1 node or -survive 1 dc also how many fit after the worst loss of one node or one datacenter, when
-/// what ran there has been placed again.
+/// With -survive 1 node or -survive 1 dc, also counts how many fit after the worst loss of one node or one datacenter,
+/// once the lost allocations have been placed again.
 ///
-/// With -drain, -down, -add, -scale, -stop and -config copies are counted on the cluster as it would be after these
-/// changes; see what-if.
+/// With -drain, -down, -add, -scale, -stop and -config, the capacity is counted on the cluster as it would be after
+/// these changes; see what-if.
 ///
-/// The exit code is 0 when at least one more copy of every group fits, 1 when none does of some group, and 255 after an
+/// The exit code is 0 if at least one more copy of every group fits, 1 if none fits for some group, and 255 after an
 /// error.
 #[derive(Debug, clap::Parser)]
 pub struct CapacityCommand {
@@ -35,16 +35,16 @@ pub struct CapacityCommand {
     pub(crate) cluster: ClusterFlags,
     #[command(flatten)]
     pub(crate) changes: ChangeFlags,
-    /// Count the copies of this group alone
+    /// Count only this task group
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
-    /// Count also after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same
+    /// Also count after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same
     #[arg(long, value_name = "loss")]
     pub survive: Option<String>,
-    /// List every node, however many there are
+    /// List all nodes
     #[arg(long)]
     pub verbose: bool,
-    /// Print the result as JSON. (-json says that the job file is JSON)
+    /// Print the result as JSON. (-json means that the job file is JSON)
     #[arg(long)]
     pub json_output: bool,
     #[command(flatten)]
@@ -82,15 +82,14 @@ impl Run for CapacityCommand {
     }
 }
 
-/// What is printed, and what is said besides.
+/// The data to print, and notes.
 struct Answer {
     view: render::View,
     notes: Vec<String>,
 }
 
 impl CapacityCommand {
-    /// The loss asked about, and the path of the job file. `-survive 1 node` leaves its second word among the
-    /// arguments.
+    /// The kind of loss and the path of the job file. The second word of `-survive 1 node` is parsed as an argument.
     fn arguments(&self) -> Result<(Option<Loss>, String), String> {
         let mut words: Vec<&str> = self.survive.iter().flat_map(|s| s.split_whitespace()).collect();
         let mut args: Vec<&str> = self.args.iter().map(String::as_str).collect();
@@ -102,9 +101,9 @@ impl CapacityCommand {
             ["node"] | ["1", "node"] => Some(Loss::Node),
             ["dc" | "datacenter"] | ["1", "dc" | "datacenter"] => Some(Loss::Datacenter),
             [_, "node" | "dc" | "datacenter"] => {
-                return Err("-survive tells about the loss of one at a time: -survive 1 node or -survive 1 dc".into());
+                return Err("-survive supports the loss of one at a time: -survive 1 node or -survive 1 dc".into());
             }
-            _ => return Err("-survive takes 1 node or 1 dc".into()),
+            _ => return Err("-survive must be 1 node or 1 dc".into()),
         };
         match args.as_slice() {
             [path] => Ok((loss, (*path).to_string())),
@@ -127,7 +126,7 @@ impl CapacityCommand {
         if groups.is_empty() {
             let names: Vec<&str> = job.task_groups.iter().map(|g| g.name.as_str()).collect();
             let group = encamp_model::quoted(self.group.as_deref().unwrap_or_default());
-            return Err(format!("The job has no group {group}; its groups are {}", names.join(", ")).into());
+            return Err(format!("The job has no group {group}; its groups are: {}", names.join(", ")).into());
         }
         let mut view = render::View { job: job.id.clone(), changes: Vec::new(), loss, groups: Vec::new() };
         for group in groups {

@@ -1,27 +1,29 @@
-//! Flags that say what is assumed to change in a cluster.
+//! The flags for assumed changes to a cluster.
 
 use encamp_plan::what_if::{Change, ChangeError, WhatIf, what_if};
 use encamp_state::State;
 
-/// Changes that are assumed, not made. All can be repeated and combined.
+/// Assumed changes. All flags can be repeated and combined.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ChangeFlags {
-    /// Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable
+    /// Assume that a node (name, ID or ID prefix) or all of dc=NAME, class=NAME or pool=NAME are drained. Can be
+    /// repeated
     #[arg(long, value_name = "node")]
     pub drain: Vec<String>,
-    /// Lose a node, or all of dc=NAME, class=NAME or pool=NAME. Repeatable
+    /// Assume that a node, or all of dc=NAME, class=NAME or pool=NAME, are lost. Can be repeated
     #[arg(long, value_name = "nodes")]
     pub down: Vec<String>,
-    /// Add N new nodes like a node of the cluster: N:like=NODE. Repeatable
+    /// Assume N new nodes like a node of the cluster: N:like=NODE. Can be repeated
     #[arg(long, value_name = "nodes")]
     pub add: Vec<String>,
-    /// Set the count of a group: JOB/GROUP=N. Repeatable
+    /// Assume a count of a task group: JOB/GROUP=N. Can be repeated
     #[arg(long, value_name = "count")]
     pub scale: Vec<String>,
-    /// Stop a job. Repeatable
+    /// Assume that a job is stopped. Can be repeated
     #[arg(long, value_name = "job")]
     pub stop: Vec<String>,
-    /// Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable
+    /// Assume a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Can be
+    /// repeated
     #[arg(long, value_name = "setting")]
     pub config: Vec<String>,
 }
@@ -33,7 +35,7 @@ impl ChangeFlags {
         all.iter().all(|list| list.is_empty())
     }
 
-    /// The changes as they are written.
+    /// The changes as given on the command line.
     pub fn read(&self) -> Result<Vec<Change>, ChangeError> {
         type Read = fn(&str) -> Result<Change, ChangeError>;
         let kinds: [(&[String], Read); 6] = [
@@ -47,7 +49,7 @@ impl ChangeFlags {
         kinds.iter().flat_map(|(texts, read)| texts.iter().map(|t| read(t))).collect()
     }
 
-    /// Carries the changes out; `None` if there are none.
+    /// Applies the changes; returns `None` if there are none.
     pub fn carry_out(&self, before: &State, namespace: &str, now: i64) -> Result<Option<WhatIf>, String> {
         if self.is_empty() {
             return Ok(None);

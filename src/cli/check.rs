@@ -1,4 +1,4 @@
-//! `check`: whether the agent is well, for monitoring (`docs/spec/cli.md §15.6`).
+//! `check`: agent health for monitoring (`docs/spec/cli.md §15.6`).
 
 use serde_json::Value;
 
@@ -9,19 +9,19 @@ use super::flags::parse_int;
 use super::general::GeneralFlags;
 use encamp_model::duration::parse_duration;
 
-/// The exit code of an agent that is not well.
+/// The exit code for an unhealthy agent.
 const CRITICAL: u8 = 2;
 
-/// Tell whether the agent is well
+/// Check the health of the contacted agent
 ///
-/// Ends with 0 if the agent asked is well, with 2 if it is not, as monitoring tools want it. A server has to know other
-/// servers, a client has to have heard from a server in time.
+/// The exit code is 0 if the contacted agent is healthy, and 2 otherwise, as monitoring tools expect. A server is
+/// healthy if it knows enough peers, a client if it knows enough servers and its last heartbeat is recent.
 #[derive(Debug, clap::Parser)]
 pub struct Check {
-    /// A server has to have this many peers
+    /// Minimum number of peers of a server
     #[arg(long, value_name = "n", default_value = "0", value_parser = parse_int)]
     pub min_peers: i64,
-    /// A client has to know this many servers
+    /// Minimum number of servers that a client knows
     #[arg(long, value_name = "n", default_value = "1", value_parser = parse_int)]
     pub min_servers: i64,
     #[command(flatten)]
@@ -52,7 +52,7 @@ impl Run for Check {
     }
 }
 
-/// What is wrong with an agent that counts so.
+/// Judges the statistics of an agent; the error states the problem.
 fn judge(stats: &Value, min_peers: i64, min_servers: i64) -> Result<(), String> {
     if let Some(raft) = stats.get("raft") {
         let peers: i64 = text(raft, "num_peers").parse().map_err(|_| "unable to read the number of peers")?;

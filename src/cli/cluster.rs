@@ -1,4 +1,4 @@
-//! The cluster a command works on: a snapshot file, or a running cluster read over its HTTP API.
+//! The cluster that a command reads: a snapshot file, or a running cluster over its HTTP API.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use encamp_snapshot::live::{self, Detail, Fetched, Options, Report};
 use encamp_snapshot::{ClusterSnapshot, archive};
 use encamp_state::State;
 
-/// Requests at the same time if nothing else is said.
+/// The default number of concurrent requests.
 const CONCURRENCY: usize = 16;
 
-/// Flags that say where the state comes from.
+/// The flags that select the source of the state.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ClusterFlags {
-    /// Cluster snapshot file or server backup to work on, instead of the running cluster at the address
+    /// Cluster snapshot file or server backup to read instead of the running cluster
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
@@ -28,10 +28,10 @@ pub struct ClusterFlags {
     pub(crate) fetch: FetchFlags,
 }
 
-/// Flags about reading the file that `-snapshot` names.
+/// Flags for reading the file that `-snapshot` names.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct SnapshotFlags {
-    /// Leave out tables of a server backup that this version does not know, instead of refusing the backup
+    /// Skip unknown tables of a server backup instead of rejecting the backup
     #[arg(long)]
     pub ignore_unknown_tables: bool,
 }
@@ -44,31 +44,31 @@ impl SnapshotFlags {
     }
 }
 
-/// Flags about reading a running cluster.
+/// Flags for reading a running cluster.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FetchFlags {
-    /// Go on without what the token may not read or the cluster does not answer, and say what is missing
+    /// Continue without data that the token may not read or the cluster does not return, and report what is missing
     #[arg(long)]
     pub allow_partial: bool,
-    /// Read everything again, whatever an earlier run left in the cache
+    /// Do not use the cache
     #[arg(long)]
     pub no_cache: bool,
-    /// Requests at the same time. Default: 16
+    /// Number of concurrent requests. Default: 16
     #[arg(long, value_name = "n")]
     pub concurrency: Option<u16>,
 }
 
 /// A cluster's state.
 pub struct Cluster {
-    /// The state, and what is incomplete about it.
+    /// The state, and the parts of it that are incomplete.
     pub snapshot: ClusterSnapshot,
-    /// How it was read, if it is a running one.
+    /// How the state was read, for a running cluster.
     pub report: Option<Report>,
 }
 
 impl Cluster {
-    /// The state; what is to be said about it: what it lacks, and how it was read if that is asked for or worth
-    /// knowing; and what "now" is for it, Unix nanoseconds.
+    /// The state; notes about what is missing and, if requested or noteworthy, how it was read; and the time of the
+    /// state, Unix nanoseconds.
     pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>, i64) {
         let now = self.snapshot.now(env.now);
         let mut notes = self.snapshot.notes;
@@ -79,7 +79,7 @@ impl Cluster {
 }
 
 impl ClusterFlags {
-    /// Reads the state: the file if one is given, else so much of the running cluster.
+    /// Reads the state: the file if one is given, otherwise the required part of the running cluster.
     pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> Result<Cluster, String> {
         if let Some(file) = &self.snapshot {
             return Ok(Cluster { snapshot: self.reading.load(file, env)?, report: None });
@@ -92,14 +92,14 @@ impl ClusterFlags {
 /// The state of a running cluster, with notes about what could not be read.
 fn cluster(fetched: Fetched) -> Result<Cluster, String> {
     let mut snapshot = encamp_snapshot::file::into_state(fetched.file)
-        .map_err(|e| format!("Error reading the cluster: its answers do not fit together: {e}"))?;
+        .map_err(|e| format!("Error reading the cluster: its responses are inconsistent: {e}"))?;
     let missing = fetched.report.missing.iter().map(|m| format!("Partial data: {m}"));
     snapshot.notes.splice(0..0, missing);
     Ok(Cluster { snapshot, report: Some(fetched.report) })
 }
 
 impl FetchFlags {
-    /// Reads everything: the file if one is given, else the running cluster.
+    /// Reads the full state: the file if one is given, otherwise the running cluster.
     pub fn load(
         &self,
         file: Option<&str>,
@@ -113,7 +113,7 @@ impl FetchFlags {
         }
     }
 
-    /// Reads a running cluster, from the cache what did not change.
+    /// Reads a running cluster; unchanged objects come from the cache.
     pub fn fetch(&self, client: &Client, detail: Detail, env: &Environment) -> Result<Fetched, String> {
         let cache = if self.no_cache { None } else { cache(client, env) };
         let known = cache.as_ref().map(Cache::load).unwrap_or_default();
@@ -128,7 +128,7 @@ impl FetchFlags {
         drop(progress);
         let mut fetched = fetched.map_err(|e| format!("Error reading the cluster: {e}"))?;
         if let Some(cache) = cache {
-            // Without a cache the next run only takes longer.
+            // Without a cache, the next run only takes longer.
             let _ = cache.store(std::mem::take(&mut fetched.collected), fetched.file.index);
         }
         Ok(fetched)
@@ -136,17 +136,17 @@ impl FetchFlags {
 }
 
 impl GeneralFlags {
-    /// A client for the cluster of the flags and the environment.
+    /// Creates a client for the cluster that the flags and the environment select.
     pub fn client(&self, env: &Environment) -> Result<Client, String> {
         let client = Client::new(self.api_config(env)).map_err(|e| format!("Error initializing client: {e}"))?;
         let terminal = env.terminal.clone();
         Ok(client.noting(move |line| {
-            // Nothing is left to do when standard error is gone.
+            // Nothing can be done if standard error is closed.
             let _ = terminal.suspend(|| writeln!(std::io::stderr(), "{}", one_line(line)));
         }))
     }
 
-    /// The same flags for requests about a job: the region it names goes before that of the flag.
+    /// The same flags for requests about a job: a region in the job takes precedence over the flag.
     pub fn for_job(&self, job: &model::Job) -> GeneralFlags {
         let named = job.region.clone().filter(|r| !r.is_empty());
         GeneralFlags { region: named.or_else(|| self.region.clone()), ..self.clone() }
@@ -171,13 +171,13 @@ impl GeneralFlags {
     }
 }
 
-/// Runs something that waits for the network.
+/// Runs a future that uses the network.
 pub fn block_on<F: Future>(future: F) -> Result<F::Output, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.map_err(|e| format!("Error starting the network runtime: {e}"))?.block_on(future))
 }
 
-/// `ENCAMP_CACHE_DIR`, or the usual place of the user's caches.
+/// `ENCAMP_CACHE_DIR`, or the standard location of the user's caches.
 fn cache(client: &Client, env: &Environment) -> Option<Cache> {
     let own = env.var("ENCAMP_CACHE_DIR").map(PathBuf::from);
     let usual = || {

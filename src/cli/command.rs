@@ -1,4 +1,4 @@
-//! What a command is, and which one a command line names (`docs/spec/cli.md §2.1`, `§2.2`). All of them are listed in
+//! Commands, and which one a command line names (`docs/spec/cli.md §2.1`, `§2.2`). The commands are listed in
 //! [`registry`](super::registry).
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, Parser};
 
 use super::context::Context;
 
-/// What a command's argument struct does.
+/// The argument struct of a command.
 pub trait Run: Parser {
     /// Runs the command and returns its exit code.
     fn run(self, context: &mut Context<'_, '_>) -> u8;
@@ -16,13 +16,13 @@ pub trait Run: Parser {
 /// Where the general help lists a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
-    /// First, in this order.
+    /// Among the common commands, in this order.
     Common,
-    /// Behind those, by name.
+    /// Among the other commands, by name.
     Other,
-    /// Nowhere: a short name of a command that is listed.
+    /// Not listed: an alias of a listed command.
     Alias,
-    /// Nowhere, and no help names it: a former name, or a command for programs.
+    /// Not listed and not mentioned in any help: a former name, or a command for programs.
     Hidden,
 }
 
@@ -31,17 +31,17 @@ pub enum Listing {
 pub struct Entry {
     /// The words that name it.
     pub path: &'static str,
-    /// The words that its messages call it by; the same unless this is an alias.
+    /// The name that its messages use; differs from the path for aliases.
     pub canonical: &'static str,
     /// Its arguments and help.
     pub clap: Command,
     /// Where the general help lists it.
     pub listing: Listing,
-    /// The exit code after a wrong use.
+    /// The exit code after a usage error.
     pub usage_exit: u8,
-    /// Whether flags may stand behind other arguments.
+    /// Whether flags may follow other arguments.
     pub flags_anywhere: bool,
-    /// Whether a warning says that the name will go away.
+    /// Whether using the name prints a deprecation warning.
     pub deprecated: bool,
     /// Reads the arguments and runs it.
     pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
@@ -55,9 +55,9 @@ pub enum Found<'a> {
     Help(Option<String>),
     /// No command of that name.
     Nothing,
-    /// Flags in front of the command.
+    /// Flags before the command.
     EarlyFlags(String),
-    /// A group of commands, which does nothing itself.
+    /// A group of commands, which cannot be run itself.
     Group(String),
     /// A command and its arguments.
     Command(&'a Entry, Vec<String>),
@@ -68,47 +68,47 @@ pub struct Registry {
     entries: BTreeMap<&'static str, Entry>,
 }
 
-/// The groups: name, one line about it, its help.
+/// The groups: name and summary.
 const GROUPS: &[(&str, &str)] = &[
     ("alloc", "Interact with allocations: status, logs, files, stop, restart"),
-    ("autoscale", "Worker pools that size themselves: status, plan, failsafe mode, simulation"),
-    ("config", "Check an agent's configuration"),
+    ("autoscale", "Autoscale worker pools: status, plan, failsafe mode, simulation"),
+    ("config", "Validate an agent's configuration"),
     ("deployment", "Interact with deployments"),
     ("eval", "Interact with evaluations"),
     ("job periodic", "Interact with periodic jobs"),
-    ("job tag", "Name versions of jobs"),
+    ("job tag", "Tag versions of jobs"),
     ("job", "Interact with jobs"),
     ("namespace", "Interact with namespaces"),
-    ("node identity", "Interact with the identities of nodes"),
-    ("node intro", "Introduce new nodes to the servers"),
-    ("node meta", "Interact with metadata of nodes"),
+    ("node identity", "Interact with node identities"),
+    ("node intro", "Create introduction tokens for new nodes"),
+    ("node meta", "Interact with node metadata"),
     ("node pool", "Interact with node pools"),
     ("node", "Interact with nodes: status, drains, eligibility, pools"),
-    ("operator autopilot", "Say how failed servers are dealt with"),
-    ("operator raft", "Interact with the servers that agree on the log"),
-    ("operator root keyring", "Interact with the keys that encrypt variables and sign identities"),
-    ("operator root", "Interact with the keys that encrypt variables and sign identities"),
-    ("operator snapshot", "Save the state of the servers, and restore it"),
-    ("operator scheduler", "Say how allocations are placed"),
-    ("operator", "Operate the cluster: scheduling, servers, keys, requests as they are"),
+    ("operator autopilot", "Interact with the Autopilot configuration"),
+    ("operator raft", "Interact with the Raft peers"),
+    ("operator root keyring", "Interact with root encryption keys"),
+    ("operator root", "Interact with root encryption keys"),
+    ("operator snapshot", "Save and restore the state of the servers"),
+    ("operator scheduler", "Interact with the scheduler configuration"),
+    ("operator", "Administer the cluster: scheduler, servers, keys, API requests"),
     ("plugin", "Interact with storage plugins"),
-    ("scaling policy", "Look into scaling policies"),
+    ("scaling policy", "Inspect scaling policies"),
     ("scaling", "Interact with scaling policies"),
     ("server", "Interact with servers"),
-    ("service", "Interact with services that are registered with the servers"),
-    ("system reconcile", "Have the servers count again"),
-    ("system", "Interact with the servers' housekeeping"),
+    ("service", "Interact with registered services"),
+    ("system reconcile", "Reconcile the state of the servers"),
+    ("system", "Interact with system maintenance: garbage collection, summaries"),
     ("var", "Interact with variables"),
     ("volume", "Interact with volumes"),
-    ("snapshot", "Read, look into and compare cluster snapshots"),
-    ("sim", "Simulate clusters: make one up, or load servers with made-up nodes"),
+    ("snapshot", "Fetch, inspect and compare cluster snapshots"),
+    ("sim", "Simulate clusters: generate one, or load servers with simulated nodes"),
 ];
 
-/// Commands that take flags behind other arguments too. Those that others had first stop at the first argument.
+/// Commands whose flags may follow other arguments. Those that Nomad has stop reading flags at the first argument.
 const FLAGS_ANYWHERE: &[&str] = &["snapshot anonymize", "snapshot diff", "snapshot inspect"];
 
 impl Registry {
-    /// Without commands.
+    /// A registry without commands.
     pub(super) fn empty() -> Registry {
         Registry { entries: BTreeMap::new() }
     }
@@ -217,7 +217,7 @@ impl Registry {
     /// All commands as one clap tree, for manual pages.
     pub fn tree(&self) -> Command {
         let root = Command::new("encamp")
-            .about("Plan, explain and run jobs on clusters that schedule the way Nomad does")
+            .about("Plan, explain and run jobs on clusters that schedule as Nomad does")
             .version(env!("CARGO_PKG_VERSION"))
             .disable_version_flag(true)
             .arg(Arg::new("version").long("version").action(ArgAction::Version).help("Print the version"))
@@ -227,7 +227,7 @@ impl Registry {
 
     fn with_subcommands(&self, command: Command, group: &str) -> Command {
         let members = self.below(group).into_iter().map(|(name, path)| match self.entries.get(path) {
-            // A command may have others below it: `monitor export`.
+            // A command may have subcommands: `monitor export`.
             Some(entry) => self.with_subcommands(entry.clap.clone().name(name), path),
             None => {
                 let group = Command::new(name).about(self.about(path)).disable_help_subcommand(true);

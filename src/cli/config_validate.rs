@@ -1,15 +1,15 @@
-//! `config validate`: checks an agent's configuration (`docs/spec/cli.md §15.4`).
+//! `config validate`: validates an agent's configuration (`docs/spec/cli.md §15.4`).
 
 use super::command::Run;
 use super::context::Context;
 use crate::agent::config::{self, Finding, Sources};
 
-/// Check configuration files of an agent
+/// Validate configuration files of an agent
 ///
-/// The files and folders are merged in their order over the defaults, as the agent does it, and checked.
+/// Merges the files and directories in the given order over the defaults, as the agent does, and validates the result.
 #[derive(Debug, clap::Parser)]
 pub struct ConfigValidate {
-    /// Files and folders, in HCL or JSON
+    /// HCL or JSON files and directories
     #[arg(value_name = "path")]
     paths: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A client of the cluster and what runs its requests, for commands that ask more than once.
+//! A client of the cluster and its runtime, for commands that send several requests.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,31 +10,31 @@ use super::context::Environment;
 use super::general::GeneralFlags;
 use encamp_api::Client;
 
-/// A client of one cluster, its runtime, and the zone in which times are shown.
+/// A client of one cluster, its runtime, and the time zone of the output.
 pub struct Connection {
     /// The client.
     pub client: Client,
-    /// The zone of the user.
+    /// The user's time zone.
     pub zone: TimeZone,
     runtime: Runtime,
 }
 
 impl Connection {
-    /// A client for the cluster of the flags and the environment. Connects with the first request.
+    /// Creates a client for the cluster that the flags and the environment select. Connects with the first request.
     pub fn new(general: &GeneralFlags, env: &Environment) -> Result<Connection, String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| format!("Error starting the network runtime: {e}"))?;
         Ok(Connection { client: general.client(env)?, zone: env.zone(), runtime })
     }
 
-    /// Waits for something that waits for the network.
+    /// Waits for a future that uses the network.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
 
-    /// Does nothing for a while.
+    /// Sleeps.
     pub fn pause(&self, time: Duration) {
-        // Timers are made inside of the runtime.
+        // Timers must be created inside the runtime.
         self.wait(async { tokio::time::sleep(time).await });
     }
 

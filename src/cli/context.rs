@@ -1,4 +1,4 @@
-//! What every command gets: where to print, its environment, its own name.
+//! The context of a command: output, environment, and its own name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use super::render::values::Clock;
 use super::suggest;
 use super::terminal::{ProgressMode, Terminal};
 
-/// Where the warning about a former name is broken.
+/// The width at which the deprecation warning is wrapped.
 const WARNING_WIDTH: usize = 78;
 
-/// What a command line sees of the process.
+/// The environment of the process, as seen by commands.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// Environment variables.
@@ -29,9 +29,9 @@ pub struct Environment {
     pub stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
     pub stderr_is_terminal: bool,
-    /// Progress on standard error, and who reacts to signals.
+    /// The progress display on standard error and the handling of signals.
     pub terminal: Terminal,
-    /// Now, Unix nanoseconds.
+    /// The current time, Unix nanoseconds.
     pub now: i64,
 }
 
@@ -57,7 +57,7 @@ impl Environment {
         Environment { terminal: Terminal::new(mode), ..env }
     }
 
-    /// The zone in which times are shown.
+    /// The time zone of the output.
     pub fn zone(&self) -> jiff::tz::TimeZone {
         jiff::tz::TimeZone::system()
     }
@@ -68,17 +68,17 @@ impl Environment {
     }
 }
 
-/// The time now, Unix nanoseconds, for commands that watch something.
+/// The current time, Unix nanoseconds, for commands that watch an object.
 pub fn clock() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What a running command gets.
+/// The context of a running command.
 pub struct Context<'a, 'io> {
-    /// Where to print.
+    /// The output.
     pub ui: &'a mut Ui<'io>,
-    /// The process around it.
+    /// The environment of the process.
     pub env: &'a Environment,
     /// All commands.
     pub registry: &'a Registry,
@@ -110,11 +110,12 @@ impl Context<'_, '_> {
         result.unwrap_or_else(|e| self.flag_error(&clap_error(&e)))
     }
 
-    /// A wrong flag: the line on standard error, the help on standard output, and what some commands add.
+    /// Reports a flag error: the message on standard error, the help on standard output, and the additional message of
+    /// some commands.
     pub(super) fn flag_error(&mut self, line: &str) -> u8 {
         self.ui.error_plain(line);
         let text = help::command(self.registry, self.command.path);
-        // What an agent prints on standard output is its log.
+        // The standard output of an agent is its log.
         if self.command.path == "agent" {
             self.ui.error_plain(&text);
         } else {
@@ -145,7 +146,7 @@ impl Context<'_, '_> {
         self.ui.warn(&format!("{}\n", lines.join("\n")));
     }
 
-    /// Now and the zone, for texts.
+    /// The current time and the time zone, for output.
     pub fn clock(&self) -> Clock {
         Clock { now: self.env.now, zone: self.env.zone() }
     }
@@ -161,7 +162,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Runs what needs a cluster, with a client for the flags. A failure is printed as it is.
+    /// Runs a function that needs a cluster, with a client for the flags. An error is printed unchanged.
     pub fn connected<F>(&mut self, general: &GeneralFlags, action: F) -> u8
     where
         F: FnOnce(&Connection, &mut Self) -> Result<u8, String>,
@@ -170,7 +171,7 @@ impl Context<'_, '_> {
         done.unwrap_or_else(|e| self.failure(&e))
     }
 
-    /// A wrong use of the command: the line and where to find help, both on standard error.
+    /// Reports a usage error: the message and a pointer to the help, both on standard error.
     pub fn usage_error(&mut self, line: &str) -> u8 {
         self.ui.error(line);
         self.ui.error(&format!("For additional help try 'encamp {} -help'", self.command.canonical));
@@ -182,14 +183,14 @@ impl Context<'_, '_> {
         result.unwrap_or_else(|e| self.failure(&e))
     }
 
-    /// A failure: the line on standard error. Returns the exit code of failures.
+    /// Reports a failure on standard error. Returns the exit code for failures.
     pub fn failure(&mut self, line: &str) -> u8 {
         self.ui.error(line);
         self.command.usage_exit
     }
 }
 
-/// What a few commands say about a wrong flag besides the error itself (`docs/spec/cli.md §2.3`).
+/// The additional message that some commands print after a flag error (`docs/spec/cli.md §2.3`).
 fn second_line(command: &str, error: &str) -> Option<String> {
     match command {
         "status" => Some(format!("Error parsing arguments: {}", encamp_model::quoted(error))),

@@ -1,8 +1,8 @@
-//! Answers that are kept as they came: their members, and what clients show besides (`docs/spec/cli.md §3.6`).
+//! API responses as JSON values: access to their members, and the members that clients add (`docs/spec/cli.md §3.6`).
 
 use serde_json::{Map, Value, json};
 
-/// Adds what servers leave out because it has no value: clients show all members of an object.
+/// Adds the members that servers omit because they have no value: clients show all members of an object.
 pub fn complete(value: &mut Value, members: &[(&str, Zero)]) {
     let Value::Object(map) = value else { return };
     for (name, zero) in members {
@@ -12,7 +12,7 @@ pub fn complete(value: &mut Value, members: &[(&str, Zero)]) {
     }
 }
 
-/// What a member shows when it has no value.
+/// The zero value of a member.
 #[derive(Debug, Clone, Copy)]
 pub enum Zero {
     /// An empty text.
@@ -82,7 +82,7 @@ pub fn number(value: &Value, name: &str) -> i64 {
     value.get(name).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// A truth of an object; `false` where there is none.
+/// A boolean of an object; `false` where there is none.
 pub fn flag(value: &Value, name: &str) -> bool {
     value.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
@@ -110,9 +110,9 @@ pub fn newest_first(rows: &mut [Value]) {
     });
 }
 
-/// Reads an object that was also kept as it came.
+/// Deserializes an object.
 pub fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
-    encamp_api::json::from_value(value).map_err(|e| format!("the answer can't be read: {e}"))
+    encamp_api::json::from_value(value).map_err(|e| format!("the response can't be read: {e}"))
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use encamp_model::Deployment;
 
 /// List deployments
 ///
-/// Lists the deployments that servers still know, the newest first.
+/// Lists all deployments, newest first.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentList {
-    /// Only deployments that match this expression
+    /// Filter expression that deployments must match
     #[arg(long, value_name = "expression")]
     pub filter: Option<String>,
     /// Show full identifiers
@@ -59,7 +59,7 @@ pub fn list(
     print(rows, verbose, format, formatted, context)
 }
 
-/// Prints deployments as the API answers them.
+/// Prints deployments as the API returns them.
 pub fn print(
     mut rows: Vec<Value>,
     verbose: bool,

@@ -16,19 +16,19 @@ use super::{deployment_list, lookup_id};
 use encamp_api::{Query, path};
 use encamp_model::quoted;
 
-/// Show a deployment
+/// Display the status of a deployment
 ///
-/// Shows how far a deployment got, by group. The argument is the deployment's ID or the beginning of it; without one
-/// all deployments are listed.
+/// Shows the status of a deployment and of each of its task groups. The argument is the deployment ID or a prefix of
+/// it; without an argument, all deployments are listed.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentStatus {
     /// Show full identifiers
     #[arg(long)]
     pub verbose: bool,
-    /// Watch the deployment until it ends
+    /// Monitor the deployment until it completes
     #[arg(long)]
     pub monitor: bool,
-    /// With -monitor, how long to wait for something new before the deployment is printed again
+    /// With -monitor, how long to wait for changes before the deployment is printed again
     #[arg(long, value_name = "duration", default_value = "2s", value_parser = parse_wait)]
     pub wait: Duration,
     /// Accepted for compatibility; there is no web interface to open

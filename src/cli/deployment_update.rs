@@ -7,10 +7,10 @@ use super::general::GeneralFlags;
 use super::{lookup_id, monitor};
 use encamp_model::quoted;
 
-/// Flags of the commands that are followed by an evaluation.
+/// The flags of commands that create an evaluation.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FollowFlags {
-    /// Return without watching the evaluation
+    /// Return immediately instead of monitoring the evaluation
     #[arg(long)]
     pub detach: bool,
     /// Show full identifiers
@@ -21,7 +21,7 @@ pub struct FollowFlags {
 }
 
 impl FollowFlags {
-    /// Prints or watches an evaluation, if there is one. `gap`: with an empty line in front of the watching.
+    /// Prints or monitors an evaluation, if there is one. `gap`: whether an empty line precedes the monitor output.
     fn follow(&self, connection: &Connection, eval: &str, gap: bool, context: &mut Context<'_, '_>) -> u8 {
         if eval.is_empty() {
             return 0;
@@ -37,7 +37,7 @@ impl FollowFlags {
     }
 }
 
-/// Does something with the deployment that the only argument names.
+/// Runs a function on the deployment that the only argument names.
 fn with_deployment(
     args: &[String],
     general: &GeneralFlags,
@@ -56,8 +56,8 @@ fn with_deployment(
 
 /// Pause a deployment
 ///
-/// Pauses a deployment: nothing is placed for it until it is resumed. The argument is the deployment's ID or the
-/// beginning of it.
+/// Pauses a deployment: no new allocations are placed until it is resumed. The argument is the deployment ID or a
+/// prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentPause {
     /// Show full identifiers
@@ -82,7 +82,7 @@ impl Run for DeploymentPause {
 
 /// Resume a paused deployment
 ///
-/// Goes on with a deployment that was paused. The argument is the deployment's ID or the beginning of it.
+/// Resumes a paused deployment. The argument is the deployment ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentResume {
     #[command(flatten)]
@@ -103,9 +103,9 @@ impl Run for DeploymentResume {
     }
 }
 
-/// Let a blocked deployment go on
+/// Unblock a blocked deployment
 ///
-/// Lets a deployment go on that waits for other regions. The argument is the deployment's ID or the beginning of it.
+/// Unblocks a deployment that is waiting for other regions. The argument is the deployment ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentUnblock {
     #[command(flatten)]
@@ -126,13 +126,13 @@ impl Run for DeploymentUnblock {
     }
 }
 
-/// Accept the canaries of a deployment
+/// Promote the canaries of a deployment
 ///
-/// Promotes a deployment whose canaries are healthy, so that the rollout goes on. The argument is the deployment's ID
-/// or the beginning of it.
+/// Promotes the healthy canaries of a deployment, so that the rollout continues. The argument is the deployment ID or a
+/// prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentPromote {
-    /// Promote only this group. Can be given several times
+    /// Promote only this task group. Can be given several times
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
     pub group: Vec<String>,
     #[command(flatten)]
@@ -152,10 +152,10 @@ impl Run for DeploymentPromote {
     }
 }
 
-/// Mark a deployment as failed
+/// Manually fail a deployment
 ///
-/// Ends a deployment. Where its job says so, the last stable version comes back. The argument is the deployment's ID or
-/// the beginning of it.
+/// Marks a deployment as failed. If the job enables auto_revert, it is reverted to its latest stable version. The
+/// argument is the deployment ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentFail {
     #[command(flatten)]

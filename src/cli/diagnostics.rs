@@ -1,11 +1,11 @@
-//! Problems of job files on the command line: as text below the error, or as one JSON object (`docs/diagnostics.md`).
+//! Diagnostics of job files: as text after the error, or as one JSON object (`docs/diagnostics.md`).
 
 use super::context::Context;
 use super::render::findings;
 use super::render::styled::Styled;
 use encamp_jobspec::explain::{Finding, Severity, Stage};
 
-/// The form in which problems of a job file are printed.
+/// The output format of diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum DiagnosticsFormat {
     /// Text on standard error.
@@ -20,7 +20,7 @@ pub enum DiagnosticsFormat {
 pub struct Refused {
     /// The whole text to print.
     pub text: String,
-    /// What stands below it.
+    /// The findings that are printed after it.
     pub findings: Vec<Finding>,
 }
 
@@ -37,7 +37,7 @@ impl From<&str> for Refused {
 }
 
 impl Refused {
-    /// The findings; the text itself where nothing better is known.
+    /// The findings; the text itself if there are no findings.
     fn findings(self) -> Vec<Finding> {
         if !self.findings.is_empty() {
             return self.findings;
@@ -57,7 +57,7 @@ impl Refused {
 }
 
 impl Context<'_, '_> {
-    /// A job file that was refused. Returns the exit code of failures.
+    /// Reports a job file that was rejected. Returns the exit code for failures.
     pub fn refuse(&mut self, refused: Refused, format: DiagnosticsFormat) -> u8 {
         if format == DiagnosticsFormat::Json {
             self.diagnose(false, &refused.findings());

@@ -1,4 +1,4 @@
-//! `eval delete`: forgets evaluations (`docs/spec/cli.md §11.2`).
+//! `eval delete`: deletes evaluations (`docs/spec/cli.md §11.2`).
 
 use super::command::Run;
 use super::connection::Connection;
@@ -9,14 +9,14 @@ use super::render::values;
 
 /// Delete evaluations
 ///
-/// Deletes one evaluation by its full ID, or all that match an expression. The evaluation broker has to be paused
-/// meanwhile, and evaluations that are still needed stay.
+/// Deletes one evaluation by its full ID, or all evaluations that match an expression. The eval broker must be paused
+/// during the deletion. Evaluations that are still required are not deleted.
 #[derive(Debug, clap::Parser)]
 pub struct EvalDelete {
     /// Delete the evaluations that match this expression
     #[arg(long, value_name = "expression")]
     pub filter: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
@@ -71,7 +71,7 @@ impl EvalDelete {
     }
 }
 
-/// Whether the broker is paused; says what to do if it is not.
+/// Whether the eval broker is paused; prints instructions if it is not.
 fn paused(connection: &Connection, context: &mut Context<'_, '_>) -> Result<bool, String> {
     let read = connection.wait(connection.client.scheduler_configuration());
     let (config, _) = read.map_err(|e| format!("Error querying scheduler configuration: {e}"))?;

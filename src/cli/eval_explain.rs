@@ -1,4 +1,4 @@
-//! `eval explain`: why an evaluation of the past placed what it placed.
+//! `eval explain`: explains the placements of a past evaluation.
 
 use futures_util::stream::{self, StreamExt};
 
@@ -11,15 +11,16 @@ use encamp_api::{ApiError, Client};
 use encamp_model::{Evaluation, short_id};
 use encamp_plan::past::{PastEvaluation, explain};
 
-/// Requests at the same time.
+/// The number of concurrent requests.
 const CONCURRENCY: usize = 16;
 
-/// Explain an evaluation of the past
+/// Explain a past evaluation
 ///
-/// Reads an evaluation of a running cluster and the allocations it made, and tells from what they recorded what the
-/// scheduler looked at: nodes by what kept them out, scores, evictions, and what found no node.
+/// Reads an evaluation of a running cluster and the allocations that it created, and explains the decisions of the
+/// scheduler from their recorded metrics: the nodes that were filtered or exhausted and why, scores, preemptions, and
+/// failed placements.
 ///
-/// The argument is the evaluation's ID or its beginning.
+/// The argument is the evaluation ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct EvalExplain {
     /// Print the explanation as JSON
@@ -71,7 +72,7 @@ async fn read(client: &Client, id: &str) -> Result<PastEvaluation, String> {
     while let Some(answer) = reads.next().await {
         match answer {
             Ok((a, _)) => allocations.push(a),
-            // Collected since the list was made.
+            // Garbage collected since the list was read.
             Err(e) if e.is_not_found() => {}
             Err(e) => return Err(failed(e)),
         }

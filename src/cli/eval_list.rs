@@ -14,7 +14,7 @@ use encamp_model::Evaluation;
 
 /// List evaluations
 ///
-/// Lists the evaluations that servers still know, the newest first.
+/// Lists all evaluations, newest first.
 #[derive(Debug, clap::Parser)]
 pub struct EvalList {
     /// Show full identifiers
@@ -22,10 +22,10 @@ pub struct EvalList {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) page: PageFlags,
-    /// Only evaluations of this job
+    /// List only evaluations of this job
     #[arg(long, value_name = "job")]
     pub job: Option<String>,
-    /// Only evaluations in this status
+    /// List only evaluations with this status
     #[arg(long, value_name = "status")]
     pub status: Option<String>,
     /// Accepted for compatibility; there is no web interface to open

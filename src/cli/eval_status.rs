@@ -17,16 +17,16 @@ use super::{lookup_id, monitor};
 use encamp_api::{Query, path};
 use encamp_model::{AllocListStub, DesiredUpdates, Evaluation, PlanAnnotations, quoted};
 
-/// Show an evaluation
+/// Display the status of an evaluation
 ///
-/// Shows what an evaluation was about, what the scheduler wanted, what it placed, and why it could not place the rest.
-/// The argument is the evaluation's ID or the beginning of it.
+/// Shows an evaluation, the desired changes and the placements of the scheduler, and the reasons for failed placements.
+/// The argument is the evaluation ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct EvalStatus {
-    /// Watch the evaluation until it ends, and the deployment it belongs to
+    /// Monitor the evaluation until it completes, and its deployment
     #[arg(long)]
     pub monitor: bool,
-    /// Show full identifiers and times
+    /// Show full identifiers and timestamps
     #[arg(long)]
     pub verbose: bool,
     /// Accepted for compatibility; there is no web interface to open
@@ -147,7 +147,7 @@ impl EvalStatus {
         context.ui.output(&table(&lines, Form::List));
     }
 
-    /// What the scheduler wanted, and whom it evicted.
+    /// The desired changes of the scheduler, and the preempted allocations.
     fn print_annotations(&self, annotations: &PlanAnnotations, context: &mut Context<'_, '_>) {
         if !annotations.desired_tg_updates.is_empty() {
             heading(context, "Plan Annotations");
@@ -204,10 +204,10 @@ fn sort(list: &mut [AllocListStub]) {
     list.sort_by(|a, b| (Reverse(a.create_index), &a.id).cmp(&(Reverse(b.create_index), &b.id)));
 }
 
-/// A column about updates: its name, its count, and whether it is always shown.
+/// A column of the annotations: its name, its count, and whether it is always shown.
 type Column = (&'static str, fn(&DesiredUpdates) -> u64, bool);
 
-/// The table of what the scheduler wanted by group.
+/// The table of desired changes by task group.
 fn wanted(updates: &[(&str, &DesiredUpdates)], verbose: bool) -> String {
     const COLUMNS: [Column; 12] = [
         ("Ignore", |u| u.ignore, true),

@@ -1,4 +1,4 @@
-//! Example files that `… init` commands write.
+//! The example files that `… init` commands write.
 
 use std::io::Write;
 
@@ -12,11 +12,11 @@ pub struct Files {
     pub hcl: (&'static str, &'static str),
     /// Name and text in JSON.
     pub json: (&'static str, &'static str),
-    /// What the file is about.
+    /// The kind of object that the file specifies.
     pub what: &'static str,
 }
 
-/// Writes an example; a file that exists is left alone.
+/// Writes an example; an existing file is not overwritten.
 pub fn write(context: &mut Context<'_, '_>, files: &Files, format: &str, quiet: bool, args: &[String]) -> u8 {
     let (default, text) = match format {
         "hcl" => files.hcl,
@@ -42,7 +42,7 @@ pub fn write(context: &mut Context<'_, '_>, files: &Files, format: &str, quiet: 
     }
 }
 
-/// The text without lines that are comments only.
+/// The text without lines that contain only comments.
 fn without_comments(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with('#')).map(|line| format!("{line}\n")).collect()
 }

@@ -1,4 +1,4 @@
-//! A command in a task, with this program's standard streams (`docs/spec/cli.md §8.11`, `§9.2`).
+//! Sessions that connect this program's standard streams to a command in a task (`docs/spec/cli.md §8.11`, `§9.2`).
 
 use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use super::render::ui::Ui;
 use encamp_api::exec::Event;
 use encamp_api::{Client, Query};
 
-/// How often the server hears that somebody is still there.
+/// The interval of keep-alive messages.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How the streams are connected, as flags.
+/// The flags of a session.
 #[derive(Debug, clap::Args)]
 pub struct SessionFlags {
-    /// Pass standard input on
+    /// Pass standard input to the command
     #[arg(
         long = "i",
         value_name = "bool",
@@ -30,7 +30,7 @@ pub struct SessionFlags {
         action = clap::ArgAction::Set
     )]
     pub interactive: bool,
-    /// Give the command a terminal. Default: if standard input and output are terminals
+    /// Allocate a pseudo-terminal. Default: if standard input and output are terminals
     #[arg(
         long = "t",
         value_name = "bool",
@@ -40,32 +40,32 @@ pub struct SessionFlags {
         value_parser = clap::value_parser!(bool)
     )]
     pub tty: Option<bool>,
-    /// Character that begins a command to this program at the beginning of a line, or none
+    /// Escape character for sessions with a pseudo-terminal, or none
     #[arg(long = "e", value_name = "character", default_value = "~")]
     pub escape: String,
 }
 
 impl SessionFlags {
-    /// The session of the flags; `both` is a flag that stands for `-i -t`. Errors are texts about a wrong use.
+    /// Creates the session from the flags; `both` stands for `-i -t`. Errors are usage errors.
     pub fn session(&self, both: bool) -> Result<Session, String> {
         let tty = if both { Some(true) } else { self.tty };
         Session::new(self.interactive || both, tty, &self.escape)
     }
 }
 
-/// How the streams are connected.
+/// A session.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
-    /// Pass standard input on.
+    /// Whether standard input is passed to the command.
     pub interactive: bool,
-    /// The command has a terminal: this one, in raw mode.
+    /// Whether the command has a terminal: this one, in raw mode.
     pub tty: bool,
-    /// The character that, at the beginning of a line, begins a command to this program.
+    /// The escape character, which is recognised at the beginning of a line.
     pub escape: Option<u8>,
 }
 
 impl Session {
-    /// Finds out whether there is a terminal if that was not said, and reads the escape character.
+    /// Detects whether there is a terminal if no flag says so, and parses the escape character.
     fn new(interactive: bool, tty: Option<bool>, escape: &str) -> Result<Session, String> {
         let both = || std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let tty = tty.unwrap_or_else(|| interactive && both());
@@ -80,7 +80,7 @@ impl Session {
         Ok(Session { interactive, tty, escape: escape.filter(|_| tty) })
     }
 
-    /// Runs a command. Its exit code; an error is the text about a stream that broke.
+    /// Runs a command and returns its exit code; an error describes a broken stream.
     pub fn run(&self, connection: &Connection, ui: &mut Ui<'_>, path: &str, query: &Query) -> Result<u8, String> {
         let query = query.clone().with("tty", self.tty.to_string());
         let raw = if self.tty { Some(ui.terminal().raw_mode()?) } else { None };
@@ -102,7 +102,7 @@ impl Session {
         let lost = |e: std::io::Error| format!("the stream broke: {e}");
         let mut typed = if self.interactive { stdin() } else { unbounded_channel().1 };
         let mut reading = self.interactive;
-        // A command may end before it has read all that it was sent: what it wrote and how it ended is still to be read.
+        // A command may exit before it has read all of its input: its output and its exit code must still be read.
         let mut sent = if self.interactive { Ok(()) } else { input.close().await };
         let mut resized = signal(SignalKind::window_change()).map_err(|e| e.to_string())?;
         if self.tty
@@ -120,7 +120,7 @@ impl Session {
                     Ok(Event::Stdout(bytes)) => write(ui.stdout(), &bytes)?,
                     Ok(Event::Stderr(bytes)) => write(ui.stderr(), &bytes)?,
                     Ok(Event::Exited(code)) => {
-                        // Nothing depends on the server's reading this.
+                        // The server need not receive this message.
                         let _ = input.end().await;
                         return Ok(Ended::Exited(u8::try_from(code.clamp(0, 255)).unwrap_or(255)));
                     }
@@ -155,7 +155,7 @@ impl Session {
     }
 }
 
-/// How a stream ended.
+/// Why a stream ended.
 enum Ended {
     Exited(u8),
     /// By the escape character.
@@ -166,13 +166,13 @@ fn write(to: &mut dyn Write, bytes: &[u8]) -> Result<(), String> {
     to.write_all(bytes).and_then(|()| to.flush()).map_err(|e| e.to_string())
 }
 
-/// Bits that nobody has to guess.
+/// A WebSocket mask; it need not be unpredictable.
 fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0_u8)
 }
 
-/// What is typed. The thread ends with the input, or with the program.
+/// The typed input. The thread ends with the input or with the program.
 fn stdin() -> UnboundedReceiver<Vec<u8>> {
     let (tell, typed) = unbounded_channel();
     std::thread::spawn(move || {
@@ -189,11 +189,11 @@ fn stdin() -> UnboundedReceiver<Vec<u8>> {
     typed
 }
 
-/// Looks for the escape character at the beginning of lines.
+/// Detects the escape character at the beginning of lines.
 struct Escapes {
     escape: Option<u8>,
     line_begins: bool,
-    /// The escape character was typed and not passed on.
+    /// Whether the escape character was typed and not yet passed on.
     held: bool,
 }
 
@@ -202,7 +202,7 @@ impl Escapes {
         Escapes { escape, line_begins: true, held: false }
     }
 
-    /// What is passed on of typed bytes, and whether the stream is to be closed.
+    /// The part of the typed bytes to pass on, and whether to close the stream.
     fn filter(&mut self, bytes: &[u8]) -> (Vec<u8>, bool) {
         let Some(escape) = self.escape else { return (bytes.to_vec(), false) };
         let mut pass = Vec::with_capacity(bytes.len());
@@ -210,7 +210,7 @@ impl Escapes {
             if std::mem::take(&mut self.held) {
                 match *byte {
                     b'.' => return (pass, true),
-                    // Twice for once.
+                    // Typed twice, the escape character is sent once.
                     b if b == escape => {}
                     _ => pass.push(escape),
                 }

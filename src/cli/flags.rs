@@ -1,23 +1,23 @@
-//! Go-style flags in front of clap (`docs/spec/cli.md §2.3`).
+//! Translation of Go-style flags for clap (`docs/spec/cli.md §2.3`).
 //!
-//! [`normalise`] reads `-flag`, `--flag`, `-flag=value` and `-flag value` up to the first argument that is no flag, and
-//! writes the one form that clap reads the same way: `--flag`, `--flag=value`, `--`, arguments.
+//! [`normalise`] reads `-flag`, `--flag`, `-flag=value` and `-flag value` up to the first argument that is not a flag,
+//! and writes the form that clap reads in the same way: `--flag`, `--flag=value`, `--`, arguments.
 
 use std::fmt;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command};
 
-/// A flag that cannot be read. Displays as the line the command line prints.
+/// A flag error. Its display text is the line that is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlagError {
     /// The command has no such flag.
     NotDefined(String),
     /// The last argument is a flag that takes a value.
     NeedsArgument(String),
-    /// A boolean flag with something else: value, flag.
+    /// A boolean flag with a value that is not boolean: value, flag.
     InvalidBool(String, String),
-    /// A value of the wrong form: value, flag.
+    /// An invalid value: value, flag.
     InvalidValue(String, String),
     /// An argument like `---x`.
     BadSyntax(String),
@@ -39,13 +39,13 @@ impl fmt::Display for FlagError {
     }
 }
 
-/// Whether a flag is boolean: it takes no value, or one of `true` and `false` behind `=`.
+/// Whether a flag is boolean: it takes no value, or `true` or `false` after `=`.
 pub fn is_bool(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue) || arg.get_value_parser().type_id() == std::any::TypeId::of::<bool>()
 }
 
-/// Rewrites the arguments of a command for clap. Of a boolean flag that is repeated only the last occurrence stays.
-/// With `anywhere`, flags may also stand behind other arguments.
+/// Rewrites the arguments of a command for clap. Only the last occurrence of a repeated boolean flag is kept. With
+/// `anywhere`, flags may also follow other arguments.
 pub fn normalise(command: &Command, args: &[String], anywhere: bool) -> Result<Vec<String>, FlagError> {
     let mut out: Vec<String> = Vec::with_capacity(args.len().saturating_add(1));
     let mut rest = args.iter();
@@ -100,7 +100,7 @@ pub fn normalise(command: &Command, args: &[String], anywhere: bool) -> Result<V
     Ok(out)
 }
 
-/// The words that stand for true and false.
+/// Parses the words for true and false.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -109,7 +109,7 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// An integer, decimal or with a `0x`, `0o` or `0b` prefix. For use as a clap value parser.
+/// Parses an integer, decimal or with a `0x`, `0o` or `0b` prefix. For use as a clap value parser.
 pub fn parse_int(text: &str) -> Result<i64, String> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -125,7 +125,7 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
     i64::try_from(if negative { -magnitude } else { magnitude }).map_err(|_| "parse error".into())
 }
 
-/// A span of time such as `1m30s`. For use as a clap value parser.
+/// Parses a duration such as `1m30s`. For use as a clap value parser.
 pub fn parse_wait(text: &str) -> Result<Duration, String> {
     let nanos = encamp_model::duration::parse_duration(text)?;
     u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| "parse error".into())

@@ -1,4 +1,4 @@
-//! `fmt`: brings job files and configuration files into canonical layout (`docs/spec/cli.md §15.4`).
+//! `fmt`: formats job files and configuration files (`docs/spec/cli.md §15.4`).
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,22 +14,22 @@ use encamp_jobspec::explain;
 use encamp_jobspec::fmt::format;
 use encamp_snapshot::replace::replace;
 
-/// Bring job files into canonical layout
+/// Rewrite job files in the standard format
 ///
-/// Rewrites job files and other files in HCL so that they are indented, spaced and aligned as is usual. Only white
-/// space changes: comments, empty lines and heredocs stay, and the files mean the same. Files with syntax errors are
-/// left alone.
+/// Rewrites job files and other HCL files in the standard format: indentation, spacing and alignment. Only white space
+/// is changed: comments, empty lines and heredocs are preserved, and so is the meaning of the files. Files with syntax
+/// errors are not changed.
 ///
-/// A path is a file whose name ends in .nomad or .hcl, or a folder with such files, by default the current one. With -
-/// as the only path, standard input is read and the result goes to standard output.
+/// A path is a file whose name ends in .nomad or .hcl, or a directory with such files; the default is the current
+/// directory. With - as the only path, standard input is read and the result is written to standard output.
 ///
-/// The exit code is 1 after an error, and with -check also when a file is not in canonical layout; otherwise it is 0.
+/// The exit code is 1 after an error or, with -check, if a file is not in the standard format; otherwise it is 0.
 #[derive(Debug, clap::Parser)]
 pub struct Fmt {
-    /// Write nothing; exit with 1 if something would change
+    /// Write nothing; exit with code 1 if a file would change
     #[arg(long)]
     pub check: bool,
-    /// Print the names of files that change. Without it and without -write the result goes to standard output
+    /// Print the names of files that change. With neither -list nor -write, the result is written to standard output
     #[arg(
         long,
         value_name = "bool",
@@ -51,7 +51,7 @@ pub struct Fmt {
         action = clap::ArgAction::Set
     )]
     pub write: bool,
-    /// Process the folders in a folder too
+    /// Process subdirectories as well
     #[arg(long)]
     pub recursive: bool,
     #[command(flatten)]
@@ -60,14 +60,14 @@ pub struct Fmt {
     pub(crate) optional_args: Vec<String>,
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Default)]
 struct Progress {
-    /// Something is not in canonical layout.
+    /// Whether some file is not in the standard format.
     changed: bool,
-    /// A file has syntax errors; they are told already.
+    /// Whether a file has syntax errors, which were already reported.
     refused: bool,
-    /// What else went wrong, told at the end.
+    /// Other errors, which are reported at the end.
     errors: Vec<String>,
 }
 
@@ -123,12 +123,12 @@ impl Fmt {
         };
         names.sort();
         for name in names {
-            // No name that is not UTF-8 has one of the endings and can be printed too.
+            // Names that are not UTF-8 are skipped.
             let Some(name) = name.to_str() else { continue };
             let below: PathBuf = Path::new(path).join(name).components().filter(|c| *c != Component::CurDir).collect();
             let below = below.to_string_lossy();
             match kind_of(&folder.join(name)) {
-                // Links to folders are not followed, because they may go round in circles.
+                // Links to directories are not followed, because they may form cycles.
                 Some((metadata, false)) if metadata.is_dir() && self.recursive => {
                     self.folder(&below, context, progress)
                 }
@@ -150,7 +150,7 @@ impl Fmt {
         let changes = text.as_bytes() != content;
         progress.changed |= changes;
         if changes && self.write && !self.check {
-            // A file that may not be written must not be replaced either.
+            // A file that is not writable must not be replaced either.
             let written = OpenOptions::new().write(true).open(&full);
             let written = written.and_then(|_| replace(&full, |file: &mut File| file.write_all(text.as_bytes())));
             if let Err(e) = written {
@@ -166,7 +166,7 @@ impl Fmt {
     }
 }
 
-/// The canonical layout of a file, unless it has syntax errors; those are told.
+/// The formatted text of a file, unless it has syntax errors, which are reported.
 fn formatted(content: &[u8], name: &str, context: &mut Context<'_, '_>, progress: &mut Progress) -> Option<String> {
     match format(content, name) {
         Ok(text) => Some(text),
@@ -183,7 +183,7 @@ fn has_known_ending(path: &str) -> bool {
     [".nomad", ".hcl"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// What a path leads to, and whether it is a symbolic link. Nothing for a link that leads nowhere.
+/// The target of a path, and whether the path is a symbolic link. `None` for a dangling link.
 fn kind_of(path: &Path) -> Option<(Metadata, bool)> {
     let link = std::fs::symlink_metadata(path).ok()?.is_symlink();
     Some((std::fs::metadata(path).ok()?, link))

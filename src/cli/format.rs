@@ -7,19 +7,19 @@ use super::render::ui::Ui;
 use super::render::{json, template};
 use encamp_api::{Meta, Query};
 
-/// Flags about the form of a result.
+/// The flags for the format of a result.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FormatFlags {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print the result by this template
+    /// Format the result with this Go template
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
 }
 
 impl FormatFlags {
-    /// Whether one of the forms is wanted; an error if both are.
+    /// Whether one of the formats is requested; an error if both are.
     pub fn wanted(&self) -> Result<bool, String> {
         match (self.json, self.template.as_deref().is_some_and(|t| !t.is_empty())) {
             (true, true) => Err("Both json and template formatting are not allowed".into()),
@@ -27,7 +27,7 @@ impl FormatFlags {
         }
     }
 
-    /// Prints a result in the wanted form. `type_name` is what errors of templates call its type.
+    /// Prints a result in the requested format. `type_name` is the name of its type in template errors.
     pub fn print<T>(&self, ui: &mut Ui<'_>, value: &T, type_name: &str) -> Result<u8, String>
     where
         T: Serialize + ?Sized,
@@ -42,16 +42,16 @@ impl FormatFlags {
     }
 }
 
-/// Flags of lists that come in pages.
+/// The flags of paginated lists.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct PageFlags {
-    /// Entries per page; 0 for all at once
+    /// Number of results per page; 0 for all
     #[arg(long, value_name = "n", default_value = "0", value_parser = super::flags::parse_int)]
     pub per_page: i64,
-    /// Where the page begins: what the page before said
+    /// Token of the page to start from, as printed after the previous page
     #[arg(long, value_name = "token")]
     pub page_token: Option<String>,
-    /// Only entries that match this expression
+    /// Filter expression that results must match
     #[arg(long, value_name = "expression")]
     pub filter: Option<String>,
 }
@@ -72,7 +72,7 @@ impl PageFlags {
     }
 }
 
-/// Tells how to get the next page, if there is one.
+/// Prints how to get the next page, if there is one.
 pub fn next_page(context: &mut Context<'_, '_>, meta: &Meta) {
     if let Some(token) = &meta.next_token {
         let command = without_token(context.args);
@@ -82,7 +82,7 @@ pub fn next_page(context: &mut Context<'_, '_>, meta: &Meta) {
     }
 }
 
-/// A command line without the flag for the page.
+/// The command line without the page token flag.
 pub fn without_token(args: &[String]) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut rest = args.iter();

@@ -1,4 +1,4 @@
-//! Flags that all commands share (`docs/spec/cli.md §2.4`).
+//! The general options, which all commands share (`docs/spec/cli.md §2.4`).
 
 use super::context::Environment;
 use encamp_jobspec::convert::ConvertOptions;
@@ -8,8 +8,7 @@ use encamp_state::State;
 /// The heading of these flags in help texts.
 pub const GENERAL_OPTIONS: &str = "General options";
 
-/// Flags about colours. They are looked for in the whole command line before commands are run (`docs/spec/cli.md
-/// §2.4`).
+/// The flags for colours. The full command line is searched for them before a command runs (`docs/spec/cli.md §2.4`).
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ColourFlags {
     /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
@@ -20,27 +19,27 @@ pub struct ColourFlags {
     pub force_color: bool,
 }
 
-/// Flags that say which cluster a command talks to and how it prints.
+/// The flags that select the cluster and the colours of the output.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = GENERAL_OPTIONS)]
 pub struct GeneralFlags {
-    /// Address of the cluster's HTTP API, or several with commas between them: when one does not answer, the next is
-    /// tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
+    /// Address of the HTTP API, or a comma-separated list of addresses: if one does not respond, the next is tried, for
+    /// up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
     #[arg(long, value_name = "addr")]
     pub address: Option<String>,
-    /// Region the request goes to. Overrides NOMAD_REGION
+    /// Region of the request. Overrides NOMAD_REGION
     #[arg(long, value_name = "region")]
     pub region: Option<String>,
-    /// Namespace the request is about. Overrides NOMAD_NAMESPACE
+    /// Namespace of the request. Overrides NOMAD_NAMESPACE
     #[arg(long, value_name = "namespace")]
     pub namespace: Option<String>,
-    /// Secret id of the token that authorises the request. Overrides NOMAD_TOKEN
+    /// Secret ID of the ACL token of the request. Overrides NOMAD_TOKEN
     #[arg(long, value_name = "token")]
     pub token: Option<String>,
     /// File with the certificate authority that signed the server's certificate. Overrides NOMAD_CACERT and -ca-path
     #[arg(long, value_name = "path")]
     pub ca_cert: Option<String>,
-    /// Folder with certificate authorities. Overrides NOMAD_CAPATH
+    /// Directory with certificates of certificate authorities. Overrides NOMAD_CAPATH
     #[arg(long, value_name = "path")]
     pub ca_path: Option<String>,
     /// Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT
@@ -55,7 +54,7 @@ pub struct GeneralFlags {
     /// Do not verify the server's certificate. NOMAD_SKIP_VERIFY does the same
     #[arg(long)]
     pub tls_skip_verify: bool,
-    /// The same as -tls-skip-verify
+    /// Alias of -tls-skip-verify
     #[arg(long)]
     pub insecure: bool,
     #[command(flatten)]
@@ -73,8 +72,8 @@ impl GeneralFlags {
         self.region.as_deref().filter(|r| !r.is_empty()).or_else(|| env.var("NOMAD_REGION"))
     }
 
-    /// Where a client's job goes: the namespace and region it names, else those of the flags or the environment. The
-    /// region of the servers is that of the jobs they have.
+    /// The namespace and region of a job that a client submits: those in the job, otherwise those of the flags or the
+    /// environment. Jobs of the servers have the region of the servers.
     pub fn convert_options(&self, job: &api::Job, env: &Environment, state: &State) -> ConvertOptions {
         let own = |value: &Option<String>| value.clone().filter(|v| !v.is_empty());
         let region = state.jobs().map(|entry| entry.current.region.as_str()).find(|r| !r.is_empty());

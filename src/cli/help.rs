@@ -1,4 +1,4 @@
-//! Help texts, made from the commands' definitions (`docs/spec/cli.md §2.1`).
+//! Help texts, generated from the definitions of the commands (`docs/spec/cli.md §2.1`).
 
 use clap::{Arg, ArgAction};
 
@@ -77,7 +77,7 @@ fn command_text(registry: &Registry, entry: &Entry) -> String {
     out
 }
 
-/// The name of an argument. Those called `args` have to be there.
+/// The name of an argument. Arguments called `args` are required.
 fn positional(arg: &Arg) -> String {
     let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string).unwrap_or_default();
     if arg.get_id() == "args" { format!("<{name}>") } else { format!("[{name}]") }
@@ -102,7 +102,7 @@ fn full_stop(text: &str) -> String {
     if text.is_empty() || text.ends_with(['.', ':', '!', '?']) { text.into() } else { format!("{text}.") }
 }
 
-/// A paragraph in lines of the help's width, indented. Lines that are indented already stay as they are.
+/// Wraps a paragraph to the width of the help and indents it. Lines that are already indented are not changed.
 fn wrapped(text: &str, indent: usize) -> String {
     if text.starts_with("  ") || text.contains("\n  ") {
         return text.lines().map(|l| format!("{}{l}", " ".repeat(indent))).collect::<Vec<_>>().join("\n");

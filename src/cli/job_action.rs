@@ -13,20 +13,20 @@ use encamp_model::{AllocListStub, quoted};
 
 /// Run an action of a job
 ///
-/// Runs a command that a task of a job declares as an action, in an allocation that runs. The argument is the action's
-/// name.
+/// Runs an action, a command that a task of a job declares, in a running allocation. The argument is the name of the
+/// action.
 #[derive(Debug, clap::Parser)]
 pub struct JobAction {
-    /// The job: its ID or the beginning of it
+    /// The job ID or a prefix of it
     #[arg(long, value_name = "job")]
     pub job: Option<String>,
-    /// The group whose allocations are looked at
+    /// The task group from which an allocation is selected
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
     /// The task that declares the action
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
-    /// The allocation: its ID or the beginning of it
+    /// The allocation ID or a prefix of it
     #[arg(long, value_name = "allocation")]
     pub alloc: Option<String>,
     #[command(flatten)]
@@ -99,7 +99,7 @@ impl JobAction {
     }
 }
 
-/// Any of several.
+/// Selects any one of several allocations.
 fn any(all: &[AllocListStub]) -> Option<&AllocListStub> {
     let number = RandomState::new().hash_one(0_u8);
     let index = number.checked_rem(u64::try_from(all.len()).ok()?)?;

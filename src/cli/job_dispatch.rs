@@ -1,4 +1,4 @@
-//! `job dispatch`: makes a job of a parameterized one (`docs/spec/cli.md §8.10`).
+//! `job dispatch`: dispatches a parameterized job (`docs/spec/cli.md §8.10`).
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,25 +19,25 @@ use encamp_model::quoted;
 
 /// Dispatch a parameterized job
 ///
-/// Makes a job of a parameterized one, with meta values and a payload, and registers it. The arguments are the
-/// parameterized job's ID or the beginning of it, and the file with the payload, or - for standard input.
+/// Creates an instance of a parameterized job with metadata and a payload. The arguments are the ID of the
+/// parameterized job or a prefix of it, and the file with the payload, or - for standard input.
 #[derive(Debug, clap::Parser)]
 pub struct JobDispatch {
-    /// A meta value, as key=value. Can be given several times
+    /// Metadata, as key=value. Can be given several times
     #[arg(long, value_name = "key=value", action = clap::ArgAction::Append)]
     pub meta: Vec<String>,
-    /// Make only one job, however often the command runs with this token
+    /// Idempotency token: of several dispatches with the same token, only the first creates a job
     #[arg(long, value_name = "token")]
     pub idempotency_token: Option<String>,
-    /// Part of the ID of the job that is made
+    /// Prefix template for the ID of the dispatched job
     #[arg(long, value_name = "text")]
     pub id_prefix_template: Option<String>,
-    /// Priority of the job that is made, instead of the parameterized job's
+    /// Priority of the dispatched job, instead of that of the parameterized job
     #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
     pub priority: i64,
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    /// Wait until the job that is made is dead
+    /// Monitor the dispatched job until it is dead
     #[arg(long)]
     pub wait: bool,
     /// Accepted for compatibility; there is no web interface to open

@@ -1,5 +1,5 @@
-//! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation
-//! (`docs/spec/cli.md §8.9`, `§8.11`).
+//! `job eval`, `job promote` and `job periodic force`: commands that create an evaluation (`docs/spec/cli.md §8.9`,
+//! `§8.11`).
 
 use super::command::Run;
 use super::context::Context;
@@ -9,12 +9,13 @@ use super::render::values;
 use super::submitted::FollowFlags;
 use encamp_model::quoted;
 
-/// Evaluate a job anew
+/// Force an evaluation of a job
 ///
-/// Makes the scheduler look at a job again. The argument is the job's ID or the beginning of it.
+/// Creates an evaluation of a job, so that the scheduler considers it again. The argument is the job ID or a prefix of
+/// it.
 #[derive(Debug, clap::Parser)]
 pub struct JobEval {
-    /// Replace failed allocations at once, whatever their reschedule policy says
+    /// Reschedule failed allocations immediately, regardless of their reschedule policy
     #[arg(long)]
     pub force_reschedule: bool,
     #[command(flatten)]
@@ -45,13 +46,13 @@ impl Run for JobEval {
     }
 }
 
-/// Accept the canaries of a job
+/// Promote the canaries of a job
 ///
-/// Promotes the latest deployment of a job, so that its rollout goes on. The argument is the job's ID or the beginning
-/// of it.
+/// Promotes the canaries of the latest deployment of a job, so that the rollout continues. The argument is the job ID
+/// or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobPromote {
-    /// Promote only this group. Can be given several times
+    /// Promote only this task group. Can be given several times
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
     pub group: Vec<String>,
     #[command(flatten)]
@@ -85,9 +86,9 @@ impl Run for JobPromote {
     }
 }
 
-/// Launch a periodic job now
+/// Force the launch of a periodic job
 ///
-/// Launches a periodic job besides its calendar. The argument is the job's ID or the beginning of it.
+/// Launches a periodic job immediately, independent of its schedule. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobPeriodicForce {
     #[command(flatten)]

@@ -16,10 +16,10 @@ use encamp_model::{JobSubmission, api, quoted};
 use encamp_plan::PlanError;
 use encamp_snapshot::file as snapshot;
 
-/// Flags that give values to the variables of a job file.
+/// The flags that set the variables of a job file.
 #[derive(Debug, Clone, clap::Args)]
 pub struct VariableFlags {
-    /// Refuse variables that the job file does not declare
+    /// Reject variables that the job file does not declare
     #[arg(
         long,
         value_name = "bool",
@@ -30,21 +30,21 @@ pub struct VariableFlags {
         action = clap::ArgAction::Set
     )]
     pub hcl2_strict: bool,
-    /// Set a variable of the job file, as key=value. Can be given several times
+    /// Value of a variable of the job file, as key=value. Can be given several times
     #[arg(long, value_name = "key=value", action = clap::ArgAction::Append)]
     pub var: Vec<String>,
-    /// File with values for variables of the job file, in HCL. Can be given several times
+    /// HCL file with values of variables of the job file. Can be given several times
     #[arg(long, value_name = "path", action = clap::ArgAction::Append)]
     pub var_file: Vec<String>,
 }
 
-/// Flags of the commands that read a job file.
+/// The flags of commands that read a job file.
 #[derive(Debug, Clone, clap::Args)]
 pub struct JobFileFlags {
-    /// The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL
+    /// The job file is JSON instead of HCL: a job object, optionally inside a top-level "Job" key
     #[arg(long)]
     pub json: bool,
-    /// How to print what is wrong with the job file: text on standard error, or json on standard output
+    /// Format of diagnostics: text on standard error, or json on standard output
     #[arg(long, value_name = "format", value_enum, default_value_t = DiagnosticsFormat::Text)]
     pub diagnostics: DiagnosticsFormat,
     #[command(flatten)]
@@ -124,11 +124,11 @@ pub struct JobFile {
 }
 
 impl JobFile {
-    /// What servers keep of the file beside the job: its text and the values it was read with.
+    /// The submission that servers store with the job: the text of the file and the values of its variables.
     pub fn submission(&self, variables: &VariableFlags, env: &Environment) -> JobSubmission {
         let format = if matches!(self.syntax, Syntax::Api) { "json" } else { "hcl2" };
         let flags = variables.var.iter().filter_map(|v| v.split_once('='));
-        // Parsing has read the files already; one that went away meanwhile only leaves a gap in the record.
+        // Parsing has already read these files; a file that was removed since is missing from the submission.
         let files = variables.var_file.iter().filter_map(|f| std::fs::read_to_string(env.directory.join(f)).ok());
         JobSubmission {
             source: self.source.text(),
@@ -146,7 +146,7 @@ impl JobFile {
         self.source.located(validation(&outline, items, severity))
     }
 
-    /// Why the job can't be planned, with the places of what is wrong.
+    /// Why the job cannot be planned, with the positions of the problems.
     pub fn refused(&self, e: &PlanError) -> Refused {
         let items: &[String] = match e {
             PlanError::Admission(AdmissionError::Invalid(items)) => items,
@@ -157,7 +157,7 @@ impl JobFile {
 }
 
 impl Source {
-    /// The state of a cluster in place of a job file: a snapshot, compressed or not, or a backup.
+    /// Detects a cluster state given instead of a job file: a snapshot, compressed or not, or a backup.
     fn refuse_snapshot(&self) -> Result<(), Refused> {
         if !snapshot::looks_like_one(&self.content) {
             return Ok(());
@@ -192,7 +192,7 @@ fn getting(e: String) -> String {
     format!("Error getting job struct: {e}")
 }
 
-/// Random bytes from the hasher keys that the standard library draws from the system.
+/// Random bytes from the hasher keys that the standard library gets from the operating system.
 fn fill_random(bytes: &mut [u8]) {
     for chunk in bytes.chunks_mut(8) {
         let word = RandomState::new().hash_one(0_u8).to_ne_bytes();
@@ -202,9 +202,9 @@ fn fill_random(bytes: &mut [u8]) {
 
 /// The content of a job file.
 struct Source {
-    /// The name that positions in error texts carry: the last part of the path, or `stdin`.
+    /// The name in the positions of error messages: the last component of the path, or `stdin`.
     name: String,
-    /// The name that people find the file by: its path.
+    /// The path of the file, for display.
     path: String,
     content: Vec<u8>,
 }
@@ -236,7 +236,7 @@ fn read_file(path: &str, env: &Environment) -> Result<Vec<u8>, String> {
     std::fs::read(&full).map_err(|e| fail(format!("open {shown}: {}", cause(&e))))
 }
 
-/// The path from the root, without `.` and `..` where that needs no look at the file system.
+/// The absolute path, without `.` and `..`, resolved without access to the file system.
 fn absolute(directory: &Path, path: &str) -> PathBuf {
     let mut out = PathBuf::new();
     for part in directory.join(path).components() {
@@ -253,7 +253,7 @@ fn base_name(path: &str) -> String {
     Path::new(path).file_name().map_or_else(|| path.to_string(), |n| n.to_string_lossy().into_owned())
 }
 
-/// The text of an I/O error as other tools of the system word it.
+/// The text of an I/O error in the usual wording of Unix tools.
 pub fn cause(e: &std::io::Error) -> String {
     let text = match e.kind() {
         std::io::ErrorKind::NotFound => "no such file or directory",

@@ -14,13 +14,13 @@ use super::render::{diff, json, values};
 use encamp_api::types::JobHistory as History;
 use encamp_model::{JobDiff, api, quoted};
 
-/// Show the versions of a job
+/// Display all tracked versions of a job
 ///
-/// Shows the versions of a job that servers keep, the newest first; with -p also how each differs from the one before.
-/// The argument is the job's ID or the beginning of it.
+/// Shows the versions of a job that the servers store, newest first; with -p, also the differences between each version
+/// and the previous one. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobHistory {
-    /// Show how versions differ
+    /// Show the differences between versions
     #[arg(long)]
     pub p: bool,
     /// With -p, compare with the version of this tag
@@ -29,7 +29,7 @@ pub struct JobHistory {
     /// With -p, compare with this version
     #[arg(long, value_name = "version", value_parser = parse_int)]
     pub diff_version: Option<i64>,
-    /// Show the whole job of each version
+    /// Show the full job of each version
     #[arg(long)]
     pub full: bool,
     /// Show only this version
@@ -141,7 +141,8 @@ impl JobHistory {
     }
 }
 
-/// The versions, each with how it differs. Compared with one version, each has a diff; else the oldest has none.
+/// The versions and their diffs. If they are compared with a given version, each has a diff; otherwise the oldest has
+/// none.
 fn entries(history: History, compared: bool) -> Vec<(api::Job, Option<JobDiff>)> {
     let mut diffs = history.diffs.into_iter();
     let count = history.versions.len();
@@ -149,14 +150,14 @@ fn entries(history: History, compared: bool) -> Vec<(api::Job, Option<JobDiff>)>
     versions.map(|(i, job)| (job, if compared || i + 1 < count { diffs.next() } else { None })).collect()
 }
 
-/// A block of names and values whose cells keep the space around them.
+/// A block of names and values that preserves the space around the cells.
 fn untrimmed(rows: Vec<(&str, Styled)>) -> Styled {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut out = Styled::default();
     for (i, (name, value)) in rows.into_iter().enumerate() {
         let line_end = if i == 0 { "" } else { "\n" };
         out.push(format!("{line_end}{name:width$} = "));
-        // A bar separates cells wherever it stands.
+        // Every bar separates cells.
         out.push(if value.is_empty() { "<none>".into() } else { value.replace('|', " = ") });
     }
     out

@@ -14,42 +14,42 @@ use super::job_file::cause;
 use encamp_api::{Query, path};
 use encamp_model::VariableMetadata;
 
-/// The file that is written unless another is named.
+/// The default name of the file.
 const DEFAULT_NAME: &str = "example.nomad.hcl";
-/// Where clusters keep job files: the beginning of the variables' paths.
+/// The path prefix of the variables that hold job templates.
 const TEMPLATES: &str = "nomad/job-templates/";
-/// The item that holds one.
+/// The item that holds the job file.
 const ITEM: &str = "template";
 
-/// Write an example job file
+/// Create an example job file
 ///
-/// Creates a job file to start from. Without an argument it is called example.nomad.hcl. A file that exists is left
-/// alone.
+/// Creates an example job file as a starting point. The default file name is example.nomad.hcl. An existing file is not
+/// overwritten.
 ///
-/// With -cluster-scaling or -job-scaling it creates an example of what worker pools or scaled groups have in their
-/// meta.
+/// With -cluster-scaling or -job-scaling, creates an example of the metadata that configures a worker pool or a scaled
+/// task group.
 ///
-/// Clusters can keep job files too, in variables: the variable nomad/job-templates/NAME holds one in its item
-/// "template".
+/// A cluster can store job files as templates in variables: the variable nomad/job-templates/NAME holds a job file in
+/// its item "template".
 #[derive(Debug, clap::Parser)]
 pub struct JobInit {
     /// Write the example without comments
     #[arg(long)]
     pub short: bool,
-    /// Write an example whose service is part of a Consul service mesh
+    /// Write an example with a Consul service mesh
     #[arg(long)]
     pub connect: bool,
-    /// Write cluster_scaling.hcl instead: the meta of a client node that makes it a member of a worker pool, with
+    /// Write cluster_scaling.hcl instead: the metadata that makes a client node a member of a worker pool, with
     /// comments
     #[arg(long)]
     pub cluster_scaling: bool,
-    /// Write job_scaling.hcl instead: the meta of a group whose count the autoscaler changes, with comments
+    /// Write job_scaling.hcl instead: the metadata of a task group whose count the autoscaler changes, with comments
     #[arg(long)]
     pub job_scaling: bool,
-    /// Write the job file of this name that the cluster keeps
+    /// Write the job template with this name that is stored in the cluster
     #[arg(long, value_name = "name")]
     pub template: Option<String>,
-    /// List the names of the job files that the cluster keeps
+    /// List the names of the job templates that are stored in the cluster
     #[arg(long)]
     pub list_templates: bool,
     #[command(flatten)]
@@ -88,7 +88,7 @@ impl JobInit {
         self.template.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// Prints the names of the job files that the cluster keeps.
+    /// Prints the names of the job templates that are stored in the cluster.
     fn list(&self, context: &mut Context<'_, '_>) -> Result<u8, String> {
         let connection = Connection::new(&self.general, context.env)?;
         let query = Query::default().with("prefix", TEMPLATES);
@@ -108,7 +108,7 @@ impl JobInit {
     }
 }
 
-/// The job file of that name that the cluster keeps.
+/// Reads the job template with that name from the cluster.
 fn template(connection: &Connection, name: &str) -> Result<String, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]

@@ -22,17 +22,17 @@ use encamp_jobspec::canonicalize::canonicalize;
 use encamp_model::{Job, JobSubmission, api, quoted};
 use encamp_state::State;
 
-/// Print a job as JSON
+/// Inspect a job
 ///
-/// The argument is the job's ID or the beginning of it. The job is read from the running cluster at the address, or
-/// from the snapshot file given with -snapshot. With -hcl, prints what was submitted instead: the text of the job file.
+/// Prints a job as JSON. The argument is the job ID or a prefix of it. The job is read from the running cluster, or
+/// from the snapshot file given with -snapshot. With -hcl, the submitted job file is printed instead.
 ///
-/// Without an argument, -json and -t print the list of all jobs.
+/// Without an argument, -json and -t print a list of all jobs.
 ///
-/// With -file the argument is a job file, which is printed with all its defaults; no cluster is asked.
+/// With -file, the argument is a job file, which is printed with all defaults; no cluster is contacted.
 #[derive(Debug, clap::Parser)]
 pub struct JobInspect {
-    /// Cluster snapshot file or server backup to look the job up in
+    /// Cluster snapshot file or server backup to read the job from
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
@@ -40,19 +40,19 @@ pub struct JobInspect {
     /// Print the job file that was submitted
     #[arg(long)]
     pub hcl: bool,
-    /// With -hcl, also tell on standard error how the job was run, variables included
+    /// With -hcl, also print the command that submitted the job, including variables, on standard error
     #[arg(long)]
     pub with_vars: bool,
-    /// The argument is a job file in HCL, or - for standard input
+    /// Treat the argument as an HCL job file, or - for standard input
     #[arg(long)]
     pub file: bool,
     /// Print this version of the job
     #[arg(long, value_name = "version", value_parser = parse_int)]
     pub version: Option<i64>,
-    /// Print the job without the "Job" key around it
+    /// Print the job without the surrounding "Job" key
     #[arg(long)]
     pub json: bool,
-    /// Print the job by this template
+    /// Format the job with this Go template
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
     #[command(flatten)]
@@ -100,7 +100,7 @@ impl Run for JobInspect {
 }
 
 impl JobInspect {
-    /// Whether all jobs are asked for: a form for programs and nothing that is about one job.
+    /// Whether a list of all jobs is requested: -json or -t without a job.
     fn lists(&self) -> bool {
         let one = self.hcl || self.file || self.snapshot.is_some() || self.version.is_some();
         (self.json || self.template.is_some()) && !one
@@ -118,7 +118,7 @@ impl JobInspect {
         context.end(printed)
     }
 
-    /// The job of the running cluster, and a client for more about it.
+    /// Reads the job of the running cluster; also returns a client for further requests.
     fn ask(&self, name: &str, env: &Environment) -> Result<(api::Job, Client), String> {
         let client = self.general.client(env)?;
         let failed = |e: ApiError| format!("Error inspecting job: {e}");
@@ -138,11 +138,10 @@ impl JobInspect {
         Ok((job, client))
     }
 
-    /// Prints what was submitted.
+    /// Prints the submitted job file.
     fn print_submission(&self, name: &str, context: &mut Context<'_, '_>) -> u8 {
         if self.snapshot.is_some() || self.file {
-            return context
-                .failure("-hcl asks a running cluster: it can be combined neither with -snapshot nor with -file");
+            return context.failure("-hcl requires a running cluster: it cannot be combined with -snapshot or -file");
         }
         let read = self.ask(name, context.env).and_then(|(job, client)| {
             let (id, namespace) = (job.id.unwrap_or_default(), job.namespace.unwrap_or_else(|| "default".into()));
@@ -198,7 +197,7 @@ fn missing(id: &str, version: i64) -> String {
     format!("Error inspecting job: job {} with version {version} couldn't be found", quoted(id))
 }
 
-/// How the job was run, for who wants to do it again.
+/// The command that submitted the job.
 fn how_to_run(submission: &JobSubmission, namespace: &str, id: &str) -> String {
     let lines = submission.variables.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_string);
     let given = submission.variable_flags.iter().map(|(name, value)| format!("{name}={value}"));
@@ -209,7 +208,7 @@ fn how_to_run(submission: &JobSubmission, namespace: &str, id: &str) -> String {
     )
 }
 
-/// The job whose id is the prefix, or the only one whose id begins with it; `*` looks in all namespaces.
+/// The job whose ID is the prefix, or the only one whose ID starts with it; `*` searches all namespaces.
 fn find<'a>(state: &'a State, namespace: &str, prefix: &str, zone: &TimeZone) -> Result<&'a Job, String> {
     let jobs = state.jobs().map(|entry| entry.current.as_ref());
     let mut found: Vec<&Job> =
@@ -224,7 +223,7 @@ fn find<'a>(state: &'a State, namespace: &str, prefix: &str, zone: &TimeZone) ->
     found.iter().find(same).copied().ok_or_else(|| format!("No job(s) with prefix or ID {} found", quoted(prefix)))
 }
 
-/// A stored job as lists show it.
+/// A stored job as a list entry.
 fn stub(job: &Job) -> JobListStub {
     JobListStub {
         id: job.id.clone(),
@@ -241,7 +240,7 @@ fn stub(job: &Job) -> JobListStub {
     }
 }
 
-/// A stored job in the form that clients read.
+/// A stored job in the form of the API.
 fn as_client_sees_it(job: &Job) -> serde_json::Result<api::Job> {
     let mut value: Value = serde_json::to_value(job)?;
     if let Some(members) = value.as_object_mut() {

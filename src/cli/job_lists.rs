@@ -15,13 +15,13 @@ use encamp_model::{AllocListStub, Deployment, api};
 
 /// List the allocations of a job
 ///
-/// Lists the allocations of a job, the newest first. The argument is the job's ID or the beginning of it.
+/// Lists the allocations of a job, newest first. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobAllocs {
-    /// Show allocations of earlier jobs with the same ID too
+    /// Show all allocations with this job ID, including those of earlier jobs
     #[arg(long)]
     pub all: bool,
-    /// Show full identifiers and times
+    /// Show full identifiers and timestamps
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub struct JobAllocs {
     pub(crate) args: Vec<String>,
 }
 
-/// A query in a namespace, or in that of the connection.
+/// A query in the given namespace, or in that of the connection.
 fn within(namespace: Option<&str>) -> Query {
     Query { namespace: namespace.map(str::to_string), ..Query::default() }
 }
@@ -63,7 +63,7 @@ impl JobAllocs {
         }
         let allocs: Result<Vec<AllocListStub>, _> = rows.iter().map(encamp_api::json::from_value).collect();
         let allocs = allocs.map_err(|e| failed(e.to_string()))?;
-        // Only limits on how long allocations may run come from the job; without it the rest is still right.
+        // Only the maximum run durations come from the job; the rest of the output does not depend on it.
         let job = match allocs.iter().any(|a| matches!(a.job_type.as_str(), "batch" | "sysbatch")) {
             true => connection.wait(client.job_within(namespace, &id)).map(|(job, _)| job).unwrap_or_default(),
             false => api::Job::default(),
@@ -75,13 +75,13 @@ impl JobAllocs {
 
 /// List the deployments of a job
 ///
-/// Lists the deployments of a job, the newest first. The argument is the job's ID or the beginning of it.
+/// Lists the deployments of a job, newest first. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobDeployments {
-    /// Show deployments of earlier jobs with the same ID too
+    /// Show all deployments with this job ID, including those of earlier jobs
     #[arg(long)]
     pub all: bool,
-    /// Show only the latest deployment, with its groups
+    /// Show only the latest deployment, with its task groups
     #[arg(long)]
     pub latest: bool,
     /// Show full identifiers

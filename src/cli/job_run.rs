@@ -15,40 +15,40 @@ use super::submitted::{FollowFlags, check_index};
 use encamp_api::ApiError;
 use encamp_api::writes::RegisterOptions;
 
-/// Register a job
+/// Run a new job or update an existing job
 ///
-/// Reads a job file and registers the job, new or changed, with the servers of the cluster. Then its evaluation is
-/// watched until all allocations are placed, and its deployment until it ends.
+/// Reads a job file and registers the job with the servers of the cluster. Then monitors the evaluation until it
+/// completes, and the deployment until it ends.
 ///
-/// With -plan the job is planned here first, on the state of the cluster: the plan is shown, the command asks, and the
-/// job is registered only if nobody changed it meanwhile. With -output the job is printed as the JSON that clients
-/// send, without talking to a cluster.
+/// With -plan, the job is first planned locally on the state of the cluster: the command shows the plan, asks for
+/// confirmation, and registers the job only if it has not been changed in the meantime. With -output, the job is
+/// printed as the JSON of the API, without contacting a cluster.
 ///
-/// The path is a job file, or - for standard input. The exit code is 0 when the job was registered and placed, 2 when
-/// allocations found no node and no deployment waits for them, and 1 after an error or a deployment that was not
-/// successful.
+/// The path is a job file, or - for standard input. The exit code is 0 if the job was registered and all allocations
+/// were placed, 2 if some allocations are unplaced and no deployment is waiting for them, and 1 after an error or an
+/// unsuccessful deployment.
 #[derive(Debug, clap::Parser)]
 pub struct JobRun {
     #[command(flatten)]
     pub(crate) job: JobFileFlags,
-    /// Register only if the job's modify index is this; 0 only if the job does not exist
+    /// Register only if the job's modify index has this value; 0 means that the job must not exist
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
-    /// Show the plan of the job first, and ask
+    /// Show the plan of the job first and ask for confirmation
     #[arg(long)]
     pub plan: bool,
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    /// Priority of the evaluation, instead of the job's
+    /// Priority of the evaluation, instead of the job's priority
     #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
     pub eval_priority: i64,
-    /// Print the job as JSON and stop
+    /// Print the job as JSON and exit
     #[arg(long)]
     pub output: bool,
-    /// Keep the counts of groups that the cluster has
+    /// Preserve the task group counts of the registered job
     #[arg(long)]
     pub preserve_counts: bool,
-    /// Keep the resources of tasks that the cluster has
+    /// Preserve the task resources of the registered job
     #[arg(long)]
     pub preserve_resources: bool,
     /// Accepted for compatibility; there are no policies to override
@@ -103,7 +103,8 @@ impl Run for JobRun {
 }
 
 impl JobRun {
-    /// Plans the job here, shows the plan and asks. The modify index the job has in the plan; else the exit code.
+    /// Plans the job locally, shows the plan and asks for confirmation. Returns the modify index of the job in the
+    /// plan, or the exit code.
     fn show_plan(&self, path: &str, file: &JobFile, context: &mut Context<'_, '_>) -> Result<u64, u8> {
         let command = JobPlan::for_run(self.job.clone(), self.general.clone(), self.follow.verbose);
         let response = command.show(path, file, context)?;
@@ -141,7 +142,7 @@ impl JobRun {
     }
 }
 
-/// What the servers say where the job has another index than the one that was asked for.
+/// The error text of the servers if the job has another index than the required one.
 fn conflict(e: &ApiError) -> Option<String> {
     let ApiError::Status { body, .. } = e else { return None };
     let text = body.get(body.find("Enforcing job modify index ")?..)?;

@@ -14,16 +14,16 @@ use super::submitted::{FollowFlags, check_index};
 use encamp_api::writes::ScalingRequest;
 use encamp_model::{ScalingEvent, api, quoted};
 
-/// The note that scaling leaves in the list of scaling events.
+/// The message of the scaling event.
 const NOTE: &str = "submitted using the encamp CLI";
 
-/// Change how many allocations a group has
+/// Change the count of a task group
 ///
-/// Sets the count of a task group. The arguments are the job's ID or the beginning of it, the group unless the job has
-/// only one, and the count.
+/// Sets the count of a task group. The arguments are the job ID or a prefix of it, the task group, which is optional if
+/// the job has only one, and the count.
 #[derive(Debug, clap::Parser)]
 pub struct JobScale {
-    /// Scale only if the job's modify index is this
+    /// Scale only if the job's modify index has this value
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
     #[command(flatten)]
@@ -87,7 +87,7 @@ impl JobScale {
     }
 }
 
-/// The group that is meant.
+/// The selected task group.
 fn chosen(job: &api::Job, group: &str) -> Result<String, String> {
     let names: Vec<&str> = job.task_groups.iter().flatten().filter_map(|g| g.name.as_deref()).collect();
     match (group, names.as_slice()) {
@@ -98,12 +98,12 @@ fn chosen(job: &api::Job, group: &str) -> Result<String, String> {
     }
 }
 
-/// Show how the counts of a job's groups changed
+/// Display the most recent scaling events of a job
 ///
-/// Lists the latest scaling events of a job, the newest first. The argument is the job's ID or the beginning of it.
+/// Lists the most recent scaling events of a job, newest first. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobScalingEvents {
-    /// Show messages, errors and evaluations too
+    /// Show messages, errors and evaluations
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]

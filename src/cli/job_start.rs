@@ -13,7 +13,7 @@ use encamp_model::{JobSubmission, api, quoted};
 
 /// Start a stopped job
 ///
-/// Registers a job that was stopped once more, as it was. The argument is the job's ID or the beginning of it.
+/// Registers a stopped job again, as it was before. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobStart {
     #[command(flatten)]
@@ -49,22 +49,22 @@ impl JobStart {
         if let (Err(e), Some(before)) = (&read, version.checked_sub(1))
             && e.is_not_found()
         {
-            // Stopping may have made a version that nobody submitted.
+            // Stopping may have created a version without a submission.
             read = connection.wait(client.submission_within(namespace, &id, before));
         }
         let submission = match read {
             Ok((submission, _)) => Some(submission),
             Err(e) => {
                 let scaled = job.task_groups.iter().flatten().any(|g| g.scaling.is_some());
-                let lost = if scaled { " Scaling policies stay as stopping the job left them." } else { "" };
-                context.ui.warn(&format!("The source of the job could not be read: {e}.{lost}"));
+                let lost = if scaled { " Its scaling policies stay disabled." } else { "" };
+                context.ui.warn(&format!("The submission of the job could not be read: {e}.{lost}"));
                 None
             }
         };
         if let Some(submission) = &submission {
             match submitted_job(submission) {
                 Ok(submitted) => restore_scaling(&mut job, &submitted),
-                Err(e) => context.ui.warn(&format!("The source of the job could not be parsed: {e}")),
+                Err(e) => context.ui.warn(&format!("The submission of the job could not be parsed: {e}")),
             }
         }
         let options = RegisterOptions { submission: submission.map(escaped), ..RegisterOptions::default() };
@@ -89,7 +89,7 @@ fn submitted_job(submission: &JobSubmission) -> Result<api::Job, String> {
     parse(submission.source.as_bytes(), &options).map_err(|e| e.to_string())
 }
 
-/// The submission as servers take it: they unescape the values of variables when these are read.
+/// The submission in the form that servers expect: they unescape the values of variables when they read them.
 fn escaped(mut submission: JobSubmission) -> JobSubmission {
     for value in submission.variable_flags.values_mut() {
         *value = path("", value, "");
@@ -97,7 +97,7 @@ fn escaped(mut submission: JobSubmission) -> JobSubmission {
     submission
 }
 
-/// Stopping a job switches its scaling policies off; groups get back what they were submitted with.
+/// Restores the submitted scaling policies of the groups: stopping a job disables them.
 fn restore_scaling(job: &mut api::Job, submitted: &api::Job) {
     for group in job.task_groups.iter_mut().flatten() {
         let given = submitted.task_groups.iter().flatten().find(|g| g.name == group.name);

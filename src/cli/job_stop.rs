@@ -14,25 +14,25 @@ use encamp_model::quoted;
 
 /// Stop jobs
 ///
-/// Stops all allocations of a job and keeps the job, unless -purge is given. The argument is the job's ID or the
-/// beginning of it: then the command asks. Several jobs are stopped without questions.
+/// Stops all allocations of a job. The job itself is retained, unless -purge is given. The argument is the job ID or a
+/// prefix of it; a prefix requires confirmation. Several jobs are stopped without confirmation.
 #[derive(Debug, clap::Parser)]
 pub struct JobStop {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    /// Priority of the evaluation, instead of the job's
+    /// Priority of the evaluation, instead of the job's priority
     #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
     pub eval_priority: i64,
     /// Stop the job in all its regions
     #[arg(long)]
     pub global: bool,
-    /// Stop tasks at once, whatever delay they have
+    /// Stop tasks immediately, ignoring their shutdown delay
     #[arg(long)]
     pub no_shutdown_delay: bool,
-    /// Forget the job too
+    /// Purge the job from the state of the servers
     #[arg(long)]
     pub purge: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ impl Run for JobStop {
 }
 
 impl JobStop {
-    /// Stops all jobs at once, then follows them one by one. The first exit code that is not 0 counts.
+    /// Stops all jobs, then monitors them one by one. Returns the first exit code that is not 0.
     fn stop(&self, connection: &Connection, context: &mut Context<'_, '_>) -> u8 {
         let mut first = 0;
         let mut targets = Vec::new();

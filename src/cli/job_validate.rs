@@ -1,4 +1,4 @@
-//! `job validate`: checks a job file (`docs/spec/cli.md §8.2`).
+//! `job validate`: validates a job file (`docs/spec/cli.md §8.2`).
 
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
@@ -16,23 +16,22 @@ use encamp_model::api;
 use encamp_plan::server_context;
 use encamp_state::State;
 
-/// What is printed when no node was asked about the configuration of drivers.
+/// The message if no agent validated the driver configuration.
 const NOT_ASKED: &str = "Driver configuration not validated since connection to Nomad agent couldn't be established.";
 
-/// Check a job file without registering it
+/// Validate a job file without registering it
 ///
-/// Asks the servers of the cluster at the address to check the job. Where they do not answer, the structure of the job
-/// is checked here; what servers add to a job (sidecars, implied constraints) and what depends on a cluster
-/// (namespaces, node pools, settings) is then left out. With -snapshot nobody is asked, and all rules of registration
-/// are applied with the cluster of the file.
+/// Sends the job to the servers of the cluster for validation. If they do not respond, the structure of the job is
+/// validated locally, without the parts that servers add (sidecars, implied constraints) and without the rules that
+/// depend on the cluster (namespaces, node pools, settings). With -snapshot, no cluster is contacted, and all rules of
+/// registration are applied with the cluster state of the file.
 ///
-/// The path is a job file, or - for standard input. The exit code is 0 for a valid job and 1 otherwise.
+/// The path is a job file, or - for standard input. The exit code is 0 if the job is valid, and 1 otherwise.
 #[derive(Debug, clap::Parser)]
 pub struct JobValidate {
     #[command(flatten)]
     pub(crate) job: JobFileFlags,
-    /// Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file or server
-    /// backup
+    /// Validate locally, with the namespaces, node pools and settings of this cluster snapshot file or server backup
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
@@ -114,7 +113,7 @@ impl JobValidate {
             }
             Some(server) => match check(job.clone(), &server) {
                 Ok(checked) => (checked.errors, checked.warnings),
-                // What cannot even be completed is judged by its structure.
+                // A job that cannot be canonicalised is judged by its structure.
                 Err(e) => (check_offline(job, &server).errors.into_iter().chain([e]).collect(), String::new()),
             },
         };
@@ -122,7 +121,7 @@ impl JobValidate {
     }
 }
 
-/// The servers' verdict; `None` where they do not answer, whatever the reason.
+/// The verdict of the servers; `None` if they do not respond for any reason.
 fn ask(client: &Client, job: &api::Job) -> Option<Result<String, Errors>> {
     let namespace = job.namespace.as_deref().filter(|n| !n.is_empty());
     let (answer, _) = block_on(client.validate_job(namespace, job)).ok()?.ok()?;
@@ -132,11 +131,11 @@ fn ask(client: &Client, job: &api::Job) -> Option<Result<String, Errors>> {
     Some(Err(Errors { text: answer.error, items: answer.validation_errors }))
 }
 
-/// What is wrong with a job.
+/// The errors of a job.
 struct Errors {
-    /// As it is printed.
+    /// The printed text.
     text: String,
-    /// One by one.
+    /// The individual errors.
     items: Vec<String>,
 }
 
@@ -145,7 +144,7 @@ fn warning_items(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n* ").skip(1).map(str::trim)
 }
 
-/// A server whose settings ask for no warnings.
+/// A server whose settings cause no warnings.
 fn indifferent_server() -> ServerContext {
     let mut server = ServerContext::default();
     server.scheduler.memory_oversubscription_enabled = true;

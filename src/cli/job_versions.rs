@@ -1,5 +1,4 @@
-//! `job revert`, `job tag apply` and `job tag unset`: commands about single versions of a job (`docs/spec/cli.md
-//! §8.9`).
+//! `job revert`, `job tag apply` and `job tag unset` (`docs/spec/cli.md §8.9`).
 
 use super::command::Run;
 use super::connection::Connection;
@@ -10,10 +9,10 @@ use super::lookup;
 use super::submitted::FollowFlags;
 use encamp_model::quoted;
 
-/// Go back to an earlier version of a job
+/// Revert to a prior version of a job
 ///
-/// Registers an earlier version of a job as its newest one. The arguments are the job's ID or the beginning of it, and
-/// the number of the version or its tag.
+/// Registers a prior version of a job as its newest version. The arguments are the job ID or a prefix of it, and the
+/// number or the tag of the version.
 #[derive(Debug, clap::Parser)]
 pub struct JobRevert {
     #[command(flatten)]
@@ -53,18 +52,19 @@ fn tagged(connection: &Connection, namespace: Option<&str>, id: &str, tag: &str)
     found.ok_or_else(|| format!("Error retrieving job versions: tag {} not found on job {}", quoted(tag), quoted(id)))
 }
 
-/// Name a version of a job
+/// Tag a version of a job
 ///
-/// Gives a version of a job a name; servers keep named versions. The argument is the job's ID or the beginning of it.
+/// Saves a tag with a version of a job. Tagged versions are not garbage collected. The argument is the job ID or a
+/// prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobTagApply {
     /// The name
     #[arg(long, value_name = "name")]
     pub name: Option<String>,
-    /// What the name means
+    /// Description of the tag
     #[arg(long, value_name = "text")]
     pub description: Option<String>,
-    /// The version, if not the latest
+    /// Version to tag. Default: the latest
     #[arg(long, value_name = "version", value_parser = parse_int)]
     pub version: Option<i64>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub struct JobTagApply {
     pub(crate) args: Vec<String>,
 }
 
-/// What is said where a name is missing.
+/// The error for a missing name.
 const NO_NAME: &str = "A version tag name is required";
 
 impl Run for JobTagApply {
@@ -110,9 +110,9 @@ impl Run for JobTagApply {
     }
 }
 
-/// Take the name of a version of a job away
+/// Remove a tag from a version of a job
 ///
-/// Removes a name from a version of a job. The argument is the job's ID or the beginning of it.
+/// Removes a tag from a version of a job. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobTagUnset {
     /// The name

@@ -1,11 +1,11 @@
-//! When periodic jobs are launched next.
+//! The next launch of periodic jobs.
 
 use super::render::values;
 use encamp_model::cron::time_zone;
 use encamp_model::{PeriodicConfig, api};
 
-/// The next launch of a periodic job after now (Unix nanoseconds) as it is shown: the time in the job's zone and how
-/// far that is. `None` if there is none any more. The error is the text about a calendar or zone that does not parse.
+/// Formats the next launch of a periodic job after now (Unix nanoseconds): the time in the job's time zone, and the
+/// time until then. `None` if there is no further launch. The error describes a schedule or zone that cannot be parsed.
 pub fn next(job: &api::Job, now: i64) -> Result<Option<String>, String> {
     let Some(given) = &job.periodic else { return Ok(None) };
     let config = PeriodicConfig {

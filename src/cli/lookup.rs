@@ -1,4 +1,4 @@
-//! Objects of a running cluster by the beginning of their names (`docs/spec/cli.md §4.1`).
+//! Looking up jobs of a running cluster by prefix (`docs/spec/cli.md §4.1`).
 
 use jiff::tz::TimeZone;
 
@@ -8,22 +8,22 @@ use encamp_api::Client;
 use encamp_api::types::JobListStub;
 use encamp_model::quoted;
 
-/// Jobs that are asked for: more can't be told apart anyway.
+/// The maximum number of jobs that are requested.
 const MOST_JOBS: u32 = 20;
 
-/// Which jobs a command is about.
+/// The kind of jobs that a command accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// All.
     Any,
-    /// Those that are dispatched.
+    /// Parameterized jobs.
     Parameterized,
-    /// Those that are launched by a calendar.
+    /// Periodic jobs.
     Periodic,
 }
 
 impl Kind {
-    /// The expression that servers are given, and the word in messages.
+    /// The filter expression, and the word in messages.
     fn filter(self) -> (Option<&'static str>, &'static str) {
         match self {
             Kind::Any => (None, ""),
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// Namespace and ID of the job with that ID, or of the only one whose ID begins so. The namespace is unknown where the
+/// The namespace and ID of the job with that ID, or of the only one with that prefix. The namespace is unknown if the
 /// token may not list jobs.
 pub async fn job(client: &Client, prefix: &str, zone: &TimeZone) -> Result<(Option<String>, String), String> {
     job_of(Kind::Any, client, prefix, zone).await
@@ -63,7 +63,7 @@ pub async fn job_of(
     }
 }
 
-/// The job that is meant, if any is; an error if several may be.
+/// The selected job, if any; an error if the prefix is ambiguous.
 pub fn choose<'a>(
     sorted: &'a [JobListStub],
     prefix: &str,
@@ -77,7 +77,7 @@ pub fn choose<'a>(
     }
 }
 
-/// The table of jobs that begin alike; its last line says if there may be more.
+/// The table of jobs with the same prefix; its last line says if there may be more.
 pub fn table_of(jobs: &[JobListStub], namespaces: bool, zone: &TimeZone) -> String {
     let mut out = listed(jobs, namespaces, zone);
     if jobs.len() >= MOST_JOBS as usize {

@@ -1,4 +1,4 @@
-//! Objects that are named by UUIDs, by the beginning of their IDs (`docs/spec/cli.md §4.2`).
+//! Looking up objects with UUIDs by ID prefix (`docs/spec/cli.md §4.2`).
 
 use super::connection::Connection;
 use super::objects::even;
@@ -10,7 +10,7 @@ use encamp_model::{Deployment, Evaluation, quoted};
 /// The length of a full ID.
 const FULL: usize = 36;
 
-/// The prefix that servers are asked for: whole bytes. An error where less than two characters were given.
+/// The prefix for the request to the servers: full bytes. An error if fewer than two characters were given.
 pub fn whole_bytes(given: &str, too_short: &str) -> Result<String, String> {
     if given.chars().count() == 1 {
         return Err(too_short.into());
@@ -18,10 +18,10 @@ pub fn whole_bytes(given: &str, too_short: &str) -> Result<String, String> {
     Ok(even(given).to_string())
 }
 
-/// What is said about too short IDs, except by some commands.
+/// The error for IDs that are too short, except of some commands.
 pub const TOO_SHORT: &str = "Identifier must contain at least two characters.";
 
-/// The evaluation whose ID begins so, as the list shows it.
+/// The list entry of the evaluation with this ID prefix.
 pub fn evaluation(connection: &Connection, given: &str) -> Result<Evaluation, String> {
     let prefix = whole_bytes(given, TOO_SHORT)?;
     let query = Query::default().with("prefix", prefix);
@@ -35,7 +35,7 @@ pub fn evaluation(connection: &Connection, given: &str) -> Result<Evaluation, St
     found.pop().ok_or_else(|| format!("No evaluation(s) with prefix or id {} found", quoted(given)))
 }
 
-/// The deployment whose ID begins so, and the index of the answer.
+/// The deployment with this ID prefix, and the index of the response.
 pub fn deployment(connection: &Connection, given: &str, verbose: bool) -> Result<(Deployment, Meta), String> {
     let failed = |e: String| format!("Error retrieving deployment: {e}");
     if given.len() == FULL {
@@ -58,7 +58,7 @@ pub fn deployment(connection: &Connection, given: &str, verbose: bool) -> Result
     Ok((found, meta))
 }
 
-/// The beginning of a UUID with the hyphens it has.
+/// A UUID prefix with its hyphens.
 fn hyphenated(digits: &str) -> String {
     let mut out = String::with_capacity(FULL);
     for (i, c) in digits.chars().enumerate() {
@@ -70,13 +70,13 @@ fn hyphenated(digits: &str) -> String {
     out
 }
 
-/// The ID of the scaling policy whose ID begins so.
+/// The ID of the scaling policy with this ID prefix.
 pub fn scaling_policy(connection: &Connection, given: &str) -> Result<String, String> {
     let prefix = whole_bytes(given, TOO_SHORT)?;
     let query = Query::default().with("prefix", prefix.as_str());
     let found = connection.wait(connection.client.rows::<ScalingPolicyListStub>("/v1/scaling/policies", &query));
     let (mut found, _) = found.map_err(|e| format!("Error querying scaling policy: {e}"))?;
-    // Servers may answer with all of them.
+    // Servers may return all policies.
     found.retain(|p| p.id.starts_with(&prefix));
     if found.len() > 1 {
         let table = super::scaling_policy::listed(&mut found, false);

@@ -1,4 +1,4 @@
-//! Manual pages, made from the commands' definitions.
+//! Manual pages, generated from the definitions of the commands.
 
 use clap::Command;
 

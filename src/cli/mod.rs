@@ -1,21 +1,20 @@
-//! The command line: one file per command, with its arguments on top; their doc comments are its help.
+//! The command line: one file per command. Each starts with the argument struct, whose doc comments are the help text.
 //!
-//! - [`command`]: what a command is, and which one a command line names. [`registry`]: all commands. [`flags`]:
-//!   Go-style flags.
-//! - [`completion`]: what can stand at the cursor of a command line, for shells.
-//! - [`terminal`]: progress, and what a signal leaves behind. [`help`]: help texts.
-//! - [`context`]: what every command gets: streams, environment, clock.
-//! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
-//! - [`mod@format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
-//! - [`submitted`]: what is said after a job was registered. [`launch`]: when periodic jobs are launched.
-//! - [`suggest`]: what a mistyped word may have been meant to be.
+//! - [`command`]: commands, and which one a command line names. [`registry`]: all commands. [`flags`]: Go-style flags.
+//! - [`completion`]: completion of command lines in shells.
+//! - [`terminal`]: progress display and signal handling. [`help`]: help texts.
+//! - [`context`]: the context of a command: streams, environment, clock.
+//! - [`connection`]: a client for commands that send several requests. [`prompt`]: confirmation prompts.
+//! - [`mod@format`]: `-json`, `-t` and pagination. [`lookup`], [`lookup_id`]: objects by prefix.
+//! - [`submitted`]: the output after a job registration. [`launch`]: the next launch of periodic jobs.
+//! - [`suggest`]: suggestions for mistyped words.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
-//! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
-//! - [`monitor`]: watching what became of a request.
-//! - [`data`]: answers that are kept as they came. [`spec_file`]: files that say what an object shall be; [`examples`]:
-//!   such files to start from. [`objects`]: allocations and nodes by the beginning of their IDs.
-//! - [`autoscale`]: worker pools. [`autoscale_agent`]: scales them from outside of the cluster.
-//! - [`render`]: how results look.
+//! - [`cluster`]: the state that a command reads. [`changes`]: assumed changes to it.
+//! - [`monitor`]: monitoring evaluations and deployments.
+//! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`]: example files.
+//!   [`objects`]: allocations and nodes by ID prefix.
+//! - [`autoscale`]: worker pools. [`autoscale_agent`]: the external autoscaler.
+//! - [`render`]: text, JSON and template output.
 
 pub mod agent;
 pub mod agent_export;
@@ -120,7 +119,7 @@ pub fn main() -> ExitCode {
     if let Some(line) = std::env::var_os(completion::LINE).filter(|line| !line.is_empty()) {
         return complete(line);
     }
-    // Neither stream stays locked: progress is drawn by another thread.
+    // Neither stream stays locked: another thread draws progress.
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let args: Result<Vec<String>, OsString> = std::env::args_os().skip(1).map(OsString::into_string).collect();
     let code = match args {
@@ -130,7 +129,7 @@ pub fn main() -> ExitCode {
             run(&args, &env, &mut out, &mut err)
         }
         Err(arg) => {
-            // Nothing is left to do when standard error is gone too.
+            // Nothing can be done if standard error is closed as well.
             let _ = writeln!(err, "Argument {} is not valid UTF-8", render::styled::one_line(&arg.to_string_lossy()));
             1
         }
@@ -138,8 +137,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints what can stand at the cursor of a command line. This never fails: a shell that gets no answer leaves the line
-/// alone.
+/// Prints the completions at the cursor of a command line. This never fails: a shell that gets no completions leaves
+/// the line unchanged.
 fn complete(line: OsString) -> ExitCode {
     let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     if let Ok(line) = line.into_string() {
@@ -164,7 +163,7 @@ pub fn run(args: &[String], env: &Environment, out: &mut dyn Write, err: &mut dy
     let code = dispatch(args, env, &mut ui);
     match ui.finish() {
         Ok(()) => code,
-        // The streams are what failed, so the exit code has to say it.
+        // The output streams failed, so only the exit code can report it.
         Err(_) => 1,
     }
 }

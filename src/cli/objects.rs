@@ -1,4 +1,4 @@
-//! Allocations and nodes by the beginning of their IDs (`docs/spec/cli.md §4.2`).
+//! Looking up allocations and nodes by ID prefix (`docs/spec/cli.md §4.2`).
 
 use serde_json::Value;
 
@@ -11,12 +11,12 @@ use super::render::values::{self, Clock};
 use encamp_api::ApiError;
 use encamp_model::{AllocListStub, quoted};
 
-/// Why there is not exactly one object.
+/// Why a prefix does not select exactly one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotOne {
-    /// Nothing has such an ID, or asking failed.
+    /// No object has this prefix, or the request failed.
     Failed(String),
-    /// Several have: a text with their table.
+    /// Several objects have it: a message with their table.
     Several(String),
 }
 
@@ -28,19 +28,19 @@ impl From<NotOne> for String {
     }
 }
 
-/// What servers can look up: an even number of digits.
+/// The prefix that servers can look up: an even number of digits.
 pub fn even(prefix: &str) -> &str {
     let digits = prefix.chars().filter(|c| *c != '-').count();
     let end = prefix.char_indices().next_back().filter(|_| digits % 2 == 1).map(|(at, _)| at);
     prefix.get(..end.unwrap_or(prefix.len())).unwrap_or(prefix)
 }
 
-/// The text about an ID that is too short, if it is. `what` is what the command calls it.
+/// The error about an ID that is too short, if it is. `what` is the command's name for it.
 pub fn too_short(prefix: &str, what: &str) -> Option<String> {
     (prefix.chars().count() == 1).then(|| format!("{what} must contain at least two characters."))
 }
 
-/// The allocation whose ID starts so.
+/// The allocation with this ID prefix.
 pub fn allocation(c: &Connection, prefix: &str, verbose: bool, clock: &Clock) -> Result<AllocListStub, NotOne> {
     let prefix = even(prefix);
     let failed = |e: ApiError| NotOne::Failed(format!("Error querying allocation: {e}"));
@@ -56,7 +56,7 @@ pub fn allocation(c: &Connection, prefix: &str, verbose: bool, clock: &Clock) ->
     }
 }
 
-/// An allocation of a job, of that group if one is named: one that runs, if any does.
+/// An allocation of a job, and of the given task group if any; a running one is preferred.
 pub fn allocation_of_job(c: &Connection, job: &str, group: &str) -> Result<AllocListStub, String> {
     let (namespace, id) = c.wait(lookup::job(&c.client, job, &c.zone))?;
     let (mut found, _) = c
@@ -71,7 +71,7 @@ pub fn allocation_of_job(c: &Connection, job: &str, group: &str) -> Result<Alloc
     })
 }
 
-/// The list entry of the node whose ID starts so. `word` is what `node status` leaves out of the text about none.
+/// The list entry of the node with this ID prefix. `word` is a part of the error message that `node status` omits.
 pub fn node(c: &Connection, prefix: &str, full_ids: bool, or_id: bool) -> Result<Value, NotOne> {
     let prefix = even(prefix);
     let failed = |e: ApiError| NotOne::Failed(format!("Error querying node info: {e}"));
@@ -90,12 +90,12 @@ pub fn node(c: &Connection, prefix: &str, full_ids: bool, or_id: bool) -> Result
     }
 }
 
-/// The ID of the node that is the agent asked.
+/// The ID of the node of the contacted agent.
 pub fn own_node(c: &Connection) -> Result<String, String> {
     let (agent, _) = c.wait(c.client.agent_self()).map_err(|e| format!("Error querying agent info: {e}"))?;
     let id = agent.get("stats").and_then(|s| s.get("client")).map(|c| text(c, "node_id")).unwrap_or_default();
     if id.is_empty() {
-        return Err("The agent asked is no client: name the node instead of using -self".into());
+        return Err("The contacted agent is not a client: name the node instead of using -self".into());
     }
     Ok(id.to_string())
 }

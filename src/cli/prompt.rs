@@ -1,12 +1,11 @@
-//! Questions on the terminal (`docs/spec/cli.md §4.5`).
+//! Confirmation prompts (`docs/spec/cli.md §4.5`).
 
 use std::io::BufRead;
 
 use super::render::styled::Printable;
 use super::render::ui::Ui;
 
-/// Asks on standard output and reads a line from standard input, without what surrounds it. An error at the end of the
-/// input.
+/// Asks on standard output and reads a trimmed line from standard input. An error at the end of the input.
 pub fn ask(ui: &mut Ui<'_>, question: &(impl Printable + ?Sized)) -> Result<String, String> {
     ui.ask(question);
     let mut line = String::new();
@@ -20,20 +19,20 @@ pub fn ask(ui: &mut Ui<'_>, question: &(impl Printable + ?Sized)) -> Result<Stri
     }
 }
 
-/// What an answer to a `y/N` question means.
+/// The meaning of an answer to a `y/N` question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Exactly `y`.
     Yes,
-    /// Nothing, or a no.
+    /// An empty answer, or a no.
     No,
-    /// A yes in another form.
+    /// Another spelling of yes.
     Inexact,
-    /// Something else.
+    /// Any other answer.
     Neither,
 }
 
-/// Judges an answer.
+/// Interprets an answer.
 pub fn judge(answer: &str) -> Answer {
     match answer {
         "" => Answer::No,
@@ -44,8 +43,8 @@ pub fn judge(answer: &str) -> Answer {
     }
 }
 
-/// Asks for an exact `y`. `Err` holds the exit code with which the command ends: what there was to say was printed.
-/// `cancelled` is printed after a no.
+/// Requires an exact `y`. `Err` contains the exit code of the command; its message has been printed. `cancelled` is
+/// printed after a no.
 pub fn confirm(ui: &mut Ui<'_>, question: &str, cancelled: &str) -> Result<(), u8> {
     let answer = match ask(ui, question) {
         Ok(answer) => answer,

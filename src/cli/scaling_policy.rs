@@ -16,13 +16,13 @@ use encamp_model::ScalingPolicy;
 
 /// List scaling policies
 ///
-/// Lists the scaling policies of all jobs, or of one.
+/// Lists the scaling policies of all jobs, or of one job.
 #[derive(Debug, clap::Parser)]
 pub struct ScalingPolicyList {
-    /// Only policies of this job
+    /// List only policies of this job
     #[arg(long, value_name = "job")]
     pub job: Option<String>,
-    /// Only policies of this type
+    /// List only policies of this type
     #[arg(long = "type", value_name = "type")]
     pub kind: Option<String>,
     /// Show full identifiers
@@ -83,7 +83,7 @@ pub(super) fn listed(policies: &mut [ScalingPolicyListStub], verbose: bool) -> S
     table(&lines, Form::List)
 }
 
-/// What a policy scales, from namespace to group.
+/// The target of a policy, from namespace to task group.
 fn target(parts: &std::collections::BTreeMap<String, String>) -> String {
     const ORDER: [&str; 3] = ["Namespace", "Job", "Group"];
     let known = ORDER.iter().filter_map(|key| Some((*key, parts.get(*key)?)));
@@ -91,9 +91,9 @@ fn target(parts: &std::collections::BTreeMap<String, String>) -> String {
     known.chain(others).map(|(key, value)| format!("{key}:{value}")).collect::<Vec<_>>().join(",")
 }
 
-/// Show a scaling policy
+/// Display a scaling policy
 ///
-/// Shows what a scaling policy scales and within which bounds. The argument is the policy's ID or the beginning of it.
+/// Shows the target and the bounds of a scaling policy. The argument is the policy ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct ScalingPolicyInfo {
     /// Show the full identifier

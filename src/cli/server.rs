@@ -23,15 +23,15 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_hidden("server-force-leave", "server force-leave", true);
 }
 
-/// List the servers
+/// Display a list of known servers and their status
 ///
-/// Lists the servers that the server asked knows of, and which of them lead.
+/// Lists the servers that the contacted server knows, and which of them are leaders.
 #[derive(Debug, clap::Parser)]
 pub struct ServerMembers {
-    /// Show also protocol versions and tags
+    /// Show protocol versions and tags
     #[arg(long)]
     pub verbose: bool,
-    /// The same as -verbose
+    /// Alias of -verbose
     #[arg(long)]
     pub detailed: bool,
     #[command(flatten)]
@@ -54,7 +54,7 @@ impl Run for ServerMembers {
     }
 }
 
-/// The member's RPC address, by which leaders are known.
+/// The RPC address of a member, which identifies leaders.
 fn rpc_address(member: &Value) -> String {
     format!("{}:{}", text(member, "Addr"), tag(member, "port"))
 }
@@ -63,7 +63,7 @@ fn tag<'a>(member: &'a Value, name: &str) -> &'a str {
     member.get("Tags").map(|tags| text(tags, name)).unwrap_or_default()
 }
 
-/// The leaders' addresses by region, and what went wrong in others.
+/// The addresses of the leaders by region, and the errors of other regions.
 fn leaders(c: &Connection, members: &[Value]) -> (BTreeMap<String, String>, Option<String>) {
     let mut regions: Vec<&str> = members.iter().map(|member| tag(member, "region")).collect();
     regions.sort_unstable();
@@ -135,9 +135,9 @@ impl ServerMembers {
     }
 }
 
-/// Join servers to a cluster
+/// Join servers together
 ///
-/// The arguments are addresses of servers that the server asked joins.
+/// The arguments are the addresses of servers that the contacted server joins.
 #[derive(Debug, clap::Parser)]
 pub struct ServerJoin {
     #[command(flatten)]
@@ -162,12 +162,12 @@ impl Run for ServerJoin {
     }
 }
 
-/// Make a failed server leave
+/// Force a server into the "left" state
 ///
-/// Takes a server that failed out of the list of members, instead of waiting for it. The argument is its name.
+/// Removes a failed server from the list of members immediately. The argument is the name of the server.
 #[derive(Debug, clap::Parser)]
 pub struct ServerForceLeave {
-    /// Forget it entirely
+    /// Remove the server from the list of members completely
     #[arg(long)]
     pub prune: bool,
     #[command(flatten)]

@@ -52,9 +52,9 @@ fn read(c: &Connection) -> Result<Vec<Value>, String> {
     Ok(read.map_err(|e| format!("Error listing service registrations: {e}"))?.0)
 }
 
-/// List services
+/// Display all registered services
 ///
-/// Lists the services that are registered with the servers themselves.
+/// Lists the services that are registered with the provider nomad.
 #[derive(Debug, clap::Parser)]
 pub struct ServiceList {
     /// Accepted for compatibility
@@ -88,12 +88,12 @@ impl Run for ServiceList {
     }
 }
 
-/// Show where a service runs
+/// Display the registrations of a service
 ///
-/// The argument is the service's name or the beginning of it.
+/// The argument is the name of the service or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct ServiceInfo {
-    /// Show everything about each place
+    /// Show all details of each registration
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -115,7 +115,7 @@ impl Run for ServiceInfo {
     }
 }
 
-/// Namespace and name of the service that is meant.
+/// The namespace and name of the selected service.
 fn find(c: &Connection, prefix: &str) -> Result<(String, String), String> {
     let found: Vec<Row> = rows(&read(c)?).into_iter().filter(|(_, name, _)| name.starts_with(prefix)).collect();
     let exact: Vec<&Row> = found.iter().filter(|(_, name, _)| name == prefix).collect();
@@ -185,9 +185,10 @@ fn block(place: &ServiceRegistration) -> String {
     ])
 }
 
-/// Take back a registration of a service
+/// Deregister a service
 ///
-/// For registrations that nobody else takes back. The arguments are the service's name and the registration's ID.
+/// Deletes a registration that was not removed automatically. The arguments are the name of the service and the ID of
+/// the registration.
 #[derive(Debug, clap::Parser)]
 pub struct ServiceDelete {
     #[command(flatten)]

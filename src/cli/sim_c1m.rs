@@ -1,4 +1,4 @@
-//! `sim c1m`: a million allocations.
+//! `sim c1m`: the placement of a million allocations.
 
 use super::command::Run;
 use super::context::Context;
@@ -6,20 +6,19 @@ use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::c1m::{self, C1m};
 
-/// Measure how fast a million allocations are placed
+/// Measure the placement rate of a million allocations
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
-/// over sockets but run no tasks. Jobs of 1,000 small allocations each are registered while no scheduler runs. Step
-/// "place": schedulers run, until every allocation is placed and committed. Step "run": from the same moment until all
-/// nodes have pulled and reported theirs.
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that use the protocol of real nodes
+/// over sockets but run no tasks. Jobs of 1,000 small allocations each are registered while the schedulers are paused.
+/// Step "place": the schedulers run until all allocations are placed and committed. Step "run": from the same time
+/// until all nodes have pulled and reported their allocations.
 ///
-/// Times of the servers' parts are medians and 99th percentiles of ten seconds each: of the medians the median is
-/// printed, of the percentiles the worst.
+/// The times of server components are measured as medians and 99th percentiles of ten-second intervals. The output
+/// shows the median of the medians and the worst of the percentiles.
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
-/// is.
+/// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
 ///
-/// The exit code is 0 when all allocations were placed and ran, and 1 after an error.
+/// The exit code is 0 if all allocations were placed and ran, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimC1m {
     /// Number of allocations

@@ -1,4 +1,4 @@
-//! `sim churn`: a cluster that never rests.
+//! `sim churn`: a cluster with continuous changes.
 
 use super::command::Run;
 use super::context::Context;
@@ -6,23 +6,22 @@ use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::churn::{self, Churn};
 
-/// Measure a cluster whose nodes and jobs change all the time
+/// Measure a cluster with continuous changes of nodes and jobs
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
-/// over sockets but run no tasks. Service jobs with two allocations per node are placed: step "place". Then it goes
-/// round: of a hundred nodes one is drained, one fails and two join, and a job gets a new version. A round is over when
-/// every job is whole and no deployment is under way: step "churn".
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that use the protocol of real nodes
+/// over sockets but run no tasks. Step "place": service jobs with two allocations per node are placed. Step "churn": in
+/// each round, 1 % of the nodes are drained, 1 % fail and 2 % join, and a job is updated. A round ends when every job
+/// has all of its allocations and no deployment is in progress.
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
-/// is.
+/// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
 ///
-/// The exit code is 0 when every job was whole after each round, and 1 after an error.
+/// The exit code is 0 if every job had all of its allocations after each round, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimChurn {
     /// Number of service jobs
     #[arg(long, value_name = "count", default_value = "20", value_parser = parse_int)]
     pub jobs: i64,
-    /// How often it goes round
+    /// Number of rounds
     #[arg(long, value_name = "count", default_value = "5", value_parser = parse_int)]
     pub rounds: i64,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `sim cluster`: writes a made-up cluster.
+//! `sim cluster`: generates a cluster.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,28 +16,29 @@ use encamp_sim::cluster::{Cluster, ClusterOptions, EPOCH, cluster};
 use encamp_sim::summary::Summary;
 use encamp_snapshot::save::{self, Compression};
 
-/// Write a snapshot file of a made-up cluster
+/// Generate a synthetic cluster snapshot
 ///
-/// Makes up a cluster of so many nodes and allocations and writes it as a snapshot file, to plan against with job plan
-/// -snapshot, for benchmarks, demonstrations and tests. There are several node classes, node pools, datacenters and
-/// namespaces, GPUs, host volumes, jobs of all types and priorities with constraints, affinities and spreads, full and
-/// nearly empty nodes, and some nodes that are draining, ineligible, down or disconnected. No node is over-committed.
+/// Generates a cluster with the given number of nodes and allocations and writes it to a snapshot file, for planning
+/// with job plan -snapshot, benchmarks, demonstrations and tests. The cluster has several node classes, node pools,
+/// datacenters and namespaces, GPUs, host volumes, jobs of all types and priorities with constraints, affinities and
+/// spreads, full and nearly empty nodes, and some nodes that are draining, ineligible, down or disconnected. No node is
+/// overcommitted.
 ///
-/// The same flags give the same file, byte for byte.
+/// The same flags generate the same file, byte for byte.
 ///
-/// The exit code is 0 when the file was written, and 1 after an error; then there is no file.
+/// The exit code is 0 if the file was written, and 1 after an error; no file is left behind then.
 #[derive(Debug, clap::Parser)]
 pub struct SimCluster {
     /// Number of nodes
     #[arg(long, value_name = "count", default_value = "100", value_parser = parse_int)]
     pub nodes: i64,
-    /// Number of allocations, those of finished and failed work included
+    /// Number of allocations, including completed and failed ones
     #[arg(long, value_name = "count", default_value = "1000", value_parser = parse_int)]
     pub allocs: i64,
-    /// What everything made up depends on
+    /// Seed of the generated data
     #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
     pub seed: i64,
-    /// When the snapshot was taken, as RFC 3339 text. Default: 2026-03-01T00:00:00Z
+    /// Time of the snapshot, in RFC 3339 format. Default: 2026-03-01T00:00:00Z
     #[arg(long, value_name = "time")]
     pub now: Option<String>,
     /// File to write, or - for standard output. A name that ends in .gz or .zst is compressed. Required
@@ -48,7 +49,7 @@ pub struct SimCluster {
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Taken to say that there are none.
+    /// Accepted in order to report that there must be none.
     #[arg(hide = true)]
     pub no_args: Vec<String>,
 }
@@ -62,7 +63,7 @@ impl SimCluster {
             None => EPOCH,
             Some(text) => {
                 let time = Time::parse(text).ok().and_then(Time::unix_nanos);
-                // Times some years around it have to be representable too.
+                // Times several years before and after it must be representable as well.
                 let time = time.filter(|t| (0..=4_000_000_000_000_000_000).contains(t));
                 let hint = "write it like 2026-03-01T00:00:00Z";
                 time.ok_or_else(|| format!("-now {} is not a time after 1970: {hint}", quoted(text)))?
@@ -71,7 +72,7 @@ impl SimCluster {
         Ok(ClusterOptions {
             nodes: count("nodes", self.nodes)?,
             allocs: count("allocs", self.allocs)?,
-            // Any number will do.
+            // Any number is valid.
             seed: self.seed as u64,
             now,
         })
@@ -84,7 +85,7 @@ impl Run for SimCluster {
             return context.usage_error("This command takes no arguments");
         }
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
-            return context.usage_error("-out is missing: the file to write, or - for standard output");
+            return context.usage_error("-out is required: the file to write, or - for standard output");
         };
         let options = match self.options() {
             Ok(options) => options,
@@ -92,7 +93,7 @@ impl Run for SimCluster {
         };
         let made = match cluster(&options) {
             Ok(made) => made,
-            Err(e) => return context.failure(&format!("Error making the cluster: {e}")),
+            Err(e) => return context.failure(&format!("Error generating the cluster: {e}")),
         };
         let size = match write(&made, out, context) {
             Ok(size) => size,
@@ -107,7 +108,7 @@ impl Run for SimCluster {
         } else {
             summary_text(&made.summary, out, size)
         };
-        // Standard output may hold the snapshot.
+        // The snapshot may be on standard output.
         if out == "-" {
             context.ui.error_plain(&text)
         } else {
@@ -117,7 +118,7 @@ impl Run for SimCluster {
     }
 }
 
-/// Writes the cluster and returns the size of the file, `None` for standard output.
+/// Writes the cluster and returns the size of the file; `None` for standard output.
 fn write(made: &Cluster, out: &str, context: &mut Context<'_, '_>) -> io::Result<Option<u64>> {
     if out == "-" {
         return save::write(context.ui.stdout(), Compression::None, &made.file, made.allocations()).map(|()| None);

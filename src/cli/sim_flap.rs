@@ -1,4 +1,4 @@
-//! `sim flap`: nodes that fall silent and return.
+//! `sim flap`: nodes that stop heartbeating and reconnect.
 
 use super::command::Run;
 use super::context::Context;
@@ -6,23 +6,22 @@ use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::flap::{self, Flap};
 
-/// Measure how servers take nodes that fall silent and return
+/// Measure how servers handle nodes that disconnect and reconnect
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
-/// over sockets but run no tasks. Service jobs with two allocations per node are placed: step "place". Some of the
-/// nodes fall silent until they are given up and all jobs are whole again: step "lose". They return, and what was
-/// replaced on them stops: step "return".
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that use the protocol of real nodes
+/// over sockets but run no tasks. Step "place": service jobs with two allocations per node are placed. Step "lose":
+/// some nodes stop heartbeating, until they are marked down and all jobs have all of their allocations again. Step
+/// "return": these nodes reconnect, and their replaced allocations stop.
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
-/// is.
+/// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
 ///
-/// The exit code is 0 when every job was whole after each step, and 1 after an error.
+/// The exit code is 0 if every job had all of its allocations after each step, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimFlap {
     /// Number of service jobs
     #[arg(long, value_name = "count", default_value = "20", value_parser = parse_int)]
     pub jobs: i64,
-    /// How many of a hundred nodes fall silent
+    /// Percentage of nodes that stop heartbeating
     #[arg(long, value_name = "percent", default_value = "10", value_parser = parse_int)]
     pub percent: i64,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `sim heartbeats`: nodes that only live.
+//! `sim heartbeats`: nodes that only send heartbeats.
 
 use std::time::Duration;
 
@@ -8,19 +8,18 @@ use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::heartbeats::{self, Heartbeats};
 
-/// Measure what the heartbeats of many nodes cost, and whether any is missed
+/// Measure the cost and reliability of many heartbeats
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
-/// over sockets but run no tasks. Step "join": until all nodes are ready. Step "beat": they live for some minutes. A
-/// node that is given up although it lives is a false expiry.
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that use the protocol of real nodes
+/// over sockets but run no tasks. Step "join": until all nodes are ready. Step "beat": the nodes send heartbeats for
+/// some minutes. A node that is marked down although it sends heartbeats is a false expiry.
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
-/// is.
+/// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
 ///
-/// The exit code is 0 when all nodes were ready in the end, and 1 after an error.
+/// The exit code is 0 if all nodes were ready at the end, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimHeartbeats {
-    /// How long the nodes live once all are ready, in seconds
+    /// Duration of step "beat" in seconds
     #[arg(long, value_name = "seconds", default_value = "600", value_parser = parse_int)]
     pub time: i64,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What the commands that load real servers have in common: where data goes, the progress line, the result.
+//! The common parts of the commands that load real servers: data directory, progress line, result.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use encamp_sim::load::LoadError;
 use encamp_sim::load::outcome::Outcome;
 use encamp_sim::load::stage::Options;
 
-/// How long a signal may arrive after a server ended because of it.
+/// The time within which a signal may arrive after it ended a server.
 const SIGNAL_DELAY: Duration = Duration::from_millis(200);
-/// The most nodes: each needs a connection, and servers three open files for it.
+/// The maximum number of nodes: each needs a connection, for which servers need three open files.
 const MOST_NODES: i64 = 20_000;
 
-/// What all commands that load real servers can be told.
+/// The common flags of the commands that load real servers.
 #[derive(Debug, clap::Args)]
 pub struct SimFlags {
     /// Number of simulated nodes
@@ -27,10 +27,10 @@ pub struct SimFlags {
     /// Number of servers: 1, 3 or 5
     #[arg(long, value_name = "count", default_value = "1", value_parser = parse_int)]
     pub servers: i64,
-    /// What IDs, attributes and waits of the nodes depend on
+    /// Seed of the IDs, attributes and delays of the nodes
     #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
     pub seed: i64,
-    /// Folder for the data of the servers; it must not exist. Default: a new one for temporary files
+    /// Directory for the data of the servers, which must not exist. Default: a new temporary directory
     #[arg(long, value_name = "path")]
     pub data_dir: Option<String>,
     /// Print the result as one line of JSON
@@ -38,7 +38,7 @@ pub struct SimFlags {
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Taken to say that there are none.
+    /// Accepted in order to report that there must be none.
     #[arg(hide = true)]
     pub no_args: Vec<String>,
 }
@@ -51,14 +51,14 @@ impl SimFlags {
         Ok(Options {
             nodes: within("nodes", self.nodes, MOST_NODES)?,
             servers: within("servers", self.servers, 5)?,
-            // Any number will do.
+            // Any number is valid.
             seed: self.seed as u64,
             folder,
         })
     }
 
-    /// Runs a scenario with a progress line on standard error, and prints what it measured; gives the exit code. The
-    /// folder of the servers is made, and removed in the end.
+    /// Runs a scenario with a progress line on standard error and prints its measurements; returns the exit code. The
+    /// directory of the servers is created, and removed at the end.
     pub fn run<S>(
         &self,
         context: &mut Context<'_, '_>,
@@ -76,7 +76,7 @@ impl SimFlags {
     }
 }
 
-/// A number of things of a flag.
+/// Validates the value of a flag that gives a number of items.
 pub fn within(flag: &str, value: i64, most: i64) -> Result<usize, String> {
     match usize::try_from(value) {
         Ok(n) if n >= 1 && value <= most => Ok(n),
@@ -84,7 +84,7 @@ pub fn within(flag: &str, value: i64, most: i64) -> Result<usize, String> {
     }
 }
 
-/// Where servers keep their data: the folder of a flag, or one for temporary files.
+/// The data directory of the servers: the directory of a flag, or a temporary one.
 fn folder(given: Option<&str>, context: &Context<'_, '_>) -> PathBuf {
     match given {
         Some(path) => context.env.directory.join(path),
@@ -92,7 +92,7 @@ fn folder(given: Option<&str>, context: &Context<'_, '_>) -> PathBuf {
     }
 }
 
-/// A folder that is removed in the end.
+/// A directory that is removed at the end.
 struct Removed<'a>(&'a Path);
 
 impl Drop for Removed<'_> {
@@ -123,7 +123,7 @@ where
     let done = runtime.block_on(async {
         let done = tokio::select! {
             biased;
-            // Servers and their data go before the program does.
+            // Servers and their data are removed before the program exits.
             signal = signals.next() => return Err(signal),
             done = scenario(&tell) => done,
         };
@@ -179,13 +179,13 @@ struct StopSignals {
 }
 
 impl StopSignals {
-    /// Listens from now on; inside of a runtime only.
+    /// Starts to listen; only inside a runtime.
     fn listen() -> std::io::Result<StopSignals> {
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         Ok(StopSignals { interrupt, terminate })
     }
 
-    /// Waits for one.
+    /// Waits for a signal.
     async fn next(&mut self) -> StopSignal {
         tokio::select! {
             _ = self.interrupt.recv() => StopSignal::Interrupt,
@@ -194,7 +194,7 @@ impl StopSignals {
     }
 }
 
-/// The result for people.
+/// The result as text.
 fn summary(o: &Outcome) -> String {
     let m = &o.machine;
     let mut facts = vec![

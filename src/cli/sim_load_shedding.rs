@@ -1,4 +1,4 @@
-//! `sim load-shedding`: thousands of nodes that come and go at once.
+//! `sim load-shedding`: thousands of nodes that join and fail at the same time.
 
 use super::command::Run;
 use super::context::Context;
@@ -6,23 +6,23 @@ use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::shedding::{self, Shedding};
 
-/// Measure how servers shed superfluous evaluations
+/// Measure how servers shed redundant evaluations
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
-/// over sockets but run no tasks. First no scheduler runs, and every node that becomes ready makes an evaluation for
-/// each system job. Step "enable": schedulers run, until no evaluation is pending. Step "stop": all nodes stop at once
-/// without a word; its time counts from the end of the last heartbeat TTL until no evaluation is pending.
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that use the protocol of real nodes
+/// over sockets but run no tasks. At first the schedulers are paused, and every node that becomes ready creates an
+/// evaluation for each system job. Step "enable": the schedulers run until no evaluation is pending. Step "stop": all
+/// nodes fail at the same time; its duration is measured from the end of the last heartbeat TTL until no evaluation is
+/// pending.
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
-/// is.
+/// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
 ///
-/// The exit code is 0 when both steps came to their end, and 1 after an error.
+/// The exit code is 0 if both steps were completed, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimLoadShedding {
     /// Number of system jobs
     #[arg(long, value_name = "count", default_value = "10", value_parser = parse_int)]
     pub system_jobs: i64,
-    /// Process every evaluation, as servers did before they shed load
+    /// Disable load shedding: process every evaluation
     #[arg(long)]
     pub no_shedding: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `snapshot anonymize`: a snapshot that can be shown around.
+//! `snapshot anonymize`: writes a snapshot without names and secrets.
 
 use super::cluster::SnapshotFlags;
 use super::command::Run;
@@ -14,22 +14,22 @@ use encamp_snapshot::anonymize::names::{KEEPABLE, Kind};
 use encamp_snapshot::anonymize::{Options, anonymize};
 use encamp_snapshot::{save, unload};
 
-/// Write a cluster snapshot without names and secrets
+/// Anonymize a cluster snapshot
 ///
-/// Replaces everything in a snapshot file that could tell whose cluster it is: names and IDs, metadata, values of
-/// attributes that differ from machine to machine, addresses, and what jobs run. The same name gives the same
-/// replacement everywhere, also in constraints, affinities and spreads, and replacements sort as the names did.
-/// Environments, templates, configurations and the like are hidden; that they changed from one version of a job to the
-/// next can still be seen. Payloads, tokens, events and descriptions are dropped.
+/// Replaces everything in a snapshot file that could identify the cluster: names and IDs, metadata, attribute values
+/// that differ between machines, addresses, and the workloads of jobs. The same name always gets the same replacement,
+/// also in constraints, affinities and spreads, and replacements sort in the same order as the names. Environments,
+/// templates, configurations and the like are redacted; changes between versions of a job remain visible. Payloads,
+/// tokens, events and descriptions are dropped.
 ///
-/// The plan of every job stays the same, up to names. What stays as it is: numbers, times, words of the API, what
-/// hardware is called, and attributes such as the kernel's name or the versions of drivers.
+/// The plan of every job stays the same, except for names. Numbers, times, API keywords, hardware names, and attributes
+/// such as the kernel name or driver versions are kept.
 ///
-/// With -keep-names some kinds of names stay: classes, datacenters, groups, jobs, meta (keys of metadata), namespaces,
-/// nodes, plugins, pools, ports, regions, services, tasks, values (of attributes and metadata), volumes, or all of
-/// these.
+/// With -keep-names, the given kinds of names are kept: classes, datacenters, groups, jobs, meta (keys of metadata),
+/// namespaces, nodes, plugins, pools, ports, regions, services, tasks, values (of attributes and metadata), volumes, or
+/// all of these.
 ///
-/// Only the owner may read the file that is written; look through it before you give it away.
+/// The written file is only readable by its owner. Review it before you share it.
 ///
 /// The exit code is 0, or 1 after an error.
 #[derive(Debug, clap::Parser)]
@@ -37,10 +37,10 @@ pub struct SnapshotAnonymize {
     /// File to write. A name that ends in .gz or .zst is compressed. Required
     #[arg(long, value_name = "file")]
     pub out: Option<String>,
-    /// What the numbers of replacements depend on
+    /// Seed of the numbers in replacements
     #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
     pub seed: i64,
-    /// Kinds of names that stay, separated by commas
+    /// Kinds of names to keep, separated by commas
     #[arg(long, value_name = "kinds")]
     pub keep_names: Vec<String>,
     #[command(flatten)]
@@ -59,7 +59,7 @@ impl Run for SnapshotAnonymize {
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
             return context.usage_error("This command needs -out <file>");
         };
-        // Any number will do.
+        // Any number is valid.
         let options = match kinds(&self.keep_names) {
             Ok(keep) => Options { seed: self.seed as u64, keep },
             Err(e) => return context.usage_error(&e),
@@ -101,7 +101,7 @@ fn kinds(words: &[String]) -> Result<Vec<Kind>, String> {
             None => {
                 let known: Vec<&str> = KEEPABLE.iter().map(|(name, _)| *name).collect();
                 let list = known.join(", ");
-                return Err(format!("-keep-names does not know {}; it knows {list} and all", quoted(word)));
+                return Err(format!("-keep-names does not support {}; supported are {list} and all", quoted(word)));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `snapshot diff`: what changed between two snapshots.
+//! `snapshot diff`: compares two snapshots.
 
 use super::cluster::SnapshotFlags;
 use super::command::Run;
@@ -12,19 +12,19 @@ use encamp_model::{FieldDiff, Job, JobDiff, ObjectDiff};
 use encamp_snapshot::ClusterSnapshot;
 use encamp_snapshot::diff::{Change, Field, JobChange, ObjectChange, Side, SnapshotDiff, diff};
 
-/// Lines about one object before the rest is only counted.
+/// The maximum number of lines about one object; further lines are only counted.
 const MOST_LINES: usize = 8;
 
-/// Show what changed between two cluster snapshots
+/// Compare two cluster snapshots
 ///
-/// Compares two snapshot files: nodes that came, went or changed, jobs that were registered, changed or stopped and
-/// where their versions differ, what became of allocations by job and group, deployments, node pools, namespaces,
-/// volumes, the scheduler configuration, and how much is in use. Where and when the snapshots were taken, and their
-/// indexes, do not count.
+/// Compares two snapshot files: added, removed and changed nodes, registered, changed and stopped jobs and the
+/// differences between their versions, allocations by job and task group, deployments, node pools, namespaces, volumes,
+/// the scheduler configuration, and resource usage. The source, the time and the index of the snapshots are not
+/// compared.
 ///
-/// Of changed jobs the places are named, not the values: those may be secret.
+/// For changed jobs, only the changed fields are named, not their values, which may be secret.
 ///
-/// The exit code is 0 when nothing differs, 1 when something does, and 255 after an error.
+/// The exit code is 0 if the snapshots are equal, 1 if they differ, and 255 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotDiffCommand {
     /// Print everything as JSON, see docs/snapshot-diff.schema.json
@@ -75,7 +75,7 @@ impl SnapshotDiffCommand {
     }
 }
 
-/// The places where two versions of a job differ.
+/// The fields in which two versions of a job differ.
 fn summary(old: Option<&Job>, new: Option<&Job>) -> Result<Vec<String>, String> {
     let diff: JobDiff = diff_jobs(old, new, false)?;
     let mut out = Vec::new();
@@ -119,7 +119,7 @@ fn add_objects(path: &str, objects: &[ObjectDiff], out: &mut Vec<String>) {
     }
 }
 
-/// What there is to print: headings and texts.
+/// The sections to print: headings and texts.
 fn sections(d: &SnapshotDiff) -> Vec<(&'static str, String)> {
     let mut out = vec![("Snapshots", snapshots(d))];
     let lists = [
@@ -184,7 +184,7 @@ fn field(f: &Field) -> String {
     format!("    {}: {} => {}", f.name, side(&f.old), side(&f.new))
 }
 
-/// The first lines, and how many there are besides.
+/// The first lines, and the number of further lines.
 fn some(mut lines: Vec<String>) -> Vec<String> {
     let rest = lines.len().saturating_sub(MOST_LINES);
     if rest > 1 {

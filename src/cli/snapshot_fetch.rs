@@ -1,4 +1,4 @@
-//! `snapshot fetch`: a running cluster as a file.
+//! `snapshot fetch`: writes the state of a running cluster to a file.
 
 use super::cluster::FetchFlags;
 use super::command::Run;
@@ -8,23 +8,23 @@ use super::render::json;
 use encamp_snapshot::live::{Detail, Fetched};
 use encamp_snapshot::save;
 
-/// Read a running cluster into a snapshot file
+/// Fetch a snapshot of a running cluster
 ///
-/// Reads everything that planning needs over the HTTP API: nodes, jobs with their versions, allocations, deployments,
-/// node pools, namespaces, volumes and the scheduler configuration. What did not change since the last fetch of the
-/// same cluster comes from the cache. Objects that change while the cluster is read are read again.
+/// Reads all state that is required for planning over the HTTP API and writes it to a file: nodes, jobs and their
+/// versions, allocations, deployments, node pools, namespaces, volumes and the scheduler configuration. Objects that
+/// have not changed since the last fetch come from the cache. Objects that change during the fetch are read again.
 ///
-/// The file is compressed as its name says (.zst or .gz) and only its owner may read it: it holds what jobs are given,
-/// secrets in their environment included. See snapshot anonymize.
+/// The file is compressed if its name ends in .zst or .gz. It is only readable by its owner, because it contains the
+/// full job specifications, including secrets in their environments. See snapshot anonymize.
 ///
-/// With a token the command needs: node read, operator read, node_pool read, and list-jobs, read-job, csi-read-volume
-/// and host-volume-read on all namespaces.
+/// The token needs node read, operator read, node_pool read, and list-jobs, read-job, csi-read-volume and
+/// host-volume-read on all namespaces.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotFetch {
     /// File to write
     #[arg(long, value_name = "file")]
     pub out: Option<String>,
-    /// Print how it went as JSON
+    /// Print a report of the fetch as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

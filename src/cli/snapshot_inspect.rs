@@ -1,4 +1,4 @@
-//! `snapshot inspect`: what is in a snapshot file or a running cluster.
+//! `snapshot inspect`: summarises a snapshot file or a running cluster.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::render::table::{Form, table};
 use super::render::values::{age, bytes, megabytes};
 use encamp_snapshot::inspect::{Amounts, Inspection, Tally, inspect};
 
-/// Show what is in a cluster snapshot
+/// Inspect a cluster snapshot
 ///
-/// Counts the objects of a snapshot file or a server backup by kind and measures them, and shows where and when the
-/// state was read, what is incomplete, the releases that nodes run, and per node pool: nodes, capacity and use of CPU,
-/// memory, disk and devices, allocations by client status, jobs by type and status. Without a file the running cluster
-/// at the address is read.
+/// Shows the number and size of the objects in a snapshot file or a server backup by kind, the source and the time of
+/// the state, missing data, and the versions of the nodes. For each node pool, shows nodes, capacity and usage of CPU,
+/// memory, disk and devices, allocations by client status, and jobs by type and status. Without a file, the running
+/// cluster is read.
 ///
-/// Capacity and use leave out nodes that are down. Sizes are those of a file that is not compressed.
+/// Capacity and usage do not include nodes that are down. Sizes are those of an uncompressed file.
 ///
 /// The exit code is 0, or 1 after an error.
 #[derive(Debug, clap::Parser)]
@@ -88,7 +88,7 @@ fn header(i: &Inspection, now: i64) -> String {
     )
 }
 
-/// The tables: heading and lines. Those without content are left out.
+/// The tables: heading and lines. Empty tables are omitted.
 fn sections(i: &Inspection) -> Vec<(&'static str, Vec<String>)> {
     let mut sections = vec![("Tables", tables(i)), ("Nodes", nodes(i)), ("Use", uses(i))];
     let devices = by_pool(i, "Pool|Device|Instances|Healthy|Used", |pool, t, lines| {
@@ -145,7 +145,7 @@ fn uses(i: &Inspection) -> Vec<String> {
     lines
 }
 
-/// What is used of a capacity: `1500/8000 MHz (19%)|…|…`.
+/// The usage of a capacity: `1500/8000 MHz (19%)|…|…`.
 pub fn used(used: &Amounts, capacity: &Amounts) -> String {
     let share = |part: i64, whole: i64| match whole {
         ..=0 => String::new(),

@@ -1,4 +1,4 @@
-//! Small files that say what an object shall be: node pools, namespaces, variables, volumes.
+//! Specification files of node pools, namespaces, variables and volumes.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use super::context::Environment;
 use super::job_file::cause;
 use encamp_jobspec::parse::parse_free;
 
-/// Larger files are refused.
+/// The maximum file size in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
 /// Reads a file; `-` is standard input.
@@ -37,7 +37,7 @@ impl Spec {
         parse_free(bytes, name).map(Spec).map_err(|e| e.to_string())
     }
 
-    /// A text; an error if it is something else.
+    /// Returns a string attribute; an error if it has another type.
     pub fn text(&self, name: &str) -> Result<Option<String>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -48,7 +48,7 @@ impl Spec {
         }
     }
 
-    /// A truth; an error if it is something else.
+    /// Returns a boolean attribute; an error if it has another type.
     pub fn bool(&self, name: &str) -> Result<Option<bool>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -57,7 +57,7 @@ impl Spec {
         }
     }
 
-    /// A whole number; an error if it is something else.
+    /// Returns an integer attribute; an error if it has another type.
     pub fn number(&self, name: &str) -> Result<Option<i64>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -65,7 +65,7 @@ impl Spec {
         }
     }
 
-    /// A list of texts; an error if it is something else.
+    /// Returns a list of strings; an error if it has another type.
     pub fn texts(&self, name: &str) -> Result<Option<Vec<String>>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -120,7 +120,7 @@ impl Spec {
         pairs.collect::<Result<_, String>>().map(Some)
     }
 
-    /// An error that names the first member that is none of these.
+    /// Returns an error that names the first unknown member.
     pub fn only(&self, known: &[&str]) -> Result<(), String> {
         match self.0.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(format!("invalid key {key:?}: known are {}", known.join(", "))),

@@ -1,4 +1,4 @@
-//! `status`: whatever has that ID or name (`docs/spec/cli.md §15.6`).
+//! `status`: the status of any object (`docs/spec/cli.md §15.6`).
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::general::GeneralFlags;
 use encamp_api::types::SearchResponse;
 use encamp_model::quoted;
 
-/// Show the status of anything
+/// Display the status of any object
 ///
-/// Finds the job, allocation, node, evaluation, deployment, namespace, plugin or volume whose ID or name starts with
-/// the argument, and shows its status. Without an argument, lists jobs.
+/// Finds the job, allocation, node, evaluation, deployment, namespace, plugin or volume whose ID or name has the
+/// argument as a prefix, and shows its status. Without an argument, lists all jobs.
 #[derive(Debug, clap::Parser)]
 pub struct Status {
     /// Show full identifiers
@@ -66,7 +66,7 @@ impl Run for Status {
     }
 }
 
-/// Kind and full ID of the object that is meant.
+/// The kind and full ID of the selected object.
 pub(super) fn found(id: &str, answer: SearchResponse) -> Result<(String, String), String> {
     let matches = matches(answer);
     let kind = meant(id, &matches)?;
@@ -74,13 +74,13 @@ pub(super) fn found(id: &str, answer: SearchResponse) -> Result<(String, String)
     Ok((kind, full))
 }
 
-/// What was found by kind, empty kinds left out.
+/// The matches by kind, without empty kinds.
 fn matches(answer: SearchResponse) -> BTreeMap<String, Vec<String>> {
     let found = answer.matches.into_iter().map(|(kind, ids)| (kind, ids.unwrap_or_default()));
     found.filter(|(kind, ids)| !ids.is_empty() && command(kind).is_some()).collect()
 }
 
-/// The kind of the object that is meant.
+/// The kind of the selected object.
 fn meant(id: &str, matches: &BTreeMap<String, Vec<String>>) -> Result<String, String> {
     let exact: Vec<&String> =
         matches.iter().filter(|(_, ids)| ids.first().is_some_and(|first| first == id)).map(|(kind, _)| kind).collect();
@@ -97,7 +97,7 @@ fn meant(id: &str, matches: &BTreeMap<String, Vec<String>>) -> Result<String, St
     }
 }
 
-/// A kind with a capital.
+/// The name of a kind, capitalised.
 fn title(kind: &str) -> String {
     let mut letters = kind.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

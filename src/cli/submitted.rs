@@ -1,14 +1,14 @@
-//! What is said after a job was registered: its evaluation, watched or not (`docs/spec/cli.md §8.1`).
+//! The output after a job registration: its evaluation, monitored or detached (`docs/spec/cli.md §8.1`).
 
 use super::connection::Connection;
 use super::context::{Context, clock};
 use super::{launch, monitor};
 use encamp_model::api;
 
-/// Flags about what follows a registration.
+/// The flags for the output after a registration.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FollowFlags {
-    /// Return without watching the evaluation
+    /// Return immediately instead of monitoring the evaluation
     #[arg(long)]
     pub detach: bool,
     /// Show full identifiers
@@ -17,8 +17,8 @@ pub struct FollowFlags {
 }
 
 impl FollowFlags {
-    /// After a registration: watches the evaluation. Detached, and for jobs that are launched later, says that it
-    /// worked and what comes next.
+    /// Monitors the evaluation after a registration. If detached, and for jobs that are launched later, prints a
+    /// success message and the next step.
     pub fn registered(
         &self,
         connection: &Connection,
@@ -48,7 +48,7 @@ impl FollowFlags {
         0
     }
 
-    /// Watches an evaluation, if there is one.
+    /// Monitors an evaluation, if there is one.
     pub fn watch(&self, connection: &Connection, eval: &str, context: &mut Context<'_, '_>) -> u8 {
         if eval.is_empty() {
             return 0;
@@ -56,7 +56,7 @@ impl FollowFlags {
         monitor::evaluation::watch(connection, context.ui, eval, self.verbose)
     }
 
-    /// Watches an evaluation, or prints its ID when detached. Nothing where there is none.
+    /// Monitors an evaluation, or prints its ID if detached. Does nothing if there is none.
     pub fn told(&self, connection: &Connection, eval: &str, context: &mut Context<'_, '_>) -> u8 {
         if self.detach && !eval.is_empty() {
             context.ui.output(&format!("Evaluation ID: {eval}"));

@@ -1,27 +1,27 @@
-//! What a mistyped command or flag may have been meant to be: a line on standard error below the help. Nothing is said
-//! where no name is near, so that recorded outputs stay as they are.
+//! Suggestions for mistyped commands and flags: a line on standard error after the help. Nothing is printed if no name
+//! is similar, so that recorded outputs stay the same.
 
 use super::command::{Entry, Registry};
 use super::flags::FlagError;
 use encamp_jobspec::explain::nearest;
 use encamp_model::quoted;
 
-/// Shorter words are near to too much.
+/// The minimum length of a word: shorter words are similar to too many names.
 const SHORTEST: usize = 3;
 
-/// For a word that names nothing in `group` (at the top for an empty one), if it is near to a name.
+/// The suggestion for a word that names nothing in `group` (the top level if empty), if it is similar to a name.
 pub fn command(registry: &Registry, group: &str, args: &[String]) -> Option<String> {
     let depth = group.split_whitespace().count();
     let words = args.iter().skip_while(|a| a.starts_with('-')).take_while(|a| !a.starts_with('-'));
     let word = words.map(String::as_str).nth(depth).filter(|w| w.chars().count() >= SHORTEST)?;
     let names: Vec<&str> = registry.below(group).into_iter().map(|(name, _)| name).collect();
-    // Nobody wrote wrong what there is.
+    // An existing name is not mistyped.
     let near = nearest(word, names.iter().copied()).filter(|near| *near != word)?;
     let full = |name: &str| if group.is_empty() { name.to_string() } else { format!("{group} {name}") };
     Some(format!("There is no command {}; did you mean {}?", quoted(&full(word)), quoted(&full(near))))
 }
 
-/// For a flag that a command does not have, if it is near to one that it has.
+/// The suggestion for an unknown flag, if it is similar to one that the command has.
 pub fn flag(entry: &Entry, error: &FlagError) -> Option<String> {
     let FlagError::NotDefined(name) = error else { return None };
     if name.chars().count() < SHORTEST {

@@ -10,9 +10,10 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<SystemReconcileSummaries>("system reconcile summaries", None, 1);
 }
 
-/// Delete what is dead
+/// Run garbage collection
 ///
-/// Has the servers delete evaluations, allocations, jobs, deployments and nodes that are dead, however old they are.
+/// Starts garbage collection of all terminal evaluations, allocations, jobs and deployments and of down nodes,
+/// regardless of their age.
 #[derive(Debug, clap::Parser)]
 pub struct SystemGc {
     #[command(flatten)]
@@ -32,16 +33,16 @@ impl Run for SystemGc {
     }
 }
 
-/// Arguments are complained about, and then ignored: that is how these commands are defined.
+/// Arguments are reported and then ignored: that is how these commands are defined.
 fn complain(context: &mut Context<'_, '_>, args: &[String]) {
     if !args.is_empty() {
         context.usage_error("This command takes no arguments");
     }
 }
 
-/// Count the summaries of all jobs again
+/// Reconcile the summaries of all jobs
 ///
-/// Has the servers count the allocations of all jobs again.
+/// Recomputes the summaries of all registered jobs from their allocations.
 #[derive(Debug, clap::Parser)]
 pub struct SystemReconcileSummaries {
     #[command(flatten)]

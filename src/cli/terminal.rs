@@ -1,7 +1,7 @@
-//! The terminal that this process writes to: progress on standard error, and what a signal leaves behind.
+//! The terminal of this process: progress on standard error, and the clean-up after a signal.
 //!
-//! Ordinary output and progress share one [`Terminal`]. Writers call [`Terminal::suspend`], which removes the progress
-//! while they write. No stream is locked for longer than one write: progress is redrawn by a thread of its own.
+//! Ordinary output and progress share one [`Terminal`]. Writers call [`Terminal::suspend`], which hides the progress
+//! while they write. No stream is locked for longer than one write: a separate thread redraws progress.
 
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
@@ -17,13 +17,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::render::styled::one_line;
 use encamp_snapshot::{live, replace};
 
-/// How often progress is redrawn while nothing changes.
+/// The interval at which progress is redrawn without changes.
 const REDRAW: Duration = Duration::from_millis(200);
-/// How long the clean-up after a signal may take: a terminal that was paused takes no output.
+/// The time limit for the clean-up after a signal: a paused terminal accepts no output.
 const CLEAN_UP: Duration = Duration::from_millis(500);
 
-/// Where progress is drawn: standard error, with room for `^C` behind it. Terminals echo that where the cursor stands;
-/// on the next row it would stay when the progress is removed.
+/// The target of progress: standard error, with space for `^C` at the end of the line. Terminals echo `^C` at the
+/// cursor; on the next row it would remain when the progress is removed.
 #[derive(Debug, Default)]
 struct ProgressLine {
     pending: Mutex<String>,
@@ -31,7 +31,7 @@ struct ProgressLine {
 
 /// The columns left free for `^C`.
 const ECHO_WIDTH: u16 = 3;
-/// The width of a terminal that does not tell.
+/// The width of a terminal that does not report its size.
 const DEFAULT_WIDTH: u16 = 80;
 
 impl ProgressLine {
@@ -76,7 +76,7 @@ impl TermLike for ProgressLine {
         self.push("\n")
     }
 
-    /// Spaces at the end, which would only move the cursor to the right edge, are left out.
+    /// Trailing spaces, which would only move the cursor to the right edge, are omitted.
     fn write_str(&self, text: &str) -> io::Result<()> {
         self.push(text.trim_end_matches(' '))
     }
@@ -94,7 +94,7 @@ impl TermLike for ProgressLine {
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProgressMode {
-    /// Not at all: standard error is not a terminal.
+    /// Hidden: standard error is not a terminal.
     #[default]
     Hidden,
     /// A line for each step, without escape sequences: `TERM=dumb` or `NO_COLOR`.
@@ -111,11 +111,11 @@ pub struct Terminal(Arc<State>);
 struct State {
     mode: ProgressMode,
     bars: MultiProgress,
-    /// Progress that is shown now.
+    /// The progress that is currently shown.
     active: AtomicUsize,
     /// The modes of the terminal before a command changed them.
     modes: Mutex<Option<Termios>>,
-    /// The command reacts to signals itself.
+    /// Whether the command handles signals itself.
     handled: AtomicBool,
 }
 
@@ -151,7 +151,7 @@ impl Terminal {
         Progress::new(self, "{spinner} {elapsed} {wide_msg}")
     }
 
-    /// Leaves interrupts, termination and hang-ups to the command.
+    /// Leaves SIGINT, SIGTERM and SIGHUP to the command.
     pub fn handle_signals_in_command(&self) {
         self.0.handled.store(true, Ordering::Release);
     }
@@ -177,17 +177,17 @@ impl Terminal {
 
     fn restore_modes(&self) {
         if let Some(before) = self.modes().take() {
-            // A terminal that is gone has no modes.
+            // A closed terminal has no modes.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         }
     }
 
-    /// Ends the process when it is interrupted, terminated or its terminal hangs up, unless the command reacts itself.
-    /// The terminal is left as it was: no progress, its modes, the cursor at the beginning of a line. Files that are
-    /// not complete are removed.
+    /// Ends the process on SIGINT, SIGTERM or SIGHUP, unless the command handles signals itself. The terminal is
+    /// restored: progress is removed, its modes are reset, and the cursor is at the start of a line. Incomplete files
+    /// are removed.
     pub fn watch_signals(&self) {
         let terminal = self.clone();
-        // Without the thread signals end the process at once, as they do by default.
+        // Without this thread, signals end the process immediately, as by default.
         let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
             if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
                 runtime.block_on(terminal.react_to_signals());
@@ -213,7 +213,7 @@ impl Terminal {
         }
     }
 
-    /// Cleans up and ends the process as if the signal had ended it.
+    /// Cleans up and ends the process with the exit code of the signal.
     fn end(&self, kind: SignalKind) -> ! {
         let code = 128 + kind.as_raw_value();
         let terminal = self.clone();
@@ -221,10 +221,10 @@ impl Terminal {
             terminal.restore_modes();
             replace::abandon();
             if terminal.0.active.load(Ordering::Acquire) > 0 {
-                // Progress can't be drawn again while it is suspended.
+                // Progress cannot be redrawn while it is suspended.
                 terminal.0.bars.suspend(|| exit(code));
             }
-            // What is being written is written to its end, and nothing comes behind the end of the line.
+            // The current write is completed, and nothing is written after the end of the line.
             let out = io::stdout().lock();
             let _ = end_line(out);
             exit(code);
@@ -236,7 +236,7 @@ impl Terminal {
     }
 }
 
-/// Moves the cursor to the beginning of a line, where something (such as `^C`) stands before it.
+/// Moves the cursor to the start of a new line if text (such as `^C`) precedes it.
 fn end_line(mut out: StdoutLock<'_>) -> io::Result<()> {
     let mut err = io::stderr();
     if err.is_terminal() {
@@ -254,7 +254,7 @@ fn listen(kind: SignalKind, ignored: u64) -> Option<Signal> {
     if ignored & bit == 0 { signal(kind).ok() } else { None }
 }
 
-/// Waits for a signal; for ever where nothing listens.
+/// Waits for a signal; forever if nothing listens.
 async fn arrives(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
@@ -278,7 +278,7 @@ impl Drop for RawMode {
     }
 }
 
-/// Progress of something that takes time.
+/// The progress of a long operation.
 pub struct Progress {
     terminal: Terminal,
     bar: Option<ProgressBar>,
@@ -301,7 +301,7 @@ impl Progress {
         Progress { terminal: terminal.clone(), bar }
     }
 
-    /// Says what happens now.
+    /// Sets the message about the current step.
     pub fn say(&self, what: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(one_line(what).into_owned()),
@@ -311,7 +311,7 @@ impl Progress {
 
     fn line(&self, what: &str) {
         if self.terminal.0.mode == ProgressMode::Lines {
-            // Progress is not worth an error.
+            // Errors of the progress display are ignored.
             let _ = writeln!(io::stderr(), "{}", one_line(what));
         }
     }

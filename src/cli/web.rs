@@ -9,16 +9,16 @@ use super::status;
 use encamp_api::path;
 use encamp_model::quoted;
 
-/// Open the web interface
+/// Open the web UI
 ///
-/// Opens the web interface of the cluster in a browser: the page of the object whose ID or name starts with the
-/// argument, or the first page.
+/// Opens the web UI of the cluster in a browser: the page of the object whose ID or name has the argument as a prefix,
+/// or the start page.
 #[derive(Debug, clap::Parser)]
 pub struct Web {
     /// Accepted for compatibility: signing in is left to the browser
     #[arg(long)]
     pub authenticate: bool,
-    /// Print the address instead
+    /// Print the URL instead of opening a browser
     #[arg(long)]
     pub show_url: bool,
     #[command(flatten)]
@@ -71,7 +71,7 @@ impl Run for Web {
     }
 }
 
-/// Has the desktop open an address.
+/// Opens a URL with the default browser.
 fn open(url: &str) -> std::io::Result<()> {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let status =

@@ -1,4 +1,4 @@
-//! `what-if`: where allocations go when the cluster changes.
+//! `what-if`: simulates changes of the cluster.
 
 use super::changes::ChangeFlags;
 use super::cluster::ClusterFlags;
@@ -8,25 +8,25 @@ use super::general::GeneralFlags;
 use super::render::what_if;
 use encamp_snapshot::live::Detail;
 
-/// Show where allocations would go if the cluster changed
+/// Simulate changes of the cluster and show where allocations go
 ///
-/// Assumes the changes given, processes the evaluations that a server would make, in order of priority and until
-/// nothing happens any more, and prints which allocations leave their nodes and where they go, what finds no node and
-/// why, and what is free on ready nodes before and after. Nothing is changed.
+/// Assumes the given changes and processes the evaluations that a server would create, in order of priority, until no
+/// work is left. Prints which allocations are displaced and where they are placed, which are unplaced and why, and the
+/// free capacity of ready nodes before and after. The cluster itself is not changed.
 ///
-/// A drain is followed to its end: services leave as their migrate blocks allow, batch work ends at the deadline,
-/// system allocations go last. Nodes that are lost stay lost. Jobs are named by ID in the namespace of -namespace, or
-/// ID@NAMESPACE. The same flags on job plan plan a job on the changed cluster.
+/// A drain is simulated to its end: service allocations are migrated as their migrate blocks allow, batch allocations
+/// are stopped at the deadline, and system allocations are stopped last. Lost nodes stay lost. Jobs are named by ID in
+/// the namespace of -namespace, or as ID@NAMESPACE. The same flags on job plan plan a job on the changed cluster.
 ///
-/// The exit code is 0 when everything the changes concern has a node in the end, 1 when something has none, and 255
-/// after an error.
+/// The exit code is 0 if all affected allocations are placed in the end, 1 if some are unplaced, and 255 after an
+/// error.
 #[derive(Debug, clap::Parser)]
 pub struct WhatIfCommand {
     #[command(flatten)]
     pub(crate) changes: ChangeFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// List every allocation, however many there are
+    /// List all allocations
     #[arg(long)]
     pub verbose: bool,
     /// Print the result as JSON
@@ -45,9 +45,9 @@ impl Run for WhatIfCommand {
         }
         if self.changes.is_empty() {
             return context
-                .usage_error("Nothing changes: give at least one of -drain, -down, -add, -scale, -stop, -config");
+                .usage_error("No changes given: use at least one of -drain, -down, -add, -scale, -stop, -config");
         }
-        // What is written wrongly is said before anything is read.
+        // Usage errors are reported before anything is read.
         if let Err(e) = self.changes.read() {
             return context.failure(&e.to_string());
         }

@@ -41,7 +41,7 @@ fn a_plan_against_a_backup() {
     std::fs::copy(&fleet, folder.path().join("backup")).expect("a copy");
     folder.file("probe.hcl", JOB);
     let ran = run_in(folder.path(), &["job", "plan", "-snapshot", "backup", "probe.hcl"]);
-    assert!(ran.stderr.starts_with(NOTE) && ran.stderr.contains("judged as of then"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with(NOTE) && ran.stderr.contains("evaluated as of then"), "{}", ran.stderr);
     assert!(ran.stdout.contains("+ Job: \"probe\"") && ran.stdout.contains("(3 create)"), "{}", ran.stdout);
     assert!(ran.stdout.contains("- All tasks successfully allocated."), "{}", ran.stdout);
     assert_eq!(ran.exit, 1);
@@ -199,7 +199,7 @@ fn backups_are_compared() {
     assert!(nodes.as_array().is_some_and(|n| n.len() == 10 && n.iter().all(|n| n["Change"] == "Added")), "{nodes}");
 }
 
-/// All that read snapshots refuse what is damaged, and what they do not know unless they are told to.
+/// All commands that read snapshots reject damaged files, and unknown tables unless -ignore-unknown-tables is given.
 #[test]
 fn damaged_and_newer_backups_are_refused_everywhere() {
     let Some(backup) = backup("dev-acl") else { return };

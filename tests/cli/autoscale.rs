@@ -63,13 +63,13 @@ fn a_plan_shows_every_step() {
         "  passed: simulated removal",
         "  failed: consecutive requests",
         "  candidate: worker-5 (00000005)",
-        "  drained: 2 allocations would move, 0 would end",
+        "  drain: 2 allocations would be moved, 0 would be stopped",
         "Nothing would happen yet: this would be 1 of 3 consecutive requests to shrink",
     ] {
         assert!(ran.stdout.lines().any(|l| l == line), "{line:?} is not in\n{}", ran.stdout);
     }
     fits(&ran.stdout);
-    assert!(ran.stderr.contains("A snapshot holds no Variables"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("A snapshot contains no Variables"), "{}", ran.stderr);
     assert!(ran.stderr.contains("Which nodes run servers of the cluster is not known"), "{}", ran.stderr);
     assert!(ran.stderr.contains("The limits of the provider were not checked"), "{}", ran.stderr);
 }
@@ -95,7 +95,7 @@ fn the_exit_code_of_a_plan_says_whether_something_would_happen() {
 
     folder.file("pinned.json", pinned());
     let ran = run_in(folder.path(), &["autoscale", "plan", "-snapshot=pinned.json"]);
-    let text = "  no place: 1 allocation of group \"server\" of job \"api\" in namespace \"default\"";
+    let text = "  unplaced: 1 allocation of group \"server\" of job \"api\" in namespace \"default\"";
     assert!(ran.stdout.lines().any(|l| l == text) && ran.exit == 0, "{}{}", ran.stdout, ran.stderr);
 
     let ran = run_in(folder.path(), &["autoscale", "plan", "-snapshot=pinned.json", "nosuch"]);
@@ -351,7 +351,7 @@ fn status_of_a_cluster_that_cannot_tell_is_evaluated_here() {
     let state = stored_state(json!({"failsafe_admin": "2026-01-02T03:04:05Z ops", "failure_count": 2}));
     let cluster = foreign(&[(STATE, state)], 0);
     let ran = cluster.run(&["autoscale", "status"]);
-    assert!(ran.stderr.starts_with("The cluster does not tell about worker pools"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("The cluster does not report worker pools"), "{}", ran.stderr);
     let row = "web-workers  6 (3-20)  cpu     11800  18800    in (1)     0s        false";
     assert_eq!(ran.stdout.lines().nth(1), Some(row), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("\nweb-workers: requested, "), "{}", ran.stdout);
@@ -372,7 +372,7 @@ fn failsafe_mode_goes_through_the_leader() {
     };
     let server = served(false);
     let ran = server.run(&["autoscale", "failsafe", "-enable", "-yes", "web-workers"]);
-    let want = "Failsafe mode of worker pool \"web-workers\" enabled: it is neither evaluated nor changed\n";
+    let want = "Failsafe mode of worker pool \"web-workers\" enabled: it is neither evaluated nor scaled\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), (want, "", 0));
     let asked = |server: &Canned, enable: bool| {
         let bodies = server.bodies(put);
@@ -394,11 +394,11 @@ fn failsafe_mode_goes_through_the_leader() {
 
     let server = served(true);
     let ran = server.run(&["autoscale", "failsafe", "-enable", "web-workers"]);
-    let want = "Failsafe mode of worker pool \"web-workers\" is enabled already\n";
+    let want = "Failsafe mode of worker pool \"web-workers\" is already enabled\n";
     assert_eq!((ran.stdout.as_str(), ran.exit), (want, 0));
     let question = "Are you sure you want to disable failsafe mode of worker pool \"web-workers\"? [y/N] ";
     let ran = server.typed(&["autoscale", "failsafe", "-disable", "web-workers"], "n\n");
-    assert_eq!(ran.stdout, format!("{question}Cancelling: failsafe mode stays as it is\n"));
+    assert_eq!(ran.stdout, format!("{question}Cancelling: failsafe mode is unchanged\n"));
     assert_eq!((ran.exit, server.bodies(put)), (0, vec![]));
     let ran = server.run(&["autoscale", "failsafe", "-disable", "nosuch"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("There is no worker pool \"nosuch\"; there are web-workers\n", 1));
@@ -472,19 +472,19 @@ fn failsafe_mode_of_a_job_group_goes_through_the_leader() {
     };
     let server = served(false);
     let ran = server.run(&["autoscale", "failsafe", "-enable", "-yes", "-group=web/front"]);
-    let want = "Failsafe mode of job group \"web/front\" enabled: it is neither evaluated nor changed\n";
+    let want = "Failsafe mode of job group \"web/front\" enabled: it is neither evaluated nor scaled\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), (want, "", 0));
     let bodies = server.bodies(put);
     let [body] = bodies.as_slice() else { panic!("{bodies:?}") };
     assert!(body["Enable"] == true && body["Operator"].as_str().unwrap().contains('@'), "{body}");
 
     let ran = server.run(&["autoscale", "failsafe", "-disable", "-group=web/front"]);
-    let want = "Failsafe mode of job group \"web/front\" is disabled already\n";
+    let want = "Failsafe mode of job group \"web/front\" is already disabled\n";
     assert_eq!((ran.stdout.as_str(), ran.exit), (want, 0));
     let server = served(true);
     let ran = server.typed(&["autoscale", "failsafe", "-disable", "-group=web/front"], "n\n");
     let question = "Are you sure you want to disable failsafe mode of job group \"web/front\"? [y/N] ";
-    assert_eq!(ran.stdout, format!("{question}Cancelling: failsafe mode stays as it is\n"));
+    assert_eq!(ran.stdout, format!("{question}Cancelling: failsafe mode is unchanged\n"));
     assert_eq!((ran.exit, server.bodies(put)), (0, vec![]));
     let ran = server.run(&["autoscale", "failsafe", "-disable", "-group=web/back"]);
     let want = "There is no job group \"web/back\"; there are web/front\n";
@@ -511,7 +511,7 @@ fn job_groups_of_a_cluster_that_cannot_tell_are_read_from_variables() {
     // Somebody else writes once meanwhile.
     let cluster = foreign_with(cluster, &[(GROUP, state)], 1, Some(json!({"Members": []})));
     let ran = cluster.run(&["autoscale", "status", "-groups"]);
-    assert!(ran.stderr.starts_with("The cluster does not tell about job groups"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("The cluster does not report job groups"), "{}", ran.stderr);
     let row = ran.stdout.lines().nth(1).unwrap_or_default();
     assert!(row.starts_with("api/server  ") && row.ends_with(" true"), "{}{}", ran.stdout, ran.stderr);
     let ran = cluster.run(&["autoscale", "status", "-groups", "api/server"]);
@@ -537,8 +537,8 @@ const ONCE: &str = "Name the pool once, as argument, by -pool or by -state-path,
 fn failsafe_needs_one_mode_and_one_pool() {
     let server = Canned::new(&[]);
     for (args, want) in [
-        (&["web"][..], "Exactly one of -enable and -disable is needed"),
-        (&["-enable", "-disable", "web"], "Exactly one of -enable and -disable is needed"),
+        (&["web"][..], "Exactly one of -enable and -disable is required"),
+        (&["-enable", "-disable", "web"], "Exactly one of -enable and -disable is required"),
         (&["-enable"], "This command takes one argument: <pool>"),
         (&["-enable", "a", "b"], "This command takes one argument: <pool>"),
         (&["-enable", "-pool=a", "a"], ONCE),
@@ -566,7 +566,7 @@ fn failsafe_mode_of_a_cluster_that_cannot_tell_is_written_to_its_variable() {
 
     let cluster = foreign(&[(STATE, state)], 100);
     let ran = cluster.run(&disable);
-    assert!(ran.stderr.contains("others keep writing the Variable") && ran.exit == 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("other processes keep writing the Variable") && ran.exit == 1, "{}", ran.stderr);
     assert_eq!(cluster.state()["failsafe_mode"], true);
 
     let cluster = foreign(&[], 0);
@@ -672,12 +672,12 @@ fn a_trace_that_does_not_hold_is_told_by_line() {
     assert!(ran.stderr.starts_with("Error reading trace: ") && ran.exit == 1, "{}", ran.stderr);
     for (args, want) in [
         (&["-trace=t.csv", "-boot-failures=101"][..], "-boot-failures must be from 0 to 100, not 101"),
-        (&["-trace=t.csv", "-interval=10ms"], "-interval must be a second at least"),
-        (&[], "-trace is needed"),
+        (&["-trace=t.csv", "-interval=10ms"], "-interval must be at least one second"),
+        (&[], "-trace is required"),
     ] {
         let ran = simulate(folder.path(), args);
         assert_eq!((ran.stderr.lines().next(), ran.exit), (Some(want), 1), "{args:?}");
     }
     let ran = run_in(folder.path(), &["autoscale", "simulate"]);
-    assert_eq!((ran.stderr.lines().next(), ran.exit), (Some("-snapshot is needed"), 1));
+    assert_eq!((ran.stderr.lines().next(), ran.exit), (Some("-snapshot is required"), 1));
 }

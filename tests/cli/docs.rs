@@ -1,4 +1,4 @@
-//! The commands of the documentation: all are run; the output of the walk-through is what the document shows.
+//! The commands of the documentation: all of them run, and the walk-through shows their actual output.
 //!
 //! `ENCAMP_UPDATE=1 cargo test --test cli docs` writes what is printed into the walk-through.
 
@@ -108,7 +108,7 @@ fn every_command_of_the_documentation_runs() {
             if !command.split(' ').next().is_some_and(|word| GROUPS.contains(&word)) {
                 continue;
             }
-            // A smaller cluster is made up in less time.
+            // A smaller cluster is generated in less time.
             let ran = run(&command.replace("-nodes 5000 -allocs 100000", "-nodes 50 -allocs 500"));
             assert!((0..=1).contains(&ran.exit), "{name}: encamp {command}: {}", ran.stderr);
             assert!(

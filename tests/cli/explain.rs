@@ -87,8 +87,8 @@ fn a_plan_can_be_a_comment() {
     };
     let ran = plan(&["-explain"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("", 1));
-    let want = "### Plan of job `webapp` (new job)\n\n:warning: **1** to create, **3** of others preempted.\n\n\
-                | Group | Changes | Without a node |\n|---|---|---|\n| `web` | 1 create | - |\n\n\
+    let want = "### Plan of job `webapp` (new job)\n\n:warning: **1** to create, **3** preempted.\n\n\
+                | Group | Changes | Unplaced |\n|---|---|---|\n| `web` | 1 create | - |\n\n\
                 **Preempts 3 allocations**\n\n| Allocation | Job | Group |\n|---|---|---|\n\
                 | `a2` | `email-marketing` | `main` |\n| `a1` | `email-marketing` | `main` |\n| `a4` | `batch-analytics` | `main` |\n\n\
                 <details><summary>Diff</summary>\n\n```diff\n+ Job: \"webapp\"\n";
@@ -116,5 +116,5 @@ fn nodes_that_are_meant_have_to_be_clear() {
         assert!(ran.stderr.starts_with(want), "{}", ran.stderr);
     }
     let ran = run_in(&root(), &["job", "plan", "-remote", "-explain", "fixtures/demo/trainer-fails.hcl"]);
-    assert!(ran.stderr.starts_with("-explain needs the plan to be made here"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("-explain requires a local plan"), "{}", ran.stderr);
 }

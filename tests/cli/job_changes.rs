@@ -97,7 +97,7 @@ fn stopped_jobs_start_again_with_their_scaling_policies() {
         ("PUT /v1/jobs", json!({"EvalID": EVAL})),
     ]);
     let ran = without.run(&["start", "-detach", "web"]);
-    assert!(ran.stderr.starts_with("The source of the job could not be read: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("The submission of the job could not be read: "), "{}", ran.stderr);
     assert_eq!(ran.exit, 0);
 }
 

@@ -331,7 +331,11 @@ fn half_a_cluster_is_an_error_unless_it_is_asked_for() {
             "cannot read deployments: Unexpected response code: 500 (rpc error)",
         ),
         ("/v1/operator", Response::text(403, "Permission denied"), "cannot read the scheduler configuration: "),
-        ("/v1/namespaces", Response::text(200, "[{\"Name\": 7}]"), "the answer can't be read: [0].Name: invalid type"),
+        (
+            "/v1/namespaces",
+            Response::text(200, "[{\"Name\": 7}]"),
+            "the response can't be read: [0].Name: invalid type",
+        ),
         ("/v1/nodes", Response::text(404, ""), "cannot read nodes: Unexpected response code: 404"),
     ] {
         bench.cluster.lock().unwrap().failures = vec![(path.into(), response)];
@@ -434,14 +438,14 @@ fn the_servers_plan_can_be_checked_against_ours() {
     };
     answer(&bench, &response);
     let agreed = bench.run(&["job", "plan", "-check-remote", "job.hcl"]);
-    assert_eq!((agreed.stderr.as_str(), agreed.exit), ("The servers' own plan agrees.\n", 1));
+    assert_eq!((agreed.stderr.as_str(), agreed.exit), ("The servers' plan is the same.\n", 1));
     let remote = bench.run(&["job", "plan", "-remote", "job.hcl"]);
     assert_eq!((&remote.stdout, remote.stderr.as_str(), remote.exit), (&agreed.stdout, "", 1));
     response["Annotations"]["DesiredTGUpdates"]["g"]["Place"] = json!(4);
     answer(&bench, &response);
     let other = bench.run(&["job", "plan", "-check-remote", "job.hcl"]);
     assert_eq!((other.stdout, other.exit), (agreed.stdout, 255));
-    assert_eq!(other.stderr, "The servers plan otherwise:\n  changes of group \"g\": 5 place here, 4 place there\n");
+    assert_eq!(other.stderr, "The servers' plan differs:\n  changes of group \"g\": 5 place here, 4 place there\n");
 }
 
 #[test]

@@ -88,10 +88,10 @@ fn certificates_are_checked_on_both_sides() {
     }
     for (flags, want) in [
         ("-ca-cert none.pem", "can't read "),
-        ("-ca-cert text.pem", "holds no certificate in PEM form"),
+        ("-ca-cert text.pem", "contains no certificate in PEM format"),
         ("-client-cert own.pem", "has no key"),
         ("-client-key own-key.pem", "has no certificate"),
-        ("-client-cert own.pem -client-key text.pem", "are no certificate and key in PEM form"),
+        ("-client-cert own.pem -client-key text.pem", "are not a certificate and key in PEM format"),
         ("-ca-path none", "can't read "),
     ] {
         let said = plan(flags, &[]);

@@ -64,3 +64,4 @@ mod variables;
 mod walkthrough;
 mod what_if;
 mod what_if_properties;
+mod words;

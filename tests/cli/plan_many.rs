@@ -84,7 +84,7 @@ fn what_is_wrong_with_any_file_is_told_before_anything_is_planned() {
     assert_eq!((ran.stdout.as_str(), ran.exit), ("", 255));
     assert!(ran.stderr.contains("b.hcl:1,9") && ran.stderr.contains("c.hcl:1,11"), "{}", ran.stderr);
     let ran = plan(&["empty", "a.hcl"]);
-    assert_eq!(ran.stderr, "No job files (.nomad, .hcl) in folder \"empty\"\n");
+    assert_eq!(ran.stderr, "No job files (.nomad, .hcl) in directory \"empty\"\n");
     let ran = plan(&["a.hcl", "none.hcl"]);
     assert!(ran.exit == 255 && ran.stderr.contains("none.hcl"), "{}", ran.stderr);
     let ran = plan(&["-remote", "a.hcl", "b.hcl"]);

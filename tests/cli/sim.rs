@@ -106,12 +106,12 @@ fn failures_leave_no_file() {
     }
     let full = sim(&folder, &["-nodes=2", "-allocs=100000", "-out=x.json"]);
     assert_eq!((full.exit, full.stdout.as_str()), (1, ""));
-    assert!(full.stderr.starts_with("Error making the cluster: 2 nodes have room for about "), "{}", full.stderr);
     assert!(
-        full.stderr.contains(" of 100000 allocations; ask for fewer allocations, or for about "),
+        full.stderr.starts_with("Error generating the cluster: 2 nodes have capacity for about "),
         "{}",
         full.stderr
     );
+    assert!(full.stderr.contains(" of 100000 allocations; request fewer allocations, or about "), "{}", full.stderr);
     assert_eq!(names(&folder), ["dir"]);
 }
 
@@ -132,15 +132,18 @@ fn a_failure_keeps_the_old_file() {
 fn wrong_uses_are_explained() {
     let folder = Folder::new("sim-usage");
     for (args, why) in [
-        (&[][..], "-out is missing: the file to write, or - for standard output"),
-        (&["-out="], "-out is missing: the file to write, or - for standard output"),
+        (&[][..], "-out is required: the file to write, or - for standard output"),
+        (&["-out="], "-out is required: the file to write, or - for standard output"),
         (&["-out=x", "y"], "This command takes no arguments"),
         (&["-out=x", "-nodes=-1"], "-nodes must not be negative: it is -1"),
         (&["-out=x", "-nodes=many"], "invalid value \"many\" for flag -nodes: parse error"),
-        (&["-out=x", "-nodes=0"], "Error making the cluster: the number of nodes must be between 1 and 100000, not 0"),
+        (
+            &["-out=x", "-nodes=0"],
+            "Error generating the cluster: the number of nodes must be between 1 and 100000, not 0",
+        ),
         (
             &["-out=x", "-allocs=99999999999"],
-            "Error making the cluster: the number of allocations must be between 0 and",
+            "Error generating the cluster: the number of allocations must be between 0 and",
         ),
         (&["-out=x", "-now=noon"], "-now \"noon\" is not a time after 1970: write it like 2026-03-01T00:00:00Z"),
     ] {

@@ -1,5 +1,5 @@
-//! Made-up clusters hold what they promise: nothing over-committed, jobs as a server stores them, and allocations where
-//! the scheduler itself would leave them.
+//! Invariants of synthetic clusters: no node is overcommitted, jobs are as a server stores them, and allocations are
+//! where the scheduler itself would leave them.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ proptest! {
         prop_assert_eq!(&parsed.scheduler_configuration, &file.scheduler_configuration);
         let want = into_state(file).expect("a state").state;
         for text in &texts {
-            let got = read(text, "made up").expect("a snapshot").state;
+            let got = read(text, "generated").expect("a snapshot").state;
             prop_assert_eq!(got.index, want.index);
             prop_assert_eq!(got.allocs().count(), want.allocs().count());
         }
@@ -161,7 +161,7 @@ fn allocations_are_where_the_scheduler_could_put_them() {
             updated += 1;
         }
     }
-    assert!(updated > 300, "only {updated} allocations were looked at");
+    assert!(updated > 300, "only {updated} allocations were checked");
 }
 
 #[test]

@@ -7,7 +7,7 @@ fn snapshot(folder: &Folder, args: &[&str]) -> Ran {
     run_in(folder.path(), &[&["snapshot"], args].concat())
 }
 
-/// A folder with a made-up cluster in `x.json.zst`.
+/// A directory with a synthetic cluster in `x.json.zst`.
 fn cluster(name: &str) -> Folder {
     let folder = Folder::new(name);
     let args = ["sim", "cluster", "-nodes=40", "-allocs=300", "-seed=3", "-out=x.json.zst"];
@@ -91,7 +91,7 @@ fn a_snapshot_is_made_anonymous_and_plans_alike() {
     let text = std::fs::read_to_string(folder.path().join("kept.json")).unwrap();
     assert!(text.contains("\"web\"") && text.contains("\"dc1\"") && !text.contains("dc1-"));
     let wrong = snapshot(&folder, &["anonymize", "-keep-names=everything", "-out=x", demo]);
-    assert!(wrong.exit == 1 && wrong.stderr.contains("-keep-names does not know \"everything\""), "{wrong:?}");
+    assert!(wrong.exit == 1 && wrong.stderr.contains("-keep-names does not support \"everything\""), "{wrong:?}");
     assert_eq!(snapshot(&folder, &["anonymize", demo]).exit, 1);
 }
 

@@ -17,8 +17,8 @@ use encamp_snapshot::{read, unload::to_file};
 use encamp_state::State;
 use serde_json::Value;
 
-/// A made-up cluster.
-fn made_up(nodes: usize, allocs: usize, seed: u64) -> SnapshotFile {
+/// A synthetic cluster.
+fn synthetic(nodes: usize, allocs: usize, seed: u64) -> SnapshotFile {
     let made = cluster(&ClusterOptions { nodes, allocs, seed, now: EPOCH }).unwrap();
     to_file(&into_state(made.into_file()).unwrap())
 }
@@ -182,9 +182,9 @@ fn pretty(v: &Value) -> String {
 }
 
 #[test]
-fn plans_of_made_up_clusters_stay_the_same() {
+fn plans_of_synthetic_clusters_stay_the_same() {
     for seed in 1..=4 {
-        let file = made_up(60, 400, seed);
+        let file = synthetic(60, 400, seed);
         let placements = same_plans(&file, &Options { seed, ..Options::default() });
         assert!(placements > 100, "{placements} placements");
     }
@@ -192,7 +192,7 @@ fn plans_of_made_up_clusters_stay_the_same() {
 
 #[test]
 fn plans_stay_the_same_whatever_names_are_kept() {
-    let file = made_up(40, 250, 9);
+    let file = synthetic(40, 250, 9);
     for keep in
         [vec![Kind::Datacenter, Kind::Pool], vec![Kind::Group, Kind::Class], vec![Kind::Value], vec![Kind::Meta]]
     {
@@ -434,7 +434,7 @@ fn recorded_clusters_plan_alike_and_nothing_telling_is_left() {
 
 #[test]
 fn nothing_telling_is_left() {
-    for file in [fixture("demo/cluster.json"), fixture("preemption/cluster.json"), made_up(60, 400, 2)] {
+    for file in [fixture("demo/cluster.json"), fixture("preemption/cluster.json"), synthetic(60, 400, 2)] {
         let left = leaks(&file);
         assert!(left.is_empty(), "{left:?}");
     }

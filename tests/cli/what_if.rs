@@ -32,7 +32,7 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a Vec<Value> {
     value[name].as_array().unwrap_or_else(|| panic!("no list {name} in {value}"))
 }
 
-/// Every node drained in turn: what was there is moved or found no node; batch work ends, system allocations stop.
+/// Drains every node in turn: its allocations are moved or unplaced, batch allocations end, system allocations stop.
 #[test]
 fn a_drain_of_each_node_conserves_allocations() {
     let cluster = snapshot();
@@ -78,17 +78,19 @@ fn a_drain_is_shown_as_text() {
     let ran = what_if(&["-drain", "dc1-general-01"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
     assert!(ran.stdout.starts_with("What if:\n- drain node \"dc1-general-01\" (00000001)\n\n"), "{}", ran.stdout);
-    for part in ["\nJobs\nJob ", "\nAllocations\nAlloc ID ", "\nRoom on ready nodes\nPool ", "exporter", "  9 -> 8  "] {
+    for part in
+        ["\nJobs\nJob ", "\nAllocations\nAlloc ID ", "\nFree capacity of ready nodes\nPool ", "exporter", "  9 -> 8  "]
+    {
         assert!(ran.stdout.contains(part), "{part:?}: {}", ran.stdout);
     }
     assert_eq!(what_if(&["-drain", "dc1-general-01"]).stdout, ran.stdout, "the same again");
 }
 
 #[test]
-fn what_finds_no_node_is_said_with_its_reason() {
+fn unplaced_allocations_are_shown_with_their_reason() {
     let ran = what_if(&["-scale", "web/front=12"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("", 1), "{}", ran.stdout);
-    let want = "\nWithout a node\nJob \"web\", group \"front\" (3 allocations):\n";
+    let want = "\nUnplaced\nJob \"web\", group \"front\" (3 allocations):\n";
     assert!(ran.stdout.contains(want), "{}", ran.stdout);
     assert!(ran.stdout.contains("network: reserved port collision http=8080"), "{}", ran.stdout);
 }
@@ -135,7 +137,7 @@ fn mistakes_name_what_is_not_there_and_what_is_near() {
         assert_eq!((ran.stdout.as_str(), ran.exit), ("", 255), "{flags:?}");
         assert!(ran.stderr.starts_with(want), "{flags:?}: {}", ran.stderr);
     }
-    assert!(what_if(&[]).stderr.starts_with("Nothing changes: give at least one of -drain"));
+    assert!(what_if(&[]).stderr.starts_with("No changes given: use at least one of -drain"));
     assert!(what_if(&["-stop", "api", "x"]).stderr.starts_with("This command takes no arguments"));
 }
 
@@ -188,7 +190,7 @@ fn assumed_changes_are_part_of_what_programs_read() {
         assert_eq!(told, [&comment[2]]);
         assert!(told[0].starts_with(":warning: **What if:** `"), "{told:?}");
         assert!(told[0].contains(&format!("`{want}`")), "{told:?}");
-        assert!(told[0].contains(" Without a node: ") && told[0].contains("of group `front` of job `web`"), "{told:?}");
+        assert!(told[0].contains(" Unplaced: ") && told[0].contains("of group `front` of job `web`"), "{told:?}");
     }
 
     let plain = plan(&["-json-output"], &one);
@@ -280,8 +282,8 @@ fn capacity_says_how_it_is_used() {
     for (flags, want) in [
         (&[][..], "This command takes one argument: <path>"),
         (&["-survive", "2", "node", "registered/api.hcl"], "-survive tells about the loss of one at a time"),
-        (&["-survive", "rack", "registered/api.hcl"], "-survive takes 1 node or 1 dc"),
-        (&["-group", "x", "registered/api.hcl"], "The job has no group \"x\"; its groups are server"),
+        (&["-survive", "rack", "registered/api.hcl"], "-survive must be 1 node or 1 dc"),
+        (&["-group", "x", "registered/api.hcl"], "The job has no group \"x\"; its groups are: server"),
         (&["-drain", "x", "registered/api.hcl"], "-drain \"x\": no node has this ID or name"),
     ] {
         let ran = run(&["capacity"], flags);

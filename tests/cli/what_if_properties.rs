@@ -1,5 +1,4 @@
-//! What-ifs on made-up clusters: nothing gets lost, nothing is over-committed, and no node is used that is not there
-//! any more.
+//! What-ifs on synthetic clusters: no allocation is lost, no node is overcommitted, and no removed node is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -145,7 +144,7 @@ proptest! {
         check(&before, &after, &gone, Cause::Lost)?;
     }
 
-    /// So many copies as are told can really be placed, where it is told, and not one more.
+    /// The reported number of copies can be placed on the reported nodes, and not one more.
     #[test]
     fn capacity_is_exact(nodes in 2_usize..10, each in 5_usize..40, seed: u64, pick: usize) {
         let Some(mut state) = state(nodes, each, seed) else { return Ok(()) };

@@ -1,8 +1,8 @@
-//! A server that is killed at any moment, and what must be there when it comes back (`docs/reliability.md`).
+//! A server that is killed at any time, and the state required after its restart (`docs/reliability.md`).
 //!
-//! `ENCAMP_CRASH_ROUNDS=n`: how many times it is killed. `ENCAMP_CRASH_SEED=n`: what is written, when it is killed; the
-//! order in which threads run is left to the machine. `ENCAMP_PROGRAM=path`: another build than the one the tests were
-//! built with.
+//! `ENCAMP_CRASH_ROUNDS=n`: how many times it is killed. `ENCAMP_CRASH_SEED=n`: decides what is written and when the
+//! server is killed; thread scheduling is left to the machine. `ENCAMP_PROGRAM=path`: a different build from the one
+//! the tests were built with.
 
 use crate::agent;
 use crate::crash_support;
@@ -24,16 +24,16 @@ use crate::dice::Dice;
 use crate::program::Folder;
 use encamp_model::random::Random;
 
-/// Rounds of a plain run.
+/// The default number of rounds.
 const ROUNDS: u64 = 8;
-/// Most rounds of a cluster: then it is full of the past.
+/// Maximum number of rounds of a cluster, before it contains too much old data.
 const LIFE: u64 = 10;
-/// Clusters at the same time.
+/// The number of concurrent clusters.
 const AT_ONCE: u64 = 4;
-/// Longest wait until a server that was killed has done all that is open.
+/// Maximum time for a killed server to finish all open work.
 const SETTLE: Duration = Duration::from_secs(60);
 
-/// Snapshots and cuts of the log come all the time.
+/// Snapshots and log truncations happen frequently.
 fn config(folder: &Folder) -> String {
     let data = folder.path().join("data").display().to_string();
     format!(
@@ -59,11 +59,11 @@ fn config(folder: &Folder) -> String {
     )
 }
 
-/// A cluster on disk, and what its writers know.
+/// A cluster on disk, and the ledgers of its writers.
 struct Cluster {
     agent: Option<Agent>,
     writers: Vec<Writer>,
-    /// Goes last.
+    /// Dropped last.
     folder: Folder,
 }
 
@@ -92,7 +92,7 @@ impl Cluster {
         View::of(self.agent().port)
     }
 
-    /// Waits for a leader and a node; gives its ID.
+    /// Waits for a leader and a node. Returns the node ID.
     fn ready(&self) -> String {
         let mut id = String::new();
         wait_for("the node is ready", || {
@@ -106,7 +106,7 @@ impl Cluster {
         id
     }
 
-    /// Starts the server again; says how long it took until it led.
+    /// Restarts the server. Returns the time until it was the leader.
     fn restart(&mut self) -> Duration {
         let begin = Instant::now();
         self.agent = None;
@@ -123,7 +123,7 @@ impl Cluster {
         begin.elapsed()
     }
 
-    /// Has everybody write until the server is killed after that time. Returns the highest indexes that were told.
+    /// Runs all writers until the server is killed after `time`. Returns the highest indexes that were reported.
     fn load(&mut self, time: Duration, verdict: &mut Verdict) -> BTreeMap<&'static str, u64> {
         let mut agent = self.agent.take().expect("it runs");
         let port = agent.port;
@@ -163,7 +163,7 @@ impl Cluster {
         seen.into_inner().expect("a lock")
     }
 
-    /// Leaves behind what a write may leave that was cut off in the middle.
+    /// Simulates the remains of an interrupted write.
     fn tear(&self, random: &mut Random) -> Result<&'static str, std::io::Error> {
         let raft = self.folder.path().join("data/server/raft");
         let mut segments: Vec<PathBuf> = fs::read_dir(&raft)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
@@ -175,7 +175,7 @@ impl Cluster {
         match random.roll(3) {
             0 => append(&vec![0; 1 + random.roll(8192)]).map(|()| "zeros behind the log"),
             1 => {
-                // The beginning of a frame: a copy of the newest one does as well.
+                // The beginning of a frame: a part of a copy of the newest frame also works.
                 let at = bytes.windows(4).rposition(|w| w == b"ENCL").unwrap_or(0);
                 let frame = &bytes[at..];
                 append(&frame[..1 + random.roll(frame.len().max(2) - 1)]).map(|()| "half a frame")
@@ -189,19 +189,19 @@ impl Cluster {
     }
 }
 
-/// What came of the rounds.
+/// The results of all rounds.
 #[derive(Debug, Default)]
 struct Tally {
     rounds: u64,
     checks: usize,
     acked: usize,
     refused: usize,
-    /// Until the server led again, and until all that was open was done.
+    /// The maximum times until the server was the leader again, and until all open work was finished.
     slowest: Duration,
     longest: Duration,
 }
 
-/// One cluster, killed that many times.
+/// Runs one cluster, which is killed `rounds` times.
 fn live(seed: u64, life: u64, rounds: u64) -> Result<Tally, String> {
     let mut random = Random::new(seed, &format!("crash {life}"));
     let mut cluster = Cluster::new(seed, life);
@@ -266,9 +266,9 @@ impl Tally {
     }
 }
 
-/// A killed node waits up to ten seconds before it reports again, so several clusters wait at the same time.
+/// A killed node waits up to ten seconds before it reports again, so several clusters run concurrently.
 #[test]
-fn what_was_acknowledged_survives_kills() {
+fn acknowledged_writes_survive_kills() {
     let (seed, rounds) = crash_support::run_of("CRASH", ROUNDS);
     let lives = rounds.div_ceil(LIFE).max(AT_ONCE.min(rounds));
     let next = AtomicU64::new(0);
@@ -301,7 +301,7 @@ fn what_was_acknowledged_survives_kills() {
     assert!(rounds < ROUNDS || tally.acked > 0, "nothing was written");
 }
 
-/// Keeps what was found, and tells.
+/// Saves the data and returns the report.
 fn told(cluster: &mut Cluster, verdict: &Verdict, name: &str) -> String {
     let kept = kept::folder(&format!("crash-kept-{name}"));
     kept::copy(&cluster.folder.path().join("data/server"), &kept);

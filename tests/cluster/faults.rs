@@ -1,9 +1,9 @@
-//! Three servers under load, and what goes wrong around them: networks, processes, disks, clocks. What was acknowledged
-//! must be on every server afterwards (`docs/reliability.md`).
+//! Three servers under load, with faults of networks, processes, disks and clocks. All acknowledged writes must be on
+//! every server afterwards (`docs/reliability.md`).
 //!
-//! `ENCAMP_FAULT_ROUNDS=n`: how many faults. `ENCAMP_FAULT_SEED=n`: of the first one; each has the seed after the one
-//! before, which decides what happens, not the order in which threads run. `ENCAMP_FAULT_KINDS=deaf,stop`: no others.
-//! `ENCAMP_PROGRAM=path`: another build than the one the tests were built with.
+//! `ENCAMP_FAULT_ROUNDS=n`: the number of faults. `ENCAMP_FAULT_SEED=n`: the seed of the first fault; each further one
+//! has the next seed, which decides what happens, but not the thread scheduling. `ENCAMP_FAULT_KINDS=deaf,stop`: only
+//! these kinds. `ENCAMP_PROGRAM=path`: a different build from the one the tests were built with.
 
 use crate::crash_support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,12 +16,12 @@ use crate::fault_support::round::{self, Outcome};
 use crate::fault_support::tally::Tally;
 use encamp_model::random::Random;
 
-/// Rounds of a plain run.
+/// The default number of rounds.
 const ROUNDS: u64 = 4;
-/// Most rounds of a cluster: then it is full of the past.
+/// Maximum number of rounds of a cluster, before it contains too much old data.
 const LIFE: u64 = 10;
 
-/// The kinds that are wanted.
+/// The selected kinds.
 fn kinds() -> Vec<Kind> {
     let wanted = std::env::var("ENCAMP_FAULT_KINDS").unwrap_or_default();
     let wanted: Vec<&str> = wanted.split(',').filter(|k| !k.is_empty()).collect();
@@ -30,7 +30,7 @@ fn kinds() -> Vec<Kind> {
     Kind::ALL.into_iter().filter(|k| wanted.is_empty() || wanted.contains(&k.name().as_str())).collect()
 }
 
-/// The round of a seed; a kind that can't be done here is replaced by the next one.
+/// Runs the round of a seed; a kind that is not possible on this machine is replaced by the next one.
 fn round(cluster: &mut Cluster, seed: u64, tally: &mut Tally) -> Result<Outcome, String> {
     let mut kinds = kinds();
     kinds.retain(|kind| {
@@ -63,7 +63,7 @@ fn round(cluster: &mut Cluster, seed: u64, tally: &mut Tally) -> Result<Outcome,
     ))
 }
 
-/// Keeps what there is to look at; says where.
+/// Saves data for analysis. Returns the directory.
 fn keep(cluster: &mut Cluster, seed: u64) -> String {
     let kept = kept::folder(&format!("faults-kept-{seed}"));
     for i in 0..cluster.servers.len() {
@@ -80,7 +80,7 @@ fn keep(cluster: &mut Cluster, seed: u64) -> String {
 }
 
 #[test]
-fn what_was_acknowledged_survives_faults() {
+fn acknowledged_writes_survive_faults() {
     let (first, rounds) = crash_support::run_of("FAULT", ROUNDS);
     let (mut tally, mut problems) = (Tally::default(), Vec::new());
     let mut cluster = None;

@@ -1,4 +1,5 @@
-//! The scenarios that load real servers, small: servers, simulated nodes and the result, from the real program.
+//! Small runs of the load scenarios against real servers: servers, simulated nodes and the result, from the real
+//! program.
 
 use crate::program;
 use std::path::Path;
@@ -9,10 +10,10 @@ use crate::program::Folder;
 use rustix::process::{Pid, Signal};
 use serde_json::Value as Json;
 
-/// Longest time for a scenario: half a minute of it is waiting for heartbeats that don't come.
+/// Maximum duration of a scenario: half a minute of it is waiting for missing heartbeats.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Runs a command of `sim`; its result, of which nothing may be left behind.
+/// Runs a subcommand of `sim`. Returns its result; it must leave no data behind.
 fn sim(name: &str, args: &[&str]) -> Json {
     let folder = Folder::new(&format!("sim-{name}"));
     let data = folder.path().join("data");
@@ -21,7 +22,7 @@ fn sim(name: &str, args: &[&str]) -> Json {
     while child.try_wait().expect("a child").is_none() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // One that hangs takes its servers with it.
+    // The servers of a hanging command end with it.
     signal(&child, Signal::TERM);
     let out = child.wait_with_output().expect("the program");
     let text = String::from_utf8_lossy(&out.stdout);
@@ -38,7 +39,7 @@ fn start(name: &str, data: &Path, args: &[&str]) -> Child {
 }
 
 fn signal(child: &Child, signal: Signal) {
-    // It may have ended by itself.
+    // It may have ended already.
     let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 
@@ -47,19 +48,19 @@ fn number(of: &Json, key: &str) -> u64 {
 }
 
 #[test]
-fn superfluous_evaluations_are_shed() {
+fn redundant_evaluations_are_cancelled() {
     let told = sim("load-shedding", &["-nodes=30", "-system-jobs=2"]);
     assert_eq!((number(&told, "nodes"), number(&told, "servers"), number(&told, "allocations")), (30, 1, 60));
     assert!(number(&told, "peak_rss_mb") > 10, "{told}");
     let [enable, stop] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
-    // One of each job's registration, one of each node and job; of each job the first and the newest are processed, and
-    // what came while those were.
+    // One evaluation per registered job, and one per node and job; of each job, the first and the newest evaluation are
+    // processed, and those that arrived meanwhile.
     assert!(enable["name"] == "enable" && number(enable, "evaluations_pending") >= 60, "{told}");
     assert!((4..20).contains(&number(enable, "evaluations_processed")), "{told}");
     assert!(number(enable, "evaluations_canceled") >= 40, "{told}");
     assert!(number(enable, "log_entries") <= number(enable, "operations"), "{told}");
     assert_eq!(stop["name"], "stop");
-    // Nodes that are lost together make one evaluation of each job; here they may be lost one by one.
+    // Nodes that are lost together create one evaluation per job; here they may be lost one by one.
     let ended = number(stop, "evaluations_processed") + number(stop, "evaluations_canceled");
     assert!(ended >= 2 && ended == number(stop, "evaluations_pending"), "{told}");
     assert!(number(stop, "log_entries") <= number(stop, "operations"), "{told}");
@@ -76,7 +77,7 @@ fn jobs_are_placed_and_run() {
 }
 
 #[test]
-fn nodes_that_live_are_not_given_up() {
+fn live_nodes_do_not_expire() {
     let told = sim("heartbeats", &["-nodes=20", "-time=12"]);
     assert_eq!((number(&told, "nodes"), number(&told, "false_expiries")), (20, 0));
     let [join, beat] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
@@ -85,7 +86,7 @@ fn nodes_that_live_are_not_given_up() {
 }
 
 #[test]
-fn nodes_that_fall_silent_are_replaced_and_taken_back() {
+fn nodes_that_stop_heartbeating_are_replaced_and_return() {
     let told = sim("flap", &["-nodes=20", "-jobs=3"]);
     assert_eq!(number(&told, "allocations"), 40);
     let steps: Vec<&str> = told["steps"].as_array().expect("steps").iter().filter_map(|s| s["name"].as_str()).collect();
@@ -95,7 +96,7 @@ fn nodes_that_fall_silent_are_replaced_and_taken_back() {
 }
 
 #[test]
-fn jobs_are_whole_after_each_round() {
+fn jobs_are_complete_after_each_round() {
     let told = sim("churn", &["-nodes=20", "-jobs=3", "-rounds=2"]);
     assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (40, 0));
     let churn = &told["steps"][1];

@@ -1,6 +1,6 @@
-//! Several real servers and nodes: membership, crashes, faults of network and disk, rolling restarts, load.
+//! Clusters of real servers and nodes: membership, crashes, network and disk faults, rolling restarts, load.
 
-// What modules share is public in them.
+// Items shared between modules are public.
 #![allow(unreachable_pub)]
 
 #[path = "../support/agent.rs"]

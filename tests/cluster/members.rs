@@ -1,4 +1,4 @@
-//! Agents that work together: servers without nodes, nodes without servers, and what survives when one of them dies.
+//! Clusters of agents: servers without nodes, nodes without servers, and the loss of servers or nodes.
 
 use crate::agent;
 use crate::agent::wait_for;
@@ -6,7 +6,7 @@ use crate::member::{Member, Role, leader, node_ready, running};
 use crate::tls;
 use serde_json::{Value as Json, json};
 
-/// A job of one task that runs until it is stopped.
+/// A job with one task that runs until it is stopped.
 fn job(name: &str) -> Json {
     let task = json!({
         "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", "echo here; sleep 600"]},
@@ -24,18 +24,18 @@ fn a_node_without_a_server_runs_the_jobs_of_its_servers() {
     node.start();
     node_ready(&server);
 
-    // Registered at the node, which passes it on.
+    // Registered through the node, which forwards the request.
     let made = node.agent().send("PUT", "/v1/jobs", &job("web"));
     assert_eq!(made.status, 200, "{}", made.body);
     let alloc = running(&server, "web");
-    assert_eq!(running(&node, "web"), alloc, "both tell the same");
+    assert_eq!(running(&node, "web"), alloc, "both return the same");
     assert_eq!(node.agent().get("/v1/agent/servers"), json!([server.rpc()]));
     assert_eq!(node.agent().get("/v1/status/leader"), json!(server.rpc()));
     assert_eq!(statuses(&node), Ok(vec!["alive".to_string()]));
     let logs = node.agent().ask("GET", &format!("/v1/client/fs/logs/{alloc}?task=t&type=stdout&plain=true")).1;
     assert!(logs.contains("here"), "{logs}");
 
-    // A node that comes back has what it had.
+    // A restarted node recovers its allocations.
     node.kill();
     node.start();
     node_ready(&server);
@@ -44,7 +44,7 @@ fn a_node_without_a_server_runs_the_jobs_of_its_servers() {
     assert_eq!(made.status, 200, "{}", made.body);
     running(&node, "second");
 
-    // So has a server; the node finds it again.
+    // A restarted server recovers its state; the node reconnects to it.
     server.kill();
     server.start();
     assert_eq!(running(&server, "web"), alloc);
@@ -63,7 +63,7 @@ fn a_node_without_servers_says_so() {
     assert_eq!(reply.status, 500, "{}", reply.body);
 }
 
-/// Three servers that found each other: two know the first, one by its gossip, one by its calls.
+/// Three servers that join each other: two know the first one, one by its gossip address, one by its RPC address.
 fn three(name: &str, more: &str) -> Vec<Member> {
     let server = |n: u32, join| {
         let mut member = Member::new(&format!("cluster-{name}-{n}"), Role::Server { expect: 3, join });
@@ -76,13 +76,13 @@ fn three(name: &str, more: &str) -> Vec<Member> {
     vec![first, server(2, by_gossip), server(3, by_call)]
 }
 
-/// The state of the servers that a server tells, by name.
+/// The statuses of the servers according to a server, by name.
 fn statuses(at: &Member) -> Result<Vec<String>, String> {
     let members = at.read("/v1/agent/members")?["Members"].as_array().cloned().unwrap_or_default();
     Ok(members.iter().filter_map(|m| m["Status"].as_str().map(String::from)).collect())
 }
 
-/// Addresses of those that vote.
+/// The addresses of the voters.
 fn voters(at: &Member) -> Result<Vec<String>, String> {
     let servers = at.read("/v1/operator/raft/configuration")?["Servers"].as_array().cloned().unwrap_or_default();
     let voters = servers.iter().filter(|s| s["Voter"] == true);
@@ -118,7 +118,7 @@ fn servers_survive_the_loss_of_their_leader() {
     let follower = (first + 1) % 3;
     register(&servers[follower], "kept").expect("registered by way of a follower");
     for server in &servers {
-        assert_eq!(jobs(server, ""), Ok(vec!["kept".to_string()]), "what was acknowledged is read everywhere");
+        assert_eq!(jobs(server, ""), Ok(vec!["kept".to_string()]), "acknowledged writes can be read from all servers");
     }
 
     servers[first].kill();
@@ -127,7 +127,7 @@ fn servers_survive_the_loss_of_their_leader() {
     for server in &rest {
         assert_eq!(jobs(server, ""), Ok(vec!["after".to_string(), "kept".to_string()]));
     }
-    // So much that the log no longer holds what the dead server lacks.
+    // Enough writes that the log no longer contains the entries that the failed server lacks.
     for n in 0..80 {
         register(rest[n % 2], &format!("more-{n:02}")).expect("registered");
     }
@@ -159,7 +159,7 @@ fn servers_come_and_go() {
     let set = servers[first].agent().send("PUT", "/v1/operator/autopilot/configuration", &short);
     assert_eq!(set.status, 200, "{}", set.body);
 
-    // The leader leaves: another one leads, and two vote.
+    // The leader leaves: another server is elected, and two voters remain.
     assert_eq!(servers[heir].end("TERM"), 0);
     let left = servers.remove(heir);
     wait_for("writes go on", || register(&servers[0], "kept"));
@@ -168,7 +168,7 @@ fn servers_come_and_go() {
         expect("it has left", &1, || Ok(statuses(server)?.iter().filter(|s| *s == "left").count()));
     }
 
-    // A new one joins by the command of an operator, and votes after a while.
+    // A new server joins by an operator's command, and becomes a voter after a while.
     let mut new = Member::new("cluster-change-4", Role::Server { expect: 3, join: vec![] });
     new.start();
     let joined = new.agent().send("PUT", &format!("/v1/agent/join?address={}", servers[1].serf()), &Json::Null);
@@ -176,7 +176,7 @@ fn servers_come_and_go() {
     expect("the new server votes", &3, || voters(&servers[0]).map(|v| v.len()));
     expect("it has the state", &vec!["kept".to_string()], || jobs(&new, "stale"));
 
-    // It dies for good.
+    // It fails permanently.
     let gone = new.rpc();
     new.kill();
     expect("its loss is noticed", &1, || Ok(statuses(&servers[0])?.iter().filter(|s| *s == "failed").count()));
@@ -190,7 +190,7 @@ fn servers_come_and_go() {
 fn followers_schedule_and_nodes_follow_the_leader() {
     let mut servers = three("work", "");
     let first = leader(&servers);
-    // The leader's own workers take nothing: whatever is placed was scheduled by a follower.
+    // The leader's own workers are disabled: all placements were scheduled by a follower.
     let none = json!({"num_schedulers": 0, "enabled_schedulers": ["service", "_core"]});
     let set = servers[first].agent().send("PUT", "/v1/agent/schedulers/config", &none);
     assert_eq!(set.status, 200, "{}", set.body);
@@ -209,7 +209,7 @@ fn followers_schedule_and_nodes_follow_the_leader() {
         Ok(words)
     });
 
-    // What can't be placed waits on the leader, and is placed when it fits.
+    // An evaluation that cannot be placed is blocked on the leader, and unblocked when there is capacity.
     let mut large = job("large");
     large["Job"]["TaskGroups"][0]["Tasks"][0]["Resources"]["CPU"] = json!(9999);
     assert_eq!(node.agent().send("PUT", "/v1/jobs", &large).status, 200);
@@ -250,7 +250,7 @@ fn agents_trust_certificates_of_their_authority_only() {
     assert_eq!(server.agent().list("/v1/nodes").len(), 1);
     let refused = agent::call(stranger.port(), "GET", "/v1/jobs", "", agent::PATIENCE).expect("an answer");
     assert_eq!(refused.status, 500, "{}", refused.body);
-    // Nobody without a certificate, and nobody without TLS, is let in.
+    // Clients without a certificate or without TLS are rejected.
     let mut plain = Member::new("cluster-tls-plain", Role::Node { servers: vec![server.rpc()] });
     plain.start();
     let refused = agent::call(plain.port(), "GET", "/v1/jobs", "", agent::PATIENCE).expect("an answer");

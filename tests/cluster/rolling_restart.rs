@@ -1,5 +1,5 @@
-//! Servers that are restarted one after the other while commands write: none fails that knows all of them, and what was
-//! acknowledged is there afterwards.
+//! Rolling restart of servers while commands write: no command with all server addresses fails, and all acknowledged
+//! writes exist afterwards.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,33 +12,33 @@ use crate::member::{Member, Role, leader};
 use crate::program::{Folder, Ran, run_for};
 use serde_json::{Value as Json, json};
 
-/// Longest wait for one command: what it may try for, and what servers hold a request.
+/// Maximum duration of a command: its retries, plus the time for which servers hold a request.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Variables and namespaces are written again and again.
+/// The number of variables and namespaces that are rewritten repeatedly.
 const NAMES: usize = 8;
 
-/// Makes a write with its number: what is written, as what, and how the command ended.
+/// The n-th write: returns path, value, and the outcome of the command.
 type Write = fn(&Writer<'_>, usize) -> (String, String, Ran);
 
-/// A command in a loop.
+/// A command that is run in a loop.
 struct Writer<'a> {
-    /// Where the addresses begin, so that each server is the first of one writer.
+    /// Index of the first address, so that every server is the first one of a writer.
     first: usize,
     addresses: &'a [String],
-    /// Runs it for the n-th time: what was written where.
+    /// Runs the command for the n-th time.
     write: Write,
     folder: Folder,
-    /// Commands that ended well.
+    /// The number of successful commands.
     done: AtomicUsize,
-    /// Those that had to try again.
+    /// The number of commands that retried.
     again: AtomicUsize,
 }
 
-/// What the writers share.
+/// The state shared by the writers.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// What was acknowledged last, by path of the API.
+    /// The last acknowledged value, by API path.
     acknowledged: Mutex<BTreeMap<String, String>>,
     failures: Mutex<Vec<String>>,
 }
@@ -50,10 +50,10 @@ impl Writer<'_> {
     }
 
     fn run(&self, args: &[&str]) -> Ran {
-        // One by the flag, the others by the environment.
+        // The first address is passed by flag, the others by environment variable.
         let addresses = self.addresses();
         let flags: &[&str] = if self.first == 0 { &["-address", &addresses] } else { &[] };
-        // Flags come before arguments, behind the command's two words.
+        // Flags come before arguments and after the two words of the command.
         let (command, rest) = args.split_at(2);
         run_for(PATIENCE, self.folder.path(), &[command, flags, rest].concat(), &[("NOMAD_ADDR", &addresses)], "")
     }
@@ -76,7 +76,7 @@ impl Writer<'_> {
     }
 }
 
-/// A new job each time.
+/// Registers a new job each time.
 fn job(writer: &Writer<'_>, n: usize) -> (String, String, Ran) {
     let spec = format!(
         "job \"job-{n:03}\" {{\n  type = \"batch\"\n  group \"g\" {{\n    task \"t\" {{\n      driver = \"raw_exec\"\n      \
@@ -87,7 +87,7 @@ fn job(writer: &Writer<'_>, n: usize) -> (String, String, Ran) {
     (format!("/v1/job/job-{n:03}"), format!("job-{n:03}"), ran)
 }
 
-/// The same variables again and again. What is printed is JSON, whatever else had to be said.
+/// Rewrites the same variables. The output is JSON, even if messages are printed as well.
 fn variable(writer: &Writer<'_>, n: usize) -> (String, String, Ran) {
     let (path, value) = (format!("app/{}", n % NAMES), format!("value {n}"));
     let ran = writer.run(&["var", "put", "-force", "-out", "json", &path, &format!("k={value}")]);
@@ -98,14 +98,14 @@ fn variable(writer: &Writer<'_>, n: usize) -> (String, String, Ran) {
     (format!("/v1/var/{path}"), value, ran)
 }
 
-/// The same namespaces again and again.
+/// Rewrites the same namespaces.
 fn namespace(writer: &Writer<'_>, n: usize) -> (String, String, Ran) {
     let (name, value) = (format!("team-{}", n % NAMES), format!("version {n}"));
     let ran = writer.run(&["namespace", "apply", "-description", &value, &name]);
     (format!("/v1/namespace/{name}"), value, ran)
 }
 
-/// What a server has under a path of the API.
+/// The value that a server has under an API path.
 fn stored(at: &Member, path: &str) -> Result<String, String> {
     let object = at.read(&format!("{path}?stale"))?;
     let value = match path.split('/').nth(2) {
@@ -116,7 +116,7 @@ fn stored(at: &Member, path: &str) -> Result<String, String> {
     value.as_str().map(String::from).ok_or_else(|| object.to_string())
 }
 
-/// Waits until all servers agree on a leader, know each other and vote.
+/// Waits until all servers agree on a leader, know each other, and are voters.
 fn whole(servers: &[Member]) {
     leader(servers);
     for server in servers {
@@ -135,14 +135,14 @@ fn whole(servers: &[Member]) {
     }
 }
 
-/// Waits until each writer has written again.
+/// Waits until each writer has made progress.
 fn progress(writers: &[Writer<'_>], shared: &Shared) {
     let before: Vec<usize> = writers.iter().map(|w| w.done.load(Ordering::Relaxed)).collect();
     wait_for("all go on writing", || {
         let failures = shared.failures.lock().unwrap().clone();
         assert!(failures.is_empty(), "{failures:#?}");
         let now: Vec<usize> = writers.iter().map(|w| w.done.load(Ordering::Relaxed)).collect();
-        // The first one to end may have begun before.
+        // The first command to finish may have started before.
         let went_on = before.iter().zip(&now).all(|(b, n)| n > &(b + 1));
         if went_on { Ok(()) } else { Err(format!("{before:?} {now:?}")) }
     });
@@ -171,7 +171,7 @@ fn no_command_fails_while_servers_are_restarted() {
     for n in 0..3 {
         let join = servers.iter().map(Member::serf).collect();
         let mut server = Member::new(&format!("rolling-{n}"), Role::Server { expect: 3, join });
-        // On a busy machine an answer may take longer than an election has.
+        // On a busy machine, a response may take longer than the election timeout.
         server.more = "leave_on_terminate = true\nserver {\n  raft_multiplier = 2\n}\n".into();
         server.start();
         servers.push(server);
@@ -181,7 +181,7 @@ fn no_command_fails_while_servers_are_restarted() {
         Json::Array(keys) if !keys.is_empty() => Ok(()),
         none => Err(none.to_string()),
     });
-    // Those who left vote again soon.
+    // Servers that left become voters again soon.
     let soon = json!({"CleanupDeadServers": false, "LastContactThreshold": "200ms", "MaxTrailingLogs": 250,
         "ServerStabilizationTime": "500ms"});
     let set = servers[0].agent().send("PUT", "/v1/operator/autopilot/configuration", &soon);
@@ -203,7 +203,7 @@ fn no_command_fails_while_servers_are_restarted() {
         for writer in &writers {
             scope.spawn(|| writer.work(&shared));
         }
-        // Writers must end even if a check fails: the scope waits for them.
+        // Writers must end even if a check fails, because the scope waits for them.
         let _stop = Stop(&shared.stop);
         progress(&writers, &shared);
         restarted_one_by_one(&mut servers, &writers, &shared, "INT", false);
@@ -218,7 +218,7 @@ fn no_command_fails_while_servers_are_restarted() {
     let acknowledged = shared.acknowledged.lock().unwrap();
     for server in &servers {
         for (path, value) in acknowledged.iter() {
-            wait_for("what was acknowledged is everywhere", || match stored(server, path)? {
+            wait_for("all servers have the acknowledged writes", || match stored(server, path)? {
                 got if got == *value => Ok(()),
                 got => Err(format!("{path}: {got:?} instead of {value:?}")),
             });
@@ -226,7 +226,7 @@ fn no_command_fails_while_servers_are_restarted() {
     }
 }
 
-/// Ends the writers.
+/// Stops the writers when dropped.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

@@ -1,5 +1,5 @@
-//! A worker pool on real agents: the pool of docs/worker-pools.md grows under load and shrinks after it, by the files
-//! and commands of that document, while a client calls a service of two copies all the time.
+//! A worker pool on real agents: the pool of docs/worker-pools.md grows under load and shrinks afterwards, with the
+//! files and commands of that document, while a client continuously calls a service with two instances.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,14 +15,14 @@ use crate::agent::{Agent, call};
 use crate::program::{Folder, run_for};
 use serde_json::Value as Json;
 
-/// The document whose files and commands are used.
+/// The document that contains the files and commands.
 const DOCUMENT: &str = include_str!("../../docs/worker-pools.md");
-/// How long the pool may take to settle: starting agents, draining, and the cycles in between, on a slow machine.
+/// Maximum time for the pool to settle on a slow machine: agent start, drain, and the cycles in between.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How long a call of the service may take.
+/// Timeout of a service call.
 const CALL: Duration = Duration::from_secs(5);
 
-/// The files of the section, each announced by its name in backquotes and a colon.
+/// The files in the document, each preceded by its name in backquotes and a colon.
 fn files() -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = DOCUMENT;
@@ -36,7 +36,7 @@ fn files() -> Vec<(String, String)> {
     found
 }
 
-/// The commands of the section that starts with that heading, without the prompt and the program's name.
+/// The commands of the section with this heading, without prompt and program name.
 fn commands(heading: &str) -> Vec<Vec<String>> {
     let section = DOCUMENT.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
     let section = section.split("\n## ").next().unwrap_or_default();
@@ -44,7 +44,7 @@ fn commands(heading: &str) -> Vec<Vec<String>> {
     lines.map(|l| l.split_whitespace().map(String::from).collect()).collect()
 }
 
-/// Ends what the pool has started when the test ends.
+/// Stops the instances of the pool when the test ends.
 struct Instances<'a>(&'a Path);
 
 impl Drop for Instances<'_> {
@@ -62,7 +62,7 @@ impl Drop for Instances<'_> {
     }
 }
 
-/// What the client that calls the service found.
+/// The results of the client's service calls.
 #[derive(Default)]
 struct Calls {
     stop: AtomicBool,
@@ -71,8 +71,8 @@ struct Calls {
 }
 
 impl Calls {
-    /// Calls the service again and again, each time another one of the copies that are registered then. A copy is
-    /// registered before it listens: if one does not answer, the next one is called, as clients of services do.
+    /// Calls the service continuously, each time another one of the currently registered instances. An instance is
+    /// registered before it listens: if it does not answer, the next one is called, as service clients do.
     fn run(&self, port: u16) {
         let mut turn = 0;
         while !self.stop.load(Ordering::Relaxed) {
@@ -110,7 +110,7 @@ fn answers(copy: &Json) -> Result<(), String> {
     if text.contains(" 200 OK") { Ok(()) } else { Err(format!("{to}: {text:?}")) }
 }
 
-/// Waits until what is asked for has come; the error that stays is printed with the pool.
+/// Waits until a condition holds; a persistent error is printed together with the pool.
 fn wait_for(server: &Agent, what: &str, mut come: impl FnMut() -> Result<(), String>) {
     let deadline = Instant::now() + PATIENCE;
     while let Err(why) = come() {
@@ -125,12 +125,12 @@ fn pool(server: &Agent) -> Json {
     server.get("/v1/autoscale/pool/laptop")
 }
 
-/// Nodes of the cluster that are ready.
+/// The number of ready nodes.
 fn ready(server: &Agent) -> usize {
     server.list("/v1/nodes").iter().filter(|n| n["Status"] == "ready").count()
 }
 
-/// Running allocations of a job, each with its node.
+/// The running allocations of a job, each with its node.
 fn running(server: &Agent, job: &str) -> Vec<(String, String)> {
     let all = server.list(&format!("/v1/job/{job}/allocations"));
     let text = |a: &Json, key: &str| a[key].as_str().unwrap_or_default().to_string();
@@ -152,7 +152,7 @@ fn a_pool_grows_and_shrinks_while_a_service_answers() {
     for (name, content) in files() {
         folder.file(&name, content);
     }
-    // The document uses the usual ports, and a folder that outlives a restart.
+    // The document uses the default ports, and a directory that survives a reboot.
     let ports = "ports {\n  http = 0\n  rpc = 0\n  serf = 0\n}\n";
     folder.file("ports.hcl", format!("data_dir = {:?}\n{ports}", folder.path().join("data")));
     let mut server = Agent::spawn(&folder, &["-config", "server.hcl", "-config", "ports.hcl"]);
@@ -187,7 +187,7 @@ fn a_pool_grows_and_shrinks_while_a_service_answers() {
     thread::scope(|scope| {
         scope.spawn(|| calls.run(port));
         let _stop = Stop(&calls);
-        // Load comes.
+        // Load increases.
         step("job run load.nomad.hcl");
         wait_for(&server, "a fourth node joins", || match pool_nodes(&server) {
             4 => Ok(()),
@@ -201,7 +201,7 @@ fn a_pool_grows_and_shrinks_while_a_service_answers() {
         let printed = step("autoscale plan laptop");
         assert!(printed.contains("laptop"), "{printed}");
 
-        // Load goes.
+        // Load decreases.
         let web: Vec<(String, String)> = running(&server, "web");
         step("job scale load");
         wait_for(&server, "the emptiest node leaves", || match (pool_nodes(&server), ready(&server)) {
@@ -228,7 +228,7 @@ fn pool_nodes(server: &Agent) -> i64 {
     pools.iter().find(|p| p["Pool"] == "laptop").map_or(0, |p| p["Nodes"].as_i64().unwrap_or(0))
 }
 
-/// Ends the calls, also when the test fails.
+/// Stops the calls, also when the test fails.
 struct Stop<'a>(&'a Calls);
 
 impl Drop for Stop<'_> {

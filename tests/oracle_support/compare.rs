@@ -1,4 +1,4 @@
-//! Comparison of an outcome with what a case expects (`tests/oracle/scheduler/README.md` §5).
+//! Compares an outcome with a case's expected outcome (`tests/oracle/scheduler/README.md` §5).
 
 use std::fmt;
 

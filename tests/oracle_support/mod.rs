@@ -1,4 +1,4 @@
-//! The scheduler oracle: its case format, and how a case becomes a state (`tests/oracle/scheduler/README.md`).
+//! The scheduler oracle: its case format, and the conversion of a case to a state (`tests/oracle/scheduler/README.md`).
 //!
 //! Included by tests and benchmarks with `#[path]`, which include `tests/support/recorded.rs` too; each uses a part of
 //! it.

@@ -1,4 +1,4 @@
-//! What a scheduler did, written in the shape of a case's `expected` (`tests/oracle/scheduler/README.md` §4).
+//! The outcome of a scheduler, in the format of a case's `expected` (`tests/oracle/scheduler/README.md` §4).
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Reading server backup archives, against archives of real servers and what their HTTP API answered at the same index.
+//! Compares server backup archives of real servers with the responses of their HTTP API at the same index.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -114,7 +114,7 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("CSIPlugins", &["Allocations"]),
     ("HostVolumes", &["Allocations"]),
     ("ACLPolicies", &["RulesJSON"]),
-    // Texts for people that the server makes anew.
+    // Texts for people that the server makes again.
     ("Allocations", &["DisplayMessage"]),
 ];
 /// Members of servers before 2.0 that nothing reads any more (`docs/spec/snapshot-archive.md §12`).
@@ -184,7 +184,7 @@ fn compare_with_answers(archive: &Archive, expected: &Value, old: bool, c: &mut 
         let want: Value = Value::Object(groups.map(|(group, s)| (group.clone(), s["Events"].clone())).collect());
         c.one(&format!("scaling events of {}", status["JobID"]), got, want);
     }
-    // What a plan reads of CSI volumes is made anew.
+    // The CSI volume fields that a plan reads are recomputed.
     let volumes = archive.clone().into_snapshot_file(String::new()).volumes.into_iter().filter_map(|v| match v {
         file::Volume::Csi(v) => Some(http::csi_volume(&v)),
         file::Volume::Host(_) => None,

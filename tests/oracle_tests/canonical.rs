@@ -186,7 +186,7 @@ fn jobs_read_back_over_http_are_equal() {
     assert!(total > 5 && equal == total || oracle::replaced(), "{equal} of {total} equal");
 }
 
-/// What a server stored is what admission makes of it again, except that identities' constraint is appended anew.
+/// What a server stored is what admission makes of it again, except that identities' constraint is appended again.
 #[test]
 fn stored_jobs_are_admitted_unchanged() {
     let Some(folder) = oracle::folder("archive") else { return };

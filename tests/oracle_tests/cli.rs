@@ -1,7 +1,7 @@
-//! All recorded runs of the command line: canned answers of a server in, exact output and exit code out.
+//! All recorded runs of the command line: recorded responses of a server as input, exact output and exit code expected.
 //!
-//! Figures are printed by command group. The groups named in [`EQUAL`] have to be equal in all cases; the others only
-//! count.
+//! Results are printed by command group. The groups in [`EQUAL`] have to be equal in all cases; the others are only
+//! counted.
 
 use std::collections::BTreeMap;
 use std::path::Path;

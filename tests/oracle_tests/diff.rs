@@ -1,4 +1,4 @@
-//! Job diffs against the recorded ones: the diff function, its annotations and its terminal form.
+//! Compares job diffs with the recorded ones: the diff function, its annotations and its terminal output.
 
 use std::path::{Path, PathBuf};
 

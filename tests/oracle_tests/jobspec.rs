@@ -1,4 +1,4 @@
-//! The job specification oracle: job files, and what the reference makes of them (`tests/oracle/jobspec/README.md`).
+//! The job specification oracle: job files and their recorded results (`tests/oracle/jobspec/README.md`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use crate::oracle;
 
-/// Cases that were equal when this was last looked at.
+/// The number of equal cases when this was last updated.
 const FLOOR: usize = 200;
 
 /// Deep equality, numbers by value.
@@ -88,7 +88,7 @@ impl Case<'_> {
     }
 }
 
-/// The cases of a folder by name.
+/// The cases of a directory by name.
 fn cases(folder: &Path) -> Vec<Case<'_>> {
     let mut found = BTreeMap::new();
     for (file, _) in oracle::files(folder, "") {

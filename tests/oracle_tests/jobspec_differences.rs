@@ -1,5 +1,6 @@
 //! Small job files on which an earlier build and the recorded program differed
-//! (`tests/oracle/jobspec-differences/README.md`): what is accepted, the JSON, the texts of errors and warnings.
+//! (`tests/oracle/jobspec-differences/README.md`): whether they are accepted, the JSON, the texts of errors and
+//! warnings.
 //!
 //! `ENCAMP_ORACLE_CASE=text` runs only the cases whose name contains the text and prints both outputs of those that
 //! differ.

@@ -1,7 +1,7 @@
-//! What this program does beside what the servers, schedulers and commands that it is compatible with were recorded to
-//! do: one test or more for each family of `tests/oracle`; and the rules that every plan of generated clusters keeps.
-//! `cargo test --test oracle scheduler` runs those of one family; each prints `<family> oracle: <equal>/<all> equal`
-//! with `-- --nocapture`.
+//! Compares this program with the recorded behaviour of the servers, schedulers and commands that it is compatible
+//! with: at least one test for each family of `tests/oracle`; and checks the rules that every plan for generated
+//! clusters has to satisfy. `cargo test --test oracle scheduler` runs those of one family; each prints `<family>
+//! oracle: <equal>/<all> equal` with `-- --nocapture`.
 //!
 //! `ENCAMP_ORACLE=DIR` compares with another directory of the same form (`tests/oracle/README.md`).
 

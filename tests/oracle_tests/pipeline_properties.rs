@@ -1,8 +1,8 @@
-//! What the way from an evaluation to a committed plan keeps, whoever gets in between (`docs/reliability.md`).
+//! Invariants from an evaluation to a committed plan, under concurrent changes (`docs/reliability.md`).
 //!
 //! Runs 150 cases, or for `ENCAMP_PIPELINE_SECONDS`; seeds count up from `ENCAMP_PIPELINE_START` (1), on
-//! `ENCAMP_PIPELINE_THREADS` threads (2). The first broken rule ends the run, or the `ENCAMP_PIPELINE_FAILURES`-th.
-//! `ENCAMP_PIPELINE_SEED=n` runs case `n` alone and tells what happens in it. The same seed gives the same case.
+//! `ENCAMP_PIPELINE_THREADS` threads (2). The first violated rule ends the run, or the `ENCAMP_PIPELINE_FAILURES`-th.
+//! `ENCAMP_PIPELINE_SEED=n` runs case `n` alone and prints its events. The same seed gives the same case.
 
 use crate::pipeline_support::Verdict;
 use crate::pipeline_support::events;

@@ -1,4 +1,4 @@
-//! Broken input must not break the schedulers: recorded states with random damage end in an outcome or an error, never
+//! Damaged input must not crash the schedulers: recorded states with random damage end in an outcome or an error, never
 //! in a panic. `ENCAMP_MUTATIONS=n` damages each state n times (2); every 16th recorded state is used.
 
 use crate::oracle_support;

@@ -1,9 +1,8 @@
-//! What every plan keeps, whatever the cluster: checked on random clusters (`docs/reliability.md`).
+//! Rules that every plan has to satisfy, checked on random clusters (`docs/reliability.md`).
 //!
 //! Runs for `ENCAMP_PROPERTY_SECONDS` (10), or until `ENCAMP_PROPERTY_PLACEMENTS` placements were made; seeds count up
-//! from `ENCAMP_PROPERTY_START` (1), on `ENCAMP_PROPERTY_THREADS` threads (2). The first broken rule ends the
-//! run, or the `ENCAMP_PROPERTY_FAILURES`-th. `ENCAMP_PROPERTY_SEED=n` runs case `n` alone and tells what happens in
-//! it.
+//! from `ENCAMP_PROPERTY_START` (1), on `ENCAMP_PROPERTY_THREADS` threads (2). The first violated rule ends the run, or
+//! the `ENCAMP_PROPERTY_FAILURES`-th. `ENCAMP_PROPERTY_SEED=n` runs case `n` alone and prints its events.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Small nodes, and jobs that ask for more than there is.
+//! Small nodes, and jobs that request more than their capacity.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::property_support::dice::Dice;
 const PRIORITIES: [i64; 5] = [10, 30, 50, 70, 90];
 const PORTS: [i64; 3] = [80, 443, 8080];
 
-/// Draws a node. Those of one class differ in how much they have alone.
+/// Generates a node. Nodes of one class differ only in their capacity.
 pub fn node(random: &mut Random, number: usize) -> Node {
     let gpus = random.one_in(3);
     let ip = format!("10.0.0.{number}");
@@ -66,13 +66,13 @@ pub fn node(random: &mut Random, number: usize) -> Node {
     node
 }
 
-/// Changes what a node says of itself, and its class by that. What it has stays.
+/// Changes the attributes of a node, and thereby its class. Its capacity does not change.
 pub fn change_node(random: &mut Random, node: &mut Node) {
     node.meta.insert("rack".into(), random.text(&["r1", "r2"]));
     node.computed_class = node.compute_class();
 }
 
-/// Draws a job as registration stores it.
+/// Generates a job in the form in which registration stores it.
 pub fn job(random: &mut Random, number: usize) -> Job {
     let kind = random.text(&["service", "service", "service", "batch", "batch", "system", "sysbatch"]);
     let id = format!("{kind}-{number}");
@@ -176,7 +176,7 @@ fn network(random: &mut Random) -> Vec<NetworkResource> {
     vec![NetworkResource { mode: "host".into(), reserved_ports: fixed, dynamic_ports: drawn, ..Default::default() }]
 }
 
-/// Changes a registered job: how many, what runs, or how important it is.
+/// Changes a registered job: its counts, its tasks, or its priority.
 pub fn change_job(random: &mut Random, job: &mut Job) {
     let i = random.roll(job.task_groups.len());
     let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");

@@ -1,4 +1,4 @@
-//! What operators and nodes do, written as the endpoints of a server write it.
+//! Events caused by operators and nodes, written like the endpoints of a server do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::cluster;
 use super::world::World;
 use crate::property_support::dice::Dice;
 
-/// Jobs at most.
+/// Maximum number of jobs.
 const MOST_JOBS: usize = 8;
-/// Nodes at most.
+/// Maximum number of nodes.
 const MOST_NODES: usize = 9;
 
-/// Lets one thing happen.
+/// Triggers one event.
 pub fn happen(w: &mut World) {
     match w.random.roll(40) {
         0..6 => register(w),
@@ -55,7 +55,7 @@ fn some_node(w: &mut World, wanted: impl Fn(&Node) -> bool) -> Option<Arc<Node>>
 
 // ---- jobs
 
-/// Registers a job, new or changed.
+/// Registers a new or changed job.
 pub fn register(w: &mut World) {
     let number = w.store.state().jobs().count();
     let job = match some_job(w) {
@@ -104,7 +104,7 @@ fn stop_alloc(w: &mut World) {
     w.commit(Operation::AllocTransition { transitions: [(a.id.clone(), migrate)].into(), evals: vec![eval] });
 }
 
-/// An operator promotes a deployment, or calls it failed.
+/// An operator promotes or fails a deployment.
 fn deployment(w: &mut World) {
     let active: Vec<Arc<Deployment>> = w.store.state().deployments().filter(|d| d.active()).cloned().collect();
     let Some(d) = w.random.pick(&active).cloned() else { return };
@@ -138,7 +138,7 @@ fn set_status(w: &mut World, node: &Node, status: &str, event: Option<NodeEvent>
     change(w, Operation::NodeStatus(op));
 }
 
-/// A node is not heard of any more.
+/// A node stops heartbeating.
 fn lose(w: &mut World) {
     let Some(node) = some_node(w, |n| n.status != "down") else { return };
     let allocs = w.store.state().allocs_of_node(&node.id);
@@ -148,7 +148,7 @@ fn lose(w: &mut World) {
     set_status(w, &node, status, Some(event));
 }
 
-/// A node says that it is ready: at once, or after it told of its allocations.
+/// A node reports that it is ready: at once, or after it reported its allocations.
 fn heartbeat(w: &mut World, id: &str) {
     let Some(node) = w.store.state().node(id).map(|n| n.node.clone()) else { return };
     let live = w.store.state().allocs_of_node(id).iter().any(|a| !a.phase.terminal());
@@ -163,7 +163,7 @@ fn come_back(w: &mut World) {
     revive(w, &node.id);
 }
 
-/// A node is heard of again.
+/// A node returns.
 pub fn revive(w: &mut World, id: &str) {
     heartbeat(w, id);
     report_of(w, id);
@@ -195,7 +195,7 @@ fn eligibility(w: &mut World) {
     change(w, op);
 }
 
-/// A node is new, says something new, or is removed.
+/// A node registers, updates its registration, or is removed.
 fn node_changes(w: &mut World) {
     let number = w.store.state().nodes().count();
     let node = match some_node(w, |_| true) {
@@ -207,7 +207,7 @@ fn node_changes(w: &mut World) {
             cluster::change_node(&mut w.random, &mut node);
             node
         }
-        // Addresses are unique: the number of entries is.
+        // Addresses are unique, because the number of entries is.
         _ => cluster::node(&mut w.random, w.index as usize),
     };
     let op = NodeRegister { node, create_pool: false, now: w.now };
@@ -221,7 +221,7 @@ fn report(w: &mut World) {
     report_of(w, &node.id);
 }
 
-/// A node tells how its allocations are doing; true if there was something to tell.
+/// A node reports the statuses of its allocations. Returns true if there was something to report.
 pub fn report_of(w: &mut World, node_id: &str) -> bool {
     let Some(node) = w.store.state().node(node_id).map(|n| n.node.clone()) else { return false };
     if matches!(node.status.as_str(), "down" | "disconnected") {
@@ -238,9 +238,9 @@ pub fn report_of(w: &mut World, node_id: &str) -> bool {
     true
 }
 
-/// What a client says next of an allocation.
+/// The next report of a client about an allocation.
 fn next(w: &mut World, a: &Allocation) -> Option<Allocation> {
-    // Some things take their time.
+    // Some reports are delayed.
     if !w.calm && w.random.one_in(3) {
         return None;
     }

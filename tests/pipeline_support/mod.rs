@@ -1,8 +1,8 @@
-//! A leader without threads, disk and network, and the rules it has to keep (`docs/reliability.md`).
+//! A leader without threads, disk and network, and its invariants (`docs/reliability.md`).
 //!
-//! - `cluster`: made-up nodes and jobs. `world`: the store, the broker, the blocked evaluations, the loops. `worker`:
-//!   what happens between a scheduler and the applier while others go on. `events`: what operators and nodes do.
-//! - `rules`: what holds after every entry. `rest`: what holds once nothing is left to do. `tally`: what occurred.
+//! - `cluster`: generated nodes and jobs. `world`: the store, the broker, the blocked evaluations, the loops. `worker`:
+//!   work between scheduler and applier, interleaved with other workers. `events`: events of operators and nodes.
+//! - `rules`: invariants after every entry. `rest`: checks after settling. `tally`: counts of events.
 
 pub mod cluster;
 pub mod events;
@@ -12,10 +12,10 @@ pub mod tally;
 pub mod worker;
 pub mod world;
 
-/// What a rule found wrong, or nothing.
+/// The violation found by a check, or `Ok`.
 pub type Verdict = Result<(), String>;
 
-/// Whether one case is run alone, to be looked into.
+/// Whether a single case is run, for analysis.
 pub fn replayed() -> bool {
     std::env::var_os("ENCAMP_PIPELINE_SEED").is_some()
 }

@@ -1,4 +1,4 @@
-//! What holds after every entry of the log, counted from the records alone.
+//! Invariants after every log entry, computed from the records only.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use encamp_state::{State, StateStore};
 use super::Verdict;
 use crate::property_support::count::within_capacity;
 
-/// Checks the nodes that a change concerns.
+/// Checks the nodes affected by changes.
 pub fn after(store: &StateStore, changes: &[Change]) -> Verdict {
     let mut nodes = BTreeSet::new();
     for change in changes {
@@ -26,7 +26,7 @@ pub fn after(store: &StateStore, changes: &[Change]) -> Verdict {
     Ok(())
 }
 
-/// What the applier accepts may be carried out on the state as it is.
+/// The accepted parts of a plan must be possible in the current state.
 pub fn accepted(store: &StateStore, plan: &Plan, checked: &Checked) -> Verdict {
     let state = store.state();
     for (id, placements) in &checked.node_allocation {
@@ -42,7 +42,7 @@ pub fn accepted(store: &StateStore, plan: &Plan, checked: &Checked) -> Verdict {
             return Err(format!("{} is evicted, though it is over", a.id));
         }
         let (mine, other) = (plan.priority, victim.job.as_ref().map_or(50, |j| j.priority));
-        // Priorities may have changed since the scheduler saw them, and are not looked at again.
+        // Priorities may have changed since the scheduler saw them, and are not checked again.
         let as_seen = victim.modify_index == a.modify_index && same_priority(state, plan);
         if as_seen && other + 10 > mine {
             return Err(format!("{} of priority {other} is evicted by one of priority {mine}", a.id));
@@ -51,13 +51,13 @@ pub fn accepted(store: &StateStore, plan: &Plan, checked: &Checked) -> Verdict {
     Ok(())
 }
 
-/// The job always had the priority of the evaluation.
+/// Whether the job has always had the priority of the evaluation.
 fn same_priority(state: &State, plan: &Plan) -> bool {
     let entry = plan.job.as_ref().and_then(|j| state.job_entry(&j.namespace, &j.id));
     entry.is_some_and(|e| e.versions.values().all(|v| v.priority == plan.priority))
 }
 
-/// Only what is still to be done may be called off. The purge of a job ends its evaluations
+/// Only non-terminal evaluations may be cancelled. The purge of a job ends its evaluations
 /// (`docs/spec/garbage-collection.md §4.4`).
 pub fn cancellable(store: &StateStore, e: &Evaluation) -> Verdict {
     let Some(stored) = store.eval(&e.id) else { return Ok(()) };

@@ -1,11 +1,11 @@
-//! What occurred, so that nobody mistakes idle rules for kept ones.
+//! Counts events, so that rules that were never exercised do not count as satisfied.
 
 use std::collections::BTreeMap;
 
 use encamp_model::*;
 use encamp_scheduler::plan_check::Checked;
 
-/// What a run of some length has to meet.
+/// The events that a run of some length has to include.
 pub const EVENTS: [&str; 28] = [
     "evaluations",
     "plans",
@@ -52,14 +52,14 @@ impl Tally {
         self.0.get(event).copied().unwrap_or(0)
     }
 
-    /// Adds what another run met.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Tally) {
         for (event, n) in &other.0 {
             *self.0.entry(event).or_default() += n;
         }
     }
 
-    /// Counts what became of a plan.
+    /// Counts the results of a plan.
     pub fn plan(&mut self, plan: &Plan, checked: &Checked) {
         self.add("plans", 1);
         self.add("rejected nodes", checked.rejected.len());

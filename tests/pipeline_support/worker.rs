@@ -1,6 +1,5 @@
-//! Workers. Nothing runs at the same time, yet everything may happen between the moment a worker takes its snapshot and
-//! the moment its plan is checked: other workers go on meanwhile, from start to end or into the middle of their own
-//! work.
+//! Workers. Nothing runs in parallel, but anything may happen between the time when a worker takes its snapshot and the
+//! time when its plan is checked: meanwhile other workers run, completely or partly.
 
 use encamp_model::random::Random;
 use encamp_model::*;
@@ -9,7 +8,7 @@ use encamp_scheduler::{Context, NodeOrder};
 use encamp_server::evals::broker::{Delivery, wait_index};
 use encamp_server::leadership::queues::PlanAnswer;
 use encamp_server::pipeline::applier;
-use encamp_server::pipeline::planner::{WorkerPlanner, Workplace};
+use encamp_server::pipeline::planner::{PlannerBackend, WorkerPlanner};
 use encamp_state::StoreSnapshot;
 
 use super::events;
@@ -18,11 +17,11 @@ use super::world::World;
 use crate::property_support::dice::Dice;
 
 const SCHEDULERS: [&str; 4] = ["service", "batch", "system", "sysbatch"];
-/// How many workers there are.
+/// The number of workers.
 const WORKERS: usize = 3;
 
 impl World {
-    /// A worker takes an evaluation and processes it; false if there is none.
+    /// Dequeues and processes an evaluation. Returns false if there is none.
     pub fn work(&mut self) -> bool {
         let (choice, token) = (self.random.number(), self.random.uuid());
         let Ok(Some(delivery)) = self.broker.dequeue(&SCHEDULERS, self.now, choice, || token) else { return false };
@@ -63,7 +62,7 @@ impl World {
                 println!("   evaluation {id} fails: {text}");
             }
         }
-        // Who crashed tells nothing; who came too late is told so.
+        // A crashed worker sends nothing; a worker that is too late gets an error.
         let _ = match done {
             Ok(()) => self.broker.ack(id, token, self.now).map(drop),
             Err(_) if crash => Ok(()),
@@ -71,7 +70,7 @@ impl World {
         };
     }
 
-    /// What others do while a worker is busy.
+    /// Runs other work while a worker is busy.
     fn meanwhile(&mut self) {
         if self.calm {
             return;
@@ -86,17 +85,17 @@ impl World {
     }
 }
 
-/// What the worker of one evaluation has of the leader.
+/// The leader as seen by the worker of one evaluation.
 struct Place<'a> {
     world: &'a mut World,
     delivery: &'a Delivery,
-    /// The index of the newest state the worker saw.
+    /// The index of the newest state that the worker has seen.
     seen: u64,
-    /// The worker dies once its plan is written.
+    /// Whether the worker crashes once its plan is written.
     crash: bool,
 }
 
-impl Workplace for Place<'_> {
+impl PlannerBackend for Place<'_> {
     fn now(&mut self) -> i64 {
         self.world.now
     }
@@ -110,7 +109,7 @@ impl Workplace for Place<'_> {
         if !there {
             return Err(format!("nobody wrote index {index}"));
         }
-        // A server never sees an older state than before.
+        // The state of a server never goes back.
         let snapshot = self.world.some_snapshot(index.max(self.seen));
         self.seen = snapshot.latest_index();
         Ok(snapshot)
@@ -129,7 +128,7 @@ impl Workplace for Place<'_> {
         let term = world.term;
         world.meanwhile();
         if world.term != term {
-            // Plans that wait for a leader that is none any more are answered.
+            // Queued plans are answered when leadership is lost.
             return Err("the plan queue was flushed".into());
         }
         assert!(world.store.latest_index() >= snapshot_index, "plans are made on states that there are");
@@ -156,7 +155,7 @@ impl Workplace for Place<'_> {
 }
 
 impl World {
-    /// The applier takes a plan.
+    /// The applier applies a plan.
     fn apply_plan(&mut self, plan: &Plan) -> Result<PlanAnswer, String> {
         let (checked, refresh) = applier::judge(&self.store, plan);
         self.tally.plan(plan, &checked);

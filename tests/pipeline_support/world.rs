@@ -1,4 +1,4 @@
-//! One leader: the store and what hangs on it, driven by one generator.
+//! A leader: the store and its dependents, driven by one generator.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use encamp_model::*;
 use encamp_ops::{NodeRegister, Operation, Reply};
 use encamp_server::evals::blocked::BlockedEvals;
 use encamp_server::evals::broker::{Broker, CANCEL_BATCH, FAILED_QUEUE};
-use encamp_server::evals::evaluating;
+use encamp_server::evals::eval_lifecycle;
 use encamp_server::evals::reapers;
 use encamp_server::fsm::{self, Change, Limits};
 use encamp_server::leadership::loops::deployments::Deployments;
@@ -20,43 +20,43 @@ use super::tally::Tally;
 use super::{cluster, replayed, rules};
 use crate::property_support::dice::Dice;
 
-/// Begin of the made-up time.
+/// The start of the simulated time.
 const START: i64 = 1_700_000_000 * SECOND;
-/// How far workers may be behind, in entries.
+/// How far behind the state of workers may be, in entries.
 const BEHIND: usize = 6;
 
 /// The leader.
 pub struct World {
-    /// The one source of chance.
+    /// The only random source.
     pub random: Random,
     /// Unix nanoseconds.
     pub now: i64,
-    /// The store as it is.
+    /// The current state.
     pub store: StateStore,
     /// The index of the last entry.
     pub index: u64,
-    /// The last states, the newest at the end.
+    /// The most recent states, the newest at the end.
     recent: VecDeque<StoreSnapshot>,
     /// The evaluations to process.
     pub broker: Broker,
-    /// The evaluations that wait for room.
+    /// The blocked evaluations.
     pub blocked: BlockedEvals,
     drainer: Drainer,
     deployments: Deployments,
-    /// Counts the leaders.
+    /// The number of leaders so far.
     pub term: u64,
-    /// How many workers are in the middle of something.
+    /// The number of workers that are processing an evaluation.
     pub busy: usize,
-    /// Nothing happens any more but what has to.
+    /// Whether there are no further events, only necessary work.
     pub calm: bool,
-    /// What occurred.
+    /// The counts of events.
     pub tally: Tally,
-    /// The first rule that was broken.
+    /// The first violation.
     pub broken: Option<String>,
 }
 
 impl World {
-    /// A cluster with nodes and without jobs.
+    /// Creates a cluster with nodes and without jobs.
     pub fn new(seed: u64) -> World {
         let mut world = World {
             random: Random::new(seed, "pipeline"),
@@ -99,7 +99,7 @@ impl World {
         world
     }
 
-    /// Notes that a rule is broken; the first counts.
+    /// Records a violation; the first one is retained.
     pub fn check(&mut self, verdict: super::Verdict) {
         if let Err(text) = verdict {
             let index = self.index;
@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// Applies an operation with all that follows from it at once; gives its index.
+    /// Applies an operation with its immediate consequences. Returns its index.
     pub fn commit(&mut self, op: Operation) -> Option<u64> {
         self.try_commit(op).ok()
     }
@@ -127,10 +127,10 @@ impl World {
         if self.recent.len() > BEHIND {
             self.recent.pop_front();
         }
-        let released = evaluating::entail(&op, &applied, index, self.now, &mut self.blocked);
+        let released = eval_lifecycle::entail(&op, &applied, index, self.now, &mut self.blocked);
         let again = released.iter().filter(|(e, _)| e.status == "blocked").count();
         self.tally.add("unblocks", again);
-        evaluating::take_over(&applied, released, self.now, &mut self.broker);
+        eval_lifecycle::take_over(&applied, released, self.now, &mut self.broker);
         let verdict = rules::after(&self.store, &applied.changes);
         self.check(verdict);
         Ok(index)
@@ -141,7 +141,7 @@ impl World {
         self.random.uuid()
     }
 
-    /// A state a worker may work on: not older than `least`.
+    /// A state that a worker may use: not older than `least`.
     pub fn some_snapshot(&mut self, least: u64) -> StoreSnapshot {
         let newest = self.store.snapshot();
         if self.calm {
@@ -152,7 +152,7 @@ impl World {
         self.random.of(&enough)
     }
 
-    /// Time passes.
+    /// Advances the clock.
     pub fn pass(&mut self, nanos: i64) {
         self.now += nanos;
         self.tick();
@@ -166,7 +166,7 @@ impl World {
         self.broker.enqueue_all(released, self.now);
     }
 
-    /// The reapers write what is to be written.
+    /// Runs the reapers.
     pub fn reap(&mut self) {
         while let Ok(Some(d)) = {
             let token = self.random.uuid();
@@ -177,24 +177,24 @@ impl World {
             let (random, id) = (self.random.number(), self.id());
             let evals = reapers::failed(&d.eval, exists, self.now, random, || id);
             self.commit(Operation::EvalUpdate { evals });
-            // Its time may be over.
+            // The delivery may have timed out.
             let _ = self.broker.ack(&d.eval.id, &d.token, self.now);
         }
-        let superfluous = self.broker.take_cancelable(CANCEL_BATCH);
-        self.tally.add("cancelled evaluations", superfluous.len());
-        for e in &superfluous {
+        let redundant = self.broker.take_cancelable(CANCEL_BATCH);
+        self.tally.add("cancelled evaluations", redundant.len());
+        for e in &redundant {
             let verdict = rules::cancellable(&self.store, e);
             self.check(verdict);
         }
         let duplicates = self.blocked.take_duplicates();
         self.tally.add("duplicates", duplicates.len());
-        let batches = [reapers::cancelled(&superfluous, self.now), reapers::duplicates(&duplicates, self.now)];
+        let batches = [reapers::cancelled(&redundant, self.now), reapers::duplicates(&duplicates, self.now)];
         for evals in batches.into_iter().filter(|b| !b.is_empty()) {
             self.commit(Operation::EvalUpdate { evals });
         }
     }
 
-    /// The drainer and the deployment watcher look.
+    /// Runs the drainer and the deployment watcher.
     pub fn look(&mut self) {
         let mut ids = Random::new(self.random.number(), "loops");
         let mut new_id = || ids.uuid();
@@ -210,12 +210,12 @@ impl World {
         }
     }
 
-    /// When something has to happen next, whatever is written.
+    /// The next time at which something happens even without writes.
     pub fn next_deadline(&self) -> Option<i64> {
         [self.broker.next_deadline(), self.drainer.next(), self.deployments.next()].into_iter().flatten().min()
     }
 
-    /// Another server leads: it knows the log alone, maybe from a snapshot.
+    /// Fails over to another server: it only knows the log, in some cases from a snapshot.
     pub fn fail_over(&mut self) {
         self.tally.add("fail-overs", 1);
         self.term += 1;
@@ -233,11 +233,11 @@ impl World {
         self.broker.set_enabled(true);
         self.blocked.set_enabled(true, self.now);
         (self.drainer, self.deployments) = (Drainer::default(), Deployments::default());
-        evaluating::refill(&self.store, self.now, &mut self.broker, &mut self.blocked);
+        eval_lifecycle::refill(&self.store, self.now, &mut self.broker, &mut self.blocked);
     }
 }
 
-/// What was written, in short.
+/// A summary of the changes.
 fn told(changes: &[Change]) -> String {
     let mut out = String::new();
     for change in changes {

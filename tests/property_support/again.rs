@@ -1,4 +1,4 @@
-//! An evaluation that is processed again, after its plan was carried out, finds nothing to do.
+//! An evaluation that is processed again after its plan was applied finds nothing to do.
 //!
 //! A group may only change the second time for one of the reasons the specification gives: see [`excuse`].
 
@@ -88,8 +88,8 @@ struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    /// What is written once more as it is: a failed allocation that still finds no node (§8.5), and stops of batch
-    /// allocations that are over (§5.4 rule 2).
+    /// What is written once more as it is: a failed allocation that still finds no node (`docs/spec/reconciliation.md
+    /// §8.5`), and stops of batch allocations that are over (§5.4 rule 2).
     fn noted_again(&self, a: &Allocation) -> bool {
         let Some(stored) = self.after.alloc(&a.id).map(|e| &e.alloc) else { return false };
         if a.server_terminal() && stored.server_terminal() && stored.client_terminal() {
@@ -110,7 +110,7 @@ impl Facts<'_> {
         let all = self.after.allocs_of_job(&self.job.namespace, &self.job.id);
         // What a batch job has finished counts, too.
         let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::LOST);
-        // So do drained batch allocations (§5.4 rule 2).
+        // So do drained batch allocations (`docs/spec/reconciliation.md §5.4` rule 2).
         let holds = |a: &Allocation| match self.job.r#type.as_str() {
             "batch" => !a.server_terminal() || a.desired_transition.migrate_disable_placement(),
             _ => !a.server_terminal() && !over(a),

@@ -1,4 +1,4 @@
-//! Runs evaluations; plans are carried out by [`encamp_plan::apply`].
+//! Runs evaluations; [`encamp_plan::apply`] applies the plans.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! No plan gives away more than a node has (`docs/spec/scheduling.md §2.3, 7.2-7.6`).
+//! No plan assigns more than a node's capacity (`docs/spec/scheduling.md §2.3, 7.2-7.6`).
 //!
 //! Everything is counted from the records alone (`count`).
 
@@ -37,7 +37,8 @@ pub fn check(before: &State, plan: &Plan) -> Verdict {
 }
 
 fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
-    // A stop that is taken back because no node was found (reconciliation §8.5) may come after its room was given away.
+    // A stop that is taken back because no node was found (`docs/spec/reconciliation.md §8.5`) may come after its room
+    // was given away.
     let taken_back = |a: &Allocation| {
         let tracker = a.reschedule_tracker.as_ref().is_some_and(|t| t.last_reschedule == "no placement");
         tracker && plan.node_allocation.values().flatten().any(|p| p.id == a.id) && before.alloc(&a.id).is_some()
@@ -56,7 +57,8 @@ fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
     let evicts = |a: &&&Arc<Allocation>| !a.preempted_allocations.is_empty();
     match fresh.iter().rfind(evicts) {
         None => fits(&room, &uses)?,
-        // Own allocations are not subtracted when room is made (§8.3), so that too little may be evicted.
+        // Own allocations are not subtracted when room is made (`docs/spec/scheduling.md §8.3`), so that too little may
+        // be evicted.
         Some(a) => {
             let own = |b: &Allocation| b.id != a.id && (&b.job_id, &b.namespace) == (&a.job_id, &a.namespace);
             let others: Vec<Taken> = list.iter().filter(|b| !own(b)).map(|b| taken(b)).collect();
@@ -64,7 +66,8 @@ fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
         }
     }
     let evicted = fresh.iter().any(|a| !a.preempted_allocations.is_empty());
-    // The search for victims looks at resources: one victim is enough where there are too many allocations (§8.1).
+    // The search for victims looks at resources: one victim is enough where there are too many allocations
+    // (`docs/spec/scheduling.md §8.1`).
     let stopped = plan.node_update.get(&node.id);
     let stopped = |id: &str| stopped.is_some_and(|list| list.iter().any(|a| a.id == id));
     let stored = before.node(&node.id).map_or(0, |n| n.live_allocs().filter(|e| !stopped(&e.alloc.id)).count() as i64);
@@ -110,7 +113,8 @@ fn check_updated(before: &State, plan: &Plan, node: &Node, a: &Allocation) -> Ve
     let (Some(old), Some(job)) = (&stored.job, &plan.job) else { return Ok(()) };
     let changed = old.job_modify_index != job.job_modify_index && a.job.is_none() && a.eval_id == plan.eval_id;
     let group = old.task_groups.iter().find(|g| g.name == a.task_group);
-    // Batch allocations with a duration are not asked whether they fit (Q8), system jobs may ignore victims (§4.2).
+    // Batch allocations with a duration are not asked whether they fit (Q8), system jobs may ignore victims
+    // (`docs/spec/scheduling.md §4.2`).
     let unasked = old.r#type == "batch" && group.is_some_and(|g| g.max_run_duration.is_some());
     if !changed || unasked || a.client_terminal() || matches!(job.r#type.as_str(), "system" | "sysbatch") {
         return Ok(());
@@ -152,7 +156,7 @@ impl<'a> Held<'a> {
                 return Err(format!("core {core} is given twice"));
             }
             if !room.cores.contains(core) && !evicted {
-                return Err(format!("core {core} is not to be had"));
+                return Err(format!("core {core} is not available"));
             }
         }
         for (ip, port, shared) in &a.ports {

@@ -1,4 +1,4 @@
-//! One seed: a cluster, its jobs, and a few evaluations in a row on what the ones before left.
+//! One seed: a cluster, its jobs, and a few successive evaluations, each on the state that the previous ones left.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::dice::Dice;
 use super::tally::Tally;
 use super::{Verdict, again, capacity, cluster, eligible, events, jobs, order, preemption, replayed};
 
-/// Begin of the made-up time.
+/// The start of the simulated time.
 const START: i64 = 1_700_000_000 * SECOND;
 /// Allocations at most, so that cases stay small.
 const MOST_ALLOCS: usize = 150;

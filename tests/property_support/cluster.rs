@@ -1,4 +1,4 @@
-//! Small nodes that run out of everything.
+//! Small nodes, on which every resource runs out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What allocations take and what nodes have, counted from the records alone, without the sums the state keeps. The
-//! deterministic test of a cluster (`server::deterministic`) counts with this file, too.
+//! The usage of allocations and the capacity of nodes, counted from the records alone, without the sums that the state
+//! maintains. The deterministic cluster test (`server::deterministic`) uses this file, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub struct Taken {
     pub mbits: Vec<(String, i64)>,
 }
 
-/// Counts an allocation: the dearest of the three phases of its life (`§2.3`).
+/// Counts an allocation: the dearest of the three phases of its life (`docs/spec/scheduling.md §2.3`).
 pub fn taken(a: &Allocation) -> Taken {
     let Some(r) = &a.allocated_resources else { return Taken::default() };
     let mut t = Taken { disk: r.shared.disk_mb, ..Default::default() };
@@ -70,7 +70,7 @@ pub struct Room {
     pub cpu: i64,
     pub memory: i64,
     pub disk: i64,
-    /// Enabled cores that are not reserved; all enabled ones if none is left (`§7.6` step 3).
+    /// Enabled cores that are not reserved; all enabled ones if none is left (`docs/spec/scheduling.md §7.6` step 3).
     pub cores: BTreeSet<u64>,
     /// Addresses with the ports nobody can have.
     pub reserved_ports: BTreeMap<String, BTreeSet<i64>>,
@@ -165,7 +165,7 @@ pub fn within_capacity(state: &State, id: &str) -> Verdict {
             }
         }
         if let Some(core) = t.cores.iter().find(|c| !room.cores.contains(c)) {
-            return Err(format!("core {core} of allocation {} is not to be had", a.id));
+            return Err(format!("core {core} of allocation {} is not available", a.id));
         }
     }
     Ok(())

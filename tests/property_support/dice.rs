@@ -1,4 +1,4 @@
-//! Draws from the project's generator.
+//! Random choices from the project's generator.
 
 use encamp_model::random::Random;
 

@@ -1,4 +1,4 @@
-//! New allocations go to nodes their job may use (`docs/spec/scheduling.md §3.1, 6`).
+//! New allocations are placed only on nodes that their job may use (`docs/spec/scheduling.md §3.1, 6`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ fn check_alloc(before: &State, plan: &Plan, a: &Allocation) -> Verdict {
     let node = &before.node(&a.node_id).ok_or("the node is gone")?.node;
     let job = a.job.clone().or_else(|| plan.job.clone()).ok_or("nobody knows the job")?;
     let tg = job.task_groups.iter().find(|g| g.name == a.task_group).ok_or("the job has no such group")?;
-    // A kept disk is looked for on its node, wherever that is by now, as long as it is ready (§4.1).
+    // A kept disk is looked for on its node, wherever that is by now, as long as it is ready (`docs/spec/scheduling.md
+    // §4.1`).
     let disk = tg.ephemeral_disk.as_ref().is_some_and(|d| d.sticky || d.migrate);
     let kept = disk && before.alloc(&a.previous_allocation).is_some_and(|p| p.alloc.node_id == a.node_id);
     if !(available(&job, node) || kept && node.ready()) {
@@ -33,7 +34,8 @@ fn check_alloc(before: &State, plan: &Plan, a: &Allocation) -> Verdict {
         return Err(broken(c));
     }
     // For groups one node decides for its computed class, also where the class is not what the node's properties give,
-    // and for all versions of the job together; only system jobs look at every node anew (§5.3, §5.4, §4.2).
+    // and for all versions of the job together; only system jobs look at every node again (`docs/spec/scheduling.md
+    // §5.3, §5.4, §4.2`).
     let twin = |n: &Node| !system && n.computed_class == node.computed_class && available(&job, n);
     let versions = || {
         let placed = plan.node_allocation.values().flatten().filter(|b| before.alloc(&b.id).is_none());
@@ -86,7 +88,7 @@ fn value(node: &Node, target: &str) -> Option<String> {
     }
 }
 
-/// Whether a constraint holds; for the operands and values that are made up here (`§6.1`).
+/// Whether a constraint holds, for the generated operands and values (`docs/spec/scheduling.md §6.1`).
 pub fn holds(c: &Constraint, node: &Node) -> bool {
     let (left, right) = (value(node, &c.ltarget), value(node, &c.rtarget));
     let items = |s: &Option<String>| -> BTreeSet<String> {
@@ -196,7 +198,7 @@ fn check_distinct_hosts(
     }
 }
 
-/// No more allocations than allowed share the value of a property (`§6.9`).
+/// No more allocations than allowed share the value of a property (`docs/spec/scheduling.md §6.9`).
 fn check_distinct_property(before: &State, plan: &Plan, job: &Job, tg: &TaskGroup, a: &Allocation) -> Verdict {
     let mine = |list: &'_ [Constraint]| -> Vec<Constraint> {
         list.iter().filter(|c| c.operand == "distinct_property").cloned().collect()
@@ -212,7 +214,7 @@ fn check_distinct_property(before: &State, plan: &Plan, job: &Job, tg: &TaskGrou
                 && !of_other_version(before, plan, job, b)
         };
         // Stops of what is over already are subtracted as well, also such as are taken back when no node is found
-        // (reconciliation §8.5).
+        // (`docs/spec/reconciliation.md §8.5`).
         let stops = plan.node_update.values().chain(plan.node_allocation.values()).flatten();
         if stops
             .filter(|s| before.alloc(&s.id).is_some())

@@ -1,4 +1,4 @@
-//! What happens to a cluster between two evaluations.
+//! Events in a cluster between two evaluations.
 
 use std::sync::Arc;
 

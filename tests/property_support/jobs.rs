@@ -1,4 +1,4 @@
-//! Jobs that ask for the little there is, with every policy the schedulers know.
+//! Jobs that request the scarce resources, with every policy that the schedulers support.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
-//! Random clusters against the rules that every plan has to keep, whatever the cluster (`docs/reliability.md`).
+//! Checks plans for random clusters against the rules that every plan has to satisfy (`docs/reliability.md`).
 //!
-//! - [`dice`]: draws. `cluster`, `jobs`: made-up nodes and jobs. `events`: what happens between evaluations.
+//! - [`dice`]: random choices. `cluster`, `jobs`: generated nodes and jobs. `events`: events between evaluations.
 //! - `apply`: runs an evaluation and applies its plan as the plan applier would.
-//! - `capacity`, `eligible`, `preemption`: what a plan may not do; `count`: what is taken and what there is. `again`,
-//!   `order`: what may not change it.
-//! - `case`: one seed, one cluster, several evaluations. [`runner`]: many seeds. `tally`: what occurred.
+//! - `capacity`, `eligible`, `preemption`: rules for plans; `count`: usage and capacity. `again`, `order`: changes that
+//!   must not affect a plan.
+//! - `case`: one seed, one cluster, several evaluations. [`runner`]: many seeds. `tally`: counts what occurred.
 
 pub mod again;
 pub mod apply;

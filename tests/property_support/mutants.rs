@@ -1,4 +1,4 @@
-//! Bad plans by hand, each of which a rule has to refuse: the rules are no use if nothing can break them.
+//! Hand-written bad plans, each of which a rule has to refuse: this proves that the rules can fail.
 
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ fn too_much_on_a_node_is_noticed() {
     let core = |id: &str, core: u64| with(id, |_, t| t.cpu.reserved_cores = vec![core]);
     assert_eq!(check(vec![core("a", 1), core("b", 2)]), Ok(()));
     refused(check(vec![core("a", 1), core("b", 1)]), "core 1 is given twice");
-    refused(check(vec![core("a", 3)]), "core 3 is not to be had");
+    refused(check(vec![core("a", 3)]), "core 3 is not available");
     let ports = |id: &str, list: Vec<i64>| with(id, |r, _| r.shared.ports = list.into_iter().map(port).collect());
     assert_eq!(check(vec![ports("a", vec![80]), ports("b", vec![81])]), Ok(()));
     refused(check(vec![ports("a", vec![80]), ports("b", vec![80])]), "10.0.0.1:80 is given twice");
@@ -262,9 +262,9 @@ fn evictions_against_the_rules_are_noticed() {
     a.preempted_allocations = vec!["old".into(), "old".into()];
     named_twice.node_allocation.insert("n1".into(), vec![Arc::new(a)]);
     refused(preemption::check(&s, &named_twice, "service"), "evicts old 2 times");
-    let mut silent = evicting("n1");
-    silent.node_preemptions.insert("n1".into(), vec![]);
-    refused(preemption::check(&s, &silent, "service"), "does not evict for it");
+    let mut unlisted = evicting("n1");
+    unlisted.node_preemptions.insert("n1".into(), vec![]);
+    refused(preemption::check(&s, &unlisted, "service"), "does not evict for it");
 }
 
 fn evaluation() -> Evaluation {

@@ -1,4 +1,4 @@
-//! What may not change a plan: the order in which a state was written, and nodes that nobody would use.
+//! Changes that must not affect a plan: the order in which a state was written, and nodes that no job can use.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ pub fn check_without(
 ) -> Verdict {
     let mut order: Vec<String> = state.nodes().filter(|n| candidate(job, &n.node)).map(|n| n.node.id.clone()).collect();
     random.shuffle(&mut order);
-    // Candidates are set anew when an older version of the job is placed in between.
+    // Candidates are set again when an older version of the job is placed in between.
     let terms = Terms { order: NodeOrder::Explicit(vec![order; 200]), ..terms.clone() };
     let with = run(&state.snapshot(), eval, &terms)?;
     let without = run(&rewritten(state, random, node).snapshot(), eval, &terms)?;

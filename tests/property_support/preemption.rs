@@ -1,4 +1,4 @@
-//! Who may be evicted (`docs/spec/scheduling.md §8`).
+//! Which allocations may be evicted (`docs/spec/scheduling.md §8`).
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub fn check(before: &State, plan: &Plan, kind: &str) -> Verdict {
     let fresh = plan.node_allocation.values().flatten().filter(|a| before.alloc(&a.id).is_none());
     for a in fresh {
         for (i, id) in a.preempted_allocations.iter().enumerate() {
-            // A holder of several of the asked ports is named once for each (§8.4).
+            // A holder of several of the asked ports is named once for each (`docs/spec/scheduling.md §8.4`).
             let named = 1 + a.preempted_allocations[..i].iter().filter(|o| *o == id).count();
             if named > 1 && named > shared_ports(before, a, id) {
                 return Err(format!("allocation {} evicts {id} {named} times", a.id));
@@ -67,7 +67,7 @@ fn check_victim(before: &State, plan: &Plan, node: &str, v: &Allocation) -> Verd
     }
     let placed = planned.clone().find(|a| a.id == v.preempted_by_allocation);
     let job = placed.and_then(|a| a.job.clone()).or_else(|| plan.job.clone()).ok_or("nobody knows the job")?;
-    // A canary beyond the wanted number is dropped, its victims stay in the plan (reconciliation §9.4).
+    // A canary beyond the wanted number is dropped, its victims stay in the plan (`docs/spec/reconciliation.md §9.4`).
     let canaries =
         job.r#type == "system" && job.task_groups.iter().any(|g| g.update.as_ref().is_some_and(|u| u.canary > 0));
     if placed.is_none() && !canaries {

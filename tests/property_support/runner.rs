@@ -1,4 +1,4 @@
-//! Runs cases by their seeds, on several threads, until there are enough of them or too many break a rule.
+//! Runs cases by their seeds, on several threads, until there are enough of them or too many violate a rule.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

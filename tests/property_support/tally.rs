@@ -1,4 +1,4 @@
-//! What occurred, so that nobody mistakes idle rules for kept ones.
+//! Counts what occurred, so that a rule that was never exercised is not mistaken for one that holds.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The agent as a process: start, signals, what stops it from starting, and what it answers.
+//! The agent process: start, signals, start errors, and responses.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::program::{Folder, run_in};
 use serde_json::{Value as Json, json};
 
 #[test]
-fn a_start_is_told_and_a_signal_stops_it() {
+fn a_start_is_reported_and_a_signal_stops_the_agent() {
     let folder = Folder::new("agent-start");
     let mut agent = Agent::start(&folder, "", &["-dev"]);
     let lines: Vec<&str> = agent.seen.lines().collect();
@@ -98,8 +98,7 @@ fn metrics_have_both_forms() {
     assert!(agent.ask("PUT", "/v1/metrics").0.starts_with("HTTP/1.1 405"));
 }
 
-/// Names that the reference prescribes have complaints of their own (counters without `_total`); the form must be
-/// right.
+/// Names that Nomad prescribes cause their own complaints (counters without `_total`); the format must be right.
 #[test]
 fn promtool_reads_the_metrics() {
     let tool = std::env::var("PROMTOOL").unwrap_or_else(|_| "promtool".into());
@@ -133,7 +132,7 @@ fn prometheus_is_refused_unless_it_is_on() {
     assert!(head.starts_with("HTTP/1.1 415") && body == "Prometheus is not enabled", "{head}\n{body}");
 }
 
-/// Reads a monitor of messages of at least a level until there is a line with a text; gives the line.
+/// Reads a monitor at this log level until a line contains a text. Returns the line.
 fn monitor(agent: &Agent, level: &str) -> impl FnMut(&str) -> String {
     let mut stream = agent.connect();
     let path = format!("/v1/agent/monitor?log_level={level}&plain=true");
@@ -211,7 +210,7 @@ fn a_log_file_gets_the_messages_too() {
 }
 
 #[test]
-fn what_prevents_a_start_is_named() {
+fn errors_that_prevent_a_start_are_named() {
     let folder = Folder::new("agent-refused");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port();
@@ -269,7 +268,7 @@ fn a_wrong_flag_shows_the_help_on_standard_error() {
 }
 
 #[test]
-fn config_validate_answers_as_the_reference() {
+fn config_validate_answers_like_nomad() {
     let folder = Folder::new("agent-validate");
     folder.file("good.hcl", "data_dir = \"/var/lib/encamp\"\nserver {\n  enabled = true\n  bootstrap_expect = 1\n}\n");
     folder.file("bad.hcl", "data_dir = \"relative/dir\"\nserver {\n  enabled = true\n}\n");
@@ -288,7 +287,7 @@ fn config_validate_answers_as_the_reference() {
 }
 
 #[test]
-fn host_volumes_are_made_kept_and_removed() {
+fn host_volumes_are_created_retained_and_removed() {
     let folder = Folder::new("agent-volumes");
     let data = folder.path().join("data").display().to_string();
     let config = format!(

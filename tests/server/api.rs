@@ -1,5 +1,5 @@
-//! Calls of servers and their command line, end to end against real agents: locks, joining, actions, sources of stopped
-//! jobs, scaling policies, server lists, promotions, introductions, exported logs, profiles, metrics, refused settings.
+//! End-to-end tests of server calls and commands against real agents: locks, joining, actions, sources of stopped jobs,
+//! scaling policies, server lists, promotions, introductions, exported logs, profiles, metrics, invalid settings.
 
 use crate::agent;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use crate::program::{Folder, Ran, run_for, run_in};
 
 const ADVERTISE: &str = "advertise {\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}\n";
 
-/// The configuration of a server; `more` goes into its block.
+/// The configuration of a server; `more` is added to its block.
 fn server_config(folder: &Folder, more: &str) -> String {
     let data = folder.path().join("data");
     format!("bind_addr = \"127.0.0.1\"\ndata_dir = {data:?}\n{ADVERTISE}server {{\n  enabled = true\n  {more}\n}}\n")
@@ -24,7 +24,7 @@ fn leads(agent: &Agent) {
     });
 }
 
-/// An agent that is server and node, and runs tasks.
+/// An agent that is both server and node, and runs tasks.
 fn dev(folder: &Folder, more: &str) -> Agent {
     let agent = Agent::start(folder, more, &["-dev"]);
     leads(&agent);
@@ -39,7 +39,7 @@ fn run(agent: &Agent, args: &[&str]) -> Ran {
     run_for(agent::PATIENCE, &std::env::temp_dir(), args, &[("NOMAD_ADDR", &agent.address())], "")
 }
 
-/// A port of the line that tells what is bound.
+/// A port from the log line that lists the bound addresses.
 fn bound(agent: &Agent, what: &str) -> u16 {
     let line = agent.seen.lines().find(|l| l.contains("Bind Addrs: ")).expect("addresses");
     let address = line.split(&format!("{what}: ")).nth(1).expect("an address");
@@ -92,7 +92,7 @@ fn a_lock_without_a_body_for_it_has_the_default_times() {
     let lock = &taken.json()["Lock"];
     assert_eq!((&lock["TTL"], &lock["LockDelay"]), (&json!("15s"), &json!("15s")), "{taken:?}");
     let id = lock["ID"].as_str().filter(|id| id.len() == 36).expect("an ID");
-    // It is a lock as any other.
+    // It behaves like any other lock.
     assert_eq!(agent.send("PUT", "/v1/var/app/lock", &json!({"Items": {"k": "w"}})).status, 409);
     let renewed = agent.send("PUT", "/v1/var/app/lock?lock-renew", &json!({"Lock": {"ID": id}}));
     assert_eq!(renewed.status, 200, "{renewed:?}");
@@ -134,7 +134,7 @@ fn servers_join_by_an_address_of_the_gossip_port() {
     };
     join(&second, &first);
     join(&first, &third);
-    // Again, and itself: both are known.
+    // Again, and with its own address: both are already known.
     join(&second, &first);
     join(&second, &second);
     wait_for("three voters", || {
@@ -174,7 +174,7 @@ fn a_declared_action_runs_in_its_task() {
 }
 
 #[test]
-fn the_source_of_a_job_is_there_after_it_was_stopped() {
+fn the_source_of_a_job_exists_after_it_was_stopped() {
     let folder = Folder::new("api-submission");
     let agent = dev(&folder, "");
     folder.file("sleeper.hcl", SLEEPER);
@@ -326,7 +326,7 @@ fn a_token_introduces_a_new_node() {
         [one] if one["Name"] == "known" && one["Status"] == "ready" => Ok(()),
         nodes => Err(format!("{nodes:?}")),
     });
-    // The token is for another name.
+    // The token is for a different name.
     let mut unknown = node(&folders[1], "unknown", &token);
     let refused = unknown.until("error registering");
     assert!(refused.contains("Permission denied"), "{refused}");
@@ -404,7 +404,7 @@ fn profiles_are_answered_where_debugging_is_on() {
     for (path, status, text) in [
         ("/v1/agent/pprof/", 404, "Invalid method"),
         ("/v1/agent/pprof/nosuch", 404, "Unknown profile: nosuch"),
-        ("/v1/agent/pprof/trace", 501, "this program keeps no profile trace"),
+        ("/v1/agent/pprof/trace", 501, "this program has no profile trace"),
         ("/v1/agent/pprof/profile?seconds=x", 400, "parameter seconds is no number"),
         ("/v1/agent/pprof/profile?seconds=301", 400, "parameter seconds must not be more than 300"),
     ] {
@@ -418,7 +418,7 @@ fn profiles_are_answered_where_debugging_is_on() {
 }
 
 #[test]
-fn metrics_tell_of_endpoints_consensus_and_autopilot() {
+fn metrics_include_endpoints_raft_and_autopilot() {
     let folder = Folder::new("api-metrics");
     let agent = dev(&folder, "");
     folder.file("sleeper.hcl", SLEEPER);
@@ -455,7 +455,7 @@ fn metrics_tell_of_endpoints_consensus_and_autopilot() {
     ];
     wait_for("all metrics", || {
         let text = agent.send("GET", "/v1/metrics?format=prometheus", &Value::Null).body;
-        // Names without the label of the host.
+        // Metric names without the host label.
         let plain: String = text.lines().map(|l| format!("{}\n", unlabelled(l))).collect();
         let missing: Vec<&str> = wanted.into_iter().filter(|w| !plain.contains(w)).collect();
         if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?} are not in\n{plain}")) }
@@ -471,7 +471,7 @@ fn unlabelled(line: &str) -> String {
 }
 
 #[test]
-fn settings_that_would_do_nothing_are_refused() {
+fn settings_without_effect_are_refused() {
     let folder = Folder::new("api-settings");
     for (name, more, text) in [
         (

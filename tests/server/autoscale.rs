@@ -1,5 +1,5 @@
-//! Worker pools that size themselves (`docs/spec/cluster-scaling.md`): on the server that leads, and by processes of
-//! their own. The scaling group is kept in files by a small program, the provider `command`.
+//! Autoscaled worker pools (`docs/spec/cluster-scaling.md`): on the leader, and by separate processes. The scaling
+//! group is stored in files by a small program, the provider `command`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::member::{Member, Role, node_ready};
 use crate::program::{self, Folder};
 use crate::scaling_group::Group;
 
-/// How long another process may take to get the lock of one that was killed: twice its TTL, its delay, and some.
+/// Maximum time until another process acquires the lock of a killed one: twice its TTL, its delay, and a margin.
 const TAKE_OVER: Duration = Duration::from_secs(120);
 
 /// A node of the pool `web` that runs on an instance.
@@ -23,7 +23,7 @@ fn node(instance: &str, server: &Member) -> Member {
     node
 }
 
-/// The block `client` of a node of the pool `web`.
+/// The `client` block of a node of the pool `web`.
 fn client(instance: &str) -> String {
     let meta = [
         ("replicator_enabled", "true"),
@@ -49,7 +49,7 @@ fn server(name: &str, more: &str) -> Member {
     server
 }
 
-/// Registers a job that takes all of a node, and waits until it runs.
+/// Registers a job that uses all capacity of a node, and waits until it is running.
 fn fill(server: &Member, job: &str) {
     let task = json!({
         "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sleep", "args": ["600"]},
@@ -64,7 +64,7 @@ fn fill(server: &Member, job: &str) {
     crate::member::running(server, job);
 }
 
-/// Waits until the pool is as it is wanted; gives it.
+/// Waits until the pool is in the expected state. Returns the pool.
 fn pool(server: &Member, wanted: impl Fn(&Json) -> bool) -> Json {
     let mut pool = Json::Null;
     wait_for("the pool", || {
@@ -81,7 +81,7 @@ fn the_leader_scales_worker_pools() {
     let first = node("i-1", &server);
     node_ready(&server);
 
-    // An idle pool of one node: it has nothing to give away.
+    // An idle pool with one node cannot be scaled in.
     let idle = pool(&server, |p| p["LastDecision"]["Action"] == "denied");
     let figures = ["Pool", "Nodes", "Min", "Max", "Metric", "Utilization", "MaxAllowed", "Direction", "Failsafe"];
     let told: Vec<Json> = figures.iter().map(|k| idle[*k].clone()).collect();
@@ -94,10 +94,10 @@ fn the_leader_scales_worker_pools() {
     let unknown = (404, "worker pool not found".to_string());
     assert_eq!(ask(&server, "GET", "/v1/autoscale/pool/db", ""), unknown);
     assert_eq!(ask(&server, "PUT", "/v1/autoscale/pool/db/failsafe", "{\"Enable\":true}"), unknown);
-    // The interface of a node passes the request on to the server.
+    // The HTTP API of a node forwards the request to the server.
     assert_eq!(first.read("/v1/autoscale/pool/web").map(|p| p["Nodes"].clone()), Ok(json!(1)));
 
-    // In failsafe mode nothing is done, also after a restart.
+    // In failsafe mode nothing is scaled, also after a restart.
     let (status, body) = ask(&server, "PUT", "/v1/autoscale/pool/web/failsafe", "{\"Enable\":true}");
     assert!(status == 200 && body.contains("\"Failsafe\":true"), "{status} {body}");
     assert!(body.contains(" HTTP API from 127.0.0.1\""), "it says where from: {body}");
@@ -108,7 +108,7 @@ fn the_leader_scales_worker_pools() {
     pool(&server, |p| p["Failsafe"] == true && p["LastDecision"]["Action"] == "failsafe" && p["Nodes"] == 1);
     assert_eq!(group.read("desired"), "1");
 
-    // Without it, the full pool gets a node.
+    // Without failsafe mode, the full pool is scaled out.
     let (status, body) = ask(&server, "PUT", "/v1/autoscale/pool/web/failsafe", "{\"Enable\":false}");
     assert!(status == 200 && body.contains("\"Failsafe\":false"), "{status} {body}");
     group.grows_to(2, PATIENCE);
@@ -168,7 +168,7 @@ fn job_groups_are_told_and_stopped_over_the_interface() {
     told("no failsafe mode", &|g| g["Failsafe"] == false && g["LastDecision"]["Action"] != "failsafe");
 }
 
-/// The names of a pool's protected nodes, each with its reason.
+/// The names of a pool's protected nodes, with their reasons.
 fn protected(pool: &Json) -> Vec<(String, String)> {
     let text = |v: &Json| v.as_str().unwrap_or_default().to_string();
     let nodes = pool["Protected"].as_array().into_iter().flatten();
@@ -195,12 +195,12 @@ fn nodes_of_agents_that_are_also_servers_are_protected() {
         agents.push(agent);
     }
     let _alone = node("i-1", &agents[0]);
-    // The leader knows its own node by its ID, the other one by the members of the cluster.
+    // The leader identifies its own node by its ID, the other one by the members of the cluster.
     let both = ["autoscale-both-1", "autoscale-both-2"].map(|name| (name.to_string(), "server".to_string()));
     for agent in &agents {
         pool(agent, |p| p["Nodes"] == 3 && protected(p) == both);
     }
-    // Who evaluates from outside knows both by the members.
+    // An external process identifies both by the members.
     let address = format!("-address=http://127.0.0.1:{}", agents[0].port());
     let folder = Folder::new("autoscale-both");
     let ran = program::run_in(folder.path(), &["autoscale", "plan", "-json", &address]);
@@ -219,7 +219,7 @@ fn without_the_block_the_paths_do_not_exist() {
     }
 }
 
-/// A process that scales the pools of a server from outside.
+/// A process that scales the pools of a server externally.
 fn outside(folder: &Folder, config: &PathBuf, server: &Member) -> Agent {
     let address = format!("-address=http://127.0.0.1:{}", server.port());
     let mut command = Command::new(program::path());

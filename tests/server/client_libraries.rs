@@ -1,7 +1,7 @@
-//! Real clients against the real program: python-nomad and the client library of the reference (`tests/compat`). Each
+//! Real clients against the real program: python-nomad and Nomad's own client library (`tests/compat`). Each client
 //! registers, plans, runs, reads, blocks, streams events, drains and stops.
 //!
-//! Skipped where Python, Go or the network is missing; with `CI=true` that is a failure.
+//! Skipped if Python, Go or the network is not available; with `CI=true` that is a failure.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use crate::agent::Agent;
 use crate::program::Folder;
 
-/// Runs what prepares a client; `None` if the client is to be skipped.
+/// Runs the preparation of a client; `None` if the client is to be skipped.
 fn prepared(what: &str, command: &mut Command) -> Option<()> {
     let why = match command.output() {
         Ok(ran) if ran.status.success() => return Some(()),
@@ -29,7 +29,7 @@ fn folder(client: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compat").join(client)
 }
 
-/// Lets a client do its steps against an agent of its own.
+/// Runs the steps of a client against its own agent.
 fn runs(name: &str, client: &mut Command, steps: usize) {
     let place = Folder::new(name);
     let config = "client {\n cpu_total_compute = 4000\n memory_total_mb = 4096\n}";
@@ -44,7 +44,7 @@ fn runs(name: &str, client: &mut Command, steps: usize) {
 #[test]
 fn python_nomad() {
     let requirements = folder("python").join("requirements.txt");
-    // Made once for these versions.
+    // Created once for these versions.
     let wanted = std::fs::read_to_string(&requirements).expect("requirements");
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat-python");
     let (python, mark) = (home.join("bin/python"), home.join("installed.txt"));

@@ -1,5 +1,5 @@
-//! Root keys and identities through the real program: keys that survive, that are rotated; tokens that tasks see and
-//! anybody can verify.
+//! Root keys and identities with the real program: keys that survive restarts and are rotated; tokens that tasks
+//! receive and any client can verify.
 
 use crate::agent::{Agent, PATIENCE, call, wait_for};
 use crate::program::{Folder, run_in};
@@ -21,7 +21,7 @@ fn ids(keys: &[Json], state: &str) -> Vec<String> {
     of_state.map(|k| k["KeyID"].as_str().expect("an ID").to_string()).collect()
 }
 
-/// The active key, once there is one.
+/// Waits for the active key.
 fn active(agent: &Agent) -> String {
     let mut found = String::new();
     wait_for("an active key", || {
@@ -36,7 +36,7 @@ fn decoded(part: &str) -> Vec<u8> {
     URL_SAFE_NO_PAD.decode(part).unwrap_or_else(|e| panic!("{part}: {e}"))
 }
 
-/// The claims of a token that a public key of the cluster verifies, and the key.
+/// The claims of a token, verified with a published public key, and the key.
 fn verified(agent: &Agent, token: &str) -> (Json, String) {
     let parts: Vec<&str> = token.split('.').collect();
     let [head, claims, signature] = parts[..] else { panic!("no token: {token}") };
@@ -53,7 +53,7 @@ fn verified(agent: &Agent, token: &str) -> (Json, String) {
     (serde_json::from_slice(&decoded(claims)).expect("claims"), head["kid"].as_str().expect("an ID").into())
 }
 
-/// A job of one task that shows what it got and goes on.
+/// A job with one task that shows its environment and keeps running.
 fn job(identities: Json) -> Json {
     let script = "umask 077; cp secrets/nomad_token local/file 2>/dev/null; cp own/aws.jwt local/aws 2>/dev/null; \
                   env > local/env.new; mv local/env.new local/env; exec sleep 600";
@@ -81,7 +81,7 @@ fn running(agent: &Agent) -> Json {
     agent.get(&format!("/v1/allocation/{}", found["ID"].as_str().expect("an ID")))
 }
 
-/// A file of the task, once it is there.
+/// The content of a task's file, once it exists.
 fn file(agent: &Agent, alloc: &Json, path: &str) -> String {
     let url = format!("/v1/client/fs/cat/{}?path=t/{path}", alloc["ID"].as_str().expect("an ID"));
     let mut text = String::new();
@@ -190,7 +190,7 @@ fn tasks_get_tokens_that_can_be_verified() {
     let (head, _) = agent.ask("GET", "/.well-known/jwks.json");
     assert!(head.to_lowercase().contains("cache-control: max-age="), "{head}");
 
-    // While access control is off, a token changes nothing.
+    // While ACLs are disabled, a token has no effect.
     let mut stream = agent.connect();
     let request = format!("GET /v1/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Nomad-Token: {token}\r\n\r\n");
     std::io::Write::write_all(&mut stream, request.as_bytes()).expect("written");

@@ -1,6 +1,6 @@
-//! One real agent: its process, HTTP interface, node, keyring and variables, under hardship and under attack.
+//! A single real agent: its process, HTTP API, node, keyring and variables, under adverse conditions and under attack.
 
-// What modules share is public in them.
+// Items shared between modules are public.
 #![allow(unreachable_pub)]
 
 #[path = "../support/agent.rs"]

@@ -1,4 +1,4 @@
-//! The state of a running server as a file, and back.
+//! Saving and restoring the state of a running server.
 
 use std::thread;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn a_saved_state_comes_back() {
         assert_eq!(mode & 0o777, 0o600, "it holds the keys");
     }
 
-    // What comes after the archive is lost when it is restored.
+    // Writes after the archive was saved are lost by the restore.
     let written = put(&agent, "app/kept", "new");
     put(&agent, "app/later", "x");
     assert_eq!(run(&folder, &agent, &["namespace", "apply", "later"]).exit, 0);
@@ -93,7 +93,7 @@ fn a_saved_state_comes_back() {
     );
     assert_eq!(agent.get("/v1/var/app/kept")["ModifyIndex"].as_u64(), Some(written));
 
-    // Readers that wait are woken: what they wait for may be gone.
+    // Blocking queries are woken: the object they wait for may be gone.
     let port = agent.port;
     let path = format!("/v1/var/app/kept?index={written}&wait=300s");
     let waiting = thread::spawn(move || call(port, "GET", &path, "", Duration::from_secs(120)).expect("an answer"));
@@ -105,7 +105,7 @@ fn a_saved_state_comes_back() {
         assert_eq!(namespaces(agent), ["default", "kept"]);
         assert_eq!(agent.get("/v1/var/app/kept")["Items"], json!({"k": "old"}), "its key is there");
         assert_eq!(agent.send("GET", "/v1/var/app/later", &Value::Null).status, 404);
-        // Locks hold, with fresh timers.
+        // Locks remain held, with restarted timers.
         let renew = json!({"Lock": {"ID": lock["Lock"]["ID"]}});
         let renewed = agent.send("PUT", "/v1/var/lock/a?lock-renew", &renew);
         assert_eq!(renewed.status, 200, "{}", renewed.body);

@@ -1,5 +1,5 @@
-//! Variables of a running server, by the command line and over HTTP: check-and-set, locks, blocking reads, events, and
-//! what is left of them on disk.
+//! Variables of a running server, over the command line and HTTP: check-and-set, locks, blocking reads, events, and
+//! their remains on disk.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::program::{Folder, Ran, run_with};
 const SERVER: &str = "bind_addr = \"127.0.0.1\"\ndata_dir = \"DIR/data\"\nlog_level = \"TRACE\"\nserver {\n  enabled = true\n  \
                       bootstrap_expect = 1\n}\nadvertise {\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}\n";
 
-/// A server that keeps what it has when it ends.
+/// A server that keeps its data when it is stopped.
 fn start(folder: &Folder) -> Agent {
     let agent = Agent::start(folder, &SERVER.replace("DIR", &folder.path().to_string_lossy()), &[]);
     wait_for("a leader", || match agent.send("GET", "/v1/vars", &Value::Null).status {
@@ -47,7 +47,7 @@ fn commands_write_show_list_and_purge() {
     let shown: Value = serde_json::from_str(&run(&agent, &["var", "get", "app/web"]).stdout).expect("JSON");
     assert_eq!((&shown["Items"], &shown["Namespace"]), (&json!({"user": "bob", "pass": "hush"}), &json!("default")));
 
-    // The variable exists: without its index it is not written.
+    // The variable exists: it is not written without its index.
     let ran = run(&agent, &["var", "put", "app/web", "user=eve"]);
     assert_eq!(ran.exit, 1, "{ran:?}");
     let text = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -77,7 +77,7 @@ fn commands_write_show_list_and_purge() {
     let found = agent.send("POST", "/v1/search/fuzzy?namespace=*", &json!({"Text": "pp/", "Context": "vars"})).json();
     assert_eq!(found["Matches"]["vars"][0], json!({"ID": "app/x", "Scope": ["other", "app/x"]}));
 
-    // A namespace that holds variables stays.
+    // A namespace that contains variables cannot be removed.
     assert_eq!(run(&agent, &["namespace", "apply", "other"]).exit, 0);
     let ran = run(&agent, &["namespace", "delete", "other"]);
     assert!(ran.exit == 1 && ran.stderr.contains("has variables associated with it in regions: [global]"), "{ran:?}");
@@ -86,18 +86,18 @@ fn commands_write_show_list_and_purge() {
 }
 
 #[test]
-fn reads_wait_for_their_variable_and_events_tell_of_it() {
+fn blocking_reads_and_events_report_changes_of_a_variable() {
     let folder = Folder::new("variables-wait");
     let agent = start(&folder);
     let index = put(&agent, "app/a", &json!({"Items": {"k": "1"}})).index;
     let port = agent.port;
 
-    // The stream tells what is written from here on, without items.
+    // The stream contains all events from here on, without items.
     let mut stream = agent.connect();
     write!(stream, "GET /v1/event/stream?topic=Variable&index={} HTTP/1.1\r\nHost: x\r\n\r\n", index).expect("written");
     let until = Instant::now() + 2 * PATIENCE;
     let lines = BufReader::new(stream).lines().map(|l| l.expect("a line"));
-    // Heartbeats would keep a reader that waits in vain.
+    // Heartbeats would keep a reader waiting that gets no event.
     let mut lines = lines.inspect(move |l| assert!(Instant::now() < until, "{l}")).filter(|l| l.contains("\"Events\""));
     let mut event =
         move || serde_json::from_str::<Value>(&lines.next().expect("a line")).expect("JSON")["Events"][0].clone();
@@ -112,7 +112,7 @@ fn reads_wait_for_their_variable_and_events_tell_of_it() {
         })
     };
     let waiting = [wait("/v1/var/app/a", index), wait("/v1/vars", index), wait("/v1/var/app/new", index)];
-    // Another variable is none of the first one's business.
+    // Writes to another variable do not wake the reader.
     let other = put(&agent, "app/new", &json!({"Items": {"k": "1"}})).index;
     let written = put(&agent, "app/a", &json!({"Items": {"k": "2"}})).index;
     let [one, list, new] = waiting.map(|w| w.join().expect("an answer"));
@@ -121,7 +121,7 @@ fn reads_wait_for_their_variable_and_events_tell_of_it() {
     assert_eq!((new.0.index, new.0.status), (other, 200));
     assert!([one.1, list.1, new.1].iter().all(|t| *t < PATIENCE));
 
-    // Removing wakes, too: the variable is not there then.
+    // A removal wakes the reader, too: the variable then does not exist.
     let waiting = wait("/v1/var/app/a", written);
     let gone = agent.send("DELETE", "/v1/var/app/a", &Value::Null);
     assert_eq!((gone.status, gone.body.as_str()), (204, ""));
@@ -145,7 +145,7 @@ fn reads_wait_for_their_variable_and_events_tell_of_it() {
 }
 
 #[test]
-fn locks_are_held_renewed_given_back_and_lost() {
+fn locks_are_held_renewed_released_and_expire() {
     let folder = Folder::new("variables-locks");
     let agent = start(&folder);
     let acquire = |body: Value| agent.send("PUT", "/v1/var/lock/a?lock-acquire", &body);
@@ -163,14 +163,14 @@ fn locks_are_held_renewed_given_back_and_lost() {
     assert_eq!(renew(&id).status, 200);
     let wrong = renew("00000000-0000-0000-0000-000000000000");
     assert_eq!((wrong.status, wrong.body.as_str()), (409, "attempting to modify locked variable"));
-    // A command under a lock: nobody else has it meanwhile, and it is given back in the end.
+    // A command under a lock: no other client holds the lock meanwhile, and it is released at the end.
     let ran = run(&agent, &["var", "lock", "-ttl", "10s", "-early-return", "lock/a", "echo held"]);
     assert_eq!((ran.stdout.contains("held"), ran.exit), (false, 0), "{ran:?}");
     let ran = run(&agent, &["var", "lock", "-ttl", "10s", "lock/b", "echo held"]);
     assert_eq!((ran.stdout.contains("held"), ran.exit), (true, 0), "{ran:?}");
     assert!(agent.get("/v1/var/lock/b").get("Lock").is_none());
 
-    // Nobody renews the first lock any more: the server gives it back, and tells those who wait. Items stay.
+    // The first lock is not renewed any more: the server releases it and notifies waiting readers. The items stay.
     let variable = agent.get("/v1/var/lock/a");
     assert_eq!(variable["Lock"]["ID"].as_str(), Some(id.as_str()));
     let path = format!("/v1/var/lock/a?index={}&wait=300s", variable["ModifyIndex"]);
@@ -179,7 +179,7 @@ fn locks_are_held_renewed_given_back_and_lost() {
     assert!(since.elapsed() >= Duration::from_secs(21), "twice the TTL and the delay: {:?}", since.elapsed());
     assert_eq!(renew(&id).body, "variable doesn't hold a lock");
     let late = put(&agent, "lock/a", &json!({"Items": {"holder": "late"}, "Lock": {"ID": id}}));
-    assert_eq!(late.status, 409, "who lost the lock does not write under it");
+    assert_eq!(late.status, 409, "a client that lost the lock cannot write under it");
     let taken = acquire(json!({"Lock": lock, "Items": {"holder": "two"}}));
     let id = taken.json()["Lock"]["ID"].as_str().expect("a lock").to_string();
     let release = json!({"Lock": {"ID": id}});
@@ -188,7 +188,7 @@ fn locks_are_held_renewed_given_back_and_lost() {
     assert_eq!(put(&agent, "lock/a", &json!({"Items": {"holder": "anybody"}})).status, 200);
 }
 
-/// Whether any file below a folder holds some bytes.
+/// Whether any file in a directory contains these bytes.
 fn holds(folder: &Path, bytes: &[u8], files: &mut usize) -> bool {
     std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).any(|path| {
         if path.is_dir() {
@@ -226,7 +226,7 @@ fn variables_survive_and_only_encrypted() {
     assert_eq!(renewed.status, 200, "{}", renewed.body);
     assert_eq!(agent.send("PUT", "/v1/var/lock/a?lock-acquire", &json!({"Lock": {}})).status, 409);
 
-    // Rotated in full: everything is encrypted with the new key, and the old one is not needed any more.
+    // After a full rotation, everything is encrypted with the new key, and the old key is not needed any more.
     let old = agent.list("/v1/operator/keyring/keys")[0]["KeyID"].as_str().expect("a key").to_string();
     let ran = run(&agent, &["operator", "root", "keyring", "rotate", "-full", "-now"]);
     assert_eq!(ran.exit, 0, "{ran:?}");

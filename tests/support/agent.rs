@@ -1,4 +1,4 @@
-//! A running agent: the real program, started in a folder on a free port, stopped at the end.
+//! A running agent: the real program, started in a temporary directory on a free port, and stopped at the end.
 //!
 //! Each test uses a part of it. It needs `program.rs` beside it.
 #![allow(dead_code)]
@@ -33,7 +33,7 @@ impl Reply {
     }
 }
 
-/// One request to a port of this machine; whoever does not answer within the time has failed.
+/// Sends one request to a local port; fails if there is no response in time.
 pub fn call(port: u16, method: &str, path: &str, body: &str, patience: Duration) -> std::io::Result<Reply> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(patience))?;
@@ -82,7 +82,7 @@ fn chunks(mut rest: &str) -> Option<String> {
 pub struct Agent {
     child: Child,
     lines: Receiver<String>,
-    /// Lines that nobody waited for yet. Those of the two streams come in any order.
+    /// Lines that have not been read yet. Lines of the two streams arrive in any order.
     pending: Vec<String>,
     pub seen: String,
     pub port: u16,
@@ -102,7 +102,7 @@ impl Agent {
         Agent::launch(folder, Command::new(program::path()).arg("agent").args(args))
     }
 
-    /// Starts an agent by a command. What it leaves behind is in the folder, too.
+    /// Starts an agent with a command. All of its files are in the directory.
     pub fn launch(folder: &Folder, command: &mut Command) -> Agent {
         let mut child = command
             .current_dir(folder.path())
@@ -251,7 +251,7 @@ impl Drop for Agent {
     }
 }
 
-/// Waits until what is asked for has come; the error that stays is told.
+/// Waits until a condition holds; panics with the last error otherwise.
 pub fn wait_for(what: &str, mut come: impl FnMut() -> Result<(), String>) {
     let deadline = Instant::now() + PATIENCE;
     while let Err(why) = come() {

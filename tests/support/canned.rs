@@ -73,7 +73,7 @@ pub fn run(server: &Server, args: &[&str]) -> Ran {
     run_in(server, &std::env::temp_dir(), args)
 }
 
-/// Runs a command against a server, in a folder.
+/// Runs a command against a server, in a directory.
 pub fn run_in(server: &Server, folder: &Path, args: &[&str]) -> Ran {
     run_with(folder, args, &[("NOMAD_ADDR", server.address.as_str())], None)
 }

@@ -1,4 +1,4 @@
-//! Agents of one cluster on this machine, each in a folder of its own. Killed ones come back with the ports they had.
+//! Agents of one cluster on this machine, each with its own directory. Killed agents are restarted with the same ports.
 //!
 //! Each test uses a part of it.
 #![allow(dead_code)]

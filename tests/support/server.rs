@@ -85,7 +85,7 @@ impl Server {
         })
     }
 
-    /// With TLS; whoever fails the handshake is not listened to.
+    /// With TLS; connections whose handshake fails are ignored.
     pub fn with_tls(
         config: Arc<rustls::ServerConfig>,
         handler: impl Fn(&Request) -> Response + Send + Sync + 'static,

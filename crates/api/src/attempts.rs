@@ -10,7 +10,7 @@ use super::servers::Server;
 
 /// A failed attempt, and when the server wants the next.
 pub(crate) struct Failed {
-    /// What went wrong.
+    /// The error.
     pub error: ApiError,
     /// The pause that the server asks for.
     pub retry_after: Option<Duration>,

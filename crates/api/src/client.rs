@@ -1,4 +1,4 @@
-//! Requests and answers.
+//! The client: requests and responses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -67,7 +67,7 @@ impl Query {
     }
 }
 
-/// What the headers of an answer say (`docs/spec/http-api.md §1.4`).
+/// Metadata from the response headers (`docs/spec/http-api.md §1.4`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Index of the data; 0 where there is none.
@@ -117,9 +117,9 @@ pub struct Client {
     requests: AtomicU64,
     /// The cluster has answered before, so that failing to connect is news.
     pub(super) answered: AtomicBool,
-    /// The last attempt at a request failed, which was told.
+    /// The last attempt at a request failed, and a note was printed.
     pub(super) troubled: AtomicBool,
-    /// Where it is told.
+    /// Where notes are printed.
     pub(super) note: Note,
 }
 
@@ -388,9 +388,9 @@ impl Client {
     }
 }
 
-/// What is said of an answer that is larger than it may be.
+/// The error of a response that exceeds the limit.
 pub(super) fn too_large(limit: usize) -> String {
-    format!("it is larger than {} MiB, the most that is read", limit >> 20)
+    format!("it is larger than {} MiB, the limit", limit >> 20)
 }
 
 /// How fast an answer arrives.

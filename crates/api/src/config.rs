@@ -1,4 +1,4 @@
-//! Which cluster, as whom, and how (`docs/spec/cli.md §2.4`).
+//! Configuration of the client: addresses, credentials, TLS (`docs/spec/cli.md §2.4`).
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,9 +32,9 @@ impl fmt::Debug for Secret {
 /// How servers are verified, and how this client shows who it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// File with certificates of authorities; wins over the folder.
+    /// File with certificates of authorities; wins over the directory.
     pub ca_cert: Option<PathBuf>,
-    /// Folder with certificates of authorities.
+    /// Directory with certificates of authorities.
     pub ca_path: Option<PathBuf>,
     /// Certificate of this client (PEM), with its key.
     pub client_cert: Option<PathBuf>,

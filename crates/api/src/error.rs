@@ -1,4 +1,4 @@
-//! What can go wrong with a request.
+//! Errors of requests.
 
 use std::error::Error;
 use std::io;
@@ -18,7 +18,7 @@ pub enum ApiError {
         method: &'static str,
         /// Address, path and the parameters of the request itself.
         url: String,
-        /// What the system says.
+        /// The error of the operating system.
         problem: String,
         /// Whether the connection was never made.
         connecting: bool,
@@ -35,13 +35,13 @@ pub enum ApiError {
     #[error("outcome unknown, the request may have been carried out: {0}")]
     Unknown(Box<ApiError>),
     /// The answer is not what the endpoint answers.
-    #[error("{method} {url:?}: the answer can't be read: {problem}")]
+    #[error("{method} {url:?}: the response can't be read: {problem}")]
     Answer {
         /// `Get`, `Put`, `Post` or `Delete`.
         method: &'static str,
         /// Address, path and the parameters of the request itself.
         url: String,
-        /// What is wrong with it, and where.
+        /// The problem and its location.
         problem: String,
     },
 }
@@ -109,7 +109,7 @@ fn other_protocol(e: &(dyn Error + 'static)) -> Option<&'static str> {
         );
     }
     let http = e.downcast_ref::<hyper::Error>()?;
-    http.is_parse().then_some("the answer is not HTTP; if the server uses TLS, give its address with https://")
+    http.is_parse().then_some("the response is not HTTP; if the server uses TLS, give its address with https://")
 }
 
 /// The innermost cause; refused connections read as other tools of the field show them.

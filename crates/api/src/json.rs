@@ -1,4 +1,4 @@
-//! JSON that does not fit a type is reported with the path of the member that is wrong.
+//! Reports JSON that does not match a type with the path of the wrong member.
 //!
 //! The path is found from the position of the error. `serde_path_to_error` finds it as well, but compiles the code that
 //! reads a type a second time for every type, which was about a tenth of the program.
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 pub struct JsonError {
     /// Where in the document, such as `Jobs[2].Name`; empty for the document as a whole and for text that is not JSON.
     pub path: String,
-    /// What is wrong; of text that was read, with line and column.
+    /// The problem, with line and column for parsed text.
     pub problem: String,
 }
 
@@ -52,7 +52,8 @@ enum Open {
     Object(String),
 }
 
-/// The path of the value that ends at a position, as `serde_json` counts: lines from 1, columns in bytes that were read.
+/// The path of the value that ends at a position, as `serde_json` counts: lines from 1, columns in bytes that were
+/// read.
 fn path_at(bytes: &[u8], line: usize, column: usize) -> String {
     let before: usize = bytes.split_inclusive(|b| *b == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
     let end = before.saturating_add(column).min(bytes.len());

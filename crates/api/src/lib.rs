@@ -1,17 +1,16 @@
 //! The typed HTTP client, for this API and for compatible clusters (`docs/spec/http-api.md`).
 //!
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
-//! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what
-//!   its headers say.
+//! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: its
+//!   response headers.
 //! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`], [`stats`]: bodies that only the
 //!   API has.
-//! - [`stream`]: answers that are read piece by piece, and requests that are sent as they are. [`exec`]: commands that
-//!   run in tasks.
+//! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
 //! - [`json`]: JSON with errors that have a path.
-//! - `retry`: which requests are sent again, when; `attempts`, `servers`: to which address.
-//! - [`ApiError`]: what went wrong, with status and body.
+//! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.
+//! - [`ApiError`]: errors, with status and body.
 //!
-//! The client never follows what an answer says beyond redirects, and keeps tokens out of errors.
+//! The client follows nothing in a response except redirects, and keeps tokens out of errors.
 //!
 //! **May use** `encamp_model`. **Never** holds rules: what servers accept and do.
 

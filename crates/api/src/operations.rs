@@ -1,7 +1,7 @@
 //! Endpoints for operating a cluster: allocations, nodes, pools, namespaces, servers, the agent (`docs/spec/http-api.md
 //! §5`).
 //!
-//! Objects that are also printed as JSON or by a template are read as [`Value`]s: nothing the server sent is lost.
+//! Objects that are also printed as JSON or with a template are read as [`Value`]s, so that no member is lost.
 
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use encamp_model::{AllocListStub, RootKey, SchedulerConfiguration, format_durati
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
-/// What a drain is to be.
+/// The specification of a drain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct DrainSpec {
@@ -44,7 +44,7 @@ impl Client {
         self.get(&path("/v1/client/allocation/", id, "/checks"), &query).await
     }
 
-    /// What an allocation uses.
+    /// The resource usage of an allocation.
     pub async fn allocation_stats(&self, id: &str) -> Answer<AllocResourceUsage> {
         self.get(&path("/v1/client/allocation/", id, "/stats"), &Query::default()).await
     }
@@ -55,14 +55,14 @@ impl Client {
         self.put(&path("/v1/client/allocation/", id, "/signal"), &in_namespace(namespace), &body).await
     }
 
-    /// The files of a folder of an allocation.
+    /// The files of a directory of an allocation.
     pub async fn list_files(&self, namespace: &str, id: &str, folder: &str) -> Answer<Vec<AllocFileInfo>> {
         let query = in_namespace(namespace).with("path", folder);
         let (files, meta) = self.get::<Option<Vec<_>>>(&path("/v1/client/fs/ls/", id, ""), &query).await?;
         Ok((files.unwrap_or_default(), meta))
     }
 
-    /// A file or folder of an allocation.
+    /// A file or directory of an allocation.
     pub async fn stat_file(&self, namespace: &str, id: &str, file: &str) -> Answer<AllocFileInfo> {
         self.get(&path("/v1/client/fs/stat/", id, ""), &in_namespace(namespace).with("path", file)).await
     }
@@ -89,7 +89,7 @@ impl Client {
         Ok((list.unwrap_or_default(), meta))
     }
 
-    /// What a node uses.
+    /// The resource usage of a node.
     pub async fn node_stats(&self, id: &str) -> Answer<HostStats> {
         self.get("/v1/client/stats", &Query::default().with("node_id", id)).await
     }
@@ -117,7 +117,7 @@ impl Client {
         self.put(&path("/v1/node/", id, "/purge"), &Query::default(), &json!({})).await
     }
 
-    /// Metadata of a node (that of the agent asked for an empty ID): all, set while it runs, from its configuration.
+    /// Metadata of a node (the contacted agent's for an empty ID): combined, dynamic (set at run time) and static.
     pub async fn node_meta(&self, id: &str) -> Answer<Value> {
         self.get("/v1/client/metadata", &of_node(id)).await
     }
@@ -189,7 +189,7 @@ impl Client {
         self.delete(&path("/v1/namespace/", name, ""), &Query::default()).await
     }
 
-    /// What matches a prefix, in all kinds of objects.
+    /// Searches all kinds of objects for a prefix.
     pub async fn search(&self, prefix: &str) -> Answer<SearchResponse> {
         self.put("/v1/search", &Query::default(), &json!({"Prefix": prefix, "Context": "all"})).await
     }
@@ -250,12 +250,12 @@ impl Client {
         Ok((answer.updated, meta))
     }
 
-    /// The servers that agree on the log.
+    /// The Raft peers.
     pub async fn raft_configuration(&self, stale: bool) -> Answer<RaftConfiguration> {
         self.get("/v1/operator/raft/configuration", &Query { stale, ..Query::default() }).await
     }
 
-    /// Takes a server out of those that agree on the log.
+    /// Removes a server from the Raft peers.
     pub async fn remove_raft_peer(&self, id: &str) -> Answer<Value> {
         self.delete("/v1/operator/raft/peer", &Query::default().with("id", id)).await
     }

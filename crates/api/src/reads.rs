@@ -82,7 +82,7 @@ impl Client {
         self.rows("/v1/jobs", &query).await
     }
 
-    /// What was submitted to make a version of a job.
+    /// The submitted source of a job version.
     pub async fn job_submission(&self, namespace: &str, id: &str, version: u64) -> Answer<JobSubmission> {
         let query = Query::in_namespace(namespace).with("version", version.to_string());
         self.get(&path("/v1/job/", id, "/submission"), &query).await
@@ -135,7 +135,7 @@ impl Client {
         Ok((answer.scheduler_config, meta))
     }
 
-    /// What the servers' own dry run of a job says. The job goes as a client would register it.
+    /// Plans a job on the servers. The job is sent as a client would register it.
     pub async fn plan_job(
         &self,
         id: &str,
@@ -154,7 +154,7 @@ impl Client {
         self.put(&path("/v1/job/", id, "/plan"), &query, &Body { job, diff: true, policy_override }).await
     }
 
-    /// What the servers' validation of a job says.
+    /// Validates a job on the servers.
     pub async fn validate_job(&self, namespace: Option<&str>, job: &api::Job) -> Answer<JobValidateResponse> {
         #[derive(Serialize)]
         #[serde(rename_all = "PascalCase")]
@@ -226,7 +226,7 @@ impl Client {
         self.get(&path("/v1/job/", id, "/versions"), &query).await
     }
 
-    /// What was submitted to make a version of a job.
+    /// The submitted source of a job version.
     pub async fn submission_within(&self, namespace: Option<&str>, id: &str, version: u64) -> Answer<JobSubmission> {
         let query = within(namespace).with("version", version.to_string());
         self.get(&path("/v1/job/", id, "/submission"), &query).await

@@ -1,13 +1,12 @@
-//! Which requests are sent again, where, and when.
+//! Which requests are retried, at which address, and when.
 //!
-//! - A server without a leader did nothing: any request is sent again, for [`LIMIT`].
-//! - With several addresses the same goes for requests that reached nobody, and the next one is to the next address. A
-//!   single address that nobody answers at is wrong, and that is said at once.
-//! - A write that may have been carried out (the connection broke, the answer never came) is sent again to the next
-//!   address if doing it twice leaves the same state; see [`kind`]. If such a repetition is then refused, as a
-//!   check-and-set is that had been done already, nobody knows who did it: the outcome is unknown, and the error says
-//!   so. Other writes are not repeated.
-//! - Reads from a single address are sent again a few times after all failures that pass.
+//! - A server without a leader did nothing: any request is retried for [`LIMIT`].
+//! - With several addresses the same applies to requests that reached no server; they are retried at the next address.
+//!   If a single address is unreachable, the error is returned at once.
+//! - A write that may have been carried out (the connection broke, the response never arrived) is retried at the next
+//!   address if doing it twice leaves the same state; see [`kind`]. If such a retry is then refused, as a check-and-set
+//!   is that was already applied, the outcome is unknown, and the error says so. Other writes are not retried.
+//! - Reads from a single address are retried a few times after transient failures.
 
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What it means to send a request twice.
+/// The effect of sending a request twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Nothing: it changes nothing.
@@ -93,7 +92,7 @@ fn fits(pattern: &str, path: &str) -> bool {
     long_enough && want.iter().zip(&have).all(|(w, h)| *w == "*" || w == h)
 }
 
-/// What a failure says about the request.
+/// The conclusion from a failure about the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// Not done: there is no leader.
@@ -133,7 +132,7 @@ pub(crate) struct Again {
     pub told: bool,
 }
 
-/// What is known about a request that has failed so far.
+/// The state of a request that has failed so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Retries {
     kind: Kind,

@@ -14,9 +14,9 @@ use super::tls;
 pub(crate) struct Server {
     /// The connections to it.
     pub http: reqwest::Client,
-    /// What requests go to.
+    /// The base URL of requests.
     pub base: Url,
-    /// What errors name.
+    /// The address that errors show.
     pub shown: String,
 }
 

@@ -1,4 +1,4 @@
-//! What nodes and tasks use at the moment (`docs/spec/client.md §26.3`).
+//! Current resource usage of nodes and tasks (`docs/spec/client.md §26.3`).
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use encamp_model::json::or_default;
 
-/// What an allocation uses.
+/// The resource usage of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocResourceUsage {
@@ -18,7 +18,7 @@ pub struct AllocResourceUsage {
     pub tasks: BTreeMap<String, TaskResourceUsage>,
 }
 
-/// What a task uses.
+/// The resource usage of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskResourceUsage {
@@ -104,7 +104,7 @@ pub struct DeviceGroupStats {
     pub instance_stats: BTreeMap<String, DeviceStats>,
 }
 
-/// What one device reports.
+/// The statistics of one device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeviceStats {
@@ -142,7 +142,7 @@ pub struct StatValue {
     pub unit: String,
 }
 
-/// What a node uses.
+/// The resource usage of a node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostStats {

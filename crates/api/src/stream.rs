@@ -1,4 +1,4 @@
-//! Answers that are read piece by piece, and requests that are sent as they are (`docs/spec/http-api.md §6`).
+//! Streamed responses and raw requests (`docs/spec/http-api.md §6`).
 
 use std::time::Duration;
 
@@ -32,15 +32,15 @@ pub struct RawRequest {
     pub body: Option<Vec<u8>>,
 }
 
-/// An answer on its way.
+/// A response whose body is read as a stream.
 #[derive(Debug)]
 pub struct ByteStream {
     response: Response,
-    /// Its first piece, if that was looked at.
+    /// The first chunk of the body, if it was already read.
     begun: Option<Vec<u8>>,
     method: &'static str,
     url: String,
-    /// How long nothing may arrive; no limit where answers may be silent.
+    /// The read timeout between two chunks; `None` if the response may be idle.
     patience: Option<Duration>,
 }
 
@@ -101,11 +101,11 @@ impl ByteStream {
 pub struct Frame {
     /// The data in base64.
     data: Option<String>,
-    /// What happened to the file: `file deleted`, `file truncated`.
+    /// The file event: `file deleted`, `file truncated`.
     pub file_event: Option<String>,
 }
 
-/// What is in a frame.
+/// The content of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Data of the file.
@@ -163,7 +163,7 @@ fn decode(bytes: &[u8]) -> Result<Option<(Event, usize)>, String> {
     let frame = match frames.next() {
         None => return Ok(None),
         Some(Err(e)) if e.is_eof() => return Ok(None),
-        Some(Err(_)) => return Err("it holds something that is no frame".into()),
+        Some(Err(_)) => return Err("it contains data that is not a frame".into()),
         Some(Ok(frame)) => frame,
     };
     let used = frames.byte_offset();
@@ -179,16 +179,16 @@ fn decode(bytes: &[u8]) -> Result<Option<(Event, usize)>, String> {
 }
 
 impl Client {
-    /// Sends a request as it is; the answer may have any status, but one that another attempt may change is not taken
-    /// at once. `silent` answers may send nothing for any time.
-    pub async fn send(&self, request: &RawRequest, silent: bool) -> Result<ByteStream, ApiError> {
+    /// Sends a request unchanged; the response may have any status, but a status that a retry may change is retried
+    /// first. If `idle` is set, the response may send nothing for any length of time.
+    pub async fn send(&self, request: &RawRequest, idle: bool) -> Result<ByteStream, ApiError> {
         let name = if request.method.is_empty() { "GET" } else { &request.method };
         let method = Method::from_bytes(name.as_bytes())
             .map_err(|_| ApiError::Config(format!("{name:?} is not a method of HTTP")))?;
         let call = Call::<()> { method, path: &request.path, query: &request.query, body: None };
         let mut attempts = Attempts::new(self, &call);
         loop {
-            let mut stream = match self.send_to(attempts.server(), &call, request, silent).await {
+            let mut stream = match self.send_to(attempts.server(), &call, request, idle).await {
                 Ok(stream) => stream,
                 Err(error) => {
                     attempts.failed(error.into()).await?;
@@ -214,7 +214,7 @@ impl Client {
         to: &Server,
         call: &Call<'_, ()>,
         request: &RawRequest,
-        silent: bool,
+        idle: bool,
     ) -> Result<ByteStream, ApiError> {
         let (method, url) = (title(&call.method), url(to, call));
         let mut builder = self.request(to, call)?.headers(headers(&request.headers)?);
@@ -224,7 +224,7 @@ impl Client {
         let patience = self.config().read_timeout;
         let sent = timeout(patience, builder.send()).await.map_err(|_| ApiError::late(method, url.clone()))?;
         let response = sent.map_err(|e| ApiError::transport(method, &url, &e))?;
-        Ok(ByteStream { response, begun: None, method, url, patience: (!silent).then_some(patience) })
+        Ok(ByteStream { response, begun: None, method, url, patience: (!idle).then_some(patience) })
     }
 
     /// The address that a request goes to.
@@ -235,15 +235,15 @@ impl Client {
         Ok(built.url().to_string())
     }
 
-    /// Reads an answer piece by piece.
-    pub async fn stream(&self, path: &str, query: &Query, silent: bool) -> Result<ByteStream, ApiError> {
+    /// Reads a response chunk by chunk.
+    pub async fn stream(&self, path: &str, query: &Query, idle: bool) -> Result<ByteStream, ApiError> {
         let request = RawRequest { path: path.into(), query: query.clone(), ..RawRequest::default() };
-        self.accepted(&request, silent).await
+        self.accepted(&request, idle).await
     }
 
-    /// Sends a request as it is; any status but 200 is an error.
-    pub async fn accepted(&self, request: &RawRequest, silent: bool) -> Result<ByteStream, ApiError> {
-        let mut stream = self.send(request, silent).await?;
+    /// Sends a request unchanged; any status other than 200 is an error.
+    pub async fn accepted(&self, request: &RawRequest, idle: bool) -> Result<ByteStream, ApiError> {
+        let mut stream = self.send(request, idle).await?;
         if stream.status() == 200 { Ok(stream) } else { Err(stream.look().await?) }
     }
 

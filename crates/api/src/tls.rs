@@ -1,4 +1,4 @@
-//! Certificates, keys and the connection's name.
+//! Certificates, keys and the server name of a connection.
 
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -20,7 +20,7 @@ pub(crate) fn apply(mut builder: ClientBuilder, tls: &Tls, url: &mut Url) -> Res
             pem.push(b'\n');
             pem.extend(read(key)?);
             let identity = Identity::from_pem(&pem)
-                .map_err(|_| format!("{} and {} are no certificate and key in PEM form", show(cert), show(key)))?;
+                .map_err(|_| format!("{} and {} are not a certificate and key in PEM format", show(cert), show(key)))?;
             builder = builder.identity(identity);
         }
         (None, None) => {}
@@ -42,7 +42,7 @@ fn rename(builder: ClientBuilder, name: &str, url: &mut Url) -> Result<ClientBui
     let port = url.port_or_known_default().unwrap_or(443);
     let addresses = (host.as_str(), port).to_socket_addrs().map_err(|e| format!("can't look up {host}: {e}"))?;
     let addresses: Vec<SocketAddr> = addresses.collect();
-    url.set_host(Some(name)).map_err(|e| format!("{name:?} is no server name: {e}"))?;
+    url.set_host(Some(name)).map_err(|e| format!("{name:?} is not a valid server name: {e}"))?;
     Ok(builder.resolve_to_addrs(name, &addresses))
 }
 
@@ -62,7 +62,7 @@ fn authorities(tls: &Tls) -> Result<Vec<Certificate>, String> {
 }
 
 fn certificates(file: &Path) -> Result<Vec<Certificate>, String> {
-    let none = || format!("{} holds no certificate in PEM form", show(file));
+    let none = || format!("{} contains no certificate in PEM format", show(file));
     let found = Certificate::from_pem_bundle(&read(file)?).map_err(|_| none())?;
     if found.is_empty() { Err(none()) } else { Ok(found) }
 }

@@ -1,4 +1,4 @@
-//! Bodies that only the API has: list entries and wrappers. Fields this program does not use are left out.
+//! Bodies that only the API has: list entries and wrappers. Fields that this program does not use are left out.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ pub struct SchedulerConfigurationResponse {
     pub scheduler_config: Option<SchedulerConfiguration>,
 }
 
-/// What validation of a job says.
+/// The result of a job validation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobValidateResponse {
@@ -160,7 +160,7 @@ pub struct ScalingPolicyListStub {
     /// Its type.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
-    /// What it scales, in parts.
+    /// The scaling target.
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,
     /// Index of its making.
@@ -175,10 +175,10 @@ pub struct ScalingPolicyListStub {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocFileInfo {
-    /// Its name without folders.
+    /// Its name without directories.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Whether it is a folder.
+    /// Whether it is a directory.
     #[serde(deserialize_with = "or_default")]
     pub is_dir: bool,
     /// Bytes.
@@ -190,12 +190,12 @@ pub struct AllocFileInfo {
     /// When it was last written.
     #[serde(deserialize_with = "or_default")]
     pub mod_time: Time,
-    /// What seems to be in it.
+    /// The detected content type.
     #[serde(deserialize_with = "or_default")]
     pub content_type: String,
 }
 
-/// What a search finds.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SearchResponse {
@@ -207,19 +207,19 @@ pub struct SearchResponse {
     pub truncations: BTreeMap<String, bool>,
 }
 
-/// What came of joining servers.
+/// The result of joining servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinResponse {
     /// Servers joined.
     #[serde(deserialize_with = "or_default")]
     pub num_joined: u64,
-    /// What went wrong.
+    /// The error.
     #[serde(deserialize_with = "or_default")]
     pub error: String,
 }
 
-/// The servers that agree on the log.
+/// The Raft configuration: its peers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RaftConfiguration {
@@ -228,7 +228,7 @@ pub struct RaftConfiguration {
     pub servers: Vec<RaftServer>,
 }
 
-/// One of the servers that agree on the log.
+/// A Raft peer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RaftServer {

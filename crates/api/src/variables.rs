@@ -37,7 +37,7 @@ pub struct Variable {
     /// The values by key.
     #[serde(deserialize_with = "or_default")]
     pub items: BTreeMap<String, String>,
-    /// Who holds it.
+    /// The ID of its holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<VariableLock>,
 }

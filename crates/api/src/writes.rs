@@ -12,7 +12,7 @@ use encamp_model::{JobSubmission, api};
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
-/// What registering, scaling, evaluating and reverting a job answer.
+/// The response to registering, scaling, evaluating and reverting a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobRegisterResponse {
@@ -52,7 +52,7 @@ fn is_false(v: &bool) -> bool {
     !v
 }
 
-/// What dispatching a job answers.
+/// The response to dispatching a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDispatchResponse {
@@ -92,7 +92,7 @@ pub struct Deregister {
     pub no_shutdown_delay: bool,
 }
 
-/// What is asked for by scaling a group.
+/// A request to scale a group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct ScalingRequest {
@@ -107,7 +107,7 @@ pub struct ScalingRequest {
     pub job_modify_index: Option<u64>,
 }
 
-/// What changing a deployment answers.
+/// The response to changing a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentUpdateResponse {
@@ -175,7 +175,7 @@ impl Client {
         self.delete(&path("/v1/job/", id, ""), &query).await
     }
 
-    /// Evaluates a job anew; with `force_reschedule` failed allocations are replaced at once.
+    /// Creates a new evaluation of a job; with `force_reschedule` failed allocations are replaced at once.
     pub async fn evaluate_job(
         &self,
         namespace: Option<&str>,

@@ -1,4 +1,4 @@
-//! The figures of an evaluation (`docs/spec/cluster-scaling.md §3`, steps 5 to 7).
+//! The computations of an evaluation (`docs/spec/cluster-scaling.md §3`, steps 5 to 7).
 
 use serde::Serialize;
 
@@ -6,7 +6,8 @@ use crate::params::PoolParameters;
 use crate::record::Direction;
 use crate::view::{Amounts, Metric, PoolView};
 
-/// Most percent of the bound that may be used after a removal; this share itself is too much (§4, check 1).
+/// Most percent of the bound that may be used after a removal; this share itself is too much
+/// (`docs/spec/cluster-scaling.md §4`, check 1).
 pub const REMOVAL_PERCENT: i64 = 90;
 
 /// The figures of an evaluation.
@@ -15,11 +16,11 @@ pub const REMOVAL_PERCENT: i64 = 90;
 pub struct Arithmetic {
     /// Registered nodes.
     pub nodes: i64,
-    /// What they offer.
+    /// Their capacity.
     pub total: Amounts,
-    /// What runs on them.
+    /// Their usage.
     pub consumed: Amounts,
-    /// What scalable groups need to grow by one each.
+    /// The resources that scalable groups need to grow by one allocation each.
     pub reserve: Amounts,
     /// The resource with the highest share of its total; none if nothing is used.
     pub metric: Option<Metric>,
@@ -37,7 +38,7 @@ pub struct Arithmetic {
     pub step: i64,
 }
 
-/// The figures of one resource with one average node less (§4, check 1).
+/// The figures of one resource with one average node less (`docs/spec/cluster-scaling.md §4`, check 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Removal {
@@ -45,11 +46,11 @@ pub struct Removal {
     pub metric: Metric,
     /// Nodes that are left.
     pub nodes: i64,
-    /// What is used, in the resource's unit.
+    /// The usage, in the resource's unit.
     pub consumed: i64,
     /// The most that may be used with the nodes that are left; may be negative.
     pub max_allowed: i64,
-    /// What that leads to.
+    /// The resulting decision.
     pub verdict: Verdict,
 }
 
@@ -74,8 +75,8 @@ impl Removal {
 }
 
 impl Arithmetic {
-    /// Steps 5 to 7 of §3 for a pool with at least one node. Nothing overflows: what does not fit in 64 bits counts as
-    /// the largest or smallest number that does.
+    /// Steps 5 to 7 of `docs/spec/cluster-scaling.md §3` for a pool with at least one node. Nothing overflows: what
+    /// does not fit in 64 bits counts as the largest or smallest number that does.
     pub fn new(view: &PoolView, parameters: &PoolParameters) -> Arithmetic {
         let nodes = i64::try_from(view.nodes.len()).unwrap_or(i64::MAX);
         let metric = prioritised(&view.consumed, &view.total);
@@ -108,8 +109,8 @@ impl Arithmetic {
         }
     }
 
-    /// The pool with one average node less, by resource (§4, check 1). The average node stays as it was, and so does
-    /// the tolerance.
+    /// The pool with one average node less, by resource (`docs/spec/cluster-scaling.md §4`, check 1). The average node
+    /// stays as it was, and so does the tolerance.
     pub fn without_one_node(&self) -> [Removal; 3] {
         Metric::ALL.map(|metric| {
             let (total, consumed) = (self.total.get(metric), self.consumed.get(metric));

@@ -1,10 +1,10 @@
-//! Which node goes first when a pool shrinks (`docs/spec/cluster-scaling.md §6`).
+//! Chooses the node to remove first when a pool scales in (`docs/spec/cluster-scaling.md §6`).
 
 use std::cmp::Ordering;
 
 use crate::view::{Metric, NodeView, PoolView};
 
-/// Most candidates that are kept (§8, `eligible_nodes`).
+/// Most candidates that are kept (`docs/spec/cluster-scaling.md §8`, `eligible_nodes`).
 pub const MOST_CANDIDATES: usize = 10;
 
 /// The nodes that may be removed, best first, [`MOST_CANDIDATES`] at most. Nodes without allocations of other than

@@ -1,5 +1,5 @@
-//! The safety checks of an evaluation, in order (`docs/spec/cluster-scaling.md §4`). Each says in one sentence what it
-//! compared: that is what operators read in `autoscale plan` and as the reason of a decision.
+//! The safety checks of an evaluation, in order (`docs/spec/cluster-scaling.md §4`). Each describes its comparison in
+//! one sentence, which operators read in `autoscale plan` and as the reason of a decision.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub enum Check {
     ConsecutiveRequests,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct CheckResult {
@@ -97,13 +97,13 @@ pub fn all_protected(nodes: &[NodeView]) -> CheckResult {
 pub fn proof(node: &NodeView, result: Result<&Proof, &ProofError>) -> CheckResult {
     let named = named(node);
     let (passed, detail) = match result {
-        Err(e) => (false, format!("the drain of {named} could not be tried: {e}")),
+        Err(e) => (false, format!("the drain of {named} could not be simulated: {e}")),
         Ok(proof) if proof.holds() => {
             let ended = match proof.stopped {
                 0 => String::new(),
                 n => format!(", {n} end without a replacement"),
             };
-            (true, format!("{named} can be drained: {} allocations find another node{ended}", proof.moved))
+            (true, format!("{named} can be drained: {} allocations can be placed on other nodes{ended}", proof.moved))
         }
         Ok(proof) => {
             let group = |g: &crate::proof::UnplacedGroup| {

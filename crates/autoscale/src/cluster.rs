@@ -1,5 +1,5 @@
-//! The cluster as the autoscaler sees it. The server's leader implements it on its own state, the external agent on the
-//! HTTP API.
+//! The autoscaler's interface to the cluster. The server's leader implements it on its own state, the external agent on
+//! the HTTP API.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::protection::Servers;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
     /// This instance may not act any more: it does not lead, or lost the lock.
-    #[error("this instance does not lead any more")]
+    #[error("this instance is no longer the leader")]
     NotLeader,
-    /// The check of a check-and-set write failed: somebody else has written.
-    #[error("somebody else has written {0}")]
+    /// The check of a check-and-set write failed: another client has written.
+    #[error("another client has written {0}")]
     Conflict(String),
     /// The object is not there.
     #[error("{0} does not exist")]
@@ -41,7 +41,7 @@ pub struct Stored {
     pub modify_index: u64,
 }
 
-/// What an allocation uses right now (§13).
+/// The current usage of an allocation (`docs/spec/cluster-scaling.md §13`).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
     /// MHz.
@@ -61,8 +61,8 @@ pub trait Cluster: Send + Sync {
     /// The current state.
     fn state(&self) -> Answer<'_, Snapshot>;
 
-    /// The agents that are servers (§6). A server that cannot be told from other agents could be removed, so that an
-    /// answer that is not complete has to be an error.
+    /// The agents that are servers (`docs/spec/cluster-scaling.md §6`). A server that cannot be told from other agents
+    /// could be removed, so that an answer that is not complete has to be an error.
     fn servers(&self) -> Answer<'_, Servers>;
 
     /// A Variable of [`NAMESPACE`](crate::paths::NAMESPACE), read consistently.
@@ -80,9 +80,9 @@ pub trait Cluster: Send + Sync {
     /// Removes a node. A node that is not there is no error.
     fn purge<'a>(&'a self, node: &'a str) -> Answer<'a, ()>;
 
-    /// Sets the count of a group by the job scale endpoint (§13).
+    /// Sets the count of a group by the job scale endpoint (`docs/spec/cluster-scaling.md §13`).
     fn scale<'a>(&'a self, job: (&'a str, &'a str), group: &'a str, count: i64, message: &'a str) -> Answer<'a, ()>;
 
-    /// What a running allocation uses.
+    /// The usage of a running allocation.
     fn usage<'a>(&'a self, alloc: &'a str) -> Answer<'a, Usage>;
 }

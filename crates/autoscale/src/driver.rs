@@ -1,11 +1,11 @@
 //! The loop over worker pools (`docs/spec/cluster-scaling.md §3`, `§5` to `§8`): reads the cluster, evaluates every
 //! pool, and carries out operations.
 //!
-//! - `watch`: which pools there are. `pool`: one pool in one cycle. `operate`: an operation, step by step.
-//! - `shown`: what operators see of pools, and metrics.
+//! - `watch`: discovers pools. `pool`: one pool in one cycle. `operate`: an operation, step by step.
+//! - `shown`: the status of pools, and metrics.
 //!
-//! Everything runs inside the future of [`Autoscaler::run`]: whoever drops it stops everything. There is one task per
-//! pool at most, and a task that waits holds up nobody else.
+//! Everything runs inside the future of [`Autoscaler::run`]: dropping it stops everything. There is at most one task
+//! per pool, and a waiting task does not delay the others.
 
 mod operate;
 mod pool;
@@ -43,7 +43,7 @@ use watch::Watch;
 /// How often a check-and-set write of failsafe mode is repeated when others write at the same time.
 const FAILSAFE_TRIES: usize = 5;
 
-/// How the loops run (§1.1).
+/// How the loops run (`docs/spec/cluster-scaling.md §1.1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Between the starts of two cycles over the pools.
@@ -99,7 +99,7 @@ impl fmt::Debug for Autoscaler {
     }
 }
 
-/// What the tasks of all pools share.
+/// State shared by the tasks of all pools.
 struct Shared {
     settings: Settings,
     limits: Limits,
@@ -157,7 +157,7 @@ impl Autoscaler {
         Autoscaler { shared: Arc::new(shared) }
     }
 
-    /// Runs cycles until the cluster says that this instance does not lead any more; then steps in hand end first. It
+    /// Runs cycles until the cluster says that this instance is no longer the leader; then steps in hand end first. It
     /// can be dropped at any time: the next instance goes on from the state objects.
     pub async fn run(&self) {
         let shared = &*self.shared;
@@ -200,7 +200,8 @@ impl Autoscaler {
         self.shared.board.all(self.shared.now())
     }
 
-    /// Enters or leaves failsafe mode (§7); `who` is noted. A pool that is in that state already stays as it is.
+    /// Enters or leaves failsafe mode (`docs/spec/cluster-scaling.md §7`); `who` is noted. A pool that is in that state
+    /// already stays as it is.
     ///
     /// # Errors
     /// There is neither such a pool nor a state object of one, or the state object cannot be read or written.

@@ -1,15 +1,15 @@
-//! Worker pools and job groups that size themselves (`docs/spec/cluster-scaling.md`).
+//! Autoscaling of worker pools and job groups (`docs/spec/cluster-scaling.md`).
 //!
-//! Pure, without clock, chance or I/O:
-//! - [`meta`], [`params`]: what operators configure in the meta of nodes and groups. [`paths`]: paths of Variables.
-//! - [`registry`]: which node belongs to which pool. [`view`]: what a pool has and what runs on it.
+//! Pure, without clock, randomness or I/O:
+//! - [`meta`], [`params`]: the configuration in the meta of nodes and groups. [`paths`]: paths of Variables.
+//! - [`registry`]: assigns nodes to pools. [`view`]: the nodes and the allocations of a pool.
 //! - [`cycle`]: one evaluation: [`arithmetic`], safety [`checks`], [`candidate`], [`protection`] of nodes,
 //!   [`proof`] by the scheduler.
 //! - [`record`]: the persisted state of a pool or group. [`operation`]: a scale-out or scale-in as a state machine.
-//! - [`simulate`]: a trace of load replayed through all of this.
+//! - [`simulate`]: replays a trace of load through all of this.
 //!
-//! Drivers around them: [`cluster`] and [`provider`] are what they act through, [`driver`] the loops over pools,
-//! [`jobs`] those over job groups, [`notify`] sends notifications. [`status`] is what operators see of it.
+//! Drivers around them: [`cluster`] and [`provider`] are their interfaces to the outside, [`driver`] the loops over
+//! pools, [`jobs`] those over job groups, [`notify`] sends notifications. [`status`] is the status for operators.
 //!
 //! **May use** `encamp_model`, `encamp_state`, `encamp_plan`, `encamp_telemetry`. **Never** reads or writes a store or
 //! an HTTP API of a cluster by itself: that is what implementations of [`cluster::Cluster`] do.

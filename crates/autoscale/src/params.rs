@@ -23,7 +23,7 @@ const RETRIES: &str = "replicator_retry_threshold";
 const REQUESTS: &str = "replicator_scaling_threshold";
 const FACTOR: &str = "replicator_scale_factor";
 
-/// What starts and stops the instances of a pool (§9).
+/// The provider of a pool, which starts and terminates its instances (`docs/spec/cluster-scaling.md §9`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderKind {
@@ -69,7 +69,7 @@ pub struct PoolParameters {
     pub notification_uid: String,
     /// Cloud region.
     pub region: String,
-    /// Who starts and stops instances.
+    /// The provider that starts and terminates instances.
     pub provider: ProviderKind,
     /// Least time between two operations.
     pub cooldown: Duration,
@@ -137,7 +137,7 @@ impl PoolParameters {
     }
 }
 
-/// What the meta of a node says about scaling.
+/// The scaling configuration in the meta of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeConfiguration {
     /// Nothing.

@@ -61,8 +61,8 @@ impl Proof {
 }
 
 /// Drains a node on a copy of the state and runs the scheduler at `now` (Unix nanoseconds) until nothing happens any
-/// more. What waited for room before does not count, nor does what other nodes' drains or rollouts that are under way
-/// leave without a place.
+/// more. What waited for capacity before does not count, nor does what other nodes' drains or rollouts that are under
+/// way leave without a place.
 ///
 /// # Errors
 /// There is no node with this full ID, or it is down.
@@ -94,7 +94,7 @@ pub fn prove(state: &State, node_id: &str, now: i64) -> Result<Proof, ProofError
     Ok(proof)
 }
 
-/// What the drain does to an allocation.
+/// The effect of the drain on an allocation.
 enum Consequence {
     None,
     Moved,

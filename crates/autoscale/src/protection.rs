@@ -1,4 +1,4 @@
-//! Which nodes a scale-in never removes, and why (`docs/spec/cluster-scaling.md §6`).
+//! The nodes that a scale-in never removes, with the reason (`docs/spec/cluster-scaling.md §6`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -28,7 +28,7 @@ impl ProtectedBy {
     /// All of them, in the order in which they count.
     pub const ALL: [ProtectedBy; 3] = [ProtectedBy::Autoscaler, ProtectedBy::Server, ProtectedBy::Job];
 
-    /// What such a node runs.
+    /// The protected allocations of such a node.
     pub fn runs(self) -> &'static str {
         match self {
             ProtectedBy::Autoscaler => "the autoscaler itself",

@@ -1,4 +1,5 @@
-//! The persisted state of a worker pool or a job group (`docs/spec/cluster-scaling.md §8`): one JSON object in a Variable.
+//! The persisted state of a worker pool or a job group (`docs/spec/cluster-scaling.md §8`): one JSON object in a
+//! Variable.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,7 @@ impl Direction {
     }
 }
 
-/// A step of an operation. It is written before what it stands for is done (§5, §6).
+/// A step of an operation. It is written before what it stands for is done (`docs/spec/cluster-scaling.md §5, §6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -91,7 +92,7 @@ pub struct Operation {
     pub unregistered: Vec<String>,
 }
 
-/// A change of a group's count in progress (§13). It is written before the count is set.
+/// A change of a group's count in progress (`docs/spec/cluster-scaling.md §13`). It is written before the count is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupScaling {
     /// The count before.
@@ -112,11 +113,11 @@ pub struct GroupScaling {
 pub struct Record {
     /// The pool, or `job/group`.
     pub resource_name: String,
-    /// What it is about.
+    /// The subject.
     pub resource_type: ResourceType,
-    /// Nothing is evaluated or done until an operator disables it (§7).
+    /// Nothing is evaluated or done until an operator disables it (`docs/spec/cluster-scaling.md §7`).
     pub failsafe_mode: bool,
-    /// Who or what last changed it, and when: `TIME NAME`.
+    /// The operator or component that last changed it, and the time: `TIME NAME`.
     pub failsafe_admin: String,
     /// Failures since the last success.
     pub failure_count: i64,
@@ -172,7 +173,7 @@ impl Record {
     }
 
     /// Enters or leaves failsafe mode. Leaving it forgets the failures; the limits of time of an operation that waited
-    /// meanwhile begin anew.
+    /// meanwhile restart.
     pub fn set_failsafe(&mut self, enable: bool, who: &str, now: i64) {
         self.failsafe_mode = enable;
         self.failsafe_admin = format!("{} {who}", Time::from_unix_nanos(now));

@@ -1,4 +1,4 @@
-//! Which node belongs to which worker pool (`docs/spec/cluster-scaling.md §2`).
+//! Assigns nodes to worker pools (`docs/spec/cluster-scaling.md §2`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -160,10 +160,13 @@ fn parameters<'a>(
         Some(Ok(parameters)) if parameters.worker_pool == *name => Ok(Some(parameters)),
         Some(Ok(parameters)) => {
             let other = &parameters.worker_pool;
-            Err(vec![format!("{}: {WORKER_POOL} is {other:?}, but the Variable is the one of {name:?}", path())])
+            Err(vec![format!("{}: {WORKER_POOL} is {other:?}, but the Variable belongs to {name:?}", path())])
         }
         Some(Err(problems)) => Err(problems.iter().map(|p| format!("{}: {p}", path())).collect()),
-        None => Err(vec![format!("the node names its pool alone, and there is no Variable {} with the rest", path())]),
+        None => Err(vec![format!(
+            "the node sets only the pool's name, and the Variable {} with the other parameters does not exist",
+            path()
+        )]),
     }
 }
 

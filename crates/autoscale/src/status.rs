@@ -1,4 +1,4 @@
-//! What operators see of a pool (`docs/spec/cluster-scaling.md §11`): commands and the HTTP interface show the same.
+//! The status of a pool for operators (`docs/spec/cluster-scaling.md §11`), the same for commands and the HTTP API.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ pub struct PoolStatus {
     pub cooldown_left: i64,
     /// The pool is in failsafe mode.
     pub failsafe: bool,
-    /// Who or what entered or left it, and when.
+    /// The operator or component that last entered or left it, and the time.
     pub failsafe_admin: String,
     /// Failures since the last success.
     pub failures: i64,
@@ -95,7 +95,7 @@ pub struct PoolStatus {
     pub operation: String,
     /// The last decision.
     pub last_decision: Decision,
-    /// Nodes that are never removed (§6).
+    /// Nodes that are never removed (`docs/spec/cluster-scaling.md §6`).
     pub protected: Vec<ProtectedNode>,
     /// Nodes that are configured wrongly and parameters that nodes do not agree about, one line each.
     pub problems: Vec<String>,

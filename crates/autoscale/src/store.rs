@@ -53,7 +53,7 @@ pub async fn load(
 /// Writes a state object if the stored one has the ModifyIndex `check`; gives the new one.
 ///
 /// # Errors
-/// This instance does not lead any more (nothing is written), somebody else has written, or the call failed: then it
+/// This instance does not lead any more (nothing is written), another client has written, or the call failed: then it
 /// may have had its effect.
 pub async fn save(cluster: &dyn Cluster, path: &str, record: &Record, check: u64) -> Result<u64, StoreError> {
     if !cluster.leads() {

@@ -2,7 +2,7 @@
 //! clock.
 //!
 //! Every write of a Variable and every side effect is a point. A test may stop the world before or after a point, as a
-//! crash would, and look at what took hold. `faults` makes calls fail, hang and lie.
+//! crash would, and inspect what took effect. `faults` makes calls fail, hang and return false data.
 
 mod effects;
 pub(crate) mod faults;

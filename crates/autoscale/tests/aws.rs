@@ -108,8 +108,8 @@ async fn groups_of_moto() {
     assert!(ran.status.success() && told.contains("the group has 2 instances"), "{told}");
 }
 
-/// The loop over pools with the group of moto behind it: it grows to its bound, replaces an instance that does not join,
-/// and shrinks to its other bound.
+/// The loop over pools with the group of moto behind it: it grows to its bound, replaces an instance that does not
+/// join, and shrinks to its other bound.
 #[tokio::test]
 async fn the_loop_scales_a_group_of_moto() {
     let Some(moto) = Moto::start() else { return };
@@ -243,7 +243,7 @@ async fn answers_are_bounded() {
     assert_eq!(error, Err(ProviderError::Invalid("it is longer than 8 MiB".into())));
     let url = serve(Canned::Silence);
     let timeout = Some(Duration::from_millis(500));
-    let silent = Aws::with(AwsSettings { endpoint: Some(url), keys: keys(), timeout });
-    assert_eq!(silent.terminate(WEB, "i-1", true).await, Err(ProviderError::Timeout(1)));
+    let hanging = Aws::with(AwsSettings { endpoint: Some(url), keys: keys(), timeout });
+    assert_eq!(hanging.terminate(WEB, "i-1", true).await, Err(ProviderError::Timeout(1)));
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }

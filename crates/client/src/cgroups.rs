@@ -1,8 +1,8 @@
-//! Control groups of tasks: what bounds the memory and the processor time of a task (`docs/spec/client.md §22`).
+//! Control groups of tasks: they limit the memory and the CPU time of a task (`docs/spec/client.md §22`).
 //!
-//! The agent makes the groups of a task and sets their limits; the task's supervisor enters them for the moment in
-//! which it starts the task, so that no instruction of the task runs outside. An agent that may not make groups says so
-//! once and runs tasks without.
+//! The agent creates the groups of a task and sets their limits; the task's supervisor enters them briefly while it
+//! starts the task, so that no instruction of the task runs outside. An agent that may not create groups logs this once
+//! and runs tasks without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

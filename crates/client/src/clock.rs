@@ -1,4 +1,4 @@
-//! The clock and the randomness that the runners hand to the pure parts.
+//! The clock and the random numbers that the runners pass to the pure parts.
 
 use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};

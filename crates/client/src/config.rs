@@ -1,5 +1,5 @@
-//! What a node agent is told about itself. Plain data; the agent fills it from its configuration
-//! (`docs/spec/agent-config.md §5.3`).
+//! The settings of a node agent. Plain data; the agent fills it from its configuration (`docs/spec/agent-config.md
+//! §5.3`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

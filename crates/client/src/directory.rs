@@ -1,10 +1,10 @@
-//! Handles on directories that tasks write to. No path given to a handle leads out of its directory.
+//! Handles to directories that tasks write to. No path given to a handle leads out of its directory.
 //!
-//! A task may put links, pipes and devices anywhere in its directories, and swap them while the agent works there with
-//! more rights than the task has. So paths are resolved relative to an open directory: by the kernel (`openat2` with
-//! `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link is to be followed, name by name with `O_NOFOLLOW` where the
-//! kernel can't do it, and where links inside the directory count. The latter follows absolute links that point into
-//! the directory, too, which the kernel refuses.
+//! A task may create links, pipes and devices anywhere in its directories, and swap them while the agent works there
+//! with more privileges than the task has. So paths are resolved relative to an open directory: by the kernel
+//! (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link may be followed, name by name with
+//! `O_NOFOLLOW` where the kernel does not support that, and where links inside the directory are allowed. The latter
+//! also follows absolute links that point into the directory, which the kernel refuses.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -161,7 +161,7 @@ impl Directory {
         Ok((File::from(fd), real))
     }
 
-    /// What a path leads to.
+    /// The target of a path.
     pub fn entry(&self, path: impl AsRef<Path>, links: Links) -> Result<Entry, PathError> {
         let mut walked = self.walk(path.as_ref(), links)?;
         let real = walked.real();

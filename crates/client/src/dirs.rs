@@ -103,7 +103,7 @@ impl AllocDir {
     }
 }
 
-/// Who owns what tasks share; an agent without the right to say so leaves it its own.
+/// The owner of shared directories; an unprivileged agent keeps them as its own.
 fn sharer() -> Option<(u32, u32)> {
     rustix::process::geteuid().is_root().then_some((NOBODY, NOBODY))
 }

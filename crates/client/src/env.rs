@@ -1,4 +1,4 @@
-//! The environment of a task, and names that are replaced by it (`docs/spec/client.md §21`).
+//! The environment of a task, and interpolation of its variables (`docs/spec/client.md §21`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -182,7 +182,7 @@ fn built_in(input: &Input) -> BTreeMap<String, String> {
             set(k, v.to_string());
         }
     }
-    // A single blank where no cores are reserved, as in the reference.
+    // A single blank where no cores are reserved, as in Nomad.
     let cores = given.map(|r| ranges::text(&r.cpu.reserved_cores)).filter(|c| !c.is_empty());
     set("NOMAD_CPU_CORES", cores.unwrap_or_else(|| " ".into()));
     for port in resources.iter().flat_map(|r| &r.shared.ports) {

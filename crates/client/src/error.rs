@@ -1,4 +1,4 @@
-//! What can go wrong with a request to a node.
+//! Errors of requests to a node.
 
 use std::path::PathBuf;
 

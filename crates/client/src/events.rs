@@ -1,4 +1,4 @@
-//! Task events with their texts, and how they change the state of a task (`docs/spec/client.md §28`).
+//! Task events with their messages, and how they change the state of a task (`docs/spec/client.md §28`).
 
 use std::collections::BTreeMap;
 

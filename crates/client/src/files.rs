@@ -1,4 +1,4 @@
-//! The files of an allocation, as its owner may see them (`docs/spec/client.md §26.1`).
+//! Access to the files of an allocation (`docs/spec/client.md §26.1`).
 
 use std::fs::Metadata;
 use std::io::{Read, SeekFrom};
@@ -121,7 +121,7 @@ fn escapes() -> ClientError {
     ClientError::Failed("Path escapes the alloc directory".into())
 }
 
-/// An error as the reference words it: `stat /x: no such file or directory`.
+/// An error as Nomad words it: `stat /x: no such file or directory`.
 fn of_system(verb: &str, path: &Path, error: &std::io::Error) -> ClientError {
     let text = |what: &str| format!("{verb} {}: {what}", path.display());
     match error.kind() {

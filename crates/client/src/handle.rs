@@ -1,4 +1,4 @@
-//! What the HTTP interface asks of a node (`docs/spec/client.md §26`).
+//! The handle through which the HTTP API reaches a node (`docs/spec/client.md §26`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Handle {
         self.agent.create_volume(volume)
     }
 
-    /// Takes a folder that is there for a host volume.
+    /// Registers an existing directory as a host volume.
     pub fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
         self.agent.register_volume(volume)
     }

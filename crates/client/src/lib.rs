@@ -1,17 +1,17 @@
 //! The node agent: fingerprints, allocation and task runners, drivers, logs (`docs/spec/client.md`).
 //!
-//! [`Client`] is a running node, [`Handle`] the way to it.
+//! [`Client`] is a running node, [`Handle`] gives access to it.
 //!
-//! - [`config`]: what the agent is told. [`servers`]: what it asks of the servers. [`types`]: what it answers.
-//! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: what is asked of it.
+//! - [`config`]: its settings. [`servers`]: its calls to the servers. [`types`]: its responses.
+//! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: requests to it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
-//! - [`drivers`]: what runs tasks. [`directory`], [`dirs`], [`files`], [`logs`]: their files. [`procfs`], [`cgroups`],
-//!   [`netns`]: their processes. `users`: whose they are.
-//! - [`services`]: the catalogue and its checks.
-//! - [`fingerprint`]: what the host is. [`store`]: what is remembered. [`clock`], [`ranges`]: small things.
+//! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`procfs`], [`cgroups`],
+//!   [`netns`]: processes of tasks. `users`: their users.
+//! - [`services`]: services and their checks.
+//! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
 //!
-//! **May use** `encamp_model`, `encamp_telemetry`; what it asks of servers is the trait [`Servers`]. **Never** holds
-//! scheduling, HTTP types.
+//! **May use** `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`]. **Never**
+//! holds scheduling, HTTP types.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,5 @@
-//! Network namespaces of allocations (`docs/spec/client.md §15.1`): for mode `none`, one with nothing but its loopback.
+//! Network namespaces of allocations (`docs/spec/client.md §15.1`): for mode `none`, one with only a loopback
+//! interface.
 
 use std::fs::{DirBuilder, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! What `/proc` tells about processes.
+//! Reads information about processes from `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What a node asks of the servers. The agent implements it in-process for an agent that is both, and over the network
-//! for the others; tests bring their own.
+//! The calls of a node to the servers. The agent implements them in-process if it is also a server, and over the
+//! network otherwise; tests have their own implementation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
 
 /// The calls of a node agent to its servers (`docs/spec/client.md §3`, `§6`, `§7`). An implementation finds a server,
 /// forwards to the leader and repeats what may be repeated (`docs/spec/client.md §3.5`); the caller decides when to try
-/// anew after an error.
+/// again after an error.
 pub trait Servers: Send + Sync + 'static {
     /// `Node.Register`: stores the node; `Node::secret_id` and, if there is one, the identity tell who asks.
     fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply>;
@@ -100,7 +100,7 @@ pub trait Servers: Send + Sync + 'static {
     }
 }
 
-/// Who asks: node ID, and its secret until there is a signed identity.
+/// The credentials of the node: its ID, and its secret until there is a signed identity.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// ID of the node.
@@ -147,7 +147,7 @@ impl std::fmt::Debug for NodeReply {
     }
 }
 
-/// What a node has to run.
+/// The allocations of a node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClientAllocs {
     /// AllocModifyIndex by allocation ID.
@@ -178,7 +178,7 @@ pub enum ServersError {
     Unreachable {
         /// Its address.
         server: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
     /// There is no leader at the moment.

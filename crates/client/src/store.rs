@@ -1,10 +1,10 @@
-//! What a node remembers between runs (`docs/spec/client.md §25`): files below its state directory, each written whole.
+//! The persisted state of a node (`docs/spec/client.md §25`): files in its state directory, each written atomically.
 //!
-//! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` what
-//! the whole agent knows; `allocs/<id>/` an allocation as received (`alloc.json`), what became of it (`state.json`) and
-//! what the servers know of it (`acknowledged.json`). JSON files begin with a line that names their format and their
-//! checksum. A file that does not hold what was written to it is refused: tasks of the node may run, and a node that
-//! forgot them, or that took itself for a new one, would leave them to nobody.
+//! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` the
+//! state of the agent; `allocs/<id>/` an allocation as received (`alloc.json`), its current state (`state.json`) and
+//! the state that the servers acknowledged (`acknowledged.json`). JSON files begin with a line that names their format
+//! and their checksum. A damaged file is refused: tasks of the node may run, and a node that lost their state, or that
+//! registered as a new node, would leave them orphaned.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -69,7 +69,7 @@ pub struct VolumeRecord {
     pub parameters: BTreeMap<String, String>,
 }
 
-/// What became of an allocation.
+/// The state of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AllocRecord {
@@ -105,7 +105,7 @@ pub struct TaskRecord {
 pub struct Stored {
     /// As received.
     pub alloc: Allocation,
-    /// What became of it.
+    /// The outcome.
     pub record: AllocRecord,
     /// What the servers know of it.
     pub acknowledged: Option<Allocation>,
@@ -120,7 +120,7 @@ impl Store {
     /// Opens a state directory; makes it if it is not there. Waits up to 5 s for another agent to leave it.
     pub fn open(dir: &Path) -> Result<Store, StartError> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(at("creating", dir))?;
-        // It holds secrets, also if it was made by somebody else.
+        // It holds secrets, also if another user created it.
         let private = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(dir, private).map_err(at("setting the permissions of", dir))?;
         let path = dir.join("lock");
@@ -142,7 +142,7 @@ impl Store {
         Ok(Store { dir: Some(dir.into()), _lock: Some(lock) })
     }
 
-    /// The identity of the node: ID and SecretID. Made up if there is none yet; `host_uuid` gives the ID if it is one.
+    /// The node's ID and SecretID, generated if none are stored yet; the ID is `host_uuid` if that is a UUID.
     ///
     /// # Errors
     /// What is stored is damaged, or missing although the node has registered or run something.

@@ -1,4 +1,4 @@
-//! Helpers of this room's tests.
+//! Test helpers of this crate.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

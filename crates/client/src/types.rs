@@ -1,4 +1,4 @@
-//! What the node answers: statistics, files, frames of streams, meta. Spelled as the HTTP interface spells it.
+//! Responses of the node: statistics, files, stream frames, metadata. Spelled as in the HTTP API.
 
 use std::collections::BTreeMap;
 

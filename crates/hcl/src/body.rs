@@ -1,5 +1,5 @@
-//! What a body holds, measured against the names that are expected in it: attributes, and blocks with their labels,
-//! `dynamic` blocks expanded (`docs/spec/jobspec.md §6, 7`). The same for both syntaxes.
+//! The content of a body by the expected names: attributes, and blocks with their labels, `dynamic` blocks expanded
+//! (`docs/spec/jobspec.md §6, 7`). The same for both syntaxes.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

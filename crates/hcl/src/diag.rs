@@ -282,7 +282,7 @@ impl fmt::Display for Diagnostic {
 /// More diagnostics than this are not worth the time to place them.
 pub(crate) const MAX_RESOLVED: usize = 1000;
 
-/// Diagnostics of one phase. Prints the reference form, one per line, or the first and a count.
+/// Diagnostics of one phase. Prints Nomad form, one per line, or the first and a count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diagnostics {
     /// In the order in which they were found.
@@ -291,7 +291,7 @@ pub struct Diagnostics {
     pub first_only: bool,
     /// Text before the first one, such as `unable to parse var file: `.
     pub prefix: String,
-    /// Diagnostics of a later phase, which the reference does not get to.
+    /// Diagnostics of a later phase, which Nomad does not get to.
     pub later: Vec<Diagnostic>,
     /// Names and contents of the texts that were read; the job file comes first.
     pub texts: Vec<(String, String)>,

@@ -1,7 +1,7 @@
 //! The JSON syntax of the language: documents with positions (`docs/spec/jobspec.md §2`).
 //!
-//! A document is read as it is; what is an attribute and what is a block is decided when a body is asked for its
-//! content (see [`super::body`]). Strings in attribute values are templates.
+//! A document is read without interpretation; the schema decides what is an attribute and what is a block when the
+//! content of a body is requested (see [`super::body`]). Strings in attribute values are templates.
 
 use super::ast::{Expr, ExprKind};
 use super::diag::{Diag, Pos, Sources, Span};

@@ -1,5 +1,5 @@
-//! From text to tokens. The lexer keeps a stack of what is open, since `}` may close a block or a template sequence and
-//! quotes switch between expression and literal text.
+//! Splits text into tokens. The lexer keeps a stack of open constructs, since `}` may close a block or a template
+//! sequence and quotes switch between expression and literal text.
 
 use super::diag::{Diag, MAX_RESOLVED, Span};
 use super::token::{Kind, Token};

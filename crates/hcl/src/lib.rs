@@ -1,14 +1,15 @@
-//! The HCL2 language as job files use it (`docs/spec/jobspec.md §3, 5, 7`).
+//! The HCL2 language of job files (`docs/spec/jobspec.md §3, 5, 7`).
 //!
 //! - [`diag`]: positions and diagnostics
 //! - [`token`], [`lexer`], [`parser`], [`ast`]: native syntax
 //! - [`json`]: JSON syntax
-//! - [`body`]: attributes and blocks as a schema expects them, `dynamic` blocks expanded
-//! - [`eval`]: from expressions to values
-//! - [`value`], [`types`], [`convert`], [`number`]: what expressions evaluate to
-//! - [`functions`]: what expressions can call
+//! - [`body`]: attributes and blocks by a schema, `dynamic` blocks expanded
+//! - [`eval`]: evaluates expressions to values
+//! - [`value`], [`types`], [`convert`], [`number`]: the values of expressions
+//! - [`functions`]: the functions that expressions can call
 //!
-//! **May use** `encamp_model`. **Never** holds what jobs mean: schemas and rules are `encamp_jobspec`; network, clock.
+//! **May use** `encamp_model`. **Never** holds the meaning of jobs: schemas and rules are in `encamp_jobspec`; network,
+//! clock.
 
 #![warn(missing_docs)]
 

@@ -133,7 +133,7 @@ impl Mapping {
 }
 
 impl Value {
-    /// A string, if it is not too long. Strings are in Unicode normal form C, as the reference keeps them.
+    /// A string, if it is not too long. Strings are in Unicode normal form C, as Nomad keeps them.
     pub fn string(text: impl Into<Arc<str>>) -> Result<Value, ValueTooLarge> {
         let text = normal_form(text.into());
         if text.len() > MAX_BYTES { Err(ValueTooLarge::Bytes) } else { Ok(Value::String(text)) }

@@ -1,5 +1,5 @@
-//! Files that have to be durable, in the file system. On threads of a [simulation](mod@crate::simulation) they may be
-//! on a disk of its own, which knows what a crash would lose.
+//! Durable files. On threads of a [simulation](mod@crate::simulation) they may be on a simulated disk, which knows what
+//! a crash would lose.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -19,11 +19,11 @@ use crate::simulation::{self, disk_of};
 pub enum File {
     /// In the file system.
     Os(fs::File),
-    /// On a made-up disk.
+    /// On a simulated disk.
     Simulated(Simulated),
 }
 
-/// An open file on a made-up disk, with the place where it is read and written.
+/// An open file on a simulated disk, with its current position.
 #[derive(Debug)]
 pub struct Simulated {
     file: Box<dyn simulation::File>,
@@ -278,7 +278,7 @@ impl Seek for File {
 pub enum Stream {
     /// In the file system.
     Os(tokio::fs::File),
-    /// On a made-up disk.
+    /// On a simulated disk.
     Simulated(Simulated),
 }
 

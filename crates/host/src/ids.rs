@@ -1,4 +1,4 @@
-//! Clock, IDs and chance for the server: everything below takes them as arguments.
+//! The server's clock, IDs and random numbers: everything below takes them as arguments.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

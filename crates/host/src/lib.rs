@@ -1,18 +1,18 @@
-//! What the server and its consensus ask of the machine they run on.
+//! The interface of the server and its consensus to the machine they run on.
 //!
-//! - [`threads`]: how everything outside of the asynchronous runtime starts and waits. [`latest`]: values that can be
-//!   waited for.
-//! - [`ids`]: the clock, random numbers, new IDs. [`disk`]: files that have to be durable.
-//! - [`simulation`]: a machine that is made up. A deterministic test of a cluster installs one on its threads;
-//!   [`threads`], [`ids`] and [`disk`] turn to it there. Program and test run the same code.
+//! - [`threads`]: starts threads outside of the asynchronous runtime, and lets them wait. [`watch_value`]: values that tasks
+//!   can wait for.
+//! - [`ids`]: the clock, random numbers, new IDs. [`disk`]: durable files.
+//! - [`simulation`]: a simulated machine. A deterministic cluster test installs one on its threads; [`threads`],
+//!   [`ids`] and [`disk`] use it there. Program and test run the same code.
 //!
-//! **May use** `encamp_model`. **Never** holds what is written, agreed upon or decided: that is in `encamp_raft` and
+//! **May use** `encamp_model`. **Never** holds what is written, committed or decided: that is in `encamp_raft` and
 //! `encamp_server`.
 
 #![warn(missing_docs)]
 
 pub mod disk;
 pub mod ids;
-pub mod latest;
 pub mod simulation;
 pub mod threads;
+pub mod watch_value;

@@ -1,7 +1,7 @@
-//! A machine that is made up: its clock, its chance, its threads and its disks.
+//! A simulated machine: its clock, its random numbers, its threads and its disks.
 //!
-//! A simulation belongs to the threads on which it was [`enter`]ed. On all others there is none, and to ask costs one
-//! look at a variable of the thread.
+//! A simulation belongs to the threads on which it was [`enter`]ed. All other threads use the real machine; checking
+//! for a simulation costs one access to a thread-local variable.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-/// A made-up machine.
+/// A simulated machine.
 pub trait Simulation: Send + Sync {
     /// The time, in Unix nanoseconds.
     fn now(&self) -> i64;
@@ -21,11 +21,11 @@ pub trait Simulation: Send + Sync {
     fn spawn(&self, work: Box<dyn FnOnce() + Send>);
     /// Polls the future until it is ready, on a thread of the simulation, while others go on.
     fn wait_for(&self, future: Pin<&mut dyn Future<Output = ()>>);
-    /// The made-up disk that the path is on, if it is on one.
+    /// The simulated disk that holds the path, if one does.
     fn disk_of(&self, path: &Path) -> Option<Arc<dyn Disk>>;
 }
 
-/// A made-up disk. Directories are where their files are.
+/// A simulated disk. A directory is stored on the same disk as its files.
 pub trait Disk: Send + Sync {
     /// Opens a file.
     ///
@@ -56,7 +56,7 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 }
 
-/// A file on a made-up disk.
+/// A file on a simulated disk.
 pub trait File: Debug + Send + Sync {
     /// Its length.
     fn length(&self) -> u64;
@@ -100,7 +100,7 @@ pub(crate) fn current() -> Option<Arc<dyn Simulation>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// The made-up disk that the path is on, if it is on one.
+/// The simulated disk that holds the path, if one does.
 pub(crate) fn disk_of(path: &Path) -> Option<Arc<dyn Disk>> {
     current()?.disk_of(path)
 }

@@ -1,7 +1,7 @@
-//! The server's own threads, and how they wait: workers, the plan applier, the writer of the log, work that blocks.
+//! The server's own threads and how they wait: workers, the plan applier, the writer of the log, blocking work.
 //!
 //! Everything that runs outside of the asynchronous runtime starts and waits through this module. On threads of a
-//! [simulation](mod@crate::simulation) it decides when whose turn is; otherwise these are plain threads.
+//! [simulation](mod@crate::simulation) the simulation schedules them; otherwise they are ordinary threads.
 
 use std::future::Future;
 use std::io;
@@ -22,7 +22,7 @@ pub use tokio::time::Instant;
 /// Stack of a thread: schedulers recurse.
 pub const STACK: usize = 8 << 20;
 
-/// Starts a thread that nobody waits for.
+/// Starts a detached thread.
 ///
 /// # Errors
 /// The system has no room for it.
@@ -63,7 +63,7 @@ pub fn receive<T>(from: &mut UnboundedReceiver<T>) -> Option<T> {
 pub enum NoMessage {
     /// None came in time.
     Late,
-    /// Nobody can send any more.
+    /// All senders are closed.
     Never,
 }
 
@@ -161,7 +161,7 @@ impl Signal {
             let _ = simulation::wait(&*simulation, tokio::time::timeout(most, woken));
             return lock.lock().unwrap_or_else(PoisonError::into_inner);
         }
-        // Only threads of a simulation take the lock anew.
+        // Only threads of a simulation take the lock again.
         let _ = lock;
         self.threads.wait_timeout(held, most).unwrap_or_else(PoisonError::into_inner).0
     }

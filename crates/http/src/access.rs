@@ -1,9 +1,9 @@
-//! Who may do what: the one place that decides (`docs/spec/http-api.md §7`).
+//! Authorisation: the one place that decides which requests are allowed (`docs/spec/http-api.md §7`).
 
 use super::app::AppState;
 use super::error::Error;
 
-/// What a rule without names may allow.
+/// A capability of a rule without names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// See.
@@ -12,7 +12,7 @@ pub enum Level {
     Write,
 }
 
-/// What a call needs (the column "needs" of §5).
+/// The permission that a call requires (the column "needs" of `docs/spec/http-api.md §5`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need<'a> {
     /// Nothing.
@@ -50,7 +50,7 @@ pub enum PoolRight {
     Delete,
 }
 
-/// What a caller may do.
+/// The permissions of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// Everything: there is no access control.

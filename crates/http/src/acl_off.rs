@@ -1,5 +1,4 @@
-//! ACL calls where access control is switched off (`docs/spec/http-api.md §5.16`): what is wrong with the request comes
-//! first.
+//! ACL endpoints while ACLs are disabled (`docs/spec/http-api.md §5.16`): errors of the request itself take precedence.
 
 use axum::http::Method;
 use serde::Deserialize;
@@ -37,7 +36,7 @@ pub(crate) const ROUTES: &[Route] = &[
     route!("/v1/acl/identity/client-introduction-token", introduce),
 ];
 
-/// What a caller wants a node to be introduced as.
+/// A request for a node introduction token.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct IntroductionRequest {

@@ -1,4 +1,4 @@
-//! The agent itself: who it is, who else there is, how it does (`docs/spec/http-api.md §5.1`).
+//! The agent itself: its configuration, the cluster's members, its health (`docs/spec/http-api.md §5.1`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -407,7 +407,7 @@ async fn pprof(request: Request) -> Outcome {
         "goroutine" | "threadcreate" => ProfileKind::Threads,
         "heap" => ProfileKind::Memory,
         name @ ("trace" | "allocs" | "block" | "mutex") => {
-            return Err(Error::new(501, format!("this program keeps no profile {name}")));
+            return Err(Error::new(501, format!("this program has no profile {name}")));
         }
         name => return Err(Error::not_found(format!("Unknown profile: {name}"))),
     };

@@ -1,4 +1,4 @@
-//! Allocations, as servers know them (`docs/spec/http-api.md §5.4`).
+//! Allocations in the servers' state (`docs/spec/http-api.md §5.4`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the interface needs of the agent it belongs to.
+//! The interface between the HTTP API and its agent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,7 @@ pub struct HttpSettings {
     pub acl_enabled: bool,
     /// The agent was started with `-dev`.
     pub dev: bool,
-    /// The version of the API that is told to clients.
+    /// The API version that clients see.
     pub version: String,
 }
 
@@ -78,7 +78,7 @@ pub enum LogSource {
     },
 }
 
-/// What a profile is about.
+/// The subject of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProfileKind {
     /// The command line of the agent.
@@ -100,7 +100,7 @@ pub struct Profile {
     pub bytes: Vec<u8>,
 }
 
-/// What the agent itself does for callers.
+/// Requests to the agent itself.
 pub trait AgentControl: Send + Sync {
     /// The effective configuration as `agent/self` shows it; without secrets.
     fn config(&self) -> Value;
@@ -143,7 +143,7 @@ pub trait Autoscaling: Send + Sync {
     fn pools(&self) -> Vec<PoolStatus>;
 
     /// The job groups that are scaled, by namespace, job and group; empty where this server does not lead, none where
-    /// job groups are not scaled at all (§13).
+    /// job groups are not scaled at all (`docs/spec/cluster-scaling.md §13`).
     fn groups(&self) -> Option<Vec<GroupStatus>>;
 
     /// Enters or leaves the failsafe mode of a job group and gives the group. The error of an unknown group is 404.

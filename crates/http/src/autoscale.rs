@@ -1,5 +1,5 @@
-//! Worker pools and job groups that size themselves (`docs/spec/cluster-scaling.md §11`, `§13`). The
-//! routes are ours, not the reference's. They exist where an agent scales them; only the leader knows what they tell.
+//! Autoscaling of worker pools and job groups (`docs/spec/cluster-scaling.md §11`, `§13`). Nomad does not have these
+//! routes. They exist where an agent runs the autoscaler; only the leader can answer them.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub const ROUTES: &[Route] = &[
 /// What everything below these paths is about. Only the leader answers it, whatever a read says about stale data.
 pub(crate) const PREFIX: &str = "/v1/autoscale/";
 
-/// What a request to enter or leave failsafe mode says.
+/// A request to enter or leave failsafe mode.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct FailsafeRequest {
     #[serde(deserialize_with = "or_default")]
     enable: Option<bool>,
-    /// Who asks, as the caller says.
+    /// The operator, as named by the caller.
     #[serde(deserialize_with = "or_default")]
     operator: String,
 }
@@ -40,8 +40,9 @@ struct FailsafeRequest {
 const LONGEST_OPERATOR: usize = 128;
 
 impl FailsafeRequest {
-    /// Checks a request: whether failsafe mode is entered, and who asks for it. That is the operator that the body names,
-    /// else the interface; and the address, which is known unless another agent has passed the request on (§7).
+    /// Checks a request: whether failsafe mode is entered, and who asks for it. That is the operator that the body
+    /// names, else the interface; and the address, which is known unless another agent has passed the request on
+    /// (`docs/spec/cluster-scaling.md §7`).
     async fn read(request: &mut Request) -> Result<(bool, String), Error> {
         request.check_region()?;
         request.need(&Need::Operator(Level::Write))?;
@@ -100,7 +101,7 @@ async fn one(request: Request) -> Outcome {
     }
 }
 
-/// What is said of a pool that does not exist.
+/// The error text for a pool that does not exist.
 pub const UNKNOWN_POOL: &str = "worker pool not found";
 
 async fn failsafe(mut request: Request, autoscaling: &dyn Autoscaling, pool: &str) -> Outcome {
@@ -110,7 +111,7 @@ async fn failsafe(mut request: Request, autoscaling: &dyn Autoscaling, pool: &st
     Ok(Response::json(&status)?.index(index(&request)?))
 }
 
-/// What is said of a job group that does not exist, or is not configured for scaling.
+/// The error text for a job group that does not exist, or is not configured for scaling.
 pub const UNKNOWN_GROUP: &str = "job group not found";
 /// What is said where a job's ID or a group's name holds a slash, and two groups are called the same.
 const AMBIGUOUS_GROUP: &str = "more than one job group has that name";

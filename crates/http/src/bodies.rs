@@ -1,5 +1,5 @@
-//! Bodies of requests in memory: each has a limit, all together have one, and each address has a part of that. Who
-//! sends slowly is given up.
+//! Request bodies in memory: each has a limit, all together have one, and each address has a share of that. A body that
+//! arrives too slowly is rejected.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// What is counted as one.
+/// The unit of counting.
 const UNIT: usize = 4 << 10;
 /// Longest wait for others to end.
 const WAIT: Duration = Duration::from_secs(10);
@@ -189,13 +189,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn slow_bodies_are_given_up() {
         let budget = Budget::new(1 << 20, 1 << 20);
-        let silent = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
-        assert_eq!(budget.read(silent, 64, None).await.err(), Some(BodyError::Slow));
+        let stalled = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        assert_eq!(budget.read(stalled, 64, None).await.err(), Some(BodyError::Slow));
         let drip = futures_util::stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(5)).await;
             Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), ()))
         });
         assert_eq!(budget.read(Body::from_stream(drip), 1 << 20, None).await.err(), Some(BodyError::Slow));
-        assert_eq!(budget.0.all.available_permits(), (1 << 20) / UNIT, "all was given back");
+        assert_eq!(budget.0.all.available_permits(), (1 << 20) / UNIT, "all permits were returned");
     }
 }

@@ -1,4 +1,4 @@
-//! What the node agent beside the interface answers: figures, metadata, commands to allocations
+//! Endpoints of the node agent that runs in the same process: statistics, metadata, actions on allocations
 //! (`docs/spec/http-api.md §5.4, §5.5`).
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Resul
     Err(Error::not_found(unknown(id)))
 }
 
-/// Who runs an allocation. Needs one of the capabilities in the allocation's namespace.
+/// Finds the node that runs an allocation. Requires one of the capabilities in the allocation's namespace.
 pub(super) fn of_alloc(request: &Request, id: &str, capabilities: &[&str]) -> Result<Arc<dyn LocalClient>, Error> {
     let unknown = || Error::not_found(format!("Unknown allocation {}", quoted(id)));
     let stored = request.app().server().and_then(|s| s.snapshot().state().alloc(id).map(|a| a.alloc.clone()));
@@ -129,7 +129,7 @@ async fn identity(request: Request) -> Outcome {
     request.need(&Need::Node(Level::Read))?;
     let claims = node(&request, |_| "No path to node".into())?.identity();
     let mut claims = claims.ok_or_else(|| Error::not_found("node identity not found"))?;
-    // Times are fractions, as the reference writes them.
+    // Times are fractions, as Nomad writes them.
     claims.values_mut().for_each(|v| *v = v.as_f64().map_or_else(|| v.take(), |n| json!(n)));
     Response::json(&json!({ "Claims": claims }))
 }

@@ -1,4 +1,4 @@
-//! Compression of answers (`docs/spec/http-api.md §1.5`).
+//! Compression of responses (`docs/spec/http-api.md §1.5`).
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream};
 pub enum Encoding {
     /// gzip.
     Gzip,
-    /// Raw deflate, as the reference sends it.
+    /// Raw deflate, as Nomad sends it.
     Deflate,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of the interface: a status and a plain text (`docs/spec/http-api.md §3`).
+//! Errors of the HTTP API: a status and a plain text (`docs/spec/http-api.md §3`).
 
 use super::json::JsonError;
 use super::response::Meta;
@@ -61,7 +61,7 @@ impl Error {
     }
 }
 
-/// Texts that get another status than their error has (§3 step 3).
+/// Texts that get another status than their error has (`docs/spec/http-api.md §3` step 3).
 const KNOWN: [(u16, &str); 4] = [
     (403, "Permission denied"),
     (403, "ACL token not found"),

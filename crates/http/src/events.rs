@@ -25,7 +25,7 @@ use encamp_server::storage::events::{Batch, Event, Payload, Subscription};
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/event/stream", follow)];
 
-/// How long the stream is silent at most.
+/// The longest time without data on the stream.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// Keys by topic; `*` for all.

@@ -21,7 +21,7 @@ use super::websocket::{Incoming, Reader, Writer, accept_key};
 
 type Io = TokioIo<Upgraded>;
 
-/// What a caller wants to run.
+/// The command to run.
 enum Wanted {
     /// A command of the caller's.
     Command(ExecRequest),

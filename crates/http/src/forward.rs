@@ -1,5 +1,5 @@
-//! Requests that another server has to answer (`docs/spec/server.md §20.1`): writes and consistent reads go to the
-//! leader, whatever needs a server goes to one if this agent has none.
+//! Forwards requests that another server has to answer (`docs/spec/server.md §20.1`): writes and consistent reads go to
+//! the leader; requests that need a server go to any server if this agent is none.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ pub(crate) async fn pass_on(app: &AppState, path: &str, mut request: Request<Bod
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub(crate) enum Passed {
     /// It is answered here.

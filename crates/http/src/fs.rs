@@ -30,7 +30,7 @@ async fn files(request: Request) -> Outcome {
         "logs" => logs(&request, id).await,
         "cat" | "readat" => {
             let read = if id.is_empty() { Err(missing()) } else { read(&request, id, verb == "readat").await };
-            // Errors are told with status 200, and without the headers of content.
+            // Errors have status 200 and no content headers.
             read.or_else(|e| Ok(Response::bytes(TEXT, e.message)))
         }
         _ => Err(Error::not_found("Invalid method")),

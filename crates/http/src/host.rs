@@ -1,4 +1,4 @@
-//! What the agent's machine looks like, for support (`docs/spec/http-api.md §5.1`).
+//! Diagnostic information about the agent's host (`docs/spec/http-api.md §5.1`).
 
 use std::collections::BTreeMap;
 

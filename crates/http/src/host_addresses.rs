@@ -1,4 +1,4 @@
-//! Addresses of this machine in all the notations that `agent/host` tells them in (recorded: `agent/host`).
+//! Addresses of this host in all the notations that `agent/host` reports (recorded: `agent/host`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

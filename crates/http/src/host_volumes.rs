@@ -1,5 +1,5 @@
-//! Host volumes made at run time, and claims on them (`docs/spec/http-api.md §5.14`). The node beside the interface
-//! makes them.
+//! Dynamic host volumes, and claims on them (`docs/spec/http-api.md §5.14`). The node agent in the same process creates
+//! them.
 
 use std::sync::Arc;
 

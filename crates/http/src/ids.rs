@@ -1,4 +1,4 @@
-//! IDs and their prefixes, as lists and look-ups take them (`docs/spec/http-api.md §3, §4.7`).
+//! IDs and their prefixes in lists and look-ups (`docs/spec/http-api.md §3, §4.7`).
 
 use super::error::Error;
 

@@ -1,5 +1,5 @@
-//! Calls about jobs, replayed as they were recorded from the reference: a server with a node whose tasks always run.
-//! Answers must have the same status, the same error text and the same shape; what IDs and times are does not matter.
+//! Replays recorded calls about jobs against a server with a node whose tasks always run. Responses must have the same
+//! status, the same error text and the same shape; the values of IDs and times do not matter.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn node() -> Node {
     }
 }
 
-/// Reports what the tasks do: they run at once, and are healthy; they end when they are told to.
+/// Reports task states: tasks start at once, are healthy, and exit when asked to stop.
 async fn report(s: &TestServer) -> bool {
     let store = s.server.snapshot();
     let mut reports = Vec::new();

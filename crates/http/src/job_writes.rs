@@ -1,4 +1,4 @@
-//! Jobs: the writes, and what is asked about jobs that are not registered (`docs/spec/http-api.md §5.3`).
+//! Writes of jobs, and requests about jobs that are not registered (`docs/spec/http-api.md §5.3`).
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn begin(request: &Request, any_of: &[&str]) -> Result<String, Error> {
     Ok(namespace)
 }
 
-/// A body that carries a job. Where it is none, the reader of job files knows the words of the reference.
+/// A body that carries a job. Where it is none, the reader of job files knows the words of Nomad.
 async fn job_body<T: DeserializeOwned>(request: &mut Request) -> Result<T, Error> {
     let bytes = request.json_bytes().await?;
     json::decode(&bytes).map_err(|e| {
@@ -125,7 +125,7 @@ pub(crate) async fn parse(mut request: Request) -> Outcome {
 pub(crate) async fn deregister(request: Request, id: String) -> Outcome {
     request.check_region()?;
     let (purge, no_shutdown_delay) = (request.flag("purge")?, request.flag("no_shutdown_delay")?);
-    // There are no jobs of several regions: `global` is looked at and means nothing.
+    // Multi-region jobs don't exist here: `global` is parsed and has no effect.
     request.flag("global")?;
     let eval_priority = request.query().int("eval_priority").map_err(Error::internal)?.unwrap_or_default();
     let namespace = request.namespace();

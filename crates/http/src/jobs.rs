@@ -1,4 +1,4 @@
-//! Jobs: who answers which path below `/v1/job/`, and the reads (`docs/spec/http-api.md §1.2`, `§5.2`).
+//! Jobs: the routing below `/v1/job/`, and the reads (`docs/spec/http-api.md §1.2`, `§5.2`).
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub const ROUTES: &[Route] = &[
     route!("/v1/job/", job),
 ];
 
-/// What may read jobs.
+/// The permissions that allow reading jobs.
 const READ: &[&str] = &["read-job"];
 
 async fn jobs(request: Request) -> Outcome {
@@ -228,7 +228,7 @@ async fn deployment(request: Request, id: String) -> Outcome {
     Ok(Response::json(&deployment)?.meta(&meta))
 }
 
-/// What versions are to be compared with, if at all.
+/// The version to compare with, if any.
 fn base(request: &Request) -> Result<Option<Base>, Error> {
     let query = request.query();
     let diffs = request.flag("diffs")?;

@@ -23,8 +23,8 @@
 //! }
 //!
 //! async fn one(request: Request) -> Outcome {                        // 404 with the headers of a read
-//!     let (d, meta) = found(request.blocking(&options, keys, |s| Ok((index, s.state().deployment(id).cloned()))).await?,
-//!         "deployment not found")?;
+//!     let (d, meta) = found(request.blocking(&options, keys, |s| Ok((index,
+//!   s.state().deployment(id).cloned()))).await?, "deployment not found")?;
 //!     Ok(Response::json(&*d)?.meta(&meta))
 //! }
 //!
@@ -211,7 +211,7 @@ async fn dispatch(app: AppState, request: axum::extract::Request, path: String) 
     }
 }
 
-/// The answer to a browser that asks whether it may (§1.3).
+/// The answer to a browser that asks whether it may (`docs/spec/http-api.md §1.3`).
 fn preflight(method: &Method, headers: &HeaderMap, methods: &[&str]) -> Option<Response> {
     let asked = headers.get(header::ACCESS_CONTROL_REQUEST_METHOD)?.to_str().ok()?;
     if *method != Method::OPTIONS || !headers.contains_key(header::ORIGIN) {

@@ -72,7 +72,7 @@ impl TlsHandle {
     }
 }
 
-/// Who is on the other side of a connection; handlers get it by `ConnectInfo<Peer>`.
+/// The peer of a connection; handlers get it by `ConnectInfo<Peer>`.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// The address.
@@ -137,7 +137,7 @@ impl Listener {
     }
 }
 
-/// A system's error as the reference words it.
+/// A system's error as Nomad words it.
 fn bind_reason(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::AddrInUse => "bind: address already in use".into(),
@@ -208,7 +208,7 @@ struct Open {
     tokens: Option<(f64, Instant)>,
 }
 
-/// A place for a connection, given back when it ends.
+/// A connection slot, released when the connection closes.
 struct Place {
     gate: Arc<Gate>,
     ip: IpAddr,
@@ -557,7 +557,7 @@ mod tests {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), served).await.expect("places are given back");
+        tokio::time::timeout(Duration::from_secs(20), served).await.expect("slots are released");
         assert!(metrics.prometheus().expect("kept").contains("nomad_nomad_agent_http_exceeded "));
     }
 

@@ -1,7 +1,7 @@
-//! What the interface needs of the node agent that runs beside it (`docs/spec/http-api.md §5.4, §5.5, §6`).
+//! The interface to the node agent that runs in the same process (`docs/spec/http-api.md §5.4, §5.5, §6`).
 //!
-//! Errors carry the status and text of the answer. Allocations the node does not know are its own business: the answer
-//! is 404 `Unknown allocation "<id>"`.
+//! Errors carry the status and the text of the response. An allocation that the node does not know is answered with 404
+//! `Unknown allocation "<id>"`.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub type ByteStream = BoxStream<'static, Result<Bytes, Error>>;
 /// A request for the content of a file as it grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamRequest {
-    /// The file, below the allocation's folder.
+    /// The file, below the allocation's directory.
     pub path: String,
     /// Go on at the end of the file.
     pub follow: bool,
@@ -81,7 +81,7 @@ pub trait LocalClient: Send + Sync {
     /// Metadata of the node.
     fn metadata(&self) -> Pending<'_, Result<NodeMeta, Error>>;
 
-    /// What the node's identity claims; none if it has none.
+    /// The claims of the node's identity, if it has one.
     fn identity(&self) -> Option<serde_json::Map<String, Value>>;
 
     /// Has the node ask for a new identity.
@@ -93,7 +93,7 @@ pub trait LocalClient: Send + Sync {
     /// Makes a host volume; gives its place and its size in bytes.
     fn create_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(String, i64), Error>>;
 
-    /// Takes a folder that is there for a host volume.
+    /// Registers an existing directory as a host volume.
     fn register_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(), Error>>;
 
     /// Lets go of a host volume; what was made for it is removed.
@@ -120,7 +120,7 @@ pub trait LocalClient: Send + Sync {
     /// Removes a finished allocation.
     fn collect<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<(), Error>>;
 
-    /// The content of a folder.
+    /// The content of a directory.
     fn list<'a>(&'a self, alloc_id: &'a str, path: &'a str) -> Pending<'a, Result<Vec<AllocFileInfo>, Error>>;
 
     /// One file.

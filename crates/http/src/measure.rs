@@ -1,5 +1,5 @@
-//! Which endpoint answers a request, as metrics call it (`docs/spec/server.md §24`): `nomad.<endpoint>.<call>` is how
-//! long it took, `nomad.rpc.<endpoint>.<kind>` how often it was asked.
+//! The endpoint names of requests in metrics (`docs/spec/server.md §24`): `nomad.<endpoint>.<call>` is the duration,
+//! `nomad.rpc.<endpoint>.<kind>` the number of requests.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use axum::http::Method;
 
 use encamp_telemetry::Metrics;
 
-/// What an endpoint does.
+/// The kind of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Reads one object.

@@ -1,4 +1,4 @@
-//! Messages of the agent as they come (`docs/spec/http-api.md §6.5`).
+//! Streams log messages of the agent (`docs/spec/http-api.md §6.5`).
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use encamp_model::{duration, quoted};
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/agent/monitor", monitor), route!("/v1/agent/monitor/export", export)];
 
-/// How long the stream is silent at most.
+/// The longest time without data on the stream.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 fn flag(request: &Request, name: &str, label: &str) -> Result<bool, Error> {

@@ -1,4 +1,4 @@
-//! Configurations, members, chores (`docs/spec/http-api.md §5.15`).
+//! Configurations, members, maintenance (`docs/spec/http-api.md §5.15`).
 
 use axum::http::Method;
 use serde::Deserialize;

@@ -55,7 +55,7 @@ fn presence(headers: &HeaderMap) -> [bool; 5] {
         .map(|h| headers.contains_key(h))
 }
 
-/// What differs between a recorded answer and ours.
+/// The differences between a recorded response and ours.
 fn differences(recorded: &Value, got: &super::testing::Answer) -> Vec<String> {
     let mut out = Vec::new();
     if recorded["status"] != got.status {

@@ -1,4 +1,4 @@
-//! Pages of lists (`docs/spec/http-api.md §4.5`).
+//! Pagination of lists (`docs/spec/http-api.md §4.5`).
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! The query of a request and how its values are read (`docs/spec/http-api.md §4.1`).
+//! Query parameters and their parsing (`docs/spec/http-api.md §4.1`).
 
 use std::borrow::Cow;
 
@@ -113,7 +113,7 @@ impl Query {
 /// The words for booleans.
 ///
 /// # Errors
-/// The text of the reference's parser.
+/// The text of Nomad's parser.
 pub fn parse_bool(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -125,7 +125,7 @@ pub fn parse_bool(text: &str) -> Result<bool, String> {
 /// An integer that may begin with a base: `0x`, `0o`, `0b`, `0`; underscores between digits are ignored then.
 ///
 /// # Errors
-/// The text of the reference's parser.
+/// The text of Nomad's parser.
 pub fn parse_int(text: &str) -> Result<i64, String> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -139,7 +139,7 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
 /// As [`parse_int`], without a sign.
 ///
 /// # Errors
-/// The text of the reference's parser.
+/// The text of Nomad's parser.
 pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
     let (digits, radix) = based(text);
     whole("strconv.ParseUint", text, &digits, radix, || u64::from_str_radix(&digits, radix))
@@ -184,7 +184,7 @@ fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(
 /// An unsigned decimal number of a query.
 ///
 /// # Errors
-/// The text of the reference's parser.
+/// The text of Nomad's parser.
 pub(crate) fn decimal_uint(text: &str) -> Result<u64, String> {
     number("strconv.ParseUint", text, 10)
 }
@@ -192,7 +192,7 @@ pub(crate) fn decimal_uint(text: &str) -> Result<u64, String> {
 /// A signed decimal number of a query.
 ///
 /// # Errors
-/// The text of the reference's parser.
+/// The text of Nomad's parser.
 pub(crate) fn decimal_int(text: &str) -> Result<i64, String> {
     number("strconv.ParseInt", text, 10)
 }

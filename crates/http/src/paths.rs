@@ -1,4 +1,4 @@
-//! Paths: cleaning them, and finding who answers (`docs/spec/http-api.md §1.2`).
+//! Paths: cleaning them, and finding their handlers (`docs/spec/http-api.md §1.2`).
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ pub fn encode(path: &str) -> String {
     out
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<T> {
     /// A route and the length of its prefix.

@@ -1,4 +1,5 @@
-//! What is no API: the root, the UI that there is not, paths of other editions (`docs/spec/http-api.md §1.2`).
+//! Paths outside of the API: the root, the UI (which does not exist), paths of the Enterprise edition
+//! (`docs/spec/http-api.md §1.2`).
 
 use super::error::Error;
 use super::request::Request;

@@ -1,4 +1,4 @@
-//! A request as handlers see it: parameters, body, blocking reads (`docs/spec/http-api.md §4`).
+//! A request as passed to handlers: parameters, body, blocking reads (`docs/spec/http-api.md §4`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ use encamp_server::Server;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::StateStore;
 
-/// The largest body that is kept in memory. The reference has no limit; memory has one.
+/// The largest body that is kept in memory. Nomad has no limit; memory has one.
 const MAX_BODY: usize = 32 << 20;
 /// How many times larger than its text JSON is in memory, for bodies that matter.
 const GROWTH: usize = 4;
@@ -36,7 +36,7 @@ const MAX_VALUES: usize = 500_000;
 /// The longest time a read waits.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
-/// The parameters that all reads know (§4.1).
+/// The parameters that all reads know (`docs/spec/http-api.md §4.1`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// `namespace`, `default` if it is not given; `*` for all.
@@ -216,7 +216,7 @@ impl Request {
         &self.headers
     }
 
-    /// What the listener knows about the connection.
+    /// Connection details from the listener.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
         &mut self.extensions
     }
@@ -280,12 +280,12 @@ impl Request {
     /// A boolean of the query; false if it is not given.
     ///
     /// # Errors
-    /// 500, as the reference answers.
+    /// 500, as Nomad answers.
     pub fn flag(&self, name: &str) -> Result<bool, Error> {
         self.query.bool(name).map(Option::unwrap_or_default).map_err(Error::internal)
     }
 
-    /// The token (§4.3); empty for the anonymous one.
+    /// The token (`docs/spec/http-api.md §4.3`); empty for the anonymous one.
     pub fn token(&self) -> &str {
         let text = |name| self.headers.get(name).and_then(|v| v.to_str().ok());
         if let Some(token) = text("x-nomad-token").map(str::trim).filter(|t| !t.is_empty()) {
@@ -303,7 +303,7 @@ impl Request {
         self.message_token = token.into();
     }
 
-    /// Who asks, as the metadata of drains names them.
+    /// The caller, as named in the metadata of drains.
     pub(crate) fn accessor(&self) -> String {
         // Tokens have no accessors until access control knows them.
         "token:acls-disabled".into()
@@ -386,7 +386,7 @@ impl Request {
 
     // ---- reading
 
-    /// What the headers of a read say.
+    /// The response metadata of a read.
     pub fn meta(&self, index: u64) -> Meta {
         let Some(server) = self.app.server() else {
             return Meta { index, known_leader: false, last_contact: 0 };
@@ -396,8 +396,8 @@ impl Request {
         Meta { index, known_leader: server.leader_address().is_some(), last_contact }
     }
 
-    /// Reads state, and waits for something newer than `options.index` (§4.4). `read` gives the index of what it read,
-    /// and may run often; `keys` are what it depends on.
+    /// Reads state, and waits for something newer than `options.index` (`docs/spec/http-api.md §4.4`). `read` gives the
+    /// index of what it read, and may run often; `keys` are what it depends on.
     ///
     /// # Errors
     /// There is no leader, or what `read` gives.

@@ -1,4 +1,4 @@
-//! Answers, and how they become bytes (`docs/spec/http-api.md §1.4, §1.5`).
+//! Responses and their encoding (`docs/spec/http-api.md §1.4, §1.5`).
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};

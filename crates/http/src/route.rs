@@ -1,5 +1,4 @@
-//! What a module says of the paths it answers: patterns and handlers. All of them are listed in
-//! [`routes`](super::routes).
+//! Route declarations of a module: patterns and handlers. All of them are listed in [`routes`](super::routes).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +7,7 @@ use super::error::Error;
 use super::request::Request;
 use super::response::Response;
 
-/// What a handler gives.
+/// The result of a handler.
 pub type Outcome = Result<Response, Error>;
 /// A handler at work.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;

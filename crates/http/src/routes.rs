@@ -1,4 +1,4 @@
-//! Who answers which path. Patterns that end in a slash stand for everything below them (`docs/spec/http-api.md §1.2`).
+//! All routes. Patterns that end in a slash match everything below them (`docs/spec/http-api.md §1.2`).
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -52,7 +52,7 @@ pub fn longest() -> usize {
     *LONGEST.get_or_init(|| TABLES.iter().copied().flatten().map(|(pattern, _)| pattern.len()).max().unwrap_or(0))
 }
 
-/// Paths that answer other sites, and the methods they may use (§1.3).
+/// Paths that answer other sites, and the methods they may use (`docs/spec/http-api.md §1.3`).
 const CORS: [(&str, &[&str]); 8] = [
     ("/v1/client/fs/", &["HEAD", "GET"]),
     ("/v1/client/stats", &["HEAD", "GET"]),

@@ -1,5 +1,5 @@
-//! Shapes of JSON values, for tests that compare answers with recorded ones: which keys there are, and of what type
-//! their values are. Elements of lists are merged. An absent key and a null one are the same.
+//! Shapes of JSON values, for tests that compare responses with recorded ones: the keys, and the types of their values.
+//! Elements of lists are merged. An absent key and a null one are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 

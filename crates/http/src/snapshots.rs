@@ -36,7 +36,7 @@ const MAX_PACKED: u64 = 1 << 30;
 const MAX_UNPACKED: u64 = 4 << 30;
 /// How many times its length an archive may unpack to. States get to a tenth of their length, blanks to a thousandth.
 const MOST_RATIO: u64 = 100;
-/// What any archive may unpack to.
+/// The most that any archive may decompress to.
 const ALWAYS_UNPACKED: u64 = 64 << 20;
 /// The most of the files beside the state.
 const MOST_META: u64 = 1 << 20;
@@ -200,7 +200,7 @@ struct Unpacked<R> {
     left: u64,
 }
 
-/// What an archive of that length may unpack to.
+/// The most that an archive of that length may decompress to.
 fn most_unpacked(packed: u64) -> u64 {
     packed.saturating_mul(MOST_RATIO).saturating_add(ALWAYS_UNPACKED).min(MAX_UNPACKED)
 }
@@ -257,7 +257,7 @@ fn unpacked(files: &Files) -> Result<Vec<u8>, Error> {
     let read = members(&mut tar, &files.state);
     // Only then it is known that nothing is missing.
     let rest = io::copy(&mut tar, &mut io::sink());
-    let incomplete = || failed("it is not an archive of this program, or incomplete");
+    let incomplete = || failed("it is not an archive of this program, or it is incomplete");
     let (meta, sum, told) = match (read, rest) {
         (Err(e), _) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
         (_, Err(e)) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
@@ -268,7 +268,7 @@ fn unpacked(files: &Files) -> Result<Vec<u8>, Error> {
         (Ok(Some(read)), Ok(_)) => read,
     };
     if told != sums(&Sha256::digest(&meta), &sum).as_bytes() {
-        return Err(failed("the archive is damaged: its checksums are wrong"));
+        return Err(failed("the archive is damaged: its checksums do not match"));
     }
     fs::read(&files.state).map_err(|e| io_error(&files.state, &e))
 }
@@ -431,9 +431,9 @@ mod tests {
             (b"not a snapshot".to_vec(), "failed to decompress snapshot: gzip: invalid header"),
             (Vec::new(), "failed to decompress snapshot: gzip: invalid header"),
             (saved.body[..saved.body.len() / 2].to_vec(), "failed to decompress snapshot: "),
-            (zipped(&tar[..tar.len() / 2]), "it is not an archive of this program, or incomplete"),
-            (zipped(b"something else"), "it is not an archive of this program, or incomplete"),
-            (zipped(&changed), "its checksums are wrong"),
+            (zipped(&tar[..tar.len() / 2]), "it is not an archive of this program, or it is incomplete"),
+            (zipped(b"something else"), "it is not an archive of this program, or it is incomplete"),
+            (zipped(&changed), "its checksums do not match"),
             (packed(b"\x80 other records", json!({ "Version": 1 })).expect("an archive"), "state snapshot: "),
         ] {
             let (status, text) = put(&s, &archive).await.told();

@@ -1,4 +1,4 @@
-//! Who leads, who votes, which regions there are (`docs/spec/http-api.md §5.1`).
+//! The leader, the Raft peers, the regions (`docs/spec/http-api.md §5.1`).
 
 use super::request::Request;
 use super::response::Response;

@@ -1,4 +1,4 @@
-//! A server with its interface, for tests: one voter in a folder of its own, the interface on a free port.
+//! A server with its HTTP API, for tests: one voter with a data directory of its own, the API on a free port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What holds for all paths: routing, methods, redirects, CORS, compression, and the first endpoints.
+//! Tests of all paths: routing, methods, redirects, CORS, compression, and the first endpoints.
 
 use std::io::Read;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! TLS of listeners, from the files that the configuration names (`docs/spec/http-api.md §11`).
+//! TLS of listeners, from the configured files (`docs/spec/http-api.md §11`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-/// What a listener's TLS is made of.
+/// The TLS settings of a listener.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsFiles {
     /// Authority of client certificates.
@@ -75,15 +75,15 @@ fn certificates(file: &str, setting: &str) -> Result<Vec<CertificateDer<'static>
     let failed = |e| wrong(setting, file, &e);
     let all = CertificateDer::pem_file_iter(Path::new(file)).map_err(failed)?;
     let all = all.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    if all.is_empty() { Err(format!("tls.{setting} {file} holds no certificate in PEM form")) } else { Ok(all) }
+    if all.is_empty() { Err(format!("tls.{setting} {file} contains no certificate in PEM format")) } else { Ok(all) }
 }
 
 fn wrong(setting: &str, file: &str, e: &rustls::pki_types::pem::Error) -> String {
     use rustls::pki_types::pem::Error;
     match e {
         Error::Io(e) => format!("tls.{setting} {file} cannot be read: {e}"),
-        Error::NoItemsFound => format!("tls.{setting} {file} holds nothing in PEM form that fits"),
-        _ => format!("tls.{setting} {file} is not in PEM form"),
+        Error::NoItemsFound => format!("tls.{setting} {file} contains no matching PEM data"),
+        _ => format!("tls.{setting} {file} is not in PEM format"),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Clients that close their side of a connection once they have asked: they get their answer.
+//! Answers clients that shut down their side of a connection after sending a request.
 //!
-//! An end of what a client sends is the same on the wire whether it still reads or is gone. It is held back while the
-//! client waits for an answer, but not for long: who is gone shall not keep a connection, and what was asked need not
-//! go on. Of several requests sent in one go, the first is sure to be answered.
+//! On the wire, the end of a client's data looks the same whether the client still reads or has closed the connection.
+//! It is held back while the client waits for a response, but not for long: a closed client must not occupy a
+//! connection, and its request need not continue. Of several pipelined requests, the first is sure to be answered.
 
 use std::io;
 use std::pin::Pin;
@@ -21,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the body of a request may take from the socket to who reads it; after that it ended too early.
 const DELIVERY: Duration = Duration::from_secs(1);
 
-/// Whose turn it is on a connection. Clones are of the same connection.
+/// Whether client or server has the turn on a connection. Clones share the connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turn(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     phase: Mutex<Phase>,
-    /// Whoever waits for the client's turn.
+    /// The task that waits for the client's turn.
     waiting: AtomicWaker,
 }
 
@@ -188,7 +188,7 @@ impl Closing {
             }
         }
         let (since, sleeping) = self.ended.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(PATIENCE))));
-        // First of all: the turn may change hands while it is looked at.
+        // Register first: the turn may change hands while it is checked.
         self.turn.0.waiting.register(cx.waker());
         let until = *since + self.turn.patience();
         if until <= Instant::now() {

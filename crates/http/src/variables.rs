@@ -196,7 +196,7 @@ async fn write(request: &mut Request, path: String) -> Outcome {
     match written {
         Err(e) => Ok(refusal(e)),
         Ok(Written { index, reply: VariableReply::Written(Some(v)) }) => {
-            // A lock that was given back tells no items: its holder knows them.
+            // The response to a lock release has no items: the holder knows them.
             let items = match operations.first() {
                 Some(&"lock-release") => Items::default(),
                 _ => variables::open(server, &v)?,
@@ -218,8 +218,8 @@ fn index_of(reply: &VariableReply) -> u64 {
     }
 }
 
-/// What is said when a variable is not as it was expected to be (§8.3): as it is, with its items for those who may read
-/// it.
+/// What is said when a variable is not as it was expected to be (`docs/spec/http-api.md §8.3`): as it is, with its
+/// items for those who may read it.
 fn unwritten(request: &Request, key: &(String, String), reply: &VariableReply) -> Outcome {
     let VariableReply::Conflict(Some(v)) = reply else {
         let none = VariableEncrypted { namespace: key.0.clone(), path: key.1.clone(), ..Default::default() };

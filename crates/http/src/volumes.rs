@@ -1,5 +1,5 @@
-//! CSI volumes and plugins (`docs/spec/http-api.md §5.14`): what is stored is shown. No plugin is connected, so nothing
-//! can be made.
+//! CSI volumes and plugins (`docs/spec/http-api.md §5.14`): stored ones are returned. No plugin is connected, so no
+//! volume can be created.
 
 use std::sync::Arc;
 
@@ -222,7 +222,7 @@ fn csi_volume(request: &Request, id: &str) -> Option<Arc<CsiVolume>> {
     request.app().server()?.snapshot().state().csi_volume(&request.namespace(), id).cloned()
 }
 
-/// What is shown of a volume: no secrets.
+/// The shown form of a volume, without secrets.
 fn shown(v: &CsiVolume) -> CsiVolume {
     let mut v = v.clone();
     v.secrets.clear();

@@ -1,4 +1,4 @@
-//! The server's side of a websocket (RFC 6455), as far as exec needs it: text messages both ways, pings, closing.
+//! The server side of a WebSocket (RFC 6455), as far as exec needs it: text messages both ways, pings, closing.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub(crate) fn accept_key(key: &str) -> String {
     STANDARD.encode(hash.finalize())
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Continuation,
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// What arrives.
+/// An incoming message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
     /// A whole message.

@@ -2,10 +2,10 @@
 //!
 //! - [`parse`]: job files to [`encamp_model::api::Job`]: variables, blocks and attributes, normalisation.
 //! - [`canonicalize`], [`convert`]: defaults, and the stored form.
-//! - [`admission`]: what registration adds, refuses and warns about.
+//! - [`admission`]: additions, errors and warnings of registration.
 //! - [`diff`]: job diffs and their annotations.
-//! - [`explain`]: where in a job file a problem is, and what may help.
-//! - [`fmt`]: the canonical layout of job files.
+//! - [`explain`]: locations of problems in a job file, and hints.
+//! - [`fmt`]: formats job files.
 //!
 //! **May use** `encamp_hcl`, `encamp_model`. **Never** holds network, clock.
 

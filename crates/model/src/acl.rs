@@ -1,4 +1,4 @@
-//! ACL policies, tokens, roles, and how to log in (`docs/spec/http-api.md §7`).
+//! ACL policies, tokens, roles, and auth methods (`docs/spec/http-api.md §7`).
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub struct JobAcl {
     pub task: String,
 }
 
-/// What authorises a request.
+/// The authorisation method of a request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclToken {
@@ -256,7 +256,7 @@ pub struct AclAuthMethodConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct OidcClientAssertion {
-    /// Who the assertion is for: its `aud` claims.
+    /// The audience of the assertion: its `aud` claims.
     #[serde(with = "nil")]
     pub audience: Vec<String>,
     /// What signs the assertion: `nomad` (the keyring), `private_key` or `client_secret`.

@@ -1,4 +1,4 @@
-//! Allocations: one instance of a task group on one node.
+//! Allocations: instances of a task group on a node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,22 +59,22 @@ pub struct Allocation {
     /// Legacy form of the tasks' part of `allocated_resources`, by task.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub task_resources: SortedMap<Resources>,
-    /// What it was given on the node.
+    /// The assigned resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// What the node search of the placement evaluated (`docs/spec/scheduling.md §10`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Arc<AllocMetric>>,
-    /// What servers want: `run`, `stop` or `evict`.
+    /// The desired status: `run`, `stop` or `evict`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub desired_status: String,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub desired_description: String,
-    /// What servers asked the scheduler to do with it.
+    /// The desired transition.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub desired_transition: DesiredTransition,
-    /// What the node reports: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
+    /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub client_status: String,
     /// Why the client status is what it is.
@@ -167,22 +167,22 @@ pub struct AllocListStub {
     /// The name of the task group.
     #[serde(deserialize_with = "or_default")]
     pub task_group: String,
-    /// What it was given on the node; only where it was asked for.
+    /// The assigned resources; only if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
-    /// What servers want: `run`, `stop` or `evict`.
+    /// The desired status: `run`, `stop` or `evict`.
     #[serde(deserialize_with = "or_default")]
     pub desired_status: String,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
     #[serde(deserialize_with = "or_default")]
     pub desired_description: String,
-    /// What the node reports: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
+    /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
     #[serde(deserialize_with = "or_default")]
     pub client_status: String,
     /// Why the client status is what it is.
     #[serde(deserialize_with = "or_default")]
     pub client_description: String,
-    /// What servers asked the scheduler to do with it.
+    /// The desired transition.
     #[serde(deserialize_with = "or_default")]
     pub desired_transition: DesiredTransition,
     /// By task; null if the request left them out.
@@ -218,7 +218,7 @@ pub struct AllocListStub {
     pub modify_time: i64,
 }
 
-/// What an allocation was given: per task and shared. Tasks without a lifecycle have a null one.
+/// The assigned resources of an allocation: per task and shared. Tasks without a lifecycle have a null one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedResources {
@@ -228,7 +228,7 @@ pub struct AllocatedResources {
     /// The `lifecycle` block of each task, by task.
     #[serde(with = "nil")]
     pub task_lifecycles: SortedMap<Option<TaskLifecycleConfig>>,
-    /// What the tasks share.
+    /// Shared resources of the tasks.
     #[serde(deserialize_with = "or_default")]
     pub shared: AllocatedSharedResources,
 }
@@ -240,7 +240,8 @@ impl AllocatedResources {
     }
 }
 
-/// What one node search looked at and why it decided as it did (`docs/spec/scheduling.md §10`).
+/// The metrics of one node search: which nodes were evaluated, filtered, exhausted and scored
+/// (`docs/spec/scheduling.md §10`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocMetric {
@@ -509,7 +510,7 @@ pub struct TaskEvent {
     /// `Sibling Task Failed`: the task that failed.
     #[serde(deserialize_with = "or_default")]
     pub failed_sibling: String,
-    /// What Vault says.
+    /// The error of Vault.
     #[serde(deserialize_with = "or_default")]
     pub vault_error: String,
     /// `Signaling`: why.

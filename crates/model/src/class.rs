@@ -1,4 +1,4 @@
-//! The computed class of a node: nodes of one class look the same to constraints (`docs/spec/scheduling.md §5.1`).
+//! The computed class of a node: nodes of one class are equivalent to constraints (`docs/spec/scheduling.md §5.1`).
 
 use std::collections::BTreeMap;
 

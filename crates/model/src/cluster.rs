@@ -214,7 +214,7 @@ pub struct NamespaceConsulConfiguration {
     pub denied: Vec<String>,
 }
 
-/// What identifies a cluster.
+/// The identity of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClusterMetadata {

@@ -26,7 +26,7 @@ pub struct Evaluation {
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub r#type: String,
-    /// What made it: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
+    /// The trigger: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub triggered_by: String,
     /// The job's ID; of core evaluations the kind of work.
@@ -71,7 +71,7 @@ pub struct Evaluation {
     /// The node search that failed, by task group.
     #[serde(rename = "FailedTGAllocs", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub failed_tg_allocs: BTreeMap<String, AllocMetric>,
-    /// What its plan did, per task group.
+    /// The changes of its plan, per task group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_annotations: Option<Box<PlanAnnotations>>,
     /// Blocked: whether nodes of a computed class fit, by class.
@@ -174,7 +174,7 @@ pub struct Deployment {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobPlanResponse {
-    /// What the plan does; null: there is no plan.
+    /// The annotations of the plan; null: there is no plan.
     pub annotations: Option<PlanAnnotations>,
     /// The node search that failed, by task group; null: all was placed.
     #[serde(rename = "FailedTGAllocs", with = "nil")]
@@ -185,7 +185,7 @@ pub struct JobPlanResponse {
     /// Blocked and delayed evaluations that the scheduler would make.
     #[serde(with = "nil")]
     pub created_evals: Vec<Evaluation>,
-    /// What the job changes; null: the request did not ask.
+    /// The diff of the job; null if not requested.
     pub diff: Option<JobDiff>,
     /// When the job would launch next; null: it is not periodic.
     #[serde(deserialize_with = "or_default")]
@@ -217,7 +217,7 @@ pub struct EvaluationStub {
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
-    /// What made it: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
+    /// The trigger: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
     #[serde(deserialize_with = "or_default")]
     pub triggered_by: String,
     /// The job's ID; of core evaluations the kind of work.

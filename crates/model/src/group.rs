@@ -31,7 +31,7 @@ pub struct TaskGroup {
     pub scaling: Option<ScalingPolicy>,
     /// When failed tasks restart on their node.
     pub restart_policy: Option<RestartPolicy>,
-    /// What happens when the node loses contact; null: its allocations are lost at once.
+    /// The behaviour when the node disconnects; null: its allocations are lost at once.
     pub disconnect: Option<DisconnectStrategy>,
     /// In the order of the job file; names are unique.
     #[serde(with = "nil")]
@@ -79,7 +79,7 @@ pub struct MigrateStrategy {
     /// How many allocations of the group leave at a time.
     #[serde(deserialize_with = "or_default")]
     pub max_parallel: i64,
-    /// What makes a replacement healthy: `checks` or `task_states`.
+    /// How the health of a replacement is determined: `checks` or `task_states`.
     #[serde(deserialize_with = "or_default")]
     pub health_check: String,
     /// How long a replacement must be well to count as healthy.
@@ -111,7 +111,7 @@ pub struct RestartPolicy {
     pub render_templates: bool,
 }
 
-/// What happens to allocations of a node that lost contact; durations in nanoseconds.
+/// The behaviour of allocations on a disconnected node; durations in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DisconnectStrategy {
@@ -140,7 +140,7 @@ pub struct Task {
     /// The user to run as; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub user: String,
-    /// What the driver reads; its keys are the driver's.
+    /// The configuration of the driver; its keys depend on the driver.
     #[serde(with = "nil")]
     pub config: BTreeMap<String, Value>,
     /// Environment variables; values may contain `${…}`.
@@ -165,7 +165,7 @@ pub struct Task {
     /// Beside those of job and group.
     #[serde(with = "nil")]
     pub affinities: Vec<Affinity>,
-    /// What the task asks for.
+    /// The requested resources of the task.
     pub resources: Option<Resources>,
     /// When the task restarts; by default as the group says.
     pub restart_policy: Option<RestartPolicy>,
@@ -181,7 +181,7 @@ pub struct Task {
     pub kill_timeout: i64,
     /// How logs are rotated.
     pub log_config: Option<LogConfig>,
-    /// What is downloaded before the task starts, in this order.
+    /// The artifacts to download before the task starts, in this order.
     #[serde(with = "nil")]
     pub artifacts: Vec<TaskArtifact>,
     /// Whether the other tasks of the group stop when this one ends.
@@ -199,7 +199,7 @@ pub struct Task {
     /// The signal that asks the task to stop; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
-    /// What the task is to the service mesh: `connect-proxy:<service>`, … Empty: an ordinary task.
+    /// The kind of a service mesh task: `connect-proxy:<service>`, … Empty: an ordinary task.
     #[serde(deserialize_with = "or_default")]
     pub kind: String,
     /// Set if the task is a CSI plugin.
@@ -275,7 +275,7 @@ pub struct Vault {
     /// Whether the token is kept out of the file `secrets/vault_token`.
     #[serde(deserialize_with = "or_default")]
     pub disable_file: bool,
-    /// What happens when the token changes: `restart`, `signal` or `noop`.
+    /// The action when the token changes: `restart`, `signal` or `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`: `SIGHUP`.
@@ -293,13 +293,13 @@ pub struct Secret {
     /// Names the secret in `${secret.<name>.<key>}`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// What fetches it: `nomad`, `vault` or a plugin.
+    /// The provider: `nomad`, `vault` or a plugin.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// Where the provider finds it.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
-    /// What the provider reads, in a form of its own.
+    /// The configuration of the provider, in the provider's format.
     #[serde(with = "nil")]
     pub config: BTreeMap<String, Value>,
     /// Environment variables of a plugin that is the provider.
@@ -320,13 +320,13 @@ pub struct Template {
     /// The text of the template.
     #[serde(deserialize_with = "or_default")]
     pub embedded_tmpl: String,
-    /// What happens when the result changes: `restart`, `signal`, `script` or `noop`.
+    /// The action when the result changes: `restart`, `signal`, `script` or `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`, in capitals.
     #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
-    /// What runs if `change_mode` is `script`.
+    /// The script to run if `change_mode` is `script`.
     pub change_script: Option<ChangeScript>,
     /// Whether the template is rendered once and never again.
     #[serde(deserialize_with = "or_default")]
@@ -341,10 +341,10 @@ pub struct Template {
     pub uid: Option<i64>,
     /// The group of the file; null: the agent's group.
     pub gid: Option<i64>,
-    /// What begins an action of the template: `{{`.
+    /// The left delimiter of template actions: `{{`.
     #[serde(deserialize_with = "or_default")]
     pub left_delim: String,
-    /// What ends an action of the template: `}}`.
+    /// The right delimiter of template actions: `}}`.
     #[serde(deserialize_with = "or_default")]
     pub right_delim: String,
     /// Whether the result is lines `KEY=value` for the environment of the task.
@@ -409,7 +409,7 @@ pub struct TaskArtifact {
     /// HTTP headers of the request.
     #[serde(with = "nil")]
     pub getter_headers: BTreeMap<String, String>,
-    /// What the source is: `any`, `file` or `dir`.
+    /// The mode of the source: `any`, `file` or `dir`.
     #[serde(deserialize_with = "or_default")]
     pub getter_mode: String,
     /// Whether certificates are accepted unverified.
@@ -451,10 +451,10 @@ pub struct WorkloadIdentity {
     /// `default`, or a name that is unique in the task.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Who accepts the token: its `aud` claims.
+    /// The audience of the token: its `aud` claims.
     #[serde(with = "nil")]
     pub audience: Vec<String>,
-    /// What happens when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
+    /// The action when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`, in capitals.

@@ -1,5 +1,5 @@
-//! What the fields of a namespace or node pool that users set hash to (BLAKE2b-256 over the texts one after the other):
-//! equal objects have equal hashes in every cluster.
+//! The hash of the user-defined fields of a namespace or node pool (BLAKE2b-256 over the concatenated texts): equal
+//! objects have equal hashes in every cluster.
 
 use std::collections::BTreeMap;
 

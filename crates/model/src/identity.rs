@@ -1,4 +1,4 @@
-//! Identities of tasks, as nodes ask for them (`docs/spec/http-api.md §10.2`).
+//! Workload identities of tasks, which nodes request (`docs/spec/http-api.md §10.2`).
 
 use std::fmt;
 

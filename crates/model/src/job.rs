@@ -1,4 +1,4 @@
-//! Jobs: the top of a job specification and the policies that hang off it.
+//! Jobs: the top level of a job specification and its policies.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ pub struct Job {
     pub multiregion: Option<Multiregion>,
     /// When the job launches children; null: it is not periodic.
     pub periodic: Option<PeriodicConfig>,
-    /// What dispatches must carry; null: the job is not parameterized.
+    /// Requirements on dispatches; null: the job is not parameterized.
     pub parameterized_job: Option<ParameterizedJobConfig>,
     /// Whether a dispatch made the job.
     #[serde(deserialize_with = "or_default")]
@@ -112,7 +112,7 @@ pub struct Job {
     /// Raft index of the last change of the specification.
     #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
-    /// What web interfaces show beside the job.
+    /// Texts and links that web UIs show with the job.
     #[serde(rename = "UI")]
     pub ui: Option<JobUiConfig>,
     /// The tag of this version; null: it has none.
@@ -195,7 +195,7 @@ pub struct UpdateStrategy {
     /// How many allocations of a group are replaced at a time; 0: all at once, without a deployment.
     #[serde(deserialize_with = "or_default")]
     pub max_parallel: i64,
-    /// What makes an allocation healthy: `checks`, `task_states` or `manual`.
+    /// How the health of an allocation is determined: `checks`, `task_states` or `manual`.
     #[serde(deserialize_with = "or_default")]
     pub health_check: String,
     /// How long an allocation must be well to count as healthy.
@@ -316,7 +316,7 @@ pub struct ScalingPolicy {
     /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
-    /// What is scaled: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
+    /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,
     /// No block and an empty block are different.
@@ -345,7 +345,7 @@ pub struct MultiregionStrategy {
     /// How many regions are deployed to at a time; 0: all.
     #[serde(deserialize_with = "or_default")]
     pub max_parallel: i64,
-    /// What other regions do when one fails: `fail_all`, `fail_local` or empty.
+    /// The behaviour of other regions when one fails: `fail_all`, `fail_local` or empty.
     #[serde(deserialize_with = "or_default")]
     pub on_failure: String,
 }

@@ -1,4 +1,4 @@
-//! How nil, empty and absent values cross the JSON border.
+//! Conversion of nil, empty and absent values from and to JSON.
 //!
 //! The API writes empty lists and maps as `null` and reads `null` as the zero value; the helpers here give plain Rust
 //! fields that behaviour. Where a client can tell null from empty, the field is an `Option` instead.

@@ -1,16 +1,16 @@
-//! The nouns of a cluster, spelled as the HTTP API spells them (CamelCase JSON), and the small facts about them that do
-//! not depend on policy: status predicates, names, resource arithmetic.
+//! The objects of a cluster, spelled as in the HTTP API (CamelCase JSON), and their properties that do not depend on
+//! policy: status predicates, names, resource arithmetic.
 //!
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest
 //!   of the cluster.
-//!   [`plan`]: what schedulers propose. [`requests`], [`responses`]: what callers send and get that is not stored.
-//!   [`outcome`]: texts that say what became of a request.
-//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in
-//!   texts. [`random`]: numbers from a seed.
-//! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic
-//!   jobs launch.
+//!   [`plan`]: the plans of schedulers. [`requests`], [`responses`]: bodies of requests and responses that are not
+//!   stored. [`outcome`]: error texts that state whether a request took effect.
+//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: values in JSON and in texts.
+//!   [`random`]: numbers from a seed.
+//! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
+//!   periodic jobs.
 //!
 //! **May use** no other crate of this workspace. **Never** holds I/O, clocks, policy.
 

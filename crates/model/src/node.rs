@@ -1,4 +1,4 @@
-//! Nodes: what a client offers and how it is doing.
+//! Nodes: their resources and their status.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Node {
     /// A UUID that the node makes and keeps.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
-    /// What the node proves its ID with. A secret; answers leave it empty.
+    /// The secret that proves the node's ID; responses leave it empty.
     #[serde(rename = "SecretID", deserialize_with = "or_default")]
     pub secret_id: String,
     /// The datacenter; jobs choose nodes by it.
@@ -35,7 +35,7 @@ pub struct Node {
     /// Whether that API speaks TLS.
     #[serde(rename = "TLSEnabled", deserialize_with = "or_default")]
     pub tls_enabled: bool,
-    /// What the node found out about itself: `kernel.name`, … (`docs/spec/client.md §4`).
+    /// Fingerprinted attributes: `kernel.name`, … (`docs/spec/client.md §4`).
     #[serde(with = "nil")]
     pub attributes: Shared<BTreeMap<String, String>>,
     /// The capacity of the node.
@@ -189,13 +189,13 @@ pub struct DrainStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeEvent {
-    /// What happened.
+    /// The event.
     #[serde(deserialize_with = "or_default")]
     pub message: String,
-    /// Who says it: `Cluster`, `Drain`, `Driver`, …
+    /// The subsystem: `Cluster`, `Drain`, `Driver`, …
     #[serde(deserialize_with = "or_default")]
     pub subsystem: String,
-    /// What is special about the event.
+    /// Details of the event.
     #[serde(with = "nil")]
     pub details: BTreeMap<String, String>,
     /// When it happened.
@@ -207,7 +207,7 @@ pub struct NodeEvent {
 }
 
 impl NodeEvent {
-    /// What happened at a time, in Unix nanoseconds.
+    /// An event at a time in Unix nanoseconds.
     pub fn new(subsystem: &str, message: &str, now: i64) -> NodeEvent {
         NodeEvent {
             message: message.into(),
@@ -222,7 +222,7 @@ impl NodeEvent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DriverInfo {
-    /// What the driver found out: `driver.<name>`, `driver.<name>.version`, …
+    /// Attributes of the driver: `driver.<name>`, `driver.<name>.version`, …
     #[serde(with = "nil")]
     pub attributes: BTreeMap<String, String>,
     /// Whether the driver is installed.
@@ -270,10 +270,10 @@ pub struct CsiInfo {
     /// Whether volumes are accessible from some nodes only.
     #[serde(deserialize_with = "or_default")]
     pub requires_topologies: bool,
-    /// What a controller plugin can do.
+    /// Capabilities of a controller plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_info: Option<CsiControllerInfo>,
-    /// What a node plugin can do.
+    /// Capabilities of a node plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_info: Option<CsiNodeInfo>,
 }
@@ -282,7 +282,7 @@ pub struct CsiInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClientHostVolumeConfig {
-    /// What jobs call the volume.
+    /// The name of the volume in jobs.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The directory on the host.
@@ -300,7 +300,7 @@ pub struct ClientHostVolumeConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClientHostNetworkConfig {
-    /// What ports of jobs call the network.
+    /// The name of the network in ports of jobs.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The addresses that belong to the network.
@@ -327,7 +327,7 @@ pub struct DrainMetadata {
     /// `draining`, `complete` or `canceled`.
     #[serde(deserialize_with = "or_default")]
     pub status: String,
-    /// Who asked for it: `token:<accessor>`.
+    /// The requester: `token:<accessor>`.
     #[serde(rename = "AccessorID", deserialize_with = "or_default")]
     pub accessor_id: String,
     /// Free-form metadata of the request.
@@ -392,7 +392,7 @@ pub struct NodeDeviceResource {
     /// The single devices.
     #[serde(with = "nil")]
     pub instances: Vec<NodeDevice>,
-    /// What the instances have in common.
+    /// Attributes of all instances.
     #[serde(with = "nil")]
     pub attributes: BTreeMap<String, Attribute>,
 }
@@ -503,7 +503,7 @@ pub struct CsiControllerInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiNodeInfo {
-    /// What the plugin calls the node.
+    /// The plugin's ID of the node.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
     /// How many volumes of the plugin the node can hold; the largest i64: any number.
@@ -550,7 +550,7 @@ pub struct Topology {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDevice {
-    /// What the device plugin calls it.
+    /// The device plugin's ID of it.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
     /// Whether tasks can use it.

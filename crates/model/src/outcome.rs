@@ -1,7 +1,7 @@
-//! What the texts of failed requests say about what became of them: servers write them, clients tell by them whether a
-//! write may be sent again.
+//! Error texts of failed requests that state whether the request took effect: servers write them, and clients use them
+//! to decide whether to retry a write.
 
-/// Nobody leads: nothing was done.
+/// There is no leader: nothing was done.
 pub const NO_LEADER: &str = "No cluster leader";
 /// The leader is new and does not answer yet: nothing was done.
 pub const NOT_READY: &str = "Not ready to serve consistent reads";
@@ -15,7 +15,7 @@ pub fn is_without_leader(text: &str) -> bool {
     text.contains(NO_LEADER) || text.contains(NOT_READY)
 }
 
-/// Whether a text says that nobody knows.
+/// Whether a text says that the outcome is unknown.
 pub fn is_unknown(text: &str) -> bool {
     text.contains(STOPPED) || text.contains(MAY_BE_DONE)
 }

@@ -1,4 +1,4 @@
-//! Plans: what a scheduler proposes to do to the cluster.
+//! Plans: the changes to the cluster that a scheduler proposes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Status predicates of allocations, evaluations and deployments, and how evaluations begin
-//! (`docs/spec/reconciliation.md §2.3`, `§2.6`).
+//! Status predicates of allocations, evaluations and deployments, and new evaluations (`docs/spec/reconciliation.md
+//! §2.3`, `§2.6`).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Texts and floats as messages and diffs show them (`docs/spec/cli.md §3.4`, `docs/spec/jobspec.md §17.2`).
+//! Quoted texts and floats in messages and diffs (`docs/spec/cli.md §3.4`, `docs/spec/jobspec.md §17.2`).
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Made-up names, ids and numbers, drawn from a seed so that the same input gives the same result.
+//! Generates names, IDs and numbers from a seed, so that the same input gives the same result.
 
 /// A stream of pseudo-random numbers.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! What servers keep beside jobs: counts, scaling events, launches, sources, registered services.
+//! Records that servers store besides jobs: counts, scaling events, launches, sources, registered services.
 
 use std::collections::BTreeMap;
 

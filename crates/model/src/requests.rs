@@ -1,5 +1,5 @@
-//! What callers send about jobs, evaluations, deployments and scaling (part 2 of the type tables). Everything is
-//! optional; null leaves the default.
+//! Requests about jobs, evaluations, deployments and scaling (part 2 of the type tables). Everything is optional; null
+//! leaves the default.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What tasks and groups ask for: resources, networks, devices, volumes.
+//! Requested resources of tasks and groups: resources, networks, devices, volumes.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub struct VolumeRequest {
     pub per_alloc: bool,
 }
 
-/// What a task asks for: MHz, MB, cores, networks, devices.
+/// The requested resources of a task: MHz, MB, cores, networks, devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Resources {

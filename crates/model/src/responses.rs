@@ -1,5 +1,5 @@
-//! What servers answer about jobs, evaluations, allocations, deployments and scaling: the objects that are not stored
-//! but made for an answer.
+//! Responses about jobs, evaluations, allocations, deployments and scaling: the objects that are not stored but created
+//! for a response.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ pub struct GenericResponse {
     pub index: u64,
 }
 
-/// What a server thinks of a job.
+/// The result of validating a job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct JobValidateResponse {
@@ -140,7 +140,7 @@ pub struct JobValidateResponse {
 pub struct JobVersionsResponse {
     /// The newest first.
     pub versions: Vec<Arc<Job>>,
-    /// What changed, if it was asked for.
+    /// The diff, if requested.
     pub diffs: Option<Vec<JobDiff>>,
     /// Raft index of the answer: of the data read, or of the write.
     pub index: u64,
@@ -314,7 +314,7 @@ pub struct JobStatusesAlloc {
     pub id: String,
     /// The task group.
     pub group: String,
-    /// What the node reports: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
+    /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
     pub client_status: String,
     /// The node it is placed on.
     #[serde(rename = "NodeID")]
@@ -426,7 +426,7 @@ pub struct ScalingPolicyListStub {
     pub enabled: bool,
     /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
     pub r#type: String,
-    /// What is scaled: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
+    /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,
     /// Raft index of the write that created the object.

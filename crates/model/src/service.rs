@@ -164,7 +164,7 @@ pub struct ConsulConnect {
     pub native: bool,
     /// The sidecar proxy of the service; null: none.
     pub sidecar_service: Option<ConsulSidecarService>,
-    /// What is different about the task that runs the proxy.
+    /// Overrides for the task that runs the proxy.
     pub sidecar_task: Option<SidecarTask>,
     /// Set if the service is a gateway.
     pub gateway: Option<ConsulGateway>,
@@ -236,7 +236,7 @@ pub struct SidecarTask {
     /// Environment variables of the task.
     #[serde(with = "nil")]
     pub env: BTreeMap<String, String>,
-    /// What the task asks for; zeros leave the defaults.
+    /// The requested resources of the task; zeros leave the defaults.
     pub resources: Option<Resources>,
     /// Free-form metadata.
     #[serde(with = "nil")]

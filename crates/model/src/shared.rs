@@ -1,4 +1,4 @@
-//! Parts of records that are shared by their copies.
+//! Parts of records that copies of the record share.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;

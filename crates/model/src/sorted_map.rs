@@ -1,4 +1,4 @@
-//! A map for the few named things an allocation has.
+//! A sorted map for the few named objects of an allocation.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! Points in time and durations as the API spells them.
+//! Points in time and durations, as written in the API.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -16,7 +16,7 @@ pub struct VariableEncrypted {
     /// Parts of letters, digits, `-`, `_`, `~`, separated by `/`; at most 128 characters.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
-    /// Who holds the variable; null: nobody.
+    /// The lock on the variable; null if it is not locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<VariableLock>,
     /// Raft index of the write that created the object.
@@ -40,7 +40,7 @@ pub struct VariableEncrypted {
 }
 
 impl VariableEncrypted {
-    /// What lists show of the variable.
+    /// The metadata of a variable, as shown in lists.
     pub fn metadata(&self) -> VariableMetadata {
         VariableMetadata {
             namespace: self.namespace.clone(),
@@ -64,7 +64,7 @@ pub struct VariableMetadata {
     /// Parts of letters, digits, `-`, `_`, `~`, separated by `/`; at most 128 characters.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
-    /// Who holds the variable; null: nobody.
+    /// The lock on the variable; null if it is not locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<VariableLock>,
     /// Raft index of the write that created the object.
@@ -162,7 +162,7 @@ pub mod root_key_state {
     pub const ACTIVE: &str = "active";
     /// Kept to decrypt and to verify.
     pub const INACTIVE: &str = "inactive";
-    /// Variables encrypted with it are being written anew.
+    /// Variables encrypted with it are being rewritten.
     pub const REKEYING: &str = "rekeying";
     /// Its public part is known; it becomes active when its time comes.
     pub const PREPUBLISHED: &str = "prepublished";

@@ -21,7 +21,7 @@ pub struct CsiVolume {
     /// A name for operators.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// What the storage provider calls the volume.
+    /// The storage provider's ID of the volume.
     #[serde(rename = "ExternalID", deserialize_with = "or_default")]
     pub external_id: String,
     /// The namespace of the volume.
@@ -43,10 +43,10 @@ pub struct CsiVolume {
     /// Secrets for the plugin; answers leave them out.
     #[serde(with = "nil")]
     pub secrets: BTreeMap<String, String>,
-    /// What the plugin reads when it makes the volume.
+    /// Parameters for the plugin when it creates the volume.
     #[serde(with = "nil")]
     pub parameters: BTreeMap<String, String>,
-    /// What the plugin needs to know to mount the volume.
+    /// The context that the plugin needs to mount the volume.
     #[serde(with = "nil")]
     pub context: BTreeMap<String, String>,
     /// Bytes.
@@ -139,7 +139,7 @@ pub struct HostVolume {
     /// A UUID.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
-    /// What jobs call the volume; unique on its node.
+    /// The name of the volume in jobs; unique on its node.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The plugin that made it: `mkdir`.
@@ -151,7 +151,7 @@ pub struct HostVolume {
     /// The node it is on.
     #[serde(rename = "NodeID", deserialize_with = "or_default")]
     pub node_id: String,
-    /// What its node had to satisfy.
+    /// The constraints on its node.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub constraints: Vec<Constraint>,
     /// Bytes; 0: no bound.
@@ -166,7 +166,7 @@ pub struct HostVolume {
     /// Ways in which the volume may be used.
     #[serde(with = "nil")]
     pub requested_capabilities: Vec<HostVolumeCapability>,
-    /// What the plugin reads when it makes the volume.
+    /// Parameters for the plugin when it creates the volume.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub parameters: BTreeMap<String, String>,
     /// The directory on the node.
@@ -272,7 +272,7 @@ pub struct CsiVolumeClaim {
     /// The node of the allocation.
     #[serde(rename = "NodeID", deserialize_with = "or_default")]
     pub node_id: String,
-    /// What the storage provider calls the node.
+    /// The storage provider's ID of the node.
     #[serde(rename = "ExternalNodeID", deserialize_with = "or_default")]
     pub external_node_id: String,
     /// 0 read, 1 write, 2 collection.

@@ -1,4 +1,4 @@
-//! How log entries and snapshots are written: MessagePack with named fields, values as they look in JSON.
+//! The encoding of log entries and snapshots: MessagePack with named fields, values as in JSON.
 
 use std::io::{Read, Write};
 

@@ -1,7 +1,7 @@
-//! The operations of the replicated log (`docs/spec/server.md §18`): what is asked, with every clock reading, random
-//! choice and new ID already made by the leader, so that each server applies it alike. [`codec`]: how they are written.
+//! The operations of the replicated log (`docs/spec/server.md §18`): requests in which the leader has already made
+//! every clock reading, random choice and new ID, so that each server applies them alike. [`codec`]: their encoding.
 //!
-//! **May use** `encamp_model`. **Never** holds what operations do: that is in `encamp_server`.
+//! **May use** `encamp_model`. **Never** holds the effects of operations: they are in `encamp_server`.
 
 #![warn(missing_docs)]
 
@@ -124,14 +124,14 @@ pub enum Operation {
         /// Now.
         now: i64,
     },
-    /// Allocations are told to migrate, reschedule or stop.
+    /// Marks allocations to migrate, reschedule or stop.
     AllocTransition {
         /// By allocation ID; flags that are set win, others stay.
         transitions: BTreeMap<String, DesiredTransition>,
         /// Evaluations that follow.
         evals: Vec<Evaluation>,
     },
-    /// What the plan applier accepted.
+    /// The accepted part of a plan.
     PlanResults(Box<PlanResults>),
     /// A deployment's status, with what follows.
     DeploymentStatus(Box<DeploymentStatus>),
@@ -144,7 +144,7 @@ pub enum Operation {
         /// Deployment IDs.
         ids: Vec<String>,
     },
-    /// All summaries are counted anew.
+    /// All summaries are recounted.
     ReconcileSummaries {
         /// Namespace, job ID, group: how many placements are queued.
         queued: Vec<(String, String, String, i64)>,
@@ -155,7 +155,7 @@ pub enum Operation {
         job: (String, String),
         /// The group.
         group: String,
-        /// What happened.
+        /// The event.
         event: ScalingEvent,
     },
     /// The scheduler configuration.
@@ -193,7 +193,7 @@ pub enum Operation {
     RootKeyUpsert {
         /// The whole record. An active one makes the key that was active inactive.
         key: Arc<WrappedRootKey>,
-        /// What was encrypted with the keys before is to be written anew: they become rekeying instead.
+        /// What was encrypted with the keys before is to be rewritten: they become rekeying instead.
         rekey: bool,
     },
     /// A root key is removed.
@@ -236,7 +236,7 @@ pub struct NodeRegister {
 /// See [`Operation::NodeChange`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NodeChange {
-    /// What changes.
+    /// The changes.
     pub change: Operation,
     /// Decides the IDs of the evaluations.
     pub seed: u64,
@@ -271,7 +271,7 @@ pub struct NodeDrain {
     pub updated_at: i64,
 }
 
-/// What happens to one node's drain.
+/// A change of one node's drain.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct DrainUpdate {
     /// The new strategy; none ends the drain.
@@ -280,9 +280,9 @@ pub struct DrainUpdate {
     pub mark_eligible: bool,
     /// The drain ends because it is done.
     pub complete: bool,
-    /// What operators note about the drain.
+    /// The operator's metadata of the drain.
     pub meta: BTreeMap<String, String>,
-    /// Who asked.
+    /// The requester.
     pub accessor_id: String,
 }
 
@@ -407,7 +407,7 @@ pub struct DeploymentAllocHealth {
 pub struct VariableWrite {
     /// Namespace and path.
     pub key: (String, String),
-    /// What happens to it.
+    /// The change.
     pub change: VariableChange,
     /// Only if the stored one has this ModifyIndex; 0: only if there is none.
     pub cas: Option<u64>,
@@ -417,7 +417,7 @@ pub struct VariableWrite {
     pub now: i64,
 }
 
-/// What happens to a variable.
+/// A write to a variable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum VariableChange {
     /// It gets other items.
@@ -426,7 +426,7 @@ pub enum VariableChange {
     Delete,
     /// It gets other items and is locked.
     Acquire(Sealed, VariableLock),
-    /// The lock is given back.
+    /// Releases the lock.
     Release,
 }
 
@@ -446,7 +446,7 @@ pub enum VariableReply {
     Written(Option<Arc<VariableEncrypted>>),
     /// It has another ModifyIndex than it should: as it is, none if there is none.
     Conflict(Option<Arc<VariableEncrypted>>),
-    /// Somebody else holds its lock, or the caller holds it no longer.
+    /// Another client holds its lock, or the caller holds it no longer.
     Locked,
     /// There is no lock to give back.
     NotLocked,
@@ -454,7 +454,7 @@ pub enum VariableReply {
     Missing,
 }
 
-/// What applying an operation gives its caller.
+/// The reply to the caller of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// Done.
@@ -470,7 +470,7 @@ pub enum Reply {
     },
     /// Done; the IDs of the evaluations that were made.
     Evaluations(Vec<String>),
-    /// What became of a variable.
+    /// The result of a write to a variable.
     Variable(VariableReply),
     /// Refused; nothing was changed.
     Refused(String),

@@ -1,8 +1,8 @@
-//! A plan carried out: what the plan applier writes (`docs/spec/reconciliation.md §11.4`, `docs/spec/server.md §7.6`,
-//! `§7.8`), and what clients make of it that do as they are told.
+//! Applies a plan to a state: what the plan applier writes (`docs/spec/reconciliation.md §11.4`, `docs/spec/server.md
+//! §7.6, §7.8`) and the status that clients would then report.
 //!
-//! Only what scheduling reads is written. New allocations run, without a verdict on their health, so that deployments
-//! go no further; stopped and evicted ones are complete at once.
+//! Only the fields that scheduling reads are written. New allocations are running with unknown health, so deployments
+//! make no progress; stopped and evicted allocations are complete at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ fn claim_volumes(next: &mut State, a: &Allocation, index: u64) {
     }
 }
 
-/// What a group wants to keep of dynamic host volumes.
+/// Sticky dynamic host volumes of a group.
 fn kept_volumes(group: &TaskGroup) -> impl Iterator<Item = &VolumeRequest> {
     group.volumes.iter().flat_map(|v| v.values()).filter(|r| r.sticky && r.r#type == "host")
 }

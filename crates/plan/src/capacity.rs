@@ -1,9 +1,10 @@
-//! How many more copies of a group fit, where, and what runs out first.
+//! Computes how many more copies of a group fit, where, and which resource runs out first.
 //!
-//! Copies are placed by the search the schedulers use, without preemption, until it finds no node. Unless copies depend
-//! on each other across nodes (`distinct_property`, volumes), what fits on one node does not depend on the other nodes:
-//! nodes are filled one by one, and after a change only the nodes that changed are filled again. Where copies ask for
-//! nothing but sums (CPU, memory, disk), the search decides about the first copy on a node, and the others are counted.
+//! Copies are placed by the search that the schedulers use, without preemption, until it finds no node. Unless copies
+//! depend on each other across nodes (`distinct_property`, volumes), the copies that fit on one node do not depend on
+//! the other nodes: nodes are filled one by one, and after a change only the changed nodes are filled again. Where
+//! copies request only quantities (CPU, memory, disk), the search decides about the first copy on a node, and the
+//! others are computed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,7 +66,7 @@ pub struct NodeCopies {
     pub copies: i64,
 }
 
-/// What fits of one group.
+/// The capacity for one group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Capacity {
@@ -79,9 +80,9 @@ pub struct Capacity {
     pub capped: bool,
     /// Where they fit, most first.
     pub nodes: Vec<NodeCopies>,
-    /// What the next copy lacks, most nodes first.
+    /// The resources that the next copy lacks, most nodes first.
     pub runs_out: Vec<Shortage>,
-    /// What the search for a node for one more copy met.
+    /// Metrics of the search for a node for one more copy.
     pub metrics: AllocMetric,
 }
 

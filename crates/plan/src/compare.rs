@@ -1,7 +1,7 @@
-//! Where two plans of one job disagree, for checking one planner by another.
+//! Compares two plans of one job, for checking one planner against another.
 //!
-//! Which node gets an allocation depends on the order in which nodes are visited, which is random on servers, so that
-//! nodes and victims are compared by number, not by name.
+//! Which node gets an allocation depends on the order in which nodes are visited, which is random on servers, so nodes
+//! and preempted allocations are compared by number, not by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use encamp_model::{AllocListStub, DesiredUpdates, JobPlanResponse};
 /// Places of a diff that are named at most.
 const MOST_PLACES: usize = 10;
 
-/// What `local` says otherwise than `remote`, one line each; empty if they agree.
+/// The differences between `local` and `remote`, one line each; empty if they agree.
 pub fn disagreements(local: &JobPlanResponse, remote: &JobPlanResponse) -> Vec<String> {
     let mut out = Vec::new();
     let mut compare = |what: String, local: String, remote: String| {
@@ -29,7 +29,7 @@ pub fn disagreements(local: &JobPlanResponse, remote: &JobPlanResponse) -> Vec<S
     let (mine, theirs) = (failures(local), failures(remote));
     for group in mine.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
         let text = |all: &BTreeMap<String, u64>| all.get(group).unwrap_or(&0).to_string();
-        compare(format!("allocations of group {group:?} without a node"), text(&mine), text(&theirs));
+        compare(format!("unplaced allocations of group {group:?}"), text(&mine), text(&theirs));
     }
     let (mine, theirs) = (victims(local), victims(remote));
     for job in mine.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
@@ -44,7 +44,7 @@ pub fn disagreements(local: &JobPlanResponse, remote: &JobPlanResponse) -> Vec<S
     places.truncate(MOST_PLACES);
     out.extend(places);
     if more > 0 {
-        out.push(format!("and {more} more places of the diff"));
+        out.push(format!("and {more} more differences"));
     }
     out
 }
@@ -150,7 +150,7 @@ mod tests {
         let got = disagreements(&plan(2, &["a"], 1, "Added"), &plan(3, &["a", "b"], 0, "Edited"));
         let want = [
             "changes of group \"g\": 2 place here, 3 place there",
-            "allocations of group \"g\" without a node: 2 here, 1 there",
+            "unplaced allocations of group \"g\": 2 here, 1 there",
             "preempted allocations of job \"v@\": 1 here, 2 there",
             "Diff.Type: \"Added\" here, \"Edited\" there",
         ];

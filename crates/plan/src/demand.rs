@@ -1,8 +1,8 @@
-//! What jobs can place at most when a node is lost: how little of what fits on the others may be left.
+//! An upper bound of what jobs place when a node is lost, and so a lower bound of the capacity that is left on the
+//! other nodes.
 //!
-//! Jobs of which an evaluation finds nothing to do place no more than what they lose. Others place at most what they
-//! want and do not have; their evaluations may also stop something on other nodes, which lets jobs that wait for room
-//! try again.
+//! A job whose evaluation has nothing to do places no more than it loses. Other jobs place at most their missing
+//! allocations; their evaluations may also stop allocations on other nodes, which unblocks jobs that wait for capacity.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use encamp_scheduler::candidates::{covers, datacenter_matches, in_pool};
 use encamp_scheduler::stack::CompiledGroup;
 use encamp_state::{AllocUsage, NodeEntry, Snapshot, State};
 
-/// What an evaluation of a job would do as things are.
+/// The effect of an evaluation of a job in the current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
     /// Nothing.
     Settled,
-    /// Nothing, but something waits for room.
+    /// Nothing, but something waits for capacity.
     Waiting,
     /// Something, or it is not known what.
     Active,
@@ -56,10 +56,10 @@ struct GroupDemand {
     stable: i64,
 }
 
-/// What copies an allocation may displace.
+/// The copies that an allocation may displace.
 #[derive(Debug)]
 pub(crate) struct Units {
-    /// What one copy asks for, if sums are all that decides.
+    /// The requested resources of one copy, if only quantities matter.
     pub ask: Option<AllocUsage>,
     /// The most copies on a node of each pool and datacenter that has any: no allocation there displaces more.
     pub most: BTreeMap<(String, String), i64>,
@@ -68,7 +68,7 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// What copies fit at most on a node where an allocation of the group can be.
+    /// The most copies that fit on a node that an allocation of the group can run on.
     fn most_for(&self, state: &Snapshot, job: &Job) -> i64 {
         if let Some(most) = self.everywhere {
             return most;
@@ -111,7 +111,7 @@ pub(crate) struct Demands {
     waiting: i64,
     /// Which jobs may evict others.
     preemption: PreemptionConfig,
-    /// Jobs that wait for room, as far as their allocations tell.
+    /// Jobs that wait for capacity, as far as their allocations tell.
     pub short: Arc<BTreeSet<JobKey>>,
     /// Jobs whose evaluations always do the same.
     pub quiet: Arc<BTreeMap<JobKey, Quiet>>,
@@ -183,7 +183,7 @@ impl Demands {
         out
     }
 
-    /// What a waiting job may take.
+    /// The capacity that a waiting job may take.
     fn open(&self, key: &JobKey) -> i64 {
         match self.jobs.get(key) {
             Some(job) if job.activity != Activity::Settled => job.open(&BTreeMap::new()),
@@ -248,7 +248,7 @@ impl Demands {
     }
 }
 
-/// What a group has on a node.
+/// The allocations of a group on a node.
 #[derive(Debug, Default)]
 struct OnNode {
     lost: i64,

@@ -1,5 +1,5 @@
-//! One job, one evaluation, one plan that the scheduler takes for accepted and that is thrown away
-//! (`docs/spec/reconciliation.md §10.2`). What servers would reject of it is noted beside it.
+//! Plans one job with one evaluation: the scheduler treats the plan as accepted, and the plan is discarded
+//! (`docs/spec/reconciliation.md §10.2`). The parts of it that servers would reject are reported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
 /// The index at which a job that is not known yet is stored.
 const NEW_JOB_INDEX: u64 = 100;
 
-/// What a dry run found out.
+/// The result of a dry run.
 #[derive(Debug, Clone)]
 pub struct DryRun {
     /// The plan, accepted in full.
@@ -31,7 +31,7 @@ pub struct DryRun {
     pub job: Arc<Job>,
     /// The state the plan was made on, with that job in it.
     pub state: Snapshot,
-    /// What nodes reject of the plan, by the check that servers make before they carry a plan out.
+    /// The rejected parts of the plan, by the check that servers make before they apply a plan.
     pub rejections: Vec<PlanRejection>,
 }
 
@@ -54,7 +54,7 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
     let mut out = evaluate(&state, &eval, now, &mut made)?;
     let (plan, eval) = match (out.plans.pop(), out.updates.pop()) {
         (Some(p), Some(e)) if out.plans.is_empty() && out.updates.is_empty() => (p, e),
-        _ => return Err("the scheduler did not answer with exactly one plan and one evaluation".into()),
+        _ => return Err("the scheduler did not return exactly one plan and one evaluation".into()),
     };
     let rejected = check(&state, &plan).rejected;
     let rejections = rejections(&state, &plan.node_allocation, &rejected);

@@ -1,4 +1,4 @@
-//! One evaluation, processed without a server around it.
+//! Processes one evaluation without a server.
 
 use encamp_model::random::Random;
 use encamp_model::*;
@@ -48,7 +48,7 @@ impl Made {
     }
 }
 
-/// What the scheduler handed out.
+/// The scheduler's results.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// Plans, accepted in full.

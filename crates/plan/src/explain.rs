@@ -1,5 +1,5 @@
-//! A plan explained: for each group which nodes were looked at, what kept the others out, and how those that could take
-//! an allocation scored, summed up so that a large cluster reads on one screen.
+//! Explains a plan: for each group, which nodes were considered, why the others were excluded, and how the nodes that
+//! can take an allocation scored, summarised so that the explanation of a large cluster fits on one screen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,13 +32,13 @@ pub struct GroupExplanation {
     pub after_plan: bool,
     /// Nodes of the cluster.
     pub nodes: u64,
-    /// Nodes that are not looked at, by reason.
+    /// Nodes that are not considered, by reason.
     pub no_candidates: Vec<Reason>,
     /// Nodes that can't run the group, by reason.
     pub filtered: Vec<Reason>,
-    /// Nodes with too little room, by dimension.
+    /// Nodes with insufficient capacity, by dimension.
     pub exhausted: Vec<Shortage>,
-    /// Nodes with too little room that evictions would make, by dimension.
+    /// Nodes with insufficient capacity where evictions would free enough, by dimension.
     pub with_preemption: Vec<Reason>,
     /// Nodes that searches pass over without a trace.
     pub passed_over: u64,
@@ -58,7 +58,7 @@ pub struct Reason {
     pub reason: String,
     /// How many nodes.
     pub nodes: u64,
-    /// What they have where a constraint looks, most frequent first; nodes without a value count as `unset`.
+    /// The values of the constraint's attribute, most frequent first; nodes without a value count as `unset`.
     pub found: Vec<Found>,
     /// Names of some of them.
     pub examples: Vec<String>,
@@ -78,11 +78,11 @@ pub struct Found {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Shortage {
-    /// What is too little, as metrics name it.
+    /// The exhausted dimension, as named in metrics.
     pub dimension: String,
     /// How many nodes.
     pub nodes: u64,
-    /// What is asked for (MHz or MB), where it can be counted.
+    /// The requested amount (MHz or MB), where it can be counted.
     pub asked: Option<i64>,
     /// The least and the most any of the nodes has free.
     pub free: Option<(i64, i64)>,
@@ -105,7 +105,7 @@ pub struct ScoredNode {
     pub scores: Scores,
 }
 
-/// What the plan places on one node.
+/// The placements of the plan on one node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Placements {
@@ -132,13 +132,13 @@ pub struct NodeStory {
     pub task_group: String,
     /// Allocations of it that the plan places on the node.
     pub placed: u64,
-    /// What the node is to the group, in sentences.
+    /// The verdict for the node, in sentences.
     pub verdict: Vec<String>,
     /// Its scores by scorer, if it can take an allocation.
     pub scores: Option<Scores>,
     /// The mean of the scores that enter.
     pub score: Option<f64>,
-    /// What is used and free.
+    /// Used and free capacity.
     pub room: Vec<Room>,
     /// The allocations there, and why each would or would not be evicted.
     pub allocations: Vec<Candidate>,
@@ -150,11 +150,11 @@ pub struct NodeStory {
 pub struct Room {
     /// `cpu` (MHz), `memory` (MB) or `disk` (MB).
     pub dimension: String,
-    /// What it has for allocations.
+    /// Its capacity for allocations.
     pub total: i64,
-    /// What they use.
+    /// Their usage.
     pub used: i64,
-    /// What one allocation of the group asks for.
+    /// The requested resources of one allocation of the group.
     pub asked: i64,
 }
 
@@ -312,7 +312,7 @@ fn placements(run: &DryRun, group: &TaskGroup) -> Vec<Placements> {
     out
 }
 
-/// What a node is to each group of the planned job.
+/// Explains one node for each group of the planned job.
 pub fn node_story(run: &DryRun, node_id: &str, now: i64) -> Vec<NodeStory> {
     let question = question(run, now);
     let Some(node) = run.state.node(node_id) else { return Vec::new() };
@@ -337,22 +337,22 @@ fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &std::sync:
     match verdict.map(|v| v.verdict) {
         None => {}
         Some(Verdict::NoCandidate(reasons)) => {
-            out.verdict = reasons.into_iter().map(|r| format!("not looked at: {r}")).collect();
+            out.verdict = reasons.into_iter().map(|r| format!("not considered: {r}")).collect();
         }
         Some(Verdict::Judged(Judgement::Filtered { reason, found })) => {
             let has = match found {
                 Some(found) => format!("; the node has {found}"),
-                None if reason.contains("${") => "; the node has nothing there".into(),
+                None if reason.contains("${") => "; the node does not have it".into(),
                 None => String::new(),
             };
             out.verdict = vec![format!("filtered: {reason}{has}")];
         }
         Some(Verdict::Judged(Judgement::Exhausted { dimension, amounts })) => {
-            let amounts = amounts.map(|(asked, free)| format!(": {asked} asked, {free} free")).unwrap_or_default();
+            let amounts = amounts.map(|(asked, free)| format!(": {asked} requested, {free} free")).unwrap_or_default();
             out.verdict = vec![format!("exhausted: {dimension}{amounts}")];
         }
         Some(Verdict::Judged(Judgement::PassedOver)) => {
-            out.verdict = vec!["passed over: a host network of the group has no address there".into()];
+            out.verdict = vec!["skipped: the node has no address on a host network of the group".into()];
         }
         Some(Verdict::Judged(Judgement::Fits { score, scores, .. })) => {
             (out.score, out.scores) = (Some(score), Some(scores));
@@ -360,8 +360,10 @@ fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &std::sync:
         }
         Some(Verdict::WithPreemption { dimension, score, victims }) => {
             out.score = Some(score);
-            out.verdict =
-                vec![format!("exhausted: {dimension}; evicting {} allocations would make room", victims.len())];
+            out.verdict = vec![format!(
+                "exhausted: {dimension}; evicting {} allocations would free enough capacity",
+                victims.len()
+            )];
             taken = victims;
         }
     }

@@ -1,4 +1,4 @@
-//! From the job a client sends to the plan response.
+//! Turns a client's job into the plan response.
 
 use encamp_jobspec::admission::{AdmissionError, Admitted, ServerContext, admit};
 use encamp_jobspec::canonicalize::canonicalize;

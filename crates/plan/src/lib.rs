@@ -1,16 +1,16 @@
-//! Planning a job against a cluster's state without touching the cluster: what `job plan` runs and what a server's plan
-//! endpoint answers.
+//! Plans a job against a cluster's state without changing the cluster: the implementation of `job plan` and of a
+//! server's plan endpoint.
 //!
 //! - [`mod@dry_run`]: the scheduler on a private copy of the state (`docs/spec/reconciliation.md §10.2`).
-//! - [`mod@compare`]: where two plans disagree.
-//! - [`mod@explain`]: why allocations go where they go.
-//! - [`past`]: evaluations of the past, from what they recorded.
+//! - [`mod@compare`]: differences between two plans.
+//! - [`mod@explain`]: why allocations are placed where they are.
+//! - [`past`]: past evaluations, from their recorded metrics.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
-//! - [`what_if`]: where allocations go when nodes leave or come, jobs are scaled or stopped, settings change.
+//! - [`what_if`]: the effects of nodes that leave or join, jobs that are scaled or stopped, and changed settings.
 //! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
-//!   what jobs place at most after a loss.
+//!   an upper bound of what jobs place after a loss.
 //! - [`settings`]: the scheduler configuration by name.
-//! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: a plan carried out.
+//! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan.
 //!
 //! **May use** `encamp_jobspec`, `encamp_model`, `encamp_scheduler`, `encamp_state`. **Never** holds I/O, clocks.
 

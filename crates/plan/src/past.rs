@@ -1,4 +1,4 @@
-//! A past evaluation explained from what it recorded: the metrics of its allocations and of the groups that failed.
+//! Explains a past evaluation from its record: the metrics of its allocations and of the groups that failed.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use encamp_model::*;
 
-/// What an evaluation did.
+/// The result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct PastEvaluation {
@@ -28,7 +28,7 @@ pub struct PastEvaluation {
     pub status_description: String,
     /// When it was made, Unix nanoseconds.
     pub create_time: i64,
-    /// The evaluation that waits for room, if there is one.
+    /// The evaluation that waits for capacity, if there is one.
     pub blocked_eval: String,
     /// The evaluation that follows, if there is one.
     pub next_eval: String,
@@ -36,21 +36,21 @@ pub struct PastEvaluation {
     pub previous_eval: String,
     /// Things other than nodes that were missing.
     pub missing_non_node_resources: Vec<String>,
-    /// What nodes rejected of the last plan, if the evaluation failed because its plans were rejected.
+    /// The rejected parts of the last plan, if the evaluation failed because its plans were rejected.
     pub plan_rejections: Vec<PlanRejection>,
     /// By group.
     pub groups: Vec<PastGroup>,
 }
 
-/// What it did for one group.
+/// Its result for one group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct PastGroup {
     /// The group.
     pub task_group: String,
-    /// Allocations that found no node.
+    /// Allocations that were not placed.
     pub failed: u64,
-    /// What the last search for them looked at.
+    /// Metrics of the last search for them.
     pub failure: Option<AllocMetric>,
     /// Allocations it placed.
     pub placed: Vec<PastPlacement>,
@@ -70,7 +70,7 @@ pub struct PastPlacement {
     pub node_id: String,
     /// The node's name.
     pub node_name: String,
-    /// What it is doing.
+    /// Its current status.
     pub client_status: String,
     /// The node's final score, if it was recorded.
     pub score: Option<f64>,
@@ -78,7 +78,7 @@ pub struct PastPlacement {
     pub runner_up: Option<f64>,
     /// Allocations that were evicted for it.
     pub preempted: Vec<String>,
-    /// What the search looked at.
+    /// Metrics of the search.
     pub metrics: AllocMetric,
 }
 

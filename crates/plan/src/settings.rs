@@ -46,7 +46,7 @@ pub fn set(config: &mut SchedulerConfiguration, name: &str, value: &str) -> Resu
     match letters(name).as_str() {
         "scheduleralgorithm" => match value {
             "binpack" | "spread" => config.scheduler_algorithm = value.into(),
-            _ => return Err(format!("invalid scheduler algorithm: {value}; it is binpack or spread")),
+            _ => return Err(format!("invalid scheduler algorithm: {value}; it must be binpack or spread")),
         },
         "memoryoversubscriptionenabled" | "memoryoversubscription" => {
             config.memory_oversubscription_enabled = switch()?
@@ -113,7 +113,7 @@ mod tests {
     fn unknown_settings_and_values_are_refused() {
         let mut c = SchedulerConfiguration::default();
         for (name, value, want) in [
-            ("scheduler_algorithm", "foo", "invalid scheduler algorithm: foo; it is binpack or spread"),
+            ("scheduler_algorithm", "foo", "invalid scheduler algorithm: foo; it must be binpack or spread"),
             ("preempt-service-scheduler", "1", "\"1\" is neither true nor false"),
             ("node_limit_for_feasibility_checks", "-1", "\"-1\" is not a whole number from 0 up"),
             ("scheduler_algoritm", "x", "there is no such setting; did you mean \"scheduler_algorithm\"?"),

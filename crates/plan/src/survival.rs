@@ -1,8 +1,8 @@
-//! How many copies of a group fit after the worst loss of a node or datacenter, when what was lost has been placed
-//! again.
+//! Computes how many copies of a group fit after the worst loss of a node or datacenter, once the lost allocations have
+//! been replaced.
 //!
-//! A loss is followed to its end as `what_if` does. That takes time, so that losses are tried in the order of the
-//! fewest copies that they may leave ([`super::demand`]); once no loss that is left may leave fewer than one that was
+//! A loss is simulated to its end as `what_if` does. That takes time, so losses are tried in the order of the fewest
+//! copies that they may leave ([`super::demand`]); once no remaining loss can leave fewer copies than one that was
 //! tried, the answer is known.
 
 use std::cmp::Reverse;
@@ -22,7 +22,7 @@ use encamp_state::{NodeEntry, Snapshot, State};
 /// same losses are tried everywhere.
 const AT_ONCE: usize = 16;
 
-/// What may be lost.
+/// A possible loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// Any one node.
@@ -55,7 +55,7 @@ struct Candidate {
     at_least: i64,
 }
 
-/// What a loss leaves.
+/// The remaining capacity after a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Left {
     copies: i64,
@@ -122,7 +122,7 @@ fn datacenters(state: &State) -> Vec<Candidate> {
     names.into_iter().map(candidate).collect()
 }
 
-/// What losses are tried on.
+/// The state in which losses are simulated.
 struct Trial<'a> {
     state: &'a Snapshot,
     subject: &'a Subject,

@@ -242,7 +242,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
             Ok(snapshot) => return Ok(snapshot),
             Err(error) => error,
         };
-        tracing::error!(target: "server.raft.applier", %error, "no snapshot was written; trying again later");
+        tracing::error!(target: "server.raft.applier", %error, "failed to write a snapshot; retrying later");
         if let Some(older) = current(&self.snapshots).await? {
             return Ok(older);
         }

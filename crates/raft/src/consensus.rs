@@ -1,4 +1,4 @@
-//! The handle on consensus.
+//! The handle to Raft consensus.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,8 +21,8 @@ use super::snapshots::Snapshots;
 use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
 use super::validate::{Invalid, Own, Receiving};
-use encamp_host::latest;
 use encamp_host::threads::{self, Instant};
+use encamp_host::watch_value;
 use encamp_ops::Operation;
 use encamp_ops::codec;
 use encamp_telemetry::Metrics;
@@ -34,9 +34,9 @@ pub struct Settings {
     pub dir: PathBuf,
     /// This server.
     pub id: ServerId,
-    /// Its name and address, as others shall know them.
+    /// Its name and the address that it advertises to other servers.
     pub peer: Peer,
-    /// First members of a new cluster; not looked at once there is a log. Empty: wait until a leader comes.
+    /// The first members of a new cluster, ignored if a log exists. If empty, the server waits for a leader.
     pub bootstrap: BTreeMap<ServerId, Peer>,
     /// Stretches heartbeats and elections, 1 to 10.
     pub raft_multiplier: u32,
@@ -137,14 +137,14 @@ struct Inner {
     log: Log,
     progress: Shared,
     queue: Queue,
-    leadership: latest::Receiver<Leadership>,
+    leadership: watch_value::Receiver<Leadership>,
     timeout: Duration,
     lease: Duration,
-    /// This server hands over: it proposes nothing and sends no signs of life.
-    silent: AtomicBool,
+    /// This server transfers leadership: it proposes nothing and sends no heartbeats.
+    handing_over: AtomicBool,
     /// It stands for election when it hears of no leader.
     stands: AtomicBool,
-    /// It lets others go first after an election without a winner.
+    /// It lets other servers stand first after an election without a winner.
     rests: AtomicBool,
     /// When the leader last sent something.
     heard: Mutex<Option<Instant>>,
@@ -221,7 +221,7 @@ impl Consensus {
             leadership,
             timeout: settings.timeout,
             lease: settings.lease(),
-            silent: AtomicBool::new(false),
+            handing_over: AtomicBool::new(false),
             stands: AtomicBool::new(true),
             rests: AtomicBool::new(false),
             heard: Mutex::new(None),
@@ -302,7 +302,7 @@ impl Consensus {
     }
 
     /// A watch on who leads, and on whether the node still runs.
-    pub fn leadership(&self) -> latest::Receiver<Leadership> {
+    pub fn leadership(&self) -> watch_value::Receiver<Leadership> {
         self.inner.leadership.clone()
     }
 
@@ -384,8 +384,8 @@ impl Consensus {
         self.inner.lease
     }
 
-    pub(super) fn silent(&self) -> &AtomicBool {
-        &self.inner.silent
+    pub(super) fn handing_over_flag(&self) -> &AtomicBool {
+        &self.inner.handing_over
     }
 
     pub(super) fn stands(&self) -> &AtomicBool {
@@ -396,9 +396,9 @@ impl Consensus {
         &self.inner.rests
     }
 
-    /// Whether it is silent, so that another server may lead.
+    /// Whether it transfers its leadership to another server.
     pub(super) fn handing_over(&self) -> bool {
-        self.inner.silent.load(Ordering::Acquire)
+        self.inner.handing_over.load(Ordering::Acquire)
     }
 
     /// Why the node does not run.
@@ -472,7 +472,7 @@ impl Consensus {
         self.inner.raft.trigger().snapshot().await.map_err(|e| ProposeError::Fatal(e.to_string()))
     }
 
-    /// Stops the node and lets go of its directory. Proposals on their way end with [`ProposeError::Fatal`].
+    /// Stops the node and releases its directory. In-flight proposals end with [`ProposeError::Fatal`].
     ///
     /// # Errors
     /// The log had failed, or was closed before.
@@ -480,7 +480,7 @@ impl Consensus {
         self.inner.stopping.store(true, Ordering::Release);
         let stopped = self.inner.raft.shutdown().await;
         let closed = self.inner.log.close().await;
-        stopped.map_err(|e| StoreError::Machine(format!("consensus stopped badly: {e}")))?;
+        stopped.map_err(|e| StoreError::Machine(format!("consensus failed to stop cleanly: {e}")))?;
         closed
     }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with files of the log and of snapshots.
+//! Errors of log and snapshot files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub enum StoreError {
     /// The operating system refused.
     #[error("can't {action} {}: {source}{}", path.display(), advice(source))]
     Io {
-        /// What was tried: `read`, `write`, …
+        /// The attempted action: `read`, `write`, …
         action: &'static str,
         /// File or directory.
         path: PathBuf,
@@ -28,15 +28,15 @@ pub enum StoreError {
         path: PathBuf,
         /// Byte offset of the damaged frame.
         offset: u64,
-        /// What is wrong there.
+        /// The problem.
         why: String,
     },
     /// Another version wrote the file.
-    #[error("{} has format {format}, of another version of encamp; this one reads format {FORMAT} alone. Run that version on the data directory, or remove the directory and let the server rejoin its cluster; the state of a whole cluster is taken along by `operator snapshot save` and `operator snapshot restore`", path.display())]
+    #[error("{} has format {format}, which another version of encamp wrote; this version reads only format {FORMAT}. Run the other version on the data directory, or remove the directory and let the server rejoin its cluster; to move the state of an entire cluster, use `operator snapshot save` and `operator snapshot restore`", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What it says it has.
+        /// The format that the file states.
         format: u32,
     },
     /// Another process works in the directory.
@@ -64,16 +64,16 @@ pub enum StoreError {
         held: u64,
     },
     /// An earlier write failed; nothing is acknowledged any more.
-    #[error("the log takes no more writes, because an earlier one failed: {0}")]
+    #[error("the log accepts no more writes because an earlier write failed: {0}")]
     Refused(String),
-    /// Hardly any room is left on the disk.
-    #[error("the disk of {} is nearly full: {} KiB are free, {} KiB are kept for the server's log; free some space", path.display(), free / 1024, reserve / 1024)]
+    /// The disk is nearly full.
+    #[error("the disk of {} is nearly full: {} KiB are free, {} KiB are reserved for the server's log; free some space", path.display(), free / 1024, reserve / 1024)]
     NoRoom {
         /// The directory.
         path: PathBuf,
-        /// What is free, in bytes.
+        /// Free space, in bytes.
         free: u64,
-        /// What shall stay free, in bytes.
+        /// Reserved space, in bytes.
         reserve: u64,
     },
     /// The log was closed.
@@ -86,7 +86,7 @@ pub enum StoreError {
         index: u64,
         /// `encoded` or `decoded`.
         action: &'static str,
-        /// What the codec says.
+        /// The error of the codec.
         why: String,
     },
     /// Entries must follow each other.
@@ -102,7 +102,7 @@ pub enum StoreError {
     Machine(String),
 }
 
-/// What an operator can do about it.
+/// A remedy for the operator.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then start the server again",

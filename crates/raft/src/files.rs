@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, and the lock on their directory.
+//! Files that are replaced atomically, and the lock on their directory.
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,8 +1,10 @@
-//! A leader that no majority answers makes room for another one. By itself consensus would go on sending: who still
-//! hears it, but is not heard by it, would wait for it without end.
+//! Leader lease and election back-off.
 //!
-//! And servers whose elections have no winner go apart: openraft draws the time after which a server stands once for
-//! its life, so that two that drew the same would stand at the same moment again and again.
+//! A leader that loses contact with the majority steps down. openraft would keep sending heartbeats: followers that
+//! receive them, but whose responses don't arrive, would never elect another leader.
+//!
+//! Servers whose elections have no winner back off: openraft picks the election timeout once per process, so that two
+//! servers that picked the same one would stand at the same time again and again.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,10 +16,10 @@ use tokio::time::Instant;
 use super::{Consensus, status};
 use encamp_host::ids;
 
-/// How often it is looked at, in parts of the lease.
+/// The number of checks per lease.
 const LOOKS: u32 = 4;
 
-/// Elections that nobody won.
+/// Consecutive elections without a winner.
 #[derive(Debug, Default)]
 struct Lots {
     term: u64,
@@ -64,7 +66,7 @@ impl Consensus {
 
     /// The term this server leads although no majority has answered it within the lease.
     fn unanswered(&self) -> Option<u64> {
-        // Who hands over on purpose is silent and gets no answers.
+        // A leader that transfers its leadership sends no heartbeats and gets no responses.
         if self.handing_over() {
             return None;
         }
@@ -124,7 +126,7 @@ impl Consensus {
         let request = VoteRequest::new(Vote::new(term + 1, other), last);
         self.stand(false);
         if self.raft().vote(request).await.is_ok_and(|answer| answer.vote_granted) {
-            tracing::warn!(target: "nomad.raft", term, "no majority answers; gave up leadership");
+            tracing::warn!(target: "nomad.raft", term, "lost contact with the quorum; stepping down");
         } else {
             self.stand(true);
         }

@@ -1,21 +1,21 @@
-//! Consensus: operations agreed upon by the voters, durable on disk, applied in one order (`docs/spec/server.md §22,
-//! 23`).
+//! Raft consensus: operations that a quorum of voters has committed, durable on disk, applied in one order
+//! (`docs/spec/server.md §22, 23`).
 //!
-//! The algorithm is openraft's. Ours are the files (`log`, `snapshots`, `files`), the state's connection (`applier`,
-//! [`Machine`]), the gathering of proposals (`propose`) while there is `room`, messages (`network`) and their checks
-//! (`validate`), entries in flight (`sending`), leaving when no majority answers and going apart when nobody wins
-//! (`lease`), and the handle ([`Consensus`]).
+//! The algorithm is openraft's. This crate adds the files (`log`, `snapshots`, `files`), the connection to the state
+//! machine (`applier`, [`Machine`]), the batching of proposals (`propose`), the check for free disk space (`room`),
+//! messages (`network`) and their validation (`validate`), entries in flight (`sending`), the leader lease and election
+//! back-off (`lease`), and the handle ([`Consensus`]).
 //!
 //! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it
-//! takes the next. Outside of this room an index is the number of an operation: every operation takes the next one, and
-//! so does an entry without operations. All servers apply the same entries, so they agree on these numbers; snapshots
-//! keep them.
+//! takes the next. Outside of this crate an index is the number of an operation: every operation takes the next one,
+//! and so does an entry without operations. All servers apply the same entries, so they agree on these numbers;
+//! snapshots preserve them.
 //!
 //! **Never** reaches outside: an acknowledgement before the entry is durable on a quorum; the content of operations in
-//! logs.
+//! log messages.
 //!
-//! **May use** `encamp_host`, `encamp_model`, `encamp_ops`, `encamp_telemetry`. **Never** holds what operations do, and
-//! never asks the machine but through `encamp_host`, so that a simulation runs the same code.
+//! **May use** `encamp_host`, `encamp_model`, `encamp_ops`, `encamp_telemetry`. **Never** holds the effects of
+//! operations, and never uses the machine except through `encamp_host`, so that a simulation runs the same code.
 
 #![warn(missing_docs)]
 

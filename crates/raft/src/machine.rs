@@ -1,4 +1,4 @@
-//! What consensus asks of the state that the log builds.
+//! The interface of the replicated state machine.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

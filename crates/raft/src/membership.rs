@@ -1,4 +1,4 @@
-//! Changes of the members of consensus, and of who leads.
+//! Membership changes and leadership transfer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -11,11 +11,11 @@ use super::consensus::Consensus;
 use super::types::{Peer, ServerId};
 use encamp_host::threads::Instant;
 
-/// Longest wait for a change to be agreed upon.
+/// Longest wait until a change is committed.
 const AGREED: Duration = Duration::from_secs(10);
-/// How long a leader that hands over stays silent at most.
-const SILENCE: Duration = Duration::from_secs(6);
-/// Pause between two looks at a member that is to lead.
+/// The longest time that a leader pauses for a leadership transfer.
+const PAUSE: Duration = Duration::from_secs(6);
+/// Time between two checks of the transfer target.
 const STEP: Duration = Duration::from_millis(50);
 
 impl Consensus {
@@ -87,7 +87,9 @@ impl Consensus {
     }
 
     async fn agreed(&self, change: impl Future<Output = Result<(), String>>) -> Result<(), String> {
-        tokio::time::timeout(AGREED, change).await.unwrap_or_else(|_| Err("no majority agreed in time".into()))
+        tokio::time::timeout(AGREED, change)
+            .await
+            .unwrap_or_else(|_| Err("the change was not committed in time".into()))
     }
 
     /// How many entries a member is behind the leader's log; `None` if this server does not lead or has not heard of
@@ -98,7 +100,7 @@ impl Consensus {
         Some(metrics.last_log_index.unwrap_or(0).saturating_sub(matched))
     }
 
-    /// Wants to lead now.
+    /// Starts an election now.
     ///
     /// # Errors
     /// The node has stopped.
@@ -106,17 +108,17 @@ impl Consensus {
         self.raft().trigger().elect().await.map_err(|e| e.to_string())
     }
 
-    /// Falls silent until a member has all entries and nobody is bound to this leader any more, then has it stand for
-    /// election by `ask`. Nothing is proposed meanwhile. True if leadership went away in time.
+    /// Transfers leadership: stops heartbeats and proposals until the member `to` has all entries and the leader lease
+    /// has expired, then makes that member stand for election by `ask`. Returns whether another server leads in time.
     pub async fn hand_over<F: Future<Output = ()>>(&self, to: ServerId, mut ask: impl FnMut() -> F) -> bool {
-        let _silence = Silence::begin(self);
+        let _paused = Paused::begin(self);
         let begun = Instant::now();
         let mut leadership = self.leadership();
         let moved = async {
             while self.behind(to).is_some_and(|entries| entries > 0) {
                 tokio::time::sleep(STEP).await;
             }
-            // Votes are refused to others for as long as a leader may think that it leads.
+            // Followers refuse their votes until the leader lease has expired.
             tokio::time::sleep_until(begun + self.lease() + STEP).await;
             loop {
                 ask().await;
@@ -126,24 +128,24 @@ impl Consensus {
                 }
             }
         };
-        tokio::time::timeout(SILENCE, moved).await.unwrap_or(false)
+        tokio::time::timeout(PAUSE, moved).await.unwrap_or(false)
     }
 }
 
-/// Neither signs of life nor proposals until this is dropped.
-struct Silence<'a>(&'a Consensus);
+/// Neither heartbeats nor proposals are sent until this is dropped.
+struct Paused<'a>(&'a Consensus);
 
-impl Silence<'_> {
-    fn begin(of: &Consensus) -> Silence<'_> {
-        of.silent().store(true, Ordering::Release);
+impl Paused<'_> {
+    fn begin(of: &Consensus) -> Paused<'_> {
+        of.handing_over_flag().store(true, Ordering::Release);
         of.raft().runtime_config().heartbeat(false);
-        Silence(of)
+        Paused(of)
     }
 }
 
-impl Drop for Silence<'_> {
+impl Drop for Paused<'_> {
     fn drop(&mut self) {
-        self.0.silent().store(false, Ordering::Release);
+        self.0.handing_over_flag().store(false, Ordering::Release);
         self.0.raft().runtime_config().heartbeat(true);
     }
 }

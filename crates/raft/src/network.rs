@@ -1,6 +1,6 @@
-//! Messages between servers, and what carries them. One voter needs no network; for more, a [`Transport`] hands a
-//! [`Message`] to the other server, which gives it to [`Consensus::handle`](super::Consensus::handle) and sends back
-//! the [`Answer`].
+//! Messages between servers and their transport. One voter needs no network; for more, a [`Transport`] delivers a
+//! [`Message`] to the other server, which passes it to [`Consensus::handle`](super::Consensus::handle) and returns the
+//! [`Answer`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A message to another server.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Entries, or a sign of life of the leader.
+    /// Entries, or a heartbeat of the leader.
     Append(AppendEntriesRequest<Types>),
     /// A candidate asks for a vote.
     Vote(VoteRequest<ServerId>),
@@ -37,7 +37,7 @@ pub enum Message {
     Snapshot(InstallSnapshotRequest<Types>),
 }
 
-/// What the other server says to a [`Message`].
+/// The response to a [`Message`].
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Answer {
     /// To [`Message::Append`].
@@ -115,9 +115,9 @@ impl Remote {
         failed(sent.unwrap_or_else(|_| Err(self.way.late(limit)))).await
     }
 
-    /// Waits until the core has dealt with all it was told so far. A vote for another server ends the task that sends
-    /// to this one; a core that finds news of a failed snapshot before that of the vote, which a slow disk is enough
-    /// for, would hand the task the next snapshot, and stop for good because nobody takes it.
+    /// Waits until openraft's core has processed all its notifications so far. A vote for another server ends the task
+    /// that replicates to this one. If the core processed the failure of a snapshot before the vote (a slow disk is
+    /// enough), it would give the next snapshot to the ended task and stop for good, because nothing receives it.
     async fn settle(&self) {
         let Some(core) = self.core.get() else { return };
         // Requests come before news in each round: when the second is answered, a round is over.
@@ -133,7 +133,7 @@ impl Remote {
     }
 }
 
-/// What openraft is told if there is no answer.
+/// The error for openraft if there is no response.
 async fn failed<E: std::error::Error>(sent: Result<Answer, TransportError>) -> Result<Answer, CallError<E>> {
     let error = match sent {
         Ok(answer) => return Ok(answer),
@@ -148,7 +148,7 @@ async fn failed<E: std::error::Error>(sent: Result<Answer, TransportError>) -> R
 
 /// The answer belongs to another kind of message.
 fn mixed_up<E: std::error::Error>() -> CallError<E> {
-    RPCError::Network(NetworkError::new(&TransportError("the answer does not fit the message".into())))
+    RPCError::Network(NetworkError::new(&TransportError("the response does not match the message".into())))
 }
 
 impl RaftNetwork<Types> for Remote {

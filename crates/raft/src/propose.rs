@@ -1,5 +1,5 @@
-//! Gathers proposals into entries. openraft makes each entry durable before it looks at the next one, so operations
-//! that come while an entry is being written share the following one, and its write.
+//! Batches proposals into entries. openraft makes each entry durable before it takes the next one, so operations that
+//! arrive while an entry is being written share the following entry and its write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,12 @@ use encamp_telemetry::Metrics;
 
 /// Most operations in one entry.
 const BATCH: usize = 128;
-/// Full entries on their way: while one is written, the one before is applied and answered.
+/// Full entries in flight: while one is written, the one before it is applied and answered.
 const IN_FLIGHT: usize = 2;
 /// Proposals that wait; more wait outside.
 const QUEUE: usize = 4096;
 
-/// How often it is told that there is no room.
+/// How often a full disk is logged.
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// Why a proposal was not applied.
@@ -41,7 +41,7 @@ pub enum ProposeError {
     /// It took too long; the operation may still be applied.
     #[error("the operation was not applied in time; {}", outcome::MAY_BE_DONE)]
     Timeout,
-    /// The disk has no room for more, or it can't be encoded; the operation was not applied.
+    /// The disk is full, or it can't be encoded; the operation was not applied.
     #[error("{0}")]
     Refused(String),
     /// The node has stopped, for instance because its disk failed.
@@ -49,7 +49,7 @@ pub enum ProposeError {
     Fatal(String),
 }
 
-/// What became of a proposal: index and reply.
+/// The result of a proposal: index and reply.
 pub(super) type Outcome = Result<(u64, Reply), ProposeError>;
 
 /// An operation, who waits for it, and since when.
@@ -139,7 +139,7 @@ async fn given_up(waiting: &mut [oneshot::Sender<Outcome>]) {
     }
 }
 
-/// When it was last told that there is no room.
+/// When a full disk was last logged.
 #[derive(Default)]
 struct Told(Option<Instant>);
 

@@ -1,14 +1,14 @@
-//! Room on the disk. Operations are refused before there is none: a log that can't be written takes nothing more until
-//! the server is started again, while refusals end as soon as there is room.
+//! Free disk space. Operations are refused before the disk is full: a log that could not be written accepts nothing
+//! until the server is restarted, while refusals end as soon as there is space.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
 
-/// What is kept free, for what is already on its way and for votes, in bytes.
+/// Disk space that is kept free for in-flight writes and for votes, in bytes.
 const RESERVE: u64 = 16 << 20;
-/// How much of a large file is written between two looks, in bytes.
+/// How much of a large file is written between two checks, in bytes.
 const LOOK: usize = 1 << 20;
 /// On small disks, the share of the disk that is kept free: one of so many.
 const SHARE: u64 = 32;
@@ -22,7 +22,7 @@ impl Room {
         Room(dir.to_path_buf())
     }
 
-    /// Whether more may be written. A disk that does not tell has room.
+    /// Whether more may be written. A disk that does not report its free space counts as free.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let Ok(disk) = rustix::fs::statvfs(&self.0) else { return Ok(()) };
         judge(&self.0, disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize))
@@ -34,7 +34,7 @@ fn judge(dir: &Path, free: u64, total: u64) -> Result<(), StoreError> {
     if free >= reserve { Ok(()) } else { Err(StoreError::NoRoom { path: dir.to_path_buf(), free, reserve }) }
 }
 
-/// Writes as long as there is room for more than that.
+/// Writes as long as more than that is free.
 pub(super) struct Sparing<W> {
     to: W,
     room: Room,
@@ -74,7 +74,7 @@ mod tests {
         let refused = judge(dir, (16 << 20) - 1, 1 << 40).expect_err("too little").to_string();
         assert_eq!(
             refused,
-            "the disk of /data is nearly full: 16383 KiB are free, 16384 KiB are kept for the server's log; free some space"
+            "the disk of /data is nearly full: 16383 KiB are free, 16384 KiB are reserved for the server's log; free some space"
         );
         for (free, total, fits) in
             [(16 << 20, 1 << 40, true), (1 << 20, 32 << 20, true), ((1 << 20) - 1, 32 << 20, false), (0, 0, true)]

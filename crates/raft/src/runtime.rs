@@ -1,4 +1,4 @@
-//! What openraft runs on: tokio, with random numbers of the [host](encamp_host::ids), which a simulation makes up.
+//! The runtime of openraft: tokio, with random numbers of the [host](encamp_host::ids), which a simulation replaces.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Entries on their way to another server. openraft waits for an answer no longer than one heartbeat interval, and
-//! would then send the same entries again: large ones over and over, to a server that is busy reading them. Here what
-//! is on its way stays on its way, and signs of life go beside it.
+//! Entries in flight to another server. openraft waits for a response no longer than one heartbeat interval and then
+//! sends the same entries again: large ones over and over, to a server that is busy reading them. This module keeps one
+//! request in flight instead and sends heartbeats meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const FIRST: u32 = 10;
 /// At the latest after this.
 const LATEST: Duration = Duration::from_secs(30);
 
-/// The way to another server.
+/// The connection to another server.
 pub(super) struct Way {
     pub(super) transport: Arc<dyn Transport>,
     pub(super) id: ServerId,
@@ -36,13 +36,13 @@ impl Way {
         self.transport.send(self.id, &self.peer, message).await
     }
 
-    /// The answer did not come in time.
+    /// The error of a response that did not arrive in time.
     pub(super) fn late(&self, limit: Duration) -> TransportError {
         TransportError(format!("{} did not answer within {limit:?}", self.peer.address))
     }
 }
 
-/// Entries that have been sent; they are taken back when it is dropped.
+/// A request with entries that has been sent; dropping it cancels the request.
 struct Sending {
     vote: Vote<ServerId>,
     prev: Option<EntryId>,
@@ -75,7 +75,7 @@ fn last(request: &Append) -> Option<EntryId> {
     request.entries.last().map(|e| e.log_id).or(request.prev_log_id)
 }
 
-/// What is on its way to one server.
+/// The entries in flight to one server.
 #[derive(Default)]
 pub(super) struct Sendings {
     current: Option<Sending>,
@@ -84,8 +84,8 @@ pub(super) struct Sendings {
 }
 
 impl Sendings {
-    /// Sends entries, unless they are on their way, and waits for the answer. When that takes long it sends a sign of
-    /// life, and gives the answer to that, as far as it says that nothing has arrived yet.
+    /// Sends entries, unless they are in flight already, and waits for the response. If that takes long, it sends a
+    /// heartbeat and returns the response to the heartbeat, as a partial success without new entries.
     ///
     /// # Errors
     /// The other server could not be reached, or answered neither within nine tenths of `limit`.
@@ -112,7 +112,7 @@ impl Sendings {
         let answer = tokio::select! {
             biased;
             answer = &mut sending.answer => answer,
-            shown = show_life(way, sign, limit, end) => return shown,
+            shown = heartbeat(way, sign, limit, end) => return shown,
         };
         self.current = None;
         self.patience /= 2;
@@ -126,10 +126,10 @@ impl Sendings {
     }
 }
 
-/// A sign of life, after a while; an answer that all is well is held back until `end`, as it would only be asked again.
-async fn show_life(way: &Way, sign: Append, limit: Duration, end: Instant) -> Sent {
+/// Sends a heartbeat after a while. A success is returned only at `end`: openraft would just send the entries again.
+async fn heartbeat(way: &Way, sign: Append, limit: Duration, end: Instant) -> Sent {
     let prev = sign.prev_log_id;
-    // openraft can't be told that nothing at all has arrived.
+    // openraft has no response for "nothing has arrived at all".
     if prev.is_none() {
         sleep_until(end).await;
         return Err(way.late(limit));

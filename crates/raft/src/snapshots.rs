@@ -1,6 +1,6 @@
-//! Snapshot files: `<index>-<term>.snap`, or `<index>-<term>.received.snap` if another server made it; a head (magic,
-//! version, length and checksum of the description, description), the state, and a tail (length and checksum of the
-//! state, magic). The two newest are kept.
+//! Snapshot files: `<index>-<term>.snap`, or `<index>-<term>.received.snap` if another server created it; a header
+//! (magic, version, length and checksum of the description, description), the state, and a trailer (length and checksum
+//! of the state, magic). The two newest are retained.
 
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const LONGEST_DESCRIPTION: u32 = 1 << 24;
 /// How many snapshots stay (`docs/spec/server.md §23`).
 const KEPT: usize = 2;
 
-/// What a snapshot holds.
+/// The content of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Description {
     pub meta: SnapshotMeta<ServerId, Peer>,
@@ -55,7 +55,7 @@ impl Found {
     }
 }
 
-/// Who made a snapshot.
+/// The origin of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// This server, of its own state.
@@ -255,7 +255,7 @@ fn open(path: &Path) -> Result<(File, Description, u64, u64), StoreError> {
     file.read_exact(&mut head).map_err(failed())?;
     let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if !head.starts_with(MAGIC) {
-        return Err(damaged(0, "it does not begin like a snapshot"));
+        return Err(damaged(0, "it is not a snapshot"));
     }
     if number(8) != files::FORMAT {
         return Err(StoreError::Format { path: path.to_path_buf(), format: number(8) });
@@ -300,7 +300,7 @@ pub(super) fn state(path: &Path) -> Result<impl Read, StoreError> {
     Ok(BufReader::with_capacity(1 << 20, file).take(len))
 }
 
-/// A snapshot on its way between servers: the whole file.
+/// A snapshot in transfer between servers: the entire file.
 #[derive(Debug)]
 pub struct SnapshotFile {
     file: Stream,

@@ -1,4 +1,4 @@
-//! What consensus tells about itself: who leads, how far the log is, who belongs to the cluster.
+//! The status of consensus: the leader, the progress of the log, the members of the cluster.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::log::Log;
 use super::types::{Peer, ServerId, Types};
-use encamp_host::latest;
+use encamp_host::watch_value;
 
-/// How often the leader's lease and the node's health are looked at.
+/// How often the leader's lease and the node's health are checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is said of a node that stopped without a reason.
-const ENDED: &str = "consensus ended unexpectedly; see the log of the agent";
+/// The message for a node that stopped without a reason.
+const ENDED: &str = "consensus stopped unexpectedly; see the agent's log";
 
-/// Who leads.
+/// The current leadership.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leadership {
     /// Whether this server leads. Earlier entries may still have to be applied: see
@@ -57,7 +57,7 @@ impl Role {
 /// How far the log is. Indexes are those of operations, as everywhere outside of consensus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// What the server does.
+    /// The role of the server.
     pub role: Role,
     /// The term.
     pub term: u64,
@@ -154,9 +154,9 @@ fn judge(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> Leadership {
 }
 
 /// Keeps a watch on who leads, until the node stops.
-pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> latest::Receiver<Leadership> {
+pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> watch_value::Receiver<Leadership> {
     let (metrics, mut changes) = (raft.metrics(), raft.server_metrics());
-    let tell = latest::Sender::new(judge(&metrics.borrow(), lease));
+    let tell = watch_value::Sender::new(judge(&metrics.borrow(), lease));
     let listen = tell.subscribe();
     tokio::spawn(async move {
         let mut look = interval(LOOK);

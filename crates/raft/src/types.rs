@@ -1,4 +1,4 @@
-//! What the log is made of: server IDs, peers, batches of operations.
+//! Types of the log: server IDs, peers, batches of operations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ openraft::declare_raft_types!(
 
 /// Place of an entry in the log: leader's term, leader, index of the entry.
 pub(crate) type EntryId = LogId<ServerId>;
-/// What openraft takes for an error of ours; every one stops the node.
+/// Errors of this crate for openraft; every one stops the node.
 pub(crate) type StorageFailure = StorageError<ServerId>;
 
 /// ID of a server: a UUID.
@@ -106,7 +106,7 @@ impl Batch {
         Ok(Batch(Arc::new(Content { operations, encoded })))
     }
 
-    /// What it holds.
+    /// The content.
     pub fn operations(&self) -> &[Arc<Operation>] {
         &self.0.operations
     }
@@ -158,7 +158,7 @@ impl<'de> de::Visitor<'de> for Bytes {
     }
 }
 
-/// What applying a [`Batch`] gave.
+/// The result of applying a [`Batch`].
 #[derive(Debug, Clone)]
 pub struct Applied {
     /// Index of the first operation.

@@ -1,8 +1,8 @@
-//! Checks of messages from other servers before openraft sees them. openraft trusts its peers: a message that no
-//! correct leader or candidate sends makes it panic, and the server would stand there without consensus.
+//! Validates messages from other servers before openraft sees them. openraft trusts its peers: a message that no
+//! correct leader or candidate sends makes it panic, and the server would be left without consensus.
 //!
-//! The checks are those of Raft itself: a server speaks for itself alone, one term has one leader, the IDs of one log
-//! rise together in term and index. Pure: what this server has comes in.
+//! The rules are those of Raft itself: a server speaks only for itself, one term has one leader, the IDs of one log
+//! increase together in term and index. Pure: the state of this server is an argument.
 
 use std::collections::BTreeSet;
 
@@ -46,11 +46,11 @@ pub enum Invalid {
     #[error("a membership in the message has no voters, or unknown ones")]
     Membership,
     /// A piece of a snapshot that does not follow the one before it.
-    #[error("the piece of a snapshot does not follow the one before it")]
+    #[error("the snapshot chunk does not follow the previous one")]
     Offset,
 }
 
-/// What this server has, as far as messages must agree with it.
+/// The state of this server that messages must agree with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Own {
     pub id: ServerId,

@@ -1,4 +1,4 @@
-//! The calls of the protocol: their arguments, and what they give.
+//! The calls of the protocol: their arguments and results.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use super::wire::Head;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 use encamp_raft::ServerId;
 use encamp_server::Error;
-use encamp_server::pipeline::errands::{Errand, Outcome};
+use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
 
 /// A call: the type is its arguments.
 pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -22,7 +22,7 @@ pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
     const ANYWHERE: bool = false;
     /// Whether it may be made again when the connection broke.
     const REPEATABLE: bool = false;
-    /// What it gives.
+    /// The result.
     type Result: Serialize + DeserializeOwned + Send + 'static;
 
     /// The node that calls: goes into the head of the message.
@@ -33,17 +33,17 @@ pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Takes over who calls from the head of the message, where that was checked.
     ///
     /// # Errors
-    /// The message speaks for somebody else.
+    /// The message claims another sender.
     fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
         let _ = caller;
         Ok(())
     }
 }
 
-/// Who made a call that came over the network.
+/// The caller of a call that arrived over the network.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// What the head says.
+    /// The header.
     pub head: Head,
     /// Where the message comes from; `None` if another server has passed it on.
     pub address: Option<IpAddr>,
@@ -103,7 +103,7 @@ macro_rules! calls_of_nodes {
 
                 fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
                     let who = caller.head.node.clone();
-                    self.who = who.ok_or_else(|| Error::denied("the call does not say which node makes it"))?;
+                    self.who = who.ok_or_else(|| Error::denied("the call does not identify the calling node"))?;
                     Ok(())
                 }
             }
@@ -112,7 +112,7 @@ macro_rules! calls_of_nodes {
     )*};
 }
 
-/// Who calls: a node and what it proves that with.
+/// The calling node and its credentials.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Who {
     /// ID of the node.
@@ -138,7 +138,7 @@ pub struct NodeResult {
     pub signed_identity: String,
 }
 
-/// What a node has to run.
+/// The allocations of a node.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct AllocIndexes {
     /// AllocModifyIndex by allocation ID.
@@ -158,7 +158,7 @@ pub struct FullAllocs {
 
 calls! { @one
     {
-        /// Who made the call; `None` within an agent.
+        /// The caller; `None` within an agent.
         #[serde(skip)]
         pub caller: Option<Caller>,
     }
@@ -169,7 +169,7 @@ calls! { @one
 
         fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
             if self.node() != caller.head.node {
-                return Err(Error::denied("the call registers another node than the one that makes it"));
+                return Err(Error::denied("the call registers a node other than the calling one"));
             }
             self.caller = Some(caller.clone());
             Ok(())
@@ -205,16 +205,16 @@ calls! {
 
     /// A server without a log promises to let another one make the first cluster.
     Claim = "Raft.Claim" [ANYWHERE, REPEATABLE] -> () {
-        /// Who promises.
+        /// The promising server.
         to: ServerId,
-        /// Who makes the cluster.
+        /// The bootstrapping server.
         by: ServerId,
     }
 
-    /// The leader does something for a worker of another server.
-    RunErrand = "Scheduler.Errand" [ANYWHERE] -> Outcome {
-        /// What it wants.
-        errand: Errand,
+    /// A scheduler worker of another server calls the leader.
+    RunWorkerCall = "Scheduler.WorkerCall" [ANYWHERE] -> Outcome {
+        /// The operation.
+        worker_call: WorkerCall,
     }
 
     /// A server stands for election.
@@ -225,7 +225,7 @@ calls! {
 
     /// Whether the server that is asked is the one with this ID.
     Confirm = "Server.Confirm" [ANYWHERE, REPEATABLE] -> () {
-        /// Who is asked.
+        /// The receiving server.
         to: ServerId,
     }
 
@@ -251,7 +251,7 @@ calls_of_nodes! {
         wanted: Vec<IdentityRequest>,
     }
 
-    /// What a node has to run; waits for something newer than an index.
+    /// The allocations of a node; waits for changes after an index.
     GetClientAllocs = "Node.GetClientAllocs" [ANYWHERE, REPEATABLE] -> AllocIndexes {
         /// Wait until the index exceeds this.
         min_index: u64,
@@ -305,7 +305,7 @@ calls_of_nodes! {
     DrainSelf = "Node.UpdateDrain" [REPEATABLE] -> u64 {
         /// How.
         strategy: DrainStrategy,
-        /// What the operator said about it.
+        /// The operator's metadata.
         meta: BTreeMap<String, String>,
     }
 

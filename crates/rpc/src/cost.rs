@@ -1,5 +1,5 @@
-//! What a message takes in memory when it is decoded, before it is decoded: a message of empty maps is a thousand times
-//! smaller than the values it becomes.
+//! Computes the memory that a message takes when decoded, before it is decoded: a message of empty maps is a thousand
+//! times smaller than its decoded values.
 
 /// What a map or an array is counted as: every one may become the largest value of the protocol.
 const CONTAINER: usize = 2 << 10;

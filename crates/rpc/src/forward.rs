@@ -1,4 +1,4 @@
-//! Requests of the HTTP interface that another server answers, over its RPC port.
+//! Forwards HTTP API requests to another server over its RPC port.
 
 use std::sync::Arc;
 

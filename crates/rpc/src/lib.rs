@@ -1,14 +1,14 @@
 //! The internal protocol between agents: HTTP/2 with MessagePack bodies, on the RPC port, over TLS where that is
 //! configured.
 //!
-//! A call is a `POST /rpc/v1/<Method>` ([`wire`]); anything else on the port is a request of the HTTP interface that
-//! another agent passed on ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] takes connections in,
-//! [`service`] answers calls, [`nodes`] makes those of a node. Who may call what, and how long a message may be, is in
-//! [`rules`]; it is checked by the head of a message ([`proof`], [`wire::Head`]) before the message is read, and
-//! [`cost`] bounds what it becomes in memory. [`gossip`] tells which servers there are, [`membership`] keeps them
-//! together.
+//! A call is a `POST /rpc/v1/<Method>` ([`wire`]); any other request on the port is an HTTP API request that another
+//! agent forwarded ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] accepts connections, [`service`]
+//! answers calls, [`nodes`] makes the calls of a node. [`rules`] states which callers may make which call and the
+//! maximum size of its message; it is checked against the header of a message ([`proof`], [`wire::Head`]) before the
+//! message is read, and [`cost`] bounds its decoded size. [`gossip`] discovers the servers, [`membership`] manages the
+//! cluster's members.
 //!
-//! **Never** decides anything: rules are in [`encamp_server`], and the answers' texts with them.
+//! **Never** decides anything: rules are in [`encamp_server`], and the texts of responses with them.
 //!
 //! **May use** `encamp_client`, `encamp_host`, `encamp_http`, `encamp_model`, `encamp_ops`, `encamp_raft`,
 //! `encamp_server`. **Never** holds rules of writes.

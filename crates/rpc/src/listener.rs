@@ -28,12 +28,12 @@ const STREAMS: u32 = 4096;
 const LONGEST_HEAD: u32 = 16 << 10;
 /// What a connection may send before it is read, in bytes: of one call, and of all.
 const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
-/// A connection that is quiet this long is asked for a sign of life, and closed without one.
+/// An idle connection is pinged after the first time, and closed if no pong arrives within the second.
 const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
 /// How long open calls may go on when the listener stops.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Who is on the other side of a connection.
+/// The peer of a connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// The address.
@@ -111,7 +111,7 @@ impl Serving {
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
-/// A place among the connections of an address, given back when it ends.
+/// A connection slot of an address, released when the connection closes.
 struct Place(Counts, IpAddr);
 
 impl Place {
@@ -314,6 +314,6 @@ mod tests {
         assert!(echo(&second, &address, "b").await.is_err());
         drop(first);
         let served = async { while echo(&second, &address, "c").await.is_err() {} };
-        tokio::time::timeout(Duration::from_secs(20), served).await.expect("places are given back");
+        tokio::time::timeout(Duration::from_secs(20), served).await.expect("slots are released");
     }
 }

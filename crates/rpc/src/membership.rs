@@ -1,5 +1,5 @@
-//! The servers of a cluster: joining, the first election, members of consensus that come and go. What is to be done is
-//! decided in [`encamp_server::leadership::peers`].
+//! The servers of a cluster: joining, bootstrapping, adding and removing Raft peers.
+//! [`encamp_server::leadership::peers`] decides what is to be done.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -145,8 +145,8 @@ impl Members {
                 let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
                 continue;
             }
-            // An answer goes to where the question came from. Where datagrams are forwarded one way only, that is not this
-            // server, but servers still reach each other at the addresses that they advertise.
+            // An answer goes to where the question came from. Where datagrams are forwarded one way only, that is not
+            // this server, but servers still reach each other at the addresses that they advertise.
             let own = self.gossip.own().addr;
             if self.gossip.alive().iter().any(|s| addresses.contains(&s.addr) && s.addr != own) {
                 return;
@@ -375,7 +375,7 @@ impl Membership for Members {
             let told = others.iter().map(|s| self.pool.call_server(ANSWER, s.id, &s.rpc, &call));
             for (done, to) in futures_util::future::join_all(told).await.into_iter().zip(&others) {
                 if let Err(error) = done {
-                    tracing::warn!(target: "nomad", server = to.full_name(), %error, "a server was not told who leaves");
+                    tracing::warn!(target: "nomad", server = to.full_name(), %error, "failed to announce a departure");
                 }
             }
         })

@@ -1,4 +1,4 @@
-//! Connections to other agents: one per address and use, shared by all calls, made anew when it broke.
+//! Connections to other agents: one per address and use, shared by all calls, recreated when it breaks.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -19,7 +19,7 @@ use super::proof::Prover;
 use super::wire::{self, CallError};
 use encamp_raft::ServerId;
 
-/// A quiet connection with open calls is asked for a sign of life this often, and given up without one.
+/// An idle connection with open calls is pinged after the first time, and closed if no pong arrives within the second.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
 
 /// How other agents are reached.
@@ -29,7 +29,7 @@ pub struct PoolSettings {
     pub tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     /// Longest wait for a connection (`rpc.dial_timeout`).
     pub dial_timeout: Duration,
-    /// What the server of this agent proves with who it is, once it is known.
+    /// The credentials of this agent's server, once known.
     pub prover: Arc<OnceLock<Prover>>,
 }
 
@@ -72,7 +72,7 @@ impl Pool {
         Ok(())
     }
 
-    /// What the server of this agent proves with who it is.
+    /// The credentials of this agent's server.
     pub(crate) fn prover(&self) -> Option<&Prover> {
         self.0.settings.prover.get()
     }
@@ -151,7 +151,7 @@ impl Pool {
                 }
             }
         }
-        Err(CallError::Unreachable(format!("{address}: the connection closes at once")))
+        Err(CallError::Unreachable(format!("{address}: the connection was closed immediately")))
     }
 
     /// Makes sure that there is a connection to an address.
@@ -165,7 +165,7 @@ impl Pool {
             }
             self.forget(address);
         }
-        Err(CallError::Unreachable(format!("{address}: the connection closes at once")))
+        Err(CallError::Unreachable(format!("{address}: the connection was closed immediately")))
     }
 
     /// Closes the connection to an address when its calls have ended.

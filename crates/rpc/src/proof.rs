@@ -1,9 +1,10 @@
-//! How a server proves to another one that it is the server it says.
+//! Authenticates a server to another one.
 //!
-//! With certificates that name servers, the certificate is the proof. Without, a server is who answers at the address
-//! that the cluster knows for it: the head of a message holds a text that only its sender can make and that is good for
-//! one receiver. The receiver asks back at the address that gossip or the log has for the sender, whether the text is
-//! its own. That is done once for each text; it keeps out everybody who can't take over the address of a server.
+//! With certificates that name servers, the certificate is the proof. Without them, a server is identified by the
+//! address that the cluster knows for it: the header of a message contains a token that only its sender can make and
+//! that is valid for one receiver. The receiver asks the server at the address that gossip or the log has for the
+//! sender whether it made the token, once for each token. This rejects every attacker that can't take over the address
+//! of a server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -29,7 +30,7 @@ const REMEMBERED: usize = 8;
 /// Servers that are remembered.
 const SERVERS: usize = 1024;
 
-/// What a server proves its identity with. Generated again at every start.
+/// The key with which a server proves its identity, generated at every start.
 pub struct Prover {
     id: ServerId,
     key: hmac::Key,
@@ -65,9 +66,9 @@ impl Prover {
 calls! {
     /// Whether a text that came to a server is that of the server that is asked.
     Vouch = "Server.Vouch" [ANYWHERE, REPEATABLE] -> bool {
-        /// Who is asked.
+        /// The receiving server.
         id: ServerId,
-        /// Who asks.
+        /// The calling server.
         by: ServerId,
         /// The text.
         text: String,
@@ -118,8 +119,8 @@ impl Confirmed {
         let confirmed = answer.wait_for(Option::is_some).await.ok().and_then(|a| *a);
         match confirmed {
             Some(true) => Ok(()),
-            Some(false) => Err(Error::denied(format!("server {from} does not know of this call"))),
-            None => Err(Error::internal(format!("server {from} does not answer where it is known"))),
+            Some(false) => Err(Error::denied(format!("server {from} does not confirm this call"))),
+            None => Err(Error::internal(format!("server {from} does not answer at its known address"))),
         }
     }
 

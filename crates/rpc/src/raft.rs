@@ -1,11 +1,11 @@
-//! Messages of consensus between servers.
+//! Raft messages between servers.
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, Caller, RunErrand, Stand};
+use super::calls::{Call, Caller, RunWorkerCall, Stand};
 use super::gossip::Gossip;
 use super::pool::Pool;
 use super::service::{Answers, Service};
@@ -13,14 +13,14 @@ use super::wire::CallError;
 use encamp_raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 use encamp_server::Error;
 use encamp_server::handle::Others;
-use encamp_server::pipeline::errands::{Errand, Outcome};
+use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
 
 /// A message, and for whom it is: another server may have taken over its address.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Envelope {
     to: ServerId,
     message: Message,
-    /// Who sent it, as the head says.
+    /// The sender, as stated in the header.
     #[serde(skip)]
     from: ServerId,
 }
@@ -32,7 +32,7 @@ impl Call for Envelope {
 
     fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
         let from = caller.head.server.as_ref().map(|(id, _)| *id);
-        self.from = from.ok_or_else(|| Error::denied("the message does not say which server sends it"))?;
+        self.from = from.ok_or_else(|| Error::denied("the message does not identify the sending server"))?;
         Ok(())
     }
 }
@@ -51,19 +51,19 @@ impl Answers<Envelope> for Service {
 /// Carries messages over the RPC ports.
 pub struct RaftTransport {
     pool: Pool,
-    errands: Pool,
+    worker_calls: Pool,
     gossip: Gossip,
 }
 
 impl RaftTransport {
     /// With connections of its own: heartbeats must not wait behind snapshots or plans.
     pub fn new(pool: &Pool, gossip: Gossip) -> RaftTransport {
-        RaftTransport { pool: pool.another(), errands: pool.another(), gossip }
+        RaftTransport { pool: pool.another(), worker_calls: pool.another(), gossip }
     }
 }
 
 /// Longest wait for the leader's answer to a worker.
-const ERRAND: Duration = Duration::from_secs(60);
+const WORKER_CALL: Duration = Duration::from_secs(60);
 /// A message that takes longer is given up with its connection. openraft's own limits are shorter.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -78,7 +78,7 @@ impl Transport for RaftTransport {
     }
 }
 
-/// What a server asks of others.
+/// The calls of a server to others.
 impl Others for RaftTransport {
     fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
@@ -91,13 +91,13 @@ impl Others for RaftTransport {
         &'a self,
         leader: ServerId,
         peer: &'a Peer,
-        errand: &'a Errand,
+        worker_call: &'a WorkerCall,
     ) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let address = self.gossip.address_of(leader).unwrap_or_else(|| peer.address.clone());
             // Not on the connection of heartbeats: plans are long.
-            let call = RunErrand { errand: errand.clone() };
-            let called = self.errands.call_server(ERRAND, leader, &address, &call).await;
+            let call = RunWorkerCall { worker_call: worker_call.clone() };
+            let called = self.worker_calls.call_server(WORKER_CALL, leader, &address, &call).await;
             called.map_err(|e| match e {
                 CallError::Refused(e) => e,
                 CallError::Unreachable(_) => Error::no_leader(),

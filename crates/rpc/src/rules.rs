@@ -3,8 +3,10 @@
 //!
 //! | | |
 //! |---|---|
-//! | certificate | With `tls.rpc` and `tls.verify_server_hostname` the certificate of the connection has to name one of the roles, of this region |
-//! | proof | What the head of the message has to prove besides: that a registered node calls, or a member of the cluster |
+//! | certificate | With `tls.rpc` and `tls.verify_server_hostname` the certificate of the connection has to name one of
+//! the roles, of this region |
+//! | proof | What the head of the message has to prove besides: that a registered node calls, or a member of the
+//! cluster |
 //! | longest | The largest message, in bytes |
 
 use super::calls::*;
@@ -12,7 +14,7 @@ use super::proof::Vouch;
 use super::raft::Envelope;
 use encamp_server::Error;
 
-/// What a certificate says its holder is: `<role>.<region>.nomad`.
+/// The role in a certificate: `<role>.<region>.nomad`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A server.
@@ -32,7 +34,7 @@ impl Role {
     }
 }
 
-/// What the head of a message has to prove.
+/// The required proof in the header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// Nothing.
@@ -52,7 +54,7 @@ pub struct Rule {
     pub method: &'static str,
     /// Roles of certificates that may make it.
     pub roles: &'static [Role],
-    /// What its head proves.
+    /// The required proof in its header.
     pub proof: Proof,
     /// Its longest message, in bytes.
     pub longest: usize,
@@ -95,7 +97,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule::<DrainSelf>(AGENTS, Proof::Node, SHORT),
     rule::<GetNode>(AGENTS, Proof::Node, 4 << 10),
     rule::<Envelope>(SERVERS, Proof::Member, LONGEST),
-    rule::<RunErrand>(SERVERS, Proof::Member, LONGEST),
+    rule::<RunWorkerCall>(SERVERS, Proof::Member, LONGEST),
     rule::<Claim>(SERVERS, Proof::Member, 4 << 10),
     rule::<Confirm>(SERVERS, Proof::Member, 4 << 10),
     rule::<Stand>(SERVERS, Proof::Member, 4 << 10),

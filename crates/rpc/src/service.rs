@@ -1,4 +1,4 @@
-//! Answers calls: from this server's own state, or by the leader.
+//! Answers calls, from this server's own state or through the leader.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ use encamp_http::measure::{self, Endpoint, Kind};
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
-use encamp_server::pipeline::errands;
+use encamp_server::pipeline::worker_calls;
 use encamp_server::{Error, Server};
 
 /// How long a call waits for a leader.
@@ -54,7 +54,7 @@ pub trait Interface: Send + Sync + 'static {
     fn answer(&self, request: Request<Body>) -> BoxFuture<'static, Response<Body>>;
 }
 
-/// What answers the calls of a server's RPC port; clones share it.
+/// The service of a server's RPC port; clones share it.
 #[derive(Clone)]
 pub struct Service {
     server: Server,
@@ -64,7 +64,7 @@ pub struct Service {
     names: Option<String>,
     confirmed: Confirmed,
     budgets: Arc<Budgets>,
-    /// Who may make the first cluster with this server, and since when.
+    /// The server that may bootstrap the cluster with this server, and since when.
     promised: Arc<tokio::sync::Mutex<Option<(ServerId, Instant)>>>,
 }
 
@@ -92,7 +92,7 @@ impl Service {
         &self.gossip
     }
 
-    /// Promises a server to let it make the first cluster, and nobody else for a while.
+    /// Promises a server that it, and no other server for a while, may bootstrap the cluster.
     ///
     /// # Errors
     /// There is a log already, or an earlier promise to another one.
@@ -188,7 +188,9 @@ impl Service {
             // The leader knows best, once it has applied what was committed before. A node that asks for itself is
             // notified that it is gone.
             self.server.wait_ready().await?;
-            let Some(who) = &head.node else { return Err(Error::denied("the call does not say which node makes it")) };
+            let Some(who) = &head.node else {
+                return Err(Error::denied("the call does not identify the calling node"));
+            };
             if rule.method != GetNode::METHOD {
                 node_rpc::authenticate(&self.server, &who.node_id, &who.secret_id)?;
                 known = true;
@@ -208,7 +210,7 @@ impl Service {
     /// Whether a member of the cluster calls.
     async fn check_member(&self, peer: &Peer, head: &Head) -> Result<(), Error> {
         let Some((id, text)) = &head.server else {
-            return Err(Error::denied("the call does not say which server makes it"));
+            return Err(Error::denied("the call does not identify the sending server"));
         };
         let own = self.gossip.own().id;
         let members = || self.server.consensus().configuration().servers;
@@ -285,7 +287,7 @@ impl Service {
             ForceLeave,
             Claim,
             Confirm,
-            RunErrand,
+            RunWorkerCall,
             Stand,
             RemovePeer,
         )
@@ -423,7 +425,7 @@ answers! {
         s.is_me(c.to)?;
         s.server.consensus().elect().await.map_err(Error::internal)
     };
-    RunErrand |s, c| errands::carry_out(&s.server, c.errand).await;
+    RunWorkerCall |s, c| worker_calls::handle(&s.server, c.worker_call).await;
     RemovePeer |s, c| s.server.consensus().remove_member(c.id).await.map_err(Error::internal);
     GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.secret_id);
 }

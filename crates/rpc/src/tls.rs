@@ -1,4 +1,4 @@
-//! TLS between agents: both sides show a certificate of the cluster's authority (`docs/spec/http-api.md §11`,
+//! TLS between agents: both sides present a certificate of the cluster's authority (`docs/spec/http-api.md §11`,
 //! `docs/spec/agent-config.md §5.7`).
 
 use std::sync::Arc;
@@ -40,8 +40,8 @@ pub fn client_config(
     verify_name: bool,
 ) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
     let name = format!("server.{region}.nomad");
-    let server_name =
-        ServerName::try_from(name.clone()).map_err(|_| format!("the region {region} is no part of a server's name"))?;
+    let server_name = ServerName::try_from(name.clone())
+        .map_err(|_| format!("the region {region} cannot be part of a server name"))?;
     let (provider, roots) = tls::authority(files)?;
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
     let verifier = verifier.map_err(|e| format!("tls.ca_file {}: {e}", files.ca))?;
@@ -75,7 +75,7 @@ impl ServerCertVerifier for OfCluster {
     ) -> Result<ServerCertVerified, Error> {
         let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // The name is looked at last: authority and dates are right.
+            // The name is verified last: the authority and the dates are valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.verify_name => Ok(ServerCertVerified::assertion()),

@@ -1,4 +1,4 @@
-//! How calls look: names, bodies, errors.
+//! The wire format of calls: names, bodies, errors.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
@@ -21,7 +21,7 @@ const NODE: [&str; 2] = ["x-encamp-node", "x-encamp-secret"];
 /// ID of the server that calls, and what it proves that with.
 const SERVER: [&str; 2] = ["x-encamp-server", "x-encamp-proof"];
 
-/// Who calls, as the head of a message says it: it is checked before the message is read.
+/// The caller, as stated in the header of a message: it is checked before the message is read.
 #[derive(Clone, Default)]
 pub struct Head {
     /// The node.
@@ -31,7 +31,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// What a request says.
+    /// The header of a request.
     pub fn of(headers: &HeaderMap) -> Head {
         let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_string);
         let pair = |names: [&str; 2]| text(names[0]).zip(text(names[1]));
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Head {
 /// Why a call gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// Nobody was reached; nothing happened there.
+    /// No server was reached; nothing was done.
     #[error("{0}")]
     Unreachable(String),
     /// The connection broke or the answer was late: the call may have been carried out.
@@ -102,7 +102,7 @@ pub fn request<C: Call>(
 pub(crate) fn raw_request(address: &str, method: &str, head: &Head, body: Vec<u8>) -> Result<Request<Body>, CallError> {
     let request = Request::builder().method(Verb::POST).uri(format!("http://{address}{PREFIX}{method}"));
     let request = request.header(header::CONTENT_TYPE, "application/msgpack").body(Body::from(body));
-    let mut request = request.map_err(|e| CallError::Unreachable(format!("{address} is no address: {e}")))?;
+    let mut request = request.map_err(|e| CallError::Unreachable(format!("{address} is not an address: {e}")))?;
     head.write(request.headers_mut())?;
     Ok(request)
 }

@@ -1,4 +1,4 @@
-//! What the generic and the system schedulers do alike, before and after reconciling.
+//! Steps that the generic and the system schedulers share, before and after reconciliation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

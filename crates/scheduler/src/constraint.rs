@@ -73,7 +73,7 @@ pub fn escapes(target: &str) -> bool {
     ["${unique.", "${node.unique.", "${attr.unique.", "${meta.unique."].iter().any(|p| target.starts_with(p))
 }
 
-/// What both sides are compared with.
+/// The comparison operator.
 #[derive(Debug, Clone)]
 pub enum Operator {
     /// `=`, `==`, `is`.
@@ -210,7 +210,7 @@ impl Check {
         }
     }
 
-    /// What the node has where the check looks; `None` if it has nothing there.
+    /// The node's value of the checked attribute; `None` if it has none.
     pub fn found(&self, node: &Node) -> Option<String> {
         let side = |t: &Target| t.resolve(node).map(|v| format!("{v:?}"));
         match (&self.left, &self.right) {

@@ -1,4 +1,4 @@
-//! What an allocation's record says about lost contact with its node (`docs/spec/reconciliation.md §2.3`).
+//! Disconnects and reconnects in an allocation's record (`docs/spec/reconciliation.md §2.3`).
 
 use super::descriptions;
 use encamp_model::*;

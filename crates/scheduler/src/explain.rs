@@ -1,6 +1,7 @@
-//! Why nodes are, or are not, where a group's allocations go: every node judged by the search's own checks, one by one.
+//! Explains why nodes are, or are not, chosen for a group's allocations: evaluates every node with the search's own
+//! checks, one by one.
 //!
-//! The search itself looks at few nodes and remembers verdicts per computed class; here each node gets its own reason.
+//! The search itself visits few nodes and caches feasibility per computed class; here each node gets its own reason.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::working_plan::WorkingPlan;
 use encamp_model::*;
 use encamp_state::{AllocEntry, NodeEntry, NodeUsage, Snapshot};
 
-/// When nodes are looked at.
+/// The point in time at which nodes are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// With everything the plan stops and evicts gone, and nothing placed.
@@ -19,20 +20,20 @@ pub enum Moment {
     AfterPlan,
 }
 
-/// What a node is to a group.
+/// The verdict of a group's search for a node.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// Not looked at: all that keeps it out.
+    /// Not considered: all reasons that exclude it.
     NoCandidate(Vec<String>),
-    /// Looked at.
+    /// Considered.
     Judged(Judgement),
-    /// It has too little room, but would have enough without these allocations.
+    /// It has insufficient capacity, but would have enough without these allocations.
     WithPreemption {
-        /// What is too little, as metrics name it.
+        /// The exhausted dimension, as named in metrics.
         dimension: String,
         /// The mean of the scores that enter.
         score: f64,
-        /// Who would have to go.
+        /// The allocations to evict.
         victims: Vec<Arc<AllocEntry>>,
     },
 }
@@ -42,11 +43,11 @@ pub enum Verdict {
 pub struct NodeVerdict {
     /// The node.
     pub node: Arc<NodeEntry>,
-    /// What it is to the group.
+    /// The verdict for the group.
     pub verdict: Verdict,
 }
 
-/// What an explanation is about.
+/// The subject of an explanation.
 pub struct Question<'a> {
     /// The state the plan was made on, with the planned job in it.
     pub state: &'a Snapshot,
@@ -113,7 +114,7 @@ impl Question<'_> {
         (usage.cpu, usage.memory, usage.disk)
     }
 
-    /// What is used on a node before anything is placed.
+    /// The usage of a node before any placement.
     pub fn usage(&self, node: &NodeEntry) -> NodeUsage {
         let mut plan = self.working_plan(Moment::BeforePlacements);
         plan.refresh(node);
@@ -133,7 +134,7 @@ impl Question<'_> {
         out
     }
 
-    /// What keeps a node from being looked at (`docs/spec/scheduling.md §3.1`).
+    /// Why a node is not considered (`docs/spec/scheduling.md §3.1`).
     fn kept_out(&self, node: &Node) -> Vec<String> {
         let mut out = Vec::new();
         let pool = self.job.node_pool.as_str();

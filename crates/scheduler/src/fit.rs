@@ -1,4 +1,4 @@
-//! Do allocations fit a node (`docs/spec/scheduling.md §7.6`), and how well (`§7.7`).
+//! Whether allocations fit a node (`docs/spec/scheduling.md §7.6`), and the fit score (`docs/spec/scheduling.md §7.7`).
 
 use encamp_state::{AllocUsage, NodeInfo, NodeUsage};
 

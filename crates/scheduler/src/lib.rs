@@ -1,22 +1,22 @@
 //! The schedulers: from an evaluation and a snapshot to a plan (`docs/spec/reconciliation.md`,
 //! `docs/spec/scheduling.md`).
 //!
-//! Everything here is pure: the clock, IDs, random ports and the order of nodes come in as arguments, so that a plan
-//! can be made again from a file.
+//! Everything here is pure: the clock, IDs, random ports and the order of nodes are arguments, so that a plan can be
+//! reproduced from a file.
 //!
 //! - [`candidates`], [`order`]: the nodes a job may use and the order in which they are visited.
-//! - [`constraint`]: constraints compiled once.
-//! - [`fit`]: do allocations fit a node, and how well.
-//! - [`working_plan`]: the plan being made and what it leaves on each node.
-//! - [`plan_check`]: which parts of a finished plan a state accepts.
+//! - [`constraint`]: compiled constraints.
+//! - [`fit`]: whether allocations fit a node, and the fit score.
+//! - [`working_plan`]: the plan being made and the resulting allocations on each node.
+//! - [`plan_check`]: the parts of a finished plan that a state accepts.
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
-//! - [`tainted`]: nodes that are down, gone or draining.
-//! - [`tasks_updated`]: which changes of a job need new allocations.
-//! - `generic`: the scheduler of service and batch jobs; [`reconcile`]: what a job wants against what it has;
-//!   [`reschedule`]: when failed allocations are replaced.
-//! - [`disconnect`]: what an allocation's record says about lost contact.
-//! - [`explain`]: why nodes are, or are not, where allocations go.
-//! - [`system`]: the system and sysbatch schedulers. [`common`]: what the schedulers do alike.
+//! - [`tainted`]: nodes that are down, missing or draining.
+//! - [`tasks_updated`]: the changes of a job that need new allocations.
+//! - `generic`: the scheduler of service and batch jobs; [`reconcile`]: compares the desired with the actual
+//!   allocations of a job; [`reschedule`]: when failed allocations are replaced.
+//! - [`disconnect`]: disconnects and reconnects in an allocation's record.
+//! - [`explain`]: why nodes are, or are not, chosen.
+//! - [`system`]: the system and sysbatch schedulers. [`common`]: steps that all schedulers share.
 //!
 //! The entry point is [`process`]: context in, effects out through [`Planner`].
 //!
@@ -103,7 +103,7 @@ pub struct Context<'a> {
     pub stopwatch: &'a mut dyn FnMut() -> i64,
 }
 
-/// What became of a submitted plan.
+/// The result of a submitted plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanResult {
     /// Accepted stops by node.

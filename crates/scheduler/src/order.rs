@@ -1,4 +1,4 @@
-//! The order in which service and batch jobs look at candidate nodes: a shuffle seeded by the evaluation's ID and the
+//! The order in which service and batch jobs visit candidate nodes: a shuffle seeded by the evaluation's ID and the
 //! snapshot's index (`docs/spec/scheduling.md §3.2, 3.3`).
 
 use super::order_table::TABLE;

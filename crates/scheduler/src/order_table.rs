@@ -1,5 +1,5 @@
 //! The initial register of the generator in [`super::order`] (`docs/spec/scheduling.md §3.3`): the same generator's own
-//! register after 7.8e12 steps, baked because computing it takes 20 ms. A test recomputes it.
+//! register after 7.8e12 steps, precomputed because computing it takes 20 ms. A test recomputes it.
 
 /// The 607 words.
 #[rustfmt::skip]

@@ -1,6 +1,6 @@
-//! Which parts of a plan a state accepts, node by node (`docs/spec/server.md §7.4`). Servers check each plan against
-//! their latest state before it is committed; dry runs check theirs against the state they were made on, which shows
-//! plans that no server would carry out.
+//! Decides which parts of a plan a state accepts, node by node (`docs/spec/server.md §7.4`). Servers check each plan
+//! against their latest state before it is committed; dry runs check theirs against the state they were made from,
+//! which reveals plans that no server would accept.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

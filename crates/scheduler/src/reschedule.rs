@@ -10,7 +10,7 @@ const BATCH_WINDOW: i64 = 5 * SECOND;
 /// How many earlier events a tracker keeps when attempts are not limited.
 const KEPT_EVENTS: usize = 5;
 
-/// What is to be done about an allocation that may be replaced.
+/// The decision about an allocation that may be rescheduled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// Replace it in this plan.
@@ -30,7 +30,7 @@ fn events(alloc: &Allocation) -> &[RescheduleEvent] {
     alloc.reschedule_tracker.as_ref().and_then(|t| t.events.as_deref()).unwrap_or(&[])
 }
 
-/// The delay before the next replacement in nanoseconds (`§6.2`); 0 without a policy.
+/// The delay before the next replacement in nanoseconds (`docs/spec/reconciliation.md §6.2`); 0 without a policy.
 pub(crate) fn next_delay(alloc: &Allocation) -> i64 {
     let Some(p) = policy(alloc) else { return 0 };
     let events = events(alloc);
@@ -52,13 +52,14 @@ pub(crate) fn next_delay(alloc: &Allocation) -> i64 {
     if ran > p.max_delay { p.delay } else { p.max_delay }
 }
 
-/// When a replacement of an allocation that failed at `failed_at` is due, and whether the policy allows it (`§6.3`
-/// step 3).
+/// When a replacement of an allocation that failed at `failed_at` is due, and whether the policy allows it
+/// (`docs/spec/reconciliation.md §6.3` step 3).
 fn due(alloc: &Allocation, p: &ReschedulePolicy, failed_at: i64) -> (i64, bool) {
     let delay = next_delay(alloc);
     let tracker = alloc.reschedule_tracker.as_ref();
     let mut eligible = p.unlimited || (p.attempts > 0 && tracker.is_none());
-    // A tracker whose events are null makes limited attempts ineligible; an empty list does not (`§6.3` Q7).
+    // A tracker whose events are null makes limited attempts ineligible; an empty list does not
+    // (`docs/spec/reconciliation.md §6.3` Q7).
     if p.attempts > 0
         && let Some(events) = tracker.and_then(|t| t.events.as_deref())
     {
@@ -81,7 +82,8 @@ fn due_after_failure(alloc: &Allocation) -> Option<(i64, bool)> {
     Some(due(alloc, p, failed_at))
 }
 
-/// Whether servers make an evaluation when the allocation fails (`§6.4`, the server's test).
+/// Whether servers make an evaluation when the allocation fails (`docs/spec/reconciliation.md §6.4`, the server's
+/// test).
 pub fn eligible_on_server(alloc: &Allocation, now: i64) -> bool {
     let Some(p) = policy(alloc).filter(|p| p.attempts != 0 || p.unlimited) else { return false };
     let events = alloc.reschedule_tracker.as_ref().and_then(|t| t.events.as_deref()).unwrap_or_default();
@@ -92,7 +94,7 @@ pub fn eligible_on_server(alloc: &Allocation, now: i64) -> bool {
     i64::try_from(recent).is_ok_and(|n| n < p.attempts)
 }
 
-/// Whether an allocation is replaced now, later or not at all (`§6.4`).
+/// Whether an allocation is replaced now, later or not at all (`docs/spec/reconciliation.md §6.4`).
 pub fn verdict(
     alloc: &Allocation,
     now: i64,
@@ -124,7 +126,7 @@ pub fn verdict(
     }
 }
 
-/// The tracker of the allocation that replaces `previous` (`§6.6`).
+/// The tracker of the allocation that replaces `previous` (`docs/spec/reconciliation.md §6.6`).
 pub(crate) fn tracker_of_replacement(previous: &Allocation, now: i64) -> RescheduleTracker {
     let (attempts, interval) = policy(previous).map_or((0, 0), |p| (p.attempts, p.interval));
     let old = events(previous);
@@ -154,8 +156,8 @@ pub struct FollowUpKind {
     pub uniform: bool,
 }
 
-/// Groups what is due at about the same time under one delayed evaluation each (`§6.5`). `due` holds a key and a time;
-/// the result holds the evaluations and the evaluation ID of each key.
+/// Groups what is due at about the same time under one delayed evaluation each (`docs/spec/reconciliation.md §6.5`).
+/// `due` holds a key and a time; the result holds the evaluations and the evaluation ID of each key.
 pub fn follow_ups(
     job: &Job,
     priority: i64,

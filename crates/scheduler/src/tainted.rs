@@ -1,4 +1,4 @@
-//! Nodes that cannot be trusted to run what they hold (`docs/spec/reconciliation.md §4` steps 2 and 3).
+//! Tainted nodes, which can't be relied on to run their allocations (`docs/spec/reconciliation.md §4`, steps 2 and 3).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

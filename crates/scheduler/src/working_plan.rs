@@ -1,12 +1,12 @@
-//! The plan being made: the plan itself plus, per node it touches, what the node would hold if the plan were applied.
-//! Nodes that the plan does not touch cost nothing.
+//! The plan being made: the plan itself plus, for each node it touches, the allocations that the node would have if the
+//! plan were applied. Nodes that the plan does not touch cost nothing.
 
 use std::sync::Arc;
 
 use encamp_model::*;
 use encamp_state::{AllocEntry, NodeEntry, NodeUsage, Snapshot};
 
-/// What the plan changes on one node.
+/// The changes of the plan on one node.
 #[derive(Debug, Clone, Default)]
 struct Overlay {
     /// IDs of stopped and preempted allocations.
@@ -225,7 +225,7 @@ impl WorkingPlan {
         }
     }
 
-    /// What the proposed allocations of the node use.
+    /// The usage of the node's proposed allocations.
     pub(crate) fn usage_of<'a>(&'a self, node: &'a NodeEntry) -> &'a NodeUsage {
         self.changes_on(node).map_or(&node.usage, |o| &o.usage)
     }

@@ -1,45 +1,45 @@
-//! Errors of the server's calls, as clients see them (`docs/spec/http-api.md §3`).
+//! Errors of the server's calls, as returned to clients (`docs/spec/http-api.md §3`).
 
 use encamp_model::outcome::NO_LEADER;
 use encamp_raft::ProposeError;
 
-/// A refused or failed call: what clients test for is the status and the text.
+/// A refused or failed call: clients check its status and text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     /// HTTP status.
     pub status: u16,
-    /// The text, without a newline at its end unless it has one of its own.
+    /// The text, without an additional trailing newline.
     pub message: String,
 }
 
 impl Error {
-    /// With any status.
+    /// An error with any status.
     pub fn new(status: u16, message: impl Into<String>) -> Error {
         Error { status, message: message.into() }
     }
 
-    /// The request makes no sense.
+    /// The request is malformed.
     pub fn bad(message: impl Into<String>) -> Error {
         Error::new(400, message)
     }
 
-    /// Not allowed.
+    /// Permission is denied.
     pub fn denied(message: impl Into<String>) -> Error {
         Error::new(403, message)
     }
 
-    /// What was asked for is not there.
+    /// The requested object does not exist.
     pub fn not_found(message: impl Into<String>) -> Error {
         Error::new(404, message)
     }
 
-    /// Everything else, as the reference answers most refusals of writes.
+    /// Any other error, with the status that Nomad uses for most refused writes.
     pub fn internal(message: impl Into<String>) -> Error {
         Error::new(500, message)
     }
 
-    /// Nobody leads.
+    /// There is no leader.
     pub fn no_leader() -> Error {
         Error::internal(NO_LEADER)
     }
@@ -54,7 +54,7 @@ impl From<ProposeError> for Error {
     }
 }
 
-/// The text of several errors: `1 error occurred:` and a line for each.
+/// The text for several errors: `1 error occurred:` and one line per error.
 pub fn multi_error<S: AsRef<str>>(errors: &[S]) -> String {
     let count = errors.len();
     let mut out = format!("{count} error{} occurred:\n", if count == 1 { "" } else { "s" });

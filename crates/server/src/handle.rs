@@ -1,4 +1,4 @@
-//! A running server: store, consensus, queues, workers, and the one way to write.
+//! A running server: store, Raft, queues, workers, and the single write path.
 
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,14 +15,14 @@ use crate::leadership::leader;
 use crate::leadership::queues::Queues;
 use crate::nodes::alloc_updates::AllocUpdates;
 use crate::pipeline::applier::Applier;
-use crate::pipeline::errands::{Errand, Outcome};
 use crate::pipeline::worker::Worker;
+use crate::pipeline::worker_calls::{Outcome, WorkerCall};
 use crate::rate::Rate;
 use crate::settings::Settings;
 use crate::storage::store::Store;
 use encamp_host::ids;
-use encamp_host::latest;
 use encamp_host::threads;
+use encamp_host::watch_value;
 use encamp_model::outcome::NOT_READY;
 use encamp_model::{Bytes, duration};
 use encamp_ops::{Operation, Reply};
@@ -32,15 +32,15 @@ use encamp_raft::{
 use encamp_state::StoreSnapshot;
 use encamp_telemetry::Metrics;
 
-/// How long a call waits for a leader, or for the leader to be ready.
+/// Maximum time a call waits for a leader, or for the leader to be ready.
 const LEADER_WAIT: Duration = Duration::from_secs(5);
 
-/// Nodes that are told of news each second, for each processor.
+/// The rate of answers to waiting nodes per second, for each processor.
 const NEWS_RATE: f64 = 250.0;
-/// As many at once, in seconds of that rate.
+/// The burst size, in seconds of that rate.
 const NEWS_BURST: f64 = 0.4;
 
-/// Telling one counts as so many while evaluations wait: there is more to come for it.
+/// The cost factor of an answer while evaluations are pending, because more changes for the node will follow.
 const NEWS_WHILE_BUSY: f64 = 4.0;
 
 fn node_news() -> Rate {
@@ -64,13 +64,13 @@ struct Inner {
     alloc_updates: AllocUpdates,
     node_news: Mutex<Rate>,
     keyring: Arc<Keyring>,
-    /// The leader has established itself.
-    ready: latest::Sender<bool>,
+    /// Whether the leader has been established.
+    ready: watch_value::Sender<bool>,
     restores: mpsc::Sender<leader::Restore>,
     others: Arc<dyn Others>,
 }
 
-/// The state machine as consensus sees it.
+/// The Raft state machine.
 struct StoreMachine(Arc<Store>, Metrics, Arc<Keyring>);
 
 impl Machine for StoreMachine {
@@ -116,43 +116,47 @@ impl SnapshotWriter for Frozen {
     }
 }
 
-/// What connects a server with others.
+/// A server's connections to other servers.
 pub struct Links {
-    /// Carries the messages of consensus.
+    /// Sends and receives Raft messages.
     pub transport: Arc<dyn Transport>,
-    /// Asks other servers.
+    /// Sends calls to other servers.
     pub others: Arc<dyn Others>,
-    /// Without a log, this server makes a cluster of its own; otherwise it waits for the others.
+    /// Whether this server bootstraps a single-server cluster if it has no log; otherwise it waits for others.
     pub alone: bool,
 }
 
-/// What a server asks of others.
+/// Calls to other servers.
 pub trait Others: Send + Sync + 'static {
-    /// Has another server stand for election.
+    /// Asks another server to start an election.
     fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Has the leader do something for a worker of this server.
-    fn run<'a>(&'a self, leader: ServerId, peer: &'a Peer, errand: &'a Errand)
-    -> BoxFuture<'a, Result<Outcome, Error>>;
+    /// Runs a call of one of this server's workers on the leader.
+    fn run<'a>(
+        &'a self,
+        leader: ServerId,
+        peer: &'a Peer,
+        call: &'a WorkerCall,
+    ) -> BoxFuture<'a, Result<Outcome, Error>>;
 }
 
-/// For a server that is alone.
+/// Used by a single server.
 impl Others for NoTransport {
     fn stand<'a>(&'a self, _: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
         let error = format!("this server runs alone and can't reach {}", peer.address);
         Box::pin(std::future::ready(Err(error)))
     }
 
-    fn run<'a>(&'a self, _: ServerId, _: &'a Peer, _: &'a Errand) -> BoxFuture<'a, Result<Outcome, Error>> {
+    fn run<'a>(&'a self, _: ServerId, _: &'a Peer, _: &'a WorkerCall) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(std::future::ready(Err(Error::no_leader())))
     }
 }
 
 impl Server {
-    /// A server that is a cluster of its own; see [`Server::join`].
+    /// Starts a server as a single-server cluster; see [`Server::join`].
     ///
     /// # Errors
-    /// See there.
+    /// See [`Server::join`].
     pub async fn start(settings: Settings, metrics: Metrics) -> Result<Server, StartError> {
         Server::join(
             settings,
@@ -162,10 +166,11 @@ impl Server {
         .await
     }
 
-    /// Opens the data directory, joins consensus and starts workers and applier. Returns before there is a leader.
+    /// Opens the data directory, joins the Raft cluster and starts workers and plan applier. Returns before there is a
+    /// leader.
     ///
     /// # Errors
-    /// See [`StartError`]; threads that can't be made are reported as settings.
+    /// See [`StartError`]; threads that cannot be started are reported as settings errors.
     pub async fn join(settings: Settings, metrics: Metrics, links: Links) -> Result<Server, StartError> {
         let store = Store::new(Limits { tracked_versions: settings.tracked_versions }, settings.event_buffer_size);
         let queues = Arc::new(Queues::new(settings.heartbeat));
@@ -199,7 +204,7 @@ impl Server {
             alloc_updates: AllocUpdates::default(),
             node_news: Mutex::new(node_news()),
             keyring,
-            ready: latest::Sender::new(false),
+            ready: watch_value::Sender::new(false),
             restores,
             others: links.others,
         }));
@@ -212,7 +217,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Ends everything; waits until the log is closed.
+    /// Stops the server; waits until the log is closed.
     pub async fn shutdown(&self) {
         self.0.queues.stop();
         self.0.ready.send(false);
@@ -223,12 +228,12 @@ impl Server {
         }
     }
 
-    /// The settings as they are now.
+    /// The current settings.
     pub fn settings(&self) -> Arc<Settings> {
         self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Other limits of the state machine follow from the settings.
+    /// The limits of the state machine, derived from the settings.
     pub fn limits(&self) -> Limits {
         Limits { tracked_versions: self.settings().tracked_versions }
     }
@@ -238,12 +243,12 @@ impl Server {
         &self.0.store
     }
 
-    /// The store as it is now.
+    /// A snapshot of the current state.
     pub fn snapshot(&self) -> StoreSnapshot {
         self.0.store.snapshot()
     }
 
-    /// Whether an evaluation has ended, or is stored no longer.
+    /// Whether an evaluation has ended or does not exist any more.
     pub(crate) fn has_ended(&self, eval_id: &str) -> bool {
         self.snapshot().eval(eval_id).is_none_or(|e| e.terminal())
     }
@@ -253,18 +258,18 @@ impl Server {
         &self.0.queues
     }
 
-    /// Consensus.
+    /// The Raft node.
     pub fn consensus(&self) -> &Consensus {
         &self.0.consensus
     }
 
-    /// Reports of nodes on their way.
+    /// In-flight allocation updates of nodes.
     pub(crate) fn alloc_updates(&self) -> &AllocUpdates {
         &self.0.alloc_updates
     }
 
-    /// How long a node waits until it is told what is new for it. When thousands have something new at once, work goes
-    /// first: a node that waited hears of all that came meanwhile in one answer.
+    /// How long a waiting node has to wait for its answer. When thousands of nodes have changes at once, scheduling
+    /// takes precedence: a node that waited gets all changes in one answer.
     pub(super) fn node_news_due(&self) -> Duration {
         let busy = self.queues().broker().has_ready() || self.workers().iter().any(|w| w.busy());
         let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,7 +287,7 @@ impl Server {
         &self.0.metrics
     }
 
-    /// The runtime the server lives in.
+    /// The runtime of the server.
     pub fn runtime(&self) -> &Handle {
         &self.0.runtime
     }
@@ -298,7 +303,7 @@ impl Server {
         self.0.workers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces all workers by as many as the settings say; old ones finish what they do.
+    /// Replaces all workers according to the settings; the old ones finish their current evaluations.
     fn replace_workers(&self) -> io::Result<()> {
         let settings = self.settings();
         let count = if settings.enabled_schedulers.is_empty() { 0 } else { settings.num_schedulers };
@@ -315,10 +320,10 @@ impl Server {
         Ok(())
     }
 
-    /// Gives the server another number of workers, or other schedulers to run; tells whether that was a change.
+    /// Changes the number of workers or the schedulers they run. Returns whether this was a change.
     ///
     /// # Errors
-    /// A number or name that is not allowed, or threads that can't be made.
+    /// A number or name is invalid, or threads cannot be started.
     pub fn set_workers(&self, count: usize, schedulers: Vec<String>) -> Result<bool, String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if count > cores {
@@ -345,7 +350,7 @@ impl Server {
         Ok(true)
     }
 
-    /// A leader leaves room for its other work (§2.2 step 2).
+    /// Pauses some workers to leave capacity for the leader's other duties (`docs/spec/server.md §2.2` step 2).
     pub(super) fn pause_workers(&self, leading: bool) {
         let workers = self.workers();
         let paused = if leading && workers.len() > 1 { 3 * workers.len() / 4 } else { 0 };
@@ -358,10 +363,10 @@ impl Server {
         self.0.ready.send(ready);
     }
 
-    /// Waits until reads and writes are answered.
+    /// Waits until the server can answer reads and writes.
     ///
     /// # Errors
-    /// No leader within the hold time, or why there can be none.
+    /// There is no leader within the hold time; the error names the reason.
     pub async fn wait_ready(&self) -> Result<(), Error> {
         if let Some(why) = self.0.consensus.stopped() {
             return Err(ProposeError::Fatal(why).into());
@@ -375,16 +380,16 @@ impl Server {
         Err(if leads { Error::internal(NOT_READY) } else { Error::no_leader() })
     }
 
-    /// The leader's address as the configuration gives it; `None` while there is none.
+    /// The leader's address as configured; `None` while there is no leader.
     pub fn leader_address(&self) -> Option<String> {
         self.0.consensus.leadership().borrow().leader.as_ref().map(|(_, p)| p.address.clone())
     }
 
-    /// Lets another member lead. True if leadership has moved away.
+    /// Transfers leadership to another member. Returns true if this server does not lead any more.
     pub async fn hand_over(&self, to: &Member) -> bool {
         let ask = || async {
             if let Err(error) = self.0.others.stand(to.id, &to.peer).await {
-                tracing::debug!(target: "nomad", server = to.peer.name.as_str(), %error, "a server can't be asked to lead");
+                tracing::debug!(target: "nomad", server = to.peer.name.as_str(), %error, "failed to ask a server to start an election");
             }
         };
         self.0.consensus.hand_over(to.id, ask).await
@@ -392,10 +397,10 @@ impl Server {
 
     // ---- writing
 
-    /// Has an operation agreed upon, made durable and applied; gives its index and reply.
+    /// Commits and applies an operation. Returns its index and reply.
     ///
     /// # Errors
-    /// There is no leader, or the state machine refused: its text.
+    /// There is no leader, or the state machine refused the operation (with its text).
     pub async fn commit(&self, op: Operation) -> Result<(u64, Reply), Error> {
         self.wait_ready().await?;
         self.commit_shared(Arc::new(op)).await
@@ -404,7 +409,7 @@ impl Server {
     /// [`Server::commit`] without waiting for the leader to be ready.
     ///
     /// # Errors
-    /// See there.
+    /// See [`Server::commit`].
     pub(crate) async fn commit_shared(&self, op: Arc<Operation>) -> Result<(u64, Reply), Error> {
         match self.0.consensus.propose_shared(op).await? {
             (_, Reply::Refused(text)) => Err(Error::internal(text)),
@@ -415,17 +420,17 @@ impl Server {
     /// [`Server::commit_shared`] for threads outside of the runtime.
     ///
     /// # Errors
-    /// See there.
+    /// See [`Server::commit`].
     pub(crate) fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
         let done = threads::block_on(&self.0.runtime, self.commit_shared(Arc::new(op)));
         done.map(|(index, _)| index).map_err(|e| e.message)
     }
 
-    /// Replaces the state by what [`Store::write_snapshot`] wrote; gives the index of the entry that did. The leader
-    /// starts over with the new state.
+    /// Replaces the state by the output of [`Store::write_snapshot`]. Returns the index of the log entry. The leader
+    /// then re-establishes itself on the new state.
     ///
     /// # Errors
-    /// There is no leader, or the content can't be read; the state is as it was.
+    /// There is no leader, or the content is invalid; the state is then unchanged.
     pub async fn restore(&self, state: Bytes) -> Result<u64, Error> {
         self.wait_ready().await?;
         let (answer, outcome) = oneshot::channel();
@@ -433,7 +438,7 @@ impl Server {
         outcome.await.map_err(|_| Error::no_leader())?
     }
 
-    /// Waits, outside of the runtime, until the store has applied an index; false if it took too long.
+    /// Blocks, outside of the runtime, until the store has applied an index. Returns false on timeout.
     pub(crate) fn wait_for_index(&self, index: u64, timeout: Duration) -> bool {
         if self.0.store.applied_index() >= index {
             return true;

@@ -1,20 +1,20 @@
-//! The server: everything between an API write and a committed allocation (`docs/spec/server.md`).
+//! The server: from an API write to a committed allocation (`docs/spec/server.md`).
 //!
-//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`]. [`endpoints`]: what
-//!   it does for its callers, with the rules of writes.
-//! - [`fsm`]: what the operations of the log (`encamp_ops`) do to the store. Agreement and durability are in
+//! - [`handle`]: a running server ([`Server`]), and the single write path. [`settings`], [`error`]. [`endpoints`]: the
+//!   calls it serves, with the rules for writes.
+//! - [`fsm`]: applies the operations of the log (`encamp_ops`) to the store. Consensus and durability are in
 //!   `encamp_raft`.
-//! - [`storage`]: the store of a running server, its snapshots, and who hears of changes.
-//! - [`evals`]: evaluations that wait. [`pipeline`]: from an evaluation to a committed plan.
-//! - [`leadership`]: what the leader does besides, and who the servers are. [`nodes`]: heartbeats and what follows from
-//!   changes.
-//!   [`jobs`]: children of jobs, rollouts. [`var_locks`]: how long locks of variables hold.
-//! - [`keyring`]: root keys, what is encrypted and signed with them. [`rate`]: how often something may be done.
+//! - [`storage`]: the store of a running server, its snapshots, and change notifications.
+//! - [`evals`]: waiting evaluations. [`pipeline`]: the path from an evaluation to a committed plan.
+//! - [`leadership`]: the leader's other duties, and cluster membership. [`nodes`]: heartbeats, and the consequences of
+//!   node changes. [`jobs`]: child jobs, deployments. [`var_locks`]: expiry of variable locks.
+//! - [`keyring`]: root keys, encryption and signatures. [`rate`]: rate limits.
 //!
-//! What decides is pure and driven by whoever holds it: times and random numbers come in, and it says when it is due.
+//! Decision logic does no I/O and is driven by its owner: times and random numbers are parameters, and it returns when
+//! it is due next.
 //!
 //! **May use** `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_plan`, `encamp_raft`,
-//! `encamp_scheduler`, `encamp_state`, `encamp_telemetry`. **Never** holds HTTP types, printing.
+//! `encamp_scheduler`, `encamp_state`, `encamp_telemetry`. **Never** contains HTTP types or printing.
 
 #![warn(missing_docs)]
 

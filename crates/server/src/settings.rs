@@ -1,4 +1,4 @@
-//! What a server is told by its configuration (`docs/spec/agent-config.md`, block `server`).
+//! Settings of a server (`docs/spec/agent-config.md`, block `server`).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use crate::pipeline::rejection::RejectionSettings;
 use encamp_jobspec::admission::ServerContext;
 use encamp_model::{HOUR, MINUTE, PreemptionConfig, SchedulerConfiguration};
 
-/// Names of all schedulers a worker may run.
+/// Names of all schedulers that a worker can run.
 pub const SCHEDULERS: [&str; 5] = ["service", "batch", "system", "sysbatch", "_core"];
 
-/// When garbage is collected (`docs/spec/garbage-collection.md §2`). Nanoseconds.
+/// Garbage collection settings (`docs/spec/garbage-collection.md §2`), in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct GcSettings {
     /// `eval_gc_threshold`.
@@ -30,7 +30,7 @@ pub struct GcSettings {
     pub key_interval: i64,
     /// `root_key_rotation_threshold`.
     pub key_rotation: i64,
-    /// `root_key_gc_threshold`, on top of it.
+    /// `root_key_gc_threshold`, in addition to `key_rotation`.
     pub key_threshold: i64,
 }
 
@@ -50,25 +50,25 @@ impl Default for GcSettings {
     }
 }
 
-/// What happens to new nodes without an introduction (`client_introduction.enforcement`).
+/// The handling of new nodes without an introduction (`client_introduction.enforcement`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
-    /// They are taken.
+    /// They are accepted.
     None,
-    /// They are taken, with a warning.
+    /// They are accepted with a warning.
     Warn,
     /// They are refused.
     Strict,
 }
 
-/// How new nodes introduce themselves (`client_introduction` block). Nanoseconds.
+/// Settings for the introduction of new nodes (`client_introduction` block), in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct IntroductionSettings {
-    /// What happens to those that don't.
+    /// The handling of nodes without an introduction.
     pub enforcement: Enforcement,
-    /// How long an introduction is valid that says nothing else.
+    /// The default TTL of an introduction.
     pub default_ttl: i64,
-    /// How long one is valid at most.
+    /// The maximum TTL of an introduction.
     pub max_ttl: i64,
 }
 
@@ -81,13 +81,13 @@ impl Default for IntroductionSettings {
 /// Limits of the search endpoints (`search` block).
 #[derive(Debug, Clone)]
 pub struct SearchSettings {
-    /// Fuzzy search is answered.
+    /// Whether fuzzy search is enabled.
     pub fuzzy_enabled: bool,
-    /// Objects looked at per context.
+    /// Maximum number of objects searched per context.
     pub limit_query: usize,
-    /// Matches kept per context.
+    /// Maximum number of matches returned per context.
     pub limit_results: usize,
-    /// Shortest text that is searched for.
+    /// Minimum length of a search term.
     pub min_term_length: usize,
 }
 
@@ -100,7 +100,7 @@ impl Default for SearchSettings {
 /// Settings of a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The server's ID, a UUID; kept in the data directory.
+    /// The server's ID, a UUID; stored in the data directory.
     pub id: String,
     /// Its name, without the region.
     pub name: String,
@@ -108,56 +108,56 @@ pub struct Settings {
     pub region: String,
     /// Its datacenter.
     pub datacenter: String,
-    /// Where other servers reach it, as `address:port`.
+    /// The address for other servers, as `address:port`.
     pub rpc_address: String,
-    /// Where log and snapshots live.
+    /// The directory of log and snapshots.
     pub data_dir: PathBuf,
     /// `raft_multiplier`.
     pub raft_multiplier: u32,
-    /// Operations since the last snapshot that make a new one due.
+    /// The number of operations since the last snapshot after which a new one is due.
     pub snapshot_threshold: u64,
-    /// How often it is checked whether a snapshot is due.
+    /// How often the server checks whether a snapshot is due.
     pub snapshot_interval: Duration,
-    /// Entries of the log kept behind a snapshot, at least 1.
+    /// The number of log entries retained behind a snapshot, at least 1.
     pub trailing_logs: u64,
-    /// How many workers; 0 pauses scheduling on this server.
+    /// The number of workers; 0 disables scheduling on this server.
     pub num_schedulers: usize,
-    /// The schedulers the workers run.
+    /// The schedulers that the workers run.
     pub enabled_schedulers: Vec<String>,
     /// Depth of the plan pipeline (`plan_apply_pipeline`), at least 1.
     pub plan_pipeline: usize,
-    /// Heartbeats of nodes.
+    /// Node heartbeat settings.
     pub heartbeat: HeartbeatSettings,
-    /// Redundant evaluations are cancelled; see [`crate::evals::broker::Broker::set_shedding`].
+    /// Whether superseded evaluations are cancelled; see [`crate::evals::broker::Broker::set_shedding`].
     pub shedding: bool,
-    /// Nodes that reject too many plans.
+    /// Settings for nodes that reject too many plans.
     pub rejection: RejectionSettings,
-    /// What identities name as their issuer (`oidc_issuer`), empty for none.
+    /// The issuer of identities (`oidc_issuer`); empty if not set.
     pub oidc_issuer: String,
-    /// New nodes.
+    /// Settings for the introduction of new nodes.
     pub introduction: IntroductionSettings,
-    /// Garbage collection.
+    /// Garbage collection settings.
     pub gc: GcSettings,
-    /// The search endpoints.
+    /// Search settings.
     pub search: SearchSettings,
-    /// What admission of jobs needs besides the state: priorities, counts, identities.
+    /// Input of job admission besides the state: priorities, counts, identities.
     pub admission: ServerContext,
-    /// Untagged versions kept of a job.
+    /// The number of retained untagged versions of a job.
     pub tracked_versions: usize,
-    /// Largest source text stored with a job version, in bytes.
+    /// Maximum size in bytes of the source stored with a job version.
     pub job_max_source_size: usize,
-    /// Written when the cluster is new.
+    /// The scheduler configuration of a new cluster.
     pub scheduler_config: SchedulerConfiguration,
-    /// Batches of events that are held; see also `event_broker`.
+    /// The number of retained event batches; see also `event_broker`.
     pub event_buffer_size: usize,
-    /// Events are streamed.
+    /// Whether events are published.
     pub event_broker: bool,
-    /// State reads per second of the deployment watchers.
+    /// State reads per second of the deployment watcher.
     pub deploy_query_rate: f64,
 }
 
 impl Settings {
-    /// The defaults, for a server that lives in `data_dir`.
+    /// The defaults for a server with this data directory.
     pub fn new(id: &str, name: &str, data_dir: PathBuf) -> Settings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Settings {
@@ -192,7 +192,7 @@ impl Settings {
     }
 }
 
-/// The configuration a new cluster begins with (`docs/spec/server.md §2.2` step 4).
+/// The initial scheduler configuration of a new cluster (`docs/spec/server.md §2.2` step 4).
 pub fn default_scheduler_config() -> SchedulerConfiguration {
     SchedulerConfiguration {
         scheduler_algorithm: "binpack".into(),

@@ -1,4 +1,4 @@
-//! The whole pipeline in one process: register, evaluate, plan, apply.
+//! The full pipeline in one process: register, evaluate, plan, apply.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use encamp_model::*;
 use encamp_ops::{JobRegister, Operation};
 use encamp_telemetry::Metrics;
 
-/// A directory that goes away with the test.
+/// A directory that is removed after the test.
 pub(crate) struct Dir(std::path::PathBuf);
 
 impl Dir {
@@ -36,7 +36,7 @@ pub(crate) async fn start(dir: &Dir, id: &str) -> Server {
     server
 }
 
-/// Waits until something holds, ten seconds at most.
+/// Waits until a condition holds, for at most ten seconds.
 pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..1000 {
         if holds() {
@@ -141,7 +141,7 @@ async fn jobs_are_placed_and_survive_a_restart() {
     .await;
     let (allocs, index) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
     assert_eq!(allocs.len(), 10);
-    // Only the node itself may ask.
+    // Only the node itself may read its allocations.
     let ids: Vec<String> = allocs.keys().cloned().collect();
     let refusals = [
         node_rpc::client_allocs(&server, n, "other", 0, Duration::ZERO).await.map(drop),
@@ -155,7 +155,7 @@ async fn jobs_are_placed_and_survive_a_restart() {
     assert!(node_rpc::own_node(&server, n, "secret").unwrap().is_some_and(|own| own.id == n));
     let unknown = "22222222-0000-4000-8000-000000000001";
     assert!(node_rpc::own_node(&server, unknown, "secret").unwrap().is_none());
-    // A finished allocation makes room for one that waits.
+    // A finished allocation makes capacity available for a blocked evaluation.
     let done = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.id.clone();
     let report = Allocation { id: done, client_status: "complete".into(), ..Default::default() };
     node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
@@ -216,7 +216,7 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
     let wanted = IdentityRequest { alloc_id: alloc.id.clone(), task: "t".into(), identity: "default".into() };
     let signed = identity::sign(&server, other, "secret", vec![wanted]).await.unwrap();
     assert!(signed.is_empty());
-    // What was collected meanwhile is no news, and no entry.
+    // An allocation that was garbage-collected meanwhile causes no log entry.
     let before = server.snapshot().latest_index();
     node_rpc::update_allocs(&server, other, "secret", vec![report("33333333-0000-4000-8000-000000000001")])
         .await
@@ -225,7 +225,7 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
 
     let too_many = vec![report(&alloc.id); node_rpc::MOST_REPORTS + 1];
     let refused = node_rpc::update_allocs(&server, one, "secret", too_many).await.unwrap_err();
-    assert_eq!(refused.message, "10001 reports in one call; at most 10000 are taken");
+    assert_eq!(refused.message, "10001 reports in one call; at most 10000 are accepted");
     let services =
         (0..=node_rpc::MOST_SERVICES_OF_ALLOC).map(|n| ServiceRegistration { id: n.to_string(), ..service.clone() });
     let refused = node_rpc::upsert_services(&server, one, "secret", services.collect()).await.unwrap_err();
@@ -260,7 +260,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     assert!(refused.message.starts_with("failed to restore from snapshot: state snapshot: "), "{refused}");
     assert!(server.snapshot().state().job("default", "lost").is_some());
 
-    // A node that waits for news is told at once, although indexes are lower now.
+    // A waiting node is answered immediately, although indexes are lower now.
     let (_, seen) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
     let waiting = tokio::spawn({
         let server = server.clone();
@@ -291,7 +291,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_silent_node_goes_down_and_its_jobs_are_looked_at() {
+async fn a_node_without_heartbeats_goes_down_and_its_jobs_are_evaluated() {
     let dir = Dir::new();
     let mut settings = Settings::new(&ids::uuid(), "server-1", dir.0.clone());
     (settings.heartbeat.min_ttl, settings.heartbeat.grace) = (SECOND / 10, SECOND / 10);

@@ -1,20 +1,20 @@
-//! Allocations of a made-up cluster, made one by one from what was decided about them.
+//! Allocations of a synthetic cluster, generated one by one from their compact description.
 
 use super::ground::{Share, template};
 use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_scheduler::descriptions;
 
-/// What became of an allocation.
+/// The state of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It runs.
     Running,
     /// It was just placed.
     Pending,
-    /// It runs and has been told to leave its draining node.
+    /// It runs and is marked to migrate from its draining node.
     Leaving,
-    /// Its node is out of contact.
+    /// Its node is disconnected.
     Unknown,
     /// A batch task that finished.
     Complete,
@@ -36,7 +36,7 @@ impl Fate {
         matches!(self, Fate::Running | Fate::Pending | Fate::Leaving | Fate::Unknown)
     }
 
-    /// What the client says about the allocation.
+    /// The client status of the allocation.
     pub fn client_status(self) -> &'static str {
         match self {
             Fate::Running | Fate::Leaving => client_status::RUNNING,
@@ -60,7 +60,7 @@ pub struct Placement {
     pub index: u32,
     /// Position of the node.
     pub node: u32,
-    /// What became of it.
+    /// The outcome.
     pub fate: Fate,
     /// What the node gave.
     pub share: Share,

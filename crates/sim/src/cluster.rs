@@ -1,4 +1,4 @@
-//! A made-up cluster of so many nodes and allocations.
+//! A synthetic cluster with a given number of nodes and allocations.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use super::summary::Summary;
 use encamp_model::Allocation;
 use encamp_snapshot::file::SnapshotFile;
 
-/// 2026-03-01T00:00:00Z: what a made-up cluster takes for now unless told.
+/// 2026-03-01T00:00:00Z: the default time of a synthetic cluster.
 pub const EPOCH: i64 = 1_772_323_200_000_000_000;
-/// The largest cluster that is made.
+/// The size of the largest cluster that can be generated.
 pub const MOST_NODES: usize = 100_000;
 /// The most allocations that are made.
 pub const MOST_ALLOCS: usize = 10_000_000;
 
-/// What cluster to make.
+/// The specification of the cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
     /// Number of nodes.
     pub nodes: usize,
     /// Number of allocations, terminal ones included.
     pub allocs: usize,
-    /// What chance depends on.
+    /// The random seed.
     pub seed: u64,
     /// When the snapshot was taken, Unix nanoseconds; all other times lie around it.
     pub now: i64,
@@ -40,19 +40,20 @@ pub enum SimError {
         least: usize,
         /// The most it can be.
         most: usize,
-        /// What was asked for.
+        /// The requested number.
         given: usize,
     },
     /// The nodes are full.
     #[error(
-        "{nodes} nodes have room for about {fit} of {allocs} allocations; ask for fewer allocations, or for about {enough} nodes"
+        "{nodes} nodes have capacity for about {fit} of {allocs} allocations; request fewer allocations, \
+         or about {enough} nodes"
     )]
     NoRoom {
         /// Number of nodes.
         nodes: usize,
         /// Number of allocations asked for.
         allocs: usize,
-        /// Number of allocations that found room.
+        /// Number of allocations that were placed.
         fit: usize,
         /// Number of nodes that should do.
         enough: usize,
@@ -62,12 +63,12 @@ pub enum SimError {
     Job(String),
 }
 
-/// A made-up cluster. The allocations are made when they are asked for: a million of them take gigabytes.
+/// A synthetic cluster. The allocations are generated on demand: a million of them take gigabytes.
 #[derive(Debug)]
 pub struct Cluster {
     /// Everything but the allocations.
     pub file: SnapshotFile,
-    /// What is in it.
+    /// Its content.
     pub summary: Summary,
     pub(super) options: ClusterOptions,
     pub(super) placements: Vec<Placement>,

@@ -1,4 +1,4 @@
-//! Jobs drawn from a kind: names, sizes, priorities, datacenters, versions; stored the way a server stores them.
+//! Jobs generated from a kind: names, sizes, priorities, datacenters, versions; stored the way a server stores them.
 
 use super::kinds::Kind;
 use super::nodes::DATACENTERS;

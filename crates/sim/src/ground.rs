@@ -1,5 +1,5 @@
-//! What is free on the nodes while allocations are handed out. Nothing is ever over-committed: capacity and what an
-//! allocation counts for are computed by the state's own rules.
+//! The free capacity of the nodes while allocations are placed. No node is ever over-committed: the state's own rules
+//! compute the capacity of a node and the usage of an allocation.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use encamp_model::*;
 use encamp_state::ports::PortSet;
 use encamp_state::{AllocUsage, NodeInfo};
 
-/// What one allocation of a group needs.
+/// The requirements of one allocation of a group.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ask {
     /// MHz without reserved cores.
@@ -24,9 +24,9 @@ pub(crate) struct Ask {
     device: Option<(String, String, usize)>,
     /// Not two of the job on one node.
     distinct: bool,
-    /// The group goes on when its node loses contact.
+    /// The group keeps running when its node is disconnected.
     survives: bool,
-    /// The group must not sit on a node that is on its way out.
+    /// The group must not be placed on a node that is draining or ineligible.
     eligible: bool,
 }
 
@@ -248,9 +248,9 @@ pub(crate) struct Ground {
     all: Vec<Vec<u32>>,
 }
 
-/// Pairs of nodes that are looked at before all are.
+/// Pairs of nodes that are tried before all nodes are scanned.
 const TRIES: usize = 12;
-/// Nodes that are looked at after that, so that a crowded cluster of many nodes does not take forever.
+/// Nodes that are scanned after that, so that a large, crowded cluster does not take forever.
 const SCAN: usize = 2000;
 
 impl Ground {

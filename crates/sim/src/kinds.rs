@@ -1,4 +1,4 @@
-//! The kinds of jobs of a made-up cluster: job files of this crate, and where and how often jobs like them run.
+//! The kinds of jobs of a synthetic cluster: job files of this crate, and where and how often such jobs run.
 
 use super::nodes::class::*;
 use encamp_jobspec::parse::{ParseOptions, parse};

@@ -1,5 +1,5 @@
-//! Made-up clusters, for benchmarks, demonstrations and tests. The same options and seed give the same cluster, byte
-//! for byte: there is no clock and no other source of chance.
+//! Synthetic clusters, for benchmarks, demonstrations and tests. The same options and seed give the same cluster, byte
+//! for byte: there is no clock and no other source of randomness.
 //!
 //! - [`mod@cluster`]: a cluster of so many nodes and allocations. [`summary`]: what is in it.
 //! - [`nodes`]: node classes. [`kinds`]: kinds of jobs, as job files. [`drafts`]: jobs drawn from a kind.

@@ -1,4 +1,4 @@
-//! The nodes of a made-up cluster: a few shapes, three datacenters, racks, and some nodes that are on their way out.
+//! The nodes of a synthetic cluster: a few shapes, three datacenters, racks, and some draining or ineligible nodes.
 
 use encamp_model::random::Random;
 use encamp_model::*;

@@ -1,4 +1,4 @@
-//! What is in a made-up cluster.
+//! Summarises a synthetic cluster.
 
 use std::collections::BTreeMap;
 

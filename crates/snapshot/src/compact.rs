@@ -1,4 +1,4 @@
-//! JSON without the members that mean nothing: `null`, `0`, `false`, `""`, empty lists, and objects of such members.
+//! JSON without zero members: `null`, `0`, `false`, `""`, empty lists, and objects of such members.
 //!
 //! Only members of API objects are left out. Entries of maps and items of lists are data and stay, and so does
 //! everything that the API can tell from an absent value: reading the text back gives an equal object.
@@ -240,7 +240,7 @@ impl ser::SerializeMap for Open<'_> {
         let start = self.out.len();
         serde_json::to_writer(&mut *self.out, key)?;
         if self.out.get(start) != Some(&b'"') {
-            return Err(ser::Error::custom("a key that is no text"));
+            return Err(ser::Error::custom("a key that is not text"));
         }
         self.out.push(b':');
         Ok(())

@@ -1,4 +1,4 @@
-//! Snapshot files (docs/snapshot-format.md).
+//! Snapshot files (`docs/snapshot-format.md`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -63,7 +63,7 @@ pub struct SnapshotFile {
     pub index: u64,
     /// Scheduler configuration; null if the cluster has none.
     pub scheduler_configuration: Option<SchedulerConfiguration>,
-    /// What the servers are set up with; null if that is not known.
+    /// The configuration of the servers; null if it is not known.
     pub server_settings: Option<ServerSettings>,
     /// All nodes.
     #[serde(deserialize_with = "or_default")]
@@ -105,7 +105,7 @@ pub struct ClusterSnapshot {
     pub archived: bool,
     /// Where it was read.
     pub source: String,
-    /// What is incomplete, in words for the operator.
+    /// Missing parts, as text for the operator.
     pub notes: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub enum SnapshotError {
     Io {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file is not compressed correctly.
@@ -136,7 +136,7 @@ pub enum SnapshotError {
         path: String,
         /// gzip or zstd.
         kind: &'static str,
-        /// What went wrong.
+        /// The error.
         problem: String,
     },
     /// It is a server backup archive, but not one that can be used.
@@ -144,7 +144,7 @@ pub enum SnapshotError {
     Archive {
         /// The file.
         path: String,
-        /// What is wrong, where, and what to do.
+        /// The problem, its location and a remedy.
         problem: archive::ArchiveError,
     },
     /// The content is not a snapshot.
@@ -152,7 +152,7 @@ pub enum SnapshotError {
     Content {
         /// The file.
         path: String,
-        /// What is wrong, and where.
+        /// The problem and its location.
         problem: String,
     },
 }
@@ -173,7 +173,7 @@ pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, S
     let most = MAX_SIZE - bytes.len() as u64;
     let read = file.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
     if read as u64 > most {
-        let problem = format!("it is larger than {} GiB, the most that is read", MAX_SIZE >> 30);
+        let problem = format!("it is larger than {} GiB, the limit", MAX_SIZE >> 30);
         return Err(SnapshotError::Content { path: name, problem });
     }
     let file = decode(&bytes, &name)?;
@@ -189,9 +189,9 @@ fn load_archive(file: impl Read, name: String, options: archive::Options) -> Res
         .map_err(|problem| SnapshotError::Content { path: name, problem })?;
     snapshot.archived = true;
     notes.push(if snapshot.taken_at.is_zero() {
-        "The backup does not say when it was taken: deadlines in it are judged as of now.".into()
+        "The backup does not say when it was taken: deadlines are evaluated as of now.".into()
     } else {
-        format!("The backup was taken at {}: deadlines in it are judged as of then.", snapshot.taken_at)
+        format!("The backup was taken at {}: deadlines are evaluated as of then.", snapshot.taken_at)
     });
     notes.append(&mut snapshot.notes);
     Ok(ClusterSnapshot { notes, ..snapshot })
@@ -240,7 +240,7 @@ pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotE
     reader.take(most + 1).read_to_end(&mut out).map_err(|e| problem(e.to_string()))?;
     if out.len() as u64 > most {
         let text = format!(
-            "it holds more than {} MiB, the most that is read of a file of {} bytes ({MOST_RATIO} times its size and {} MiB)",
+            "it holds more than {} MiB, the limit for a file of {} bytes ({MOST_RATIO} times its size and {} MiB)",
             most >> 20,
             bytes.len(),
             ALWAYS >> 20

@@ -1,4 +1,4 @@
-//! What is in a snapshot: counts, sizes, versions, and per node pool what there is and how much of it is used.
+//! Summarises a snapshot: counts, sizes, versions, and the capacity and usage of each node pool.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use encamp_state::{AllocEntry, NodeEntry};
 /// The pool that holds all nodes.
 const ALL_POOLS: &str = "all";
 
-/// What is in a snapshot; as JSON it is described by docs/snapshot-inspect.schema.json.
+/// The summary of a snapshot; `docs/snapshot-inspect.schema.json` describes the JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Inspection {
@@ -30,7 +30,7 @@ pub struct Inspection {
     pub age_seconds: Option<i64>,
     /// Latest index of the state.
     pub index: u64,
-    /// What is incomplete.
+    /// Missing parts.
     pub notes: Vec<String>,
     /// Nodes by the release of their client; empty text for those that do not say.
     pub client_versions: BTreeMap<String, usize>,
@@ -66,9 +66,9 @@ pub struct Table {
 pub struct Tally {
     /// Nodes by what they are doing.
     pub nodes: NodeCounts,
-    /// What nodes that are not down offer to jobs.
+    /// Capacity for jobs on nodes that are not down.
     pub capacity: Amounts,
-    /// What is used of it.
+    /// The used part of it.
     pub used: Amounts,
     /// Devices of nodes that are not down, by vendor/type/name.
     pub devices: BTreeMap<String, DeviceCounts>,
@@ -180,11 +180,11 @@ pub fn total(snapshot: &ClusterSnapshot) -> Tally {
     let mut total = Tally::default();
     snapshot.state.nodes().for_each(|n| total.add_node(n));
     snapshot.state.jobs().for_each(|j| total.add_job(&j.current));
-    homeless(snapshot).for_each(|a| total.add_alloc(a));
+    orphaned(snapshot).for_each(|a| total.add_alloc(a));
     total
 }
 
-fn homeless(snapshot: &ClusterSnapshot) -> impl Iterator<Item = &AllocEntry> {
+fn orphaned(snapshot: &ClusterSnapshot) -> impl Iterator<Item = &AllocEntry> {
     let state = &snapshot.state;
     state.allocs().map(AsRef::as_ref).filter(|a| state.node(&a.alloc.node_id).is_none())
 }
@@ -207,7 +207,7 @@ pub fn inspect(snapshot: &ClusterSnapshot, now: i64) -> Result<Inspection, Strin
         *all = Tally { jobs: std::mem::take(&mut all.jobs), ..total.clone() };
     }
     let mut homeless_allocations = BTreeMap::new();
-    homeless(snapshot).for_each(|a| *homeless_allocations.entry(a.alloc.client_status.clone()).or_default() += 1);
+    orphaned(snapshot).for_each(|a| *homeless_allocations.entry(a.alloc.client_status.clone()).or_default() += 1);
     let taken_at = snapshot.taken_at;
     Ok(Inspection {
         schema_version: 1,

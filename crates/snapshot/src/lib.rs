@@ -1,11 +1,11 @@
-//! Cluster snapshots: everything planning needs to know about a cluster, in one JSON file, plain or compressed
-//! (docs/snapshot-format.md).
+//! Cluster snapshots: everything that planning needs to know about a cluster, in one JSON file, plain or compressed
+//! (`docs/snapshot-format.md`).
 //!
-//! - [`mod@file`]: the format, and reading it. [`mod@save`]: writing it. [`compact`]: JSON without empty members.
-//! - [`mod@unload`]: a state as a file. [`mod@inspect`]: what is in a snapshot. [`mod@diff`]: what changed between two.
-//! - [`anonymize`]: snapshots without names and secrets that plan alike.
-//! - [`mod@replace`]: files that appear when they are complete, snapshots and others.
-//! - [`archive`]: backups that servers saved, which can be read wherever a snapshot file can.
+//! - [`mod@file`]: the format, and reading it. [`mod@save`]: writing it. [`compact`]: JSON without zero members.
+//! - [`mod@unload`]: a state as a file. [`mod@inspect`]: the summary of a snapshot. [`mod@diff`]: compares two.
+//! - [`anonymize`]: snapshots without names and secrets that produce the same plans.
+//! - [`mod@replace`]: atomic replacement of files, snapshots and others.
+//! - [`archive`]: server backup archives, which can be read wherever a snapshot file can.
 //!
 //! **May use** `encamp_api`, `encamp_jobspec`, `encamp_model`, `encamp_state`. **Never** holds scheduling.
 

@@ -1,4 +1,4 @@
-//! Files that appear when they are complete.
+//! Replaces files atomically: a file appears when it is complete.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -47,7 +47,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     temporary.sync_all()?;
     let size = temporary.metadata()?.len();
     unfinished.finish(&target)?;
-    // The new name has to survive a crash too; not every system can open a folder for that.
+    // The new name has to survive a crash too; not every system can open a directory for that.
     if let Ok(folder) = File::open(folder_of(&target)) {
         let _ = folder.sync_all();
     }

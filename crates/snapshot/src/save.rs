@@ -1,7 +1,7 @@
-//! Writing snapshot files (docs/snapshot-format.md): one object per line, without members that mean nothing.
+//! Writes snapshot files (`docs/snapshot-format.md`): one object per line, without zero members.
 //!
 //! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator
-//! that makes them as they are needed.
+//! that generates them on demand.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

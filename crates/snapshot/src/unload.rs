@@ -1,4 +1,4 @@
-//! A state as the file it could have been read from.
+//! Turns a state into the file it could have been read from.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The allocations of a state. Each is kept with its node, so that a report of a client changes one small tree; the
-//! table of all IDs only tells on which node to look.
+//! The allocations of a state. Each is stored with its node, so that a client's update changes one small tree; the
+//! table of all IDs contains only the node of each allocation.
 
 use std::sync::Arc;
 
@@ -66,9 +66,9 @@ pub struct Allocs {
     /// The slot of each allocation's node; `NO_SLOT` if it is not stored.
     slots: OrdMap<Id, u32>,
     /// Those whose node is not stored.
-    homeless: AllocsById,
+    orphaned: AllocsById,
     /// Their nodes' IDs and their own.
-    homeless_by_node: OrdSet<(Id, Id)>,
+    orphaned_by_node: OrdSet<(Id, Id)>,
     /// By job ID and namespace: all allocations of a job ID are neighbours, whatever their namespace. With the slots of
     /// their nodes, so that those of a job are found without `slots`, a large tree.
     by_job: OrdMap<(Id, Id), OrdMap<Id, u32>>,
@@ -77,7 +77,7 @@ pub struct Allocs {
 impl Allocs {
     fn of_missing_node(&self, node: &Id) -> impl Iterator<Item = &Id> {
         let start = (node.clone(), Id::default());
-        self.homeless_by_node.range(start..).take_while(move |(n, _)| n == node).map(|(_, id)| id)
+        self.orphaned_by_node.range(start..).take_while(move |(n, _)| n == node).map(|(_, id)| id)
     }
 
     /// Notes where an allocation is.
@@ -87,9 +87,9 @@ impl Allocs {
         self.by_job.entry(job).or_default().insert(id.clone(), slot);
     }
 
-    fn leave_homeless(&mut self, id: &Id, node_id: &str) -> Option<Arc<AllocEntry>> {
-        self.homeless_by_node.remove(&(Id::new(node_id), id.clone()));
-        self.homeless.remove(id)
+    fn leave_orphaned(&mut self, id: &Id, node_id: &str) -> Option<Arc<AllocEntry>> {
+        self.orphaned_by_node.remove(&(Id::new(node_id), id.clone()));
+        self.orphaned.remove(id)
     }
 }
 
@@ -105,7 +105,7 @@ impl State {
     }
 
     fn in_slot(&self, slot: u32, id: &Id) -> Option<&Arc<AllocEntry>> {
-        if slot == NO_SLOT { self.allocs.homeless.at(id) } else { self.node_at(slot)?.allocs.at(id) }
+        if slot == NO_SLOT { self.allocs.orphaned.at(id) } else { self.node_at(slot)?.allocs.at(id) }
     }
 
     /// How many allocations are stored.
@@ -115,7 +115,7 @@ impl State {
 
     /// All allocations, in no particular order.
     pub fn allocs(&self) -> impl Iterator<Item = &Arc<AllocEntry>> {
-        self.nodes.iter().flat_map(|n| &n.allocs).chain(&self.allocs.homeless)
+        self.nodes.iter().flat_map(|n| &n.allocs).chain(&self.allocs.orphaned)
     }
 
     /// All allocations by ID, from `first` on.
@@ -153,12 +153,12 @@ impl State {
             None => {
                 let node = Id::new(node_id);
                 let ids = self.allocs.of_missing_node(&node);
-                ids.filter_map(|id| self.allocs.homeless.at(id).cloned()).collect()
+                ids.filter_map(|id| self.allocs.orphaned.at(id).cloned()).collect()
             }
         }
     }
 
-    /// Adds or replaces allocations. Where the usage of a node can't be carried on exactly it is summed up anew, once.
+    /// Adds or replaces allocations. Where the usage of a node can't be carried on exactly it is summed up again, once.
     pub fn upsert_allocs(&mut self, allocs: impl IntoIterator<Item = Arc<Allocation>>) {
         self.upsert_each(allocs, |_, _, _| {});
     }
@@ -196,8 +196,8 @@ impl State {
                     }
                 }
                 None => {
-                    self.allocs.homeless_by_node.insert((Id::new(&entry.alloc.node_id), id.clone()));
-                    self.allocs.homeless.insert(id, entry);
+                    self.allocs.orphaned_by_node.insert((Id::new(&entry.alloc.node_id), id.clone()));
+                    self.allocs.orphaned.insert(id, entry);
                 }
             }
         }
@@ -233,7 +233,7 @@ impl State {
         match self.nodes.get_mut(slot as usize) {
             Some(node) => Arc::make_mut(node).take_alloc(id),
             None => {
-                self.allocs.leave_homeless(id, node_id);
+                self.allocs.leave_orphaned(id, node_id);
                 false
             }
         }
@@ -255,7 +255,7 @@ impl State {
         let waiting: Vec<Id> = self.allocs.of_missing_node(&node).cloned().collect();
         let mut home = Vec::with_capacity(waiting.len());
         for id in waiting {
-            let Some(entry) = self.allocs.leave_homeless(&id, node_id) else { continue };
+            let Some(entry) = self.allocs.leave_orphaned(&id, node_id) else { continue };
             self.allocs.note_slot(&id, &entry.alloc, slot);
             home.push((id, entry));
         }
@@ -267,8 +267,8 @@ impl State {
         let node = Id::new(node_id);
         for (id, entry) in &allocs.0 {
             self.allocs.note_slot(id, &entry.alloc, NO_SLOT);
-            self.allocs.homeless_by_node.insert((node.clone(), id.clone()));
-            self.allocs.homeless.insert(id.clone(), entry.clone());
+            self.allocs.orphaned_by_node.insert((node.clone(), id.clone()));
+            self.allocs.orphaned.insert(id.clone(), entry.clone());
         }
     }
 }

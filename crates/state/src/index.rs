@@ -1,5 +1,5 @@
-//! The nodes as schedulers list them: small rows in ID order, shared by all snapshots until a node changes. Where a node
-//! only becomes ready or not ready its row is updated; after other changes all rows are recreated.
+//! The node list of the schedulers: small rows in ID order, shared by all snapshots until a node changes. If a node
+//! only becomes ready or not ready, its row is updated; after other changes all rows are recreated.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A node with everything ranking needs about it, computed when the node or an allocation on it is written.
+//! A node with all its derived values for ranking, computed when the node or an allocation on it is written.
 
 use std::sync::Arc;
 
@@ -189,7 +189,7 @@ pub struct NodeEntry {
     pub info: Arc<NodeInfo>,
     /// All allocations on the node, terminal ones included, by ID.
     pub allocs: AllocsById,
-    /// What the allocations that are not client-terminal use.
+    /// The usage of allocations that are not client-terminal.
     pub usage: NodeUsage,
 }
 

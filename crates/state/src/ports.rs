@@ -1,4 +1,4 @@
-//! Port lists as nodes declare them, and sets of used ports.
+//! Port lists of nodes, and sets of used ports.
 
 /// Largest port value that can be used.
 pub const MAX_PORT: i64 = 65_535;

@@ -1,4 +1,4 @@
-//! Removal from the tables. What is not stored is left alone.
+//! Removal from the tables. Removing an object that does not exist does nothing.
 
 use std::sync::Arc;
 

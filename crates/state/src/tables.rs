@@ -1,4 +1,4 @@
-//! The tables of a cluster and how they are written.
+//! The tables of a cluster and their write operations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! What is kept of the values of a series: sums for the JSON form, a sketch of the distribution for quantiles.
+//! Aggregates of the values of a series: sums for the JSON format, a sketch of the distribution for quantiles.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which metrics are kept.
+//! Filters metrics by name.
 
 use thiserror::Error;
 

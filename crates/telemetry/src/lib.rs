@@ -1,12 +1,11 @@
-//! Metrics: what the agent counts and how it is shown (`docs/spec/server.md §24`, `docs/spec/agent-config.md §5.9,
-//! §11`).
+//! Metrics of the agent and their output formats (`docs/spec/server.md §24`, `docs/spec/agent-config.md §5.9, §11`).
 //!
-//! [`Metrics`] is the handle that everybody records with. Names are written as the specification writes them, such as
-//! `nomad.broker.total_ready`; the prefix `nomad.` is added here. [`Summary`] is the JSON form of the last interval,
-//! [`Metrics::prometheus`] the text form of everything since the start.
+//! [`Metrics`] is the handle for recording. Names are written as in the specification, such as
+//! `nomad.broker.total_ready`; the prefix `nomad.` is added here. [`Summary`] is the JSON format of the last interval,
+//! [`Metrics::prometheus`] the text format of everything since the start.
 //!
-//! - `registry`: the series, spread over locks. `aggregate`: what is kept of values. `filter`: which names are kept.
-//! - `summary`, `prometheus`: the two forms. [`runtime`]: gauges of the process itself.
+//! - `registry`: the series, spread over locks. `aggregate`: aggregates of values. `filter`: filters metrics by name.
+//! - `summary`, `prometheus`: the two formats. [`runtime`]: gauges of the process itself.
 //!
 //! **May use** `encamp_model`. **Never** holds knowledge of what the metrics mean.
 

@@ -1,4 +1,4 @@
-//! Prometheus' text form, version 0.0.4 (`docs/spec/http-api.md §6.6`).
+//! The Prometheus text format, version 0.0.4 (`docs/spec/http-api.md §6.6`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! The series, spread over several locks by the hash of their names and labels.
 //!
-//! A series keeps the interval it was last recorded in and the one before. Nothing runs in the background: intervals
-//! are changed by the next record, and series nobody records any more are dropped while others are added or shown.
+//! A series keeps the interval it was last recorded in and the one before. Nothing runs in the background: the next
+//! record starts a new interval, and series that are no longer recorded are dropped while others are added or shown.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ const GAUGE_LIFE: Duration = Duration::from_secs(60);
 /// allocations, jobs and nodes that come and go.
 const TOTAL_LIFE: Duration = Duration::from_secs(3600);
 
-/// What a series is.
+/// The kind of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     Gauge,

@@ -1,4 +1,4 @@
-//! Gauges of the process itself (`nomad.runtime.*`), under the names that dashboards know from the reference.
+//! Gauges of the process itself (`nomad.runtime.*`), under the names that existing dashboards use.
 
 use super::Metrics;
 

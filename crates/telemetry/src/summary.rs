@@ -1,4 +1,4 @@
-//! The JSON form of an interval, as `GET /v1/metrics` answers it (`docs/spec/http-api.md §6.6`).
+//! The JSON format of an interval, the response of `GET /v1/metrics` (`docs/spec/http-api.md §6.6`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::registry::{Kind, Series};
 
-/// What was recorded in one interval, each list by name and labels.
+/// The values recorded in one interval, each list ordered by name and labels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Summary {
@@ -31,7 +31,7 @@ pub struct Summary {
 pub struct GaugeValue {
     /// Name with dots.
     pub name: String,
-    /// What it was last set to.
+    /// The last value.
     pub value: f64,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -121,7 +121,7 @@ mod tests {
     use super::super::registry::Registry;
     use super::*;
 
-    /// The keys and numbers of an exchange recorded from the reference.
+    /// The keys and numbers of an exchange recorded from Nomad.
     #[test]
     fn the_json_is_that_of_the_reference() {
         let r = Registry::new(Settings::default());

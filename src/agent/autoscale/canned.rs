@@ -1,4 +1,4 @@
-//! A cluster for tests: an HTTP server on a free port that answers what a test says.
+//! A cluster for tests: an HTTP server on a free port with canned responses.
 
 use std::sync::{Arc, Mutex};
 
@@ -48,13 +48,13 @@ impl Canned {
         Arc::new(Client::new(config).expect("a client"))
     }
 
-    /// How often a path was asked for.
+    /// The number of requests to a path.
     pub(super) fn count(&self, method: &str, path: &str) -> usize {
         let seen = self.seen.lock().expect("the log");
         seen.iter().filter(|(m, p, _)| m == method && p == path).count()
     }
 
-    /// What was sent to a path last.
+    /// The last body sent to a path.
     pub(super) fn last_body(&self, path: &str) -> String {
         let seen = self.seen.lock().expect("the log");
         seen.iter().rev().find(|(_, p, _)| p == path).map(|(_, _, body)| body.clone()).expect("a request")

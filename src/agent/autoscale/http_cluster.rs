@@ -1,4 +1,4 @@
-//! The cluster over its HTTP API, for a process of its own. It acts only while it holds the lock (`lock`).
+//! The cluster over its HTTP API, for the external autoscaler. It acts only while it holds the lock (`lock`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,12 +20,12 @@ use super::lock::LeaderLock;
 use super::node_agents::{NodeAgents, usage};
 use super::{drain_meta, members};
 
-/// A state that was read so short a time before a call answers it.
+/// The maximum age of a cached state that may serve a call.
 const FRESH: Duration = Duration::from_millis(400);
-/// Requests at the same time while the state is read.
+/// The number of concurrent requests while the state is read.
 const CONCURRENCY: usize = 16;
 
-/// Tells the time, Unix nanoseconds.
+/// The clock: Unix nanoseconds.
 type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// The cluster at an address.
@@ -36,20 +36,20 @@ pub struct HttpCluster {
     agents: NodeAgents,
     now: Clock,
     read: tokio::sync::Mutex<LastRead>,
-    /// The state as it was read last, for what needs no newer one.
+    /// The state of the last read, for calls that need no newer one.
     last: Mutex<Option<Snapshot>>,
 }
 
-/// What the last read of the state left.
+/// The result of the last read of the state.
 #[derive(Default)]
 struct LastRead {
     collected: Collected,
     index: u64,
-    /// When it began, and what it found.
+    /// When the read started, and its result.
     state: Option<(Instant, Snapshot)>,
 }
 
-/// Nobody watches how far a read is.
+/// Progress of reads is not shown.
 struct Unseen;
 
 impl live::Progress for Unseen {
@@ -68,7 +68,7 @@ impl HttpCluster {
         HttpCluster { client, lock, region, agents, now, read: Default::default(), last: Mutex::default() }
     }
 
-    /// Reads the state. Calls at the same time share one read.
+    /// Reads the state. Concurrent calls share one read.
     async fn fetch(&self) -> Result<Snapshot, ClusterError> {
         let asked = Instant::now();
         let mut read = self.read.lock().await;
@@ -80,10 +80,10 @@ impl HttpCluster {
         let began = Instant::now();
         let options =
             Options { detail: Detail::Everything, concurrency: CONCURRENCY, allow_partial: false, now: (self.now)() };
-        // A read that fails must not lose what is known.
+        // A failed read must not discard the known state.
         let (client, known) = (self.client.clone(), (read.collected.clone(), read.index));
         let runtime = Handle::current();
-        // Large clusters take time to decode: that is no work for the threads of the loops.
+        // Decoding large clusters takes time and must not block the threads of the loops.
         let fetched = tokio::task::spawn_blocking(move || {
             let fetched =
                 runtime.block_on(live::fetch(&client, &options, known, &Unseen)).map_err(|e| e.to_string())?;
@@ -98,7 +98,7 @@ impl HttpCluster {
         Ok(state)
     }
 
-    /// Makes a write while the lock is held, and gives up when it is not any more: a write that comes late could meet
+    /// Sends a write while the lock is held, and aborts it when the lock is lost: a late write could conflict with
     /// those of the next holder.
     async fn act<T>(&self, what: &str, write: impl Future<Output = Result<T, ApiError>>) -> Result<T, ClusterError> {
         let until = self.lock.until().ok_or(ClusterError::NotLeader)?;
@@ -121,19 +121,19 @@ impl HttpCluster {
         }
     }
 
-    /// Whether the cluster says that it has no such node.
+    /// Whether the cluster reports that the node does not exist.
     async fn has_no(&self, node: &str) -> bool {
         matches!(self.client.node(node).await, Err(e) if e.is_not_found())
     }
 
-    /// Drains, or stops that.
+    /// Starts or stops a drain.
     async fn set_drain(&self, node: &str, spec: Option<DrainSpec>) -> Result<(), ClusterError> {
         let what = format!("node {node}");
         let eligible = spec.is_none();
         let set = self.act(&what, self.client.drain_node(node, spec.as_ref(), eligible, &drain_meta())).await;
         match set {
             Ok(_) => Ok(()),
-            // Servers do not tell an unknown node by the status of their answer.
+            // The status of the response does not identify an unknown node.
             Err(ClusterError::Failed(_)) if self.has_no(node).await => Err(ClusterError::NotFound(what)),
             Err(e) => Err(e),
         }
@@ -162,7 +162,7 @@ impl Cluster for HttpCluster {
             const WHAT: &str = "the members of the cluster";
             let (answer, _) = self.client.agent_members().await.map_err(|e| failed(WHAT, &e))?;
             let members = members::of_answer(answer).map_err(|e| ClusterError::Failed(format!("{WHAT}: {e}")))?;
-            // This process is no agent, and has no node of its own.
+            // This process is not an agent and has no node.
             Ok(Servers { own_node: None, members })
         })
     }
@@ -189,7 +189,7 @@ impl Cluster for HttpCluster {
     fn cancel_drain<'a>(&'a self, node: &'a str) -> Answer<'a, ()> {
         Box::pin(async move {
             self.set_drain(node, None).await?;
-            // A drain that has ended leaves nothing to cancel, but a node that takes no allocations.
+            // After a completed drain there is nothing to cancel, but the node is ineligible.
             let what = format!("node {node}");
             let now = self.client.node(node).await.map_err(|e| failed(&what, &e))?.0;
             if now.scheduling_eligibility != "eligible" {
@@ -226,7 +226,7 @@ impl Cluster for HttpCluster {
         Box::pin(async move {
             match self.client.allocation_stats(alloc).await {
                 Ok((stats, _)) => return Ok(usage(&stats)),
-                // Servers that do not pass the request on have no path to the node: its agent is asked.
+                // Servers that do not forward the request cannot reach the node: its agent is contacted directly.
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(failed(&format!("statistics of {alloc}"), &e)),
             }

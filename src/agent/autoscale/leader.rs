@@ -1,4 +1,4 @@
-//! On a server the loops begin and end with leadership (`docs/spec/cluster-scaling.md §1.1`).
+//! On a server, the loops start and stop with leadership (`docs/spec/cluster-scaling.md §1.1`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use super::parts::{Parts, Place, own_alloc};
 use super::server_cluster::{KnownServers, ServerCluster};
 use crate::agent::config::Config;
 
-/// How long is waited before loops that ended while the server still leads are begun again.
+/// The delay before loops that ended while the server is still the leader are restarted.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long the thread has for its end.
+/// The time limit for the thread to end.
 const STOP: Duration = Duration::from_secs(2);
 
-/// What the loops of a server need.
+/// The dependencies of the loops of a server.
 struct OnLeader {
     server: Server,
     region: String,
-    /// The servers that the server has heard of.
+    /// The servers that this server knows through gossip.
     known: KnownServers,
-    /// The node beside the server.
+    /// The node in the same agent.
     local: Option<Arc<dyn LocalClient>>,
     /// The agents of other nodes.
     agents: Arc<NodeAgents>,
@@ -34,7 +34,7 @@ struct OnLeader {
 }
 
 impl OnLeader {
-    /// Runs the loops whenever the server leads, until it stops. `current` tells their pools.
+    /// Runs the loops whenever the server is the leader, until it stops. `current` holds their pools.
     async fn follow(self, current: Arc<Current>) {
         let mut leadership = self.server.consensus().leadership();
         loop {
@@ -71,14 +71,14 @@ impl OnLeader {
             let cluster = ServerCluster::new(server, region, term, self.known.clone(), local, self.agents.clone());
             let loops = Loops::new(&self.parts, Arc::new(cluster));
             current.set(Some(&loops));
-            tracing::info!(target: "autoscale", term, "this server leads: worker pools are scaled by it");
+            tracing::info!(target: "autoscale", term, "this server is the leader and scales the worker pools");
             loops.run().await;
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// What follows leadership, on a thread of its own: evaluations of large clusters are no work for the threads that answer
+/// Follows leadership on a separate thread: evaluations of large clusters must not block the threads that serve
 /// requests.
 pub struct Running {
     stop: oneshot::Sender<()>,
@@ -97,21 +97,21 @@ impl Running {
                 }
             });
             runtime.shutdown_background();
-            // Nobody may wait for it.
+            // The receiver may be gone.
             let _ = end.send(());
         })?;
         Ok(Running { stop, ended })
     }
 
-    /// Stops the loops: the next leader goes on from what is persisted.
+    /// Stops the loops; the next leader continues from the persisted state.
     pub async fn stop(self) {
         drop(self.stop);
         let _ = tokio::time::timeout(STOP, self.ended).await;
     }
 }
 
-/// Begins to follow leadership on the server of an agent, if its configuration wants that. `known`: the servers that
-/// the server has heard of; `local`: the node beside it. Must be called inside of a runtime.
+/// Starts to follow leadership on the server of an agent, if its configuration enables it. `known`: the servers that
+/// the server knows through gossip; `local`: the node in the same agent. Must be called inside a runtime.
 ///
 /// # Errors
 /// A provider or a backend for notifications cannot be set up.

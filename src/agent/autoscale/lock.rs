@@ -1,8 +1,9 @@
-//! Which of several processes may act: the holder of the lock of one Variable (`docs/spec/cluster-scaling.md`, top).
+//! Leader election among several processes: only the holder of the lock of one Variable may act
+//! (`docs/spec/cluster-scaling.md`, top).
 //!
-//! The cluster gives a lock away when it was not renewed for twice its TTL. The holder stops earlier by its own
-//! clock: when the last renewal that succeeded was sent longer ago than the TTL less a margin. So two processes never
-//! act together, however long answers take.
+//! The cluster releases a lock that was not renewed for twice its TTL. By its own clock, the holder stops earlier: when
+//! the last successful renewal was sent longer ago than the TTL minus a margin. So two processes never act at the same
+//! time, however long responses take.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,38 +16,38 @@ use tokio::time::Instant;
 
 /// The TTL of the lock in seconds.
 const TTL: u64 = 30;
-/// How much earlier than the TTL says the holder stops.
+/// The margin before the end of the TTL at which the holder stops.
 const MARGIN: Duration = Duration::from_secs(5);
-/// Seconds for which nobody gets the lock after it was taken away.
+/// The lock delay in seconds after the lock expired.
 const DELAY: i64 = 5;
-/// Pause between two renewals.
+/// The interval between renewals.
 const RENEW: Duration = Duration::from_secs(8);
-/// How long one renewal may take, and the pause after one that failed.
+/// The time limit of one renewal, and the delay after a failed one.
 const ATTEMPT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(1));
-/// Pause between two looks at a lock that somebody else holds.
+/// The polling interval while another process holds the lock.
 const LOOK: Duration = Duration::from_secs(2);
-/// The longest pause between two looks that failed.
+/// The maximum delay between failed polls.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// What is held.
+/// The held lock.
 #[derive(Debug, Clone)]
 struct Held {
     variable: Variable,
-    /// Acting is allowed until then.
+    /// The time until which this process may act.
     until: Instant,
 }
 
-/// The lock, as one process sees it.
+/// The lock, as seen by one process.
 #[derive(Debug)]
 pub struct LeaderLock {
     client: Arc<Client>,
-    /// What is written into the Variable, for people who look at it.
+    /// The holder as written into the Variable, for operators.
     holder: String,
     held: Mutex<Option<Held>>,
 }
 
 impl LeaderLock {
-    /// A lock that is not held yet. `holder` tells who would hold it.
+    /// A lock that is not held yet. `holder` describes this process.
     pub fn new(client: Arc<Client>, holder: String) -> LeaderLock {
         LeaderLock { client, holder, held: Mutex::default() }
     }
@@ -55,13 +56,13 @@ impl LeaderLock {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until when this process may act; `None` if it may not now.
+    /// The time until which this process may act; `None` if it may not act now.
     pub fn until(&self) -> Option<Instant> {
         let until = self.held().as_ref()?.until;
         (Instant::now() < until).then_some(until)
     }
 
-    /// Waits until the lock is this process's. Failures are logged, and it is tried again.
+    /// Waits until this process holds the lock. Failures are logged and retried.
     pub async fn acquire(&self) {
         let (mut pause, mut told) = (LOOK, false);
         loop {
@@ -69,13 +70,13 @@ impl LeaderLock {
                 Ok(true) => return,
                 Ok(false) => {
                     if !std::mem::replace(&mut told, true) {
-                        let what = "another instance scales this cluster; waiting for its lock";
+                        let what = "another instance scales this cluster; waiting for the lock";
                         tracing::info!(target: "autoscale", "{what}");
                     }
                     pause = LOOK;
                 }
                 Err(e) => {
-                    tracing::warn!(target: "autoscale", error = %e, "the lock cannot be taken; trying again");
+                    tracing::warn!(target: "autoscale", error = %e, "failed to acquire the lock; retrying");
                     pause = (pause * 2).min(LONGEST);
                 }
             }
@@ -83,9 +84,9 @@ impl LeaderLock {
         }
     }
 
-    /// Takes the lock if it is free.
+    /// Acquires the lock if it is free.
     async fn try_acquire(&self) -> Result<bool, ApiError> {
-        // A read costs the cluster less than an attempt, which is an entry of its log.
+        // A read is cheaper for the cluster than an attempt, which writes a log entry.
         match self.client.variable(LEADER).await {
             Ok(v) if v.lock.is_some() => return Ok(false),
             Ok(_) => {}
@@ -108,7 +109,7 @@ impl LeaderLock {
         match self.client.lock_variable(&variable).await {
             Ok(locked) if locked.lock.as_ref().is_some_and(|l| !l.id.is_empty()) => {
                 let until = valid_until(sent);
-                // What renewals and the release send: they take no items.
+                // The payload of renewals and of the release, which accept no items.
                 let variable = Variable { items: Default::default(), lock: locked.lock, ..variable };
                 *self.held() = Some(Held { variable, until });
                 Ok(Instant::now() < until)
@@ -120,14 +121,14 @@ impl LeaderLock {
         }
     }
 
-    /// Renews the lock until it is lost, and gives the reason. From then on [`until`](LeaderLock::until) is `None`.
+    /// Renews the lock until it is lost, and returns the reason. From then on [`until`](LeaderLock::until) is `None`.
     pub async fn keep(&self) -> String {
         let mut pause = RENEW;
         loop {
             let Some(until) = self.until() else { return self.lost("it was not renewed in time".into()) };
             tokio::time::sleep_until(until.min(Instant::now() + pause)).await;
             let Some(variable) = self.held().as_ref().map(|h| h.variable.clone()) else {
-                return "it was given back".into();
+                return "it was released".into();
             };
             let sent = Instant::now();
             let renewed = tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-renew", &variable)).await;
@@ -138,14 +139,14 @@ impl LeaderLock {
                     }
                     RENEW
                 }
-                Ok(Err(VariableError::Conflict(_))) => return self.lost("another instance has it".into()),
+                Ok(Err(VariableError::Conflict(_))) => return self.lost("another instance holds it".into()),
                 Ok(Err(VariableError::Other(e))) if e.is_temporary() || e.status().is_none() => {
-                    tracing::warn!(target: "autoscale", error = %e, "the lock was not renewed; trying again");
+                    tracing::warn!(target: "autoscale", error = %e, "failed to renew the lock; retrying");
                     ATTEMPT.1
                 }
                 Ok(Err(VariableError::Other(e))) => return self.lost(e.to_string()),
                 Err(_) => {
-                    tracing::warn!(target: "autoscale", "the lock was not renewed: no answer in time; trying again");
+                    tracing::warn!(target: "autoscale", "failed to renew the lock: no response in time; retrying");
                     Duration::ZERO
                 }
             };
@@ -157,30 +158,30 @@ impl LeaderLock {
         why
     }
 
-    /// From now on this process may not act, but keeps the lock until [`release`](LeaderLock::release) or its end.
+    /// Forbids this process to act from now on; the lock is held until [`release`](LeaderLock::release) or its end.
     pub fn stop_acting(&self) {
         if let Some(held) = self.held().as_mut() {
             held.until = Instant::now();
         }
     }
 
-    /// Gives the lock back, if it is held.
+    /// Releases the lock, if it is held.
     ///
     /// # Errors
-    /// The cluster did not take it back in time; it gives it away when it was not renewed.
+    /// The cluster did not confirm the release in time; the lock then expires.
     pub async fn release(&self) -> Result<(), String> {
         let Some(held) = self.held().take() else { return Ok(()) };
         match tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-release", &held.variable)).await {
             Ok(Ok(())) => Ok(()),
-            // It is another's already.
+            // Another process already holds it.
             Ok(Err(VariableError::Conflict(_))) => Ok(()),
             Ok(Err(VariableError::Other(e))) => Err(e.to_string()),
-            Err(_) => Err("no answer in time".into()),
+            Err(_) => Err("no response in time".into()),
         }
     }
 }
 
-/// Until when a renewal that was sent then allows to act.
+/// The time until which a renewal that was sent at a given time allows this process to act.
 fn valid_until(sent: Instant) -> Instant {
     sent + Duration::from_secs(TTL).saturating_sub(MARGIN)
 }
@@ -251,7 +252,7 @@ mod tests {
         }
         assert!(lock.until().is_some());
         let why = lock.keep().await;
-        assert!(["another instance has it", "it was not renewed in time"].contains(&why.as_str()), "{why}");
+        assert!(["another instance holds it", "it was not renewed in time"].contains(&why.as_str()), "{why}");
         assert_eq!(lock.until(), None);
     }
 }

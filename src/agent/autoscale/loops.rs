@@ -1,5 +1,4 @@
-//! The loops over worker pools and job groups, while an instance may act; and the pools as the HTTP interface sees
-//! them.
+//! The loops over worker pools and job groups while an instance may act, and the pools as seen by the HTTP interface.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,9 +16,9 @@ use encamp_http::error::Error;
 
 use super::parts::Parts;
 
-/// Pause between two looks at the instances of the provider `local`.
+/// The interval at which the instances of the provider `local` are checked.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long the loop over job groups has for its end when the loop over pools has ended.
+/// The time limit for the loop over job groups to end after the loop over pools has ended.
 const JOBS_END: Duration = Duration::from_secs(5);
 
 /// The loops of one instance.
@@ -31,14 +30,14 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// The loops on a cluster. Nothing runs yet.
+    /// Creates the loops on a cluster without starting them.
     pub fn new(parts: &Parts, cluster: Arc<dyn Cluster>) -> Loops {
         let jobs = parts.settings.job_scaling.then(|| parts.job_scaler(cluster.clone()));
         Loops { pools: parts.autoscaler(cluster.clone()), jobs, cluster, local: parts.local() }
     }
 
-    /// Runs until the cluster says that the instance does not lead any more. They can be dropped at any time: every
-    /// step is persisted before it is done.
+    /// Runs until the instance is no longer the leader. The loops can be dropped at any time: every step is persisted
+    /// before it is executed.
     pub async fn run(&self) {
         tokio::select! {
             () = self.scale() => {}
@@ -46,13 +45,13 @@ impl Loops {
         }
     }
 
-    /// Has the provider `local` replace instances that ended, as a cloud does by itself; never ends.
+    /// Makes the provider `local` replace instances that ended, as a cloud does; never returns.
     async fn look_after_local(&self) {
         let Some(local) = &self.local else { return std::future::pending().await };
         loop {
             if self.cluster.leads() {
                 for (pool, error) in local.reconcile().await {
-                    tracing::warn!(target: "autoscale", pool, %error, "local instances cannot be looked after");
+                    tracing::warn!(target: "autoscale", pool, %error, "failed to check the local instances");
                 }
             }
             tokio::time::sleep(LOOK).await;
@@ -65,7 +64,7 @@ impl Loops {
         let (mut pools, mut jobs) = (std::pin::pin!(self.pools.run()), std::pin::pin!(jobs.run()));
         tokio::select! {
             () = pools.as_mut() => {
-                // It may be between two cycles.
+                // The loop may be between two cycles.
                 let _ = tokio::time::timeout(JOBS_END, jobs).await;
             }
             () = jobs.as_mut() => pools.await,
@@ -73,20 +72,20 @@ impl Loops {
     }
 }
 
-/// The worker pools and job groups, where this instance acts.
+/// The worker pools and job groups, if this instance acts.
 pub struct Current {
-    /// Job groups are scaled by whoever acts.
+    /// Whether job groups are scaled.
     job_scaling: bool,
     acting: Mutex<Option<(Autoscaler, Option<JobScaler>)>>,
 }
 
 impl Current {
-    /// Nothing acts yet. `job_scaling`: job groups are scaled as well.
+    /// Creates the value for an instance that does not act yet. `job_scaling`: whether job groups are scaled.
     pub fn new(job_scaling: bool) -> Current {
         Current { job_scaling, acting: Mutex::default() }
     }
 
-    /// From now on these loops know the pools and groups; none: this instance does not act.
+    /// Sets the loops that know the pools and groups; `None` if this instance does not act.
     pub fn set(&self, loops: Option<&Loops>) {
         let acting = loops.map(|l| (l.pools.clone(), l.jobs.clone()));
         *self.acting.lock().unwrap_or_else(PoisonError::into_inner) = acting;

@@ -1,4 +1,4 @@
-//! Which agents are servers, as the members of the cluster know it (`docs/spec/cluster-scaling.md §6`).
+//! Which agents are servers, according to the cluster members (`docs/spec/cluster-scaling.md §6`).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use encamp_server::leadership::peers::{KnownServer, Status};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The answer of `/v1/agent/members`.
+/// The response of `/v1/agent/members`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Answer {
@@ -26,21 +26,21 @@ struct Member {
     status: MemberStatus,
 }
 
-/// How a member is. One that does not answer may come back, and counts.
+/// The status of a member. A failed member may come back, so it counts.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum MemberStatus {
-    /// It left the cluster: it is no voter any more.
+    /// The member left the cluster and is no longer a voter.
     Left,
     #[default]
     #[serde(other)]
     Present,
 }
 
-/// The servers that an answer of `/v1/agent/members` names, those that left excepted.
+/// The servers in a response of `/v1/agent/members`, except those that left.
 ///
 /// # Errors
-/// It is no such answer.
+/// The response is invalid.
 pub fn of_answer(answer: Value) -> Result<Vec<ServerMember>, String> {
     let answer: Answer = serde_json::from_value(answer).map_err(|e| e.to_string())?;
     let members = answer.members.ok_or("it has no list of members")?;
@@ -50,7 +50,7 @@ pub fn of_answer(answer: Value) -> Result<Vec<ServerMember>, String> {
     Ok(present.map(server).collect())
 }
 
-/// The servers that a server has heard of, those that left excepted.
+/// The servers that a server knows through gossip, except those that left.
 pub fn of_known(known: &[KnownServer]) -> Vec<ServerMember> {
     let present = known.iter().filter(|k| match k.status {
         Status::Alive | Status::Failed => true,

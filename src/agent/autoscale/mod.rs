@@ -1,11 +1,12 @@
-//! Where worker pools are scaled (`docs/spec/cluster-scaling.md`): on the server that leads, or by a process of its own
-//! (`encamp autoscale agent`).
+//! Scaling of worker pools (`docs/spec/cluster-scaling.md`): on the leader, or in a separate process (`encamp autoscale
+//! agent`).
 //!
-//! - [`parts`]: what the loops need, from the configuration. [`loops`]: the loops over worker pools and job groups.
-//! - [`leader`]: they begin and end with leadership. [`server_cluster`]: the cluster as the server that leads sees it.
-//! - [`lock`]: which of several processes may act. [`http_cluster`]: the cluster over its HTTP API.
+//! - [`parts`]: the components of the loops, from the configuration. [`loops`]: the loops over worker pools and job
+//!   groups.
+//! - [`leader`]: the loops start and stop with leadership. [`server_cluster`]: the cluster as seen by the leader.
+//! - [`lock`]: leader election among several processes. [`http_cluster`]: the cluster over its HTTP API.
 //! - [`members`]: which agents are servers.
-//! - [`node_agents`]: what allocations use, asked of the agents of their nodes.
+//! - [`node_agents`]: the resource usage of allocations, read from the agents of their nodes.
 
 #[cfg(test)]
 mod canned;
@@ -20,7 +21,7 @@ pub mod server_cluster;
 
 use std::collections::BTreeMap;
 
-/// What a drain says about its reason.
+/// The metadata of a drain that states its reason.
 fn drain_meta() -> BTreeMap<String, String> {
     BTreeMap::from([("message".to_string(), "the worker pool is scaled in".to_string())])
 }

@@ -1,4 +1,4 @@
-//! What allocations use, asked of the agents of their nodes: servers do not pass such requests on.
+//! The resource usage of allocations, read from the agents of their nodes: servers do not forward such requests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{ClusterError, Usage};
 use encamp_model::Node;
 
-/// How long an agent has for its answer.
+/// The time limit for the response of an agent.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Clients that are kept; when there are more of them all are made anew.
+/// The maximum number of cached clients; beyond it, the cache is cleared.
 const MOST: usize = 4096;
 
 /// The agents of the cluster's nodes.
 #[derive(Debug)]
 pub struct NodeAgents {
-    /// Everything but the address.
+    /// The client configuration without the address.
     config: encamp_api::Config,
     clients: Mutex<HashMap<String, Arc<Client>>>,
 }
 
 impl NodeAgents {
-    /// Agents that are asked with the token and the certificates of `config`.
+    /// Creates the agents, which are contacted with the token and the certificates of `config`.
     pub fn new(config: encamp_api::Config) -> NodeAgents {
         let config = encamp_api::Config { connect_timeout: LIMIT, read_timeout: LIMIT, ..config };
         NodeAgents { config, clients: Mutex::default() }
@@ -45,10 +45,10 @@ impl NodeAgents {
         Ok(client)
     }
 
-    /// What an allocation of a node uses.
+    /// The resource usage of an allocation on a node.
     ///
     /// # Errors
-    /// The agent cannot be asked, does not answer in time, or does not run the allocation.
+    /// The agent cannot be reached, does not respond in time, or does not run the allocation.
     pub async fn usage(&self, node: &Node, alloc: &str) -> Result<Usage, ClusterError> {
         let failed = |e: &dyn std::fmt::Display| ClusterError::Failed(format!("statistics of {alloc}: {e}"));
         if node.http_addr.is_empty() {
@@ -59,13 +59,13 @@ impl NodeAgents {
             Ok(Ok((stats, _))) => Ok(usage(&stats)),
             Ok(Err(e)) if e.is_not_found() => Err(ClusterError::NotFound(format!("allocation {alloc}"))),
             Ok(Err(e)) => Err(failed(&e)),
-            Err(_) => Err(failed(&"its node does not answer in time")),
+            Err(_) => Err(failed(&"its node does not respond in time")),
         }
     }
 }
 
-/// What counts of the statistics of an allocation (§13): MHz and resident memory. Nodes that do not measure resident
-/// memory tell what the group of processes uses.
+/// The usage of an allocation (`docs/spec/cluster-scaling.md §13`): MHz and resident memory. Nodes that do not measure
+/// resident memory report the memory of the process group.
 pub fn usage(stats: &AllocResourceUsage) -> Usage {
     let used = &stats.resource_usage;
     let bytes = match used.memory_stats.rss {

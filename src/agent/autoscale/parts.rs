@@ -1,4 +1,4 @@
-//! What the loops need, made from the `autoscaling` block (`docs/spec/cluster-scaling.md §1.1`).
+//! The components of the loops, created from the `autoscaling` block (`docs/spec/cluster-scaling.md §1.1`).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use encamp_telemetry::Metrics;
 
 use crate::agent::config::autoscaling::{Autoscaling, Provider, backend};
 
-/// Where the provider `local` works.
+/// The working directory and servers of the provider `local`.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     /// The directory of its groups.
@@ -26,12 +26,12 @@ pub struct Place {
     pub servers: Vec<String>,
 }
 
-/// What the loops need besides the cluster.
+/// The components of the loops, except the cluster.
 pub struct Parts {
-    /// How often, how many at once.
+    /// The intervals and the concurrency.
     pub settings: Settings,
     providers: Providers,
-    /// The provider `local`, which looks after its instances only when it is asked to.
+    /// The provider `local`, which only checks its instances when it is called.
     local: Option<Arc<Local>>,
     notifier: Arc<dyn Notify>,
     metrics: Metrics,
@@ -40,7 +40,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Must be called inside of a runtime. `own_alloc`: the allocation that this process runs in.
+    /// Creates the components. Must be called inside a runtime. `own_alloc`: the allocation that this process runs in.
     ///
     /// # Errors
     /// A provider or a backend for notifications cannot be set up.
@@ -73,7 +73,7 @@ impl Parts {
         self.now.clone()
     }
 
-    /// The provider `local`, where it is configured.
+    /// The provider `local`, if it is configured.
     pub fn local(&self) -> Option<Arc<Local>> {
         self.local.clone()
     }
@@ -98,7 +98,7 @@ impl Parts {
     }
 }
 
-/// The providers that can be used: `aws` always, the others when they are configured.
+/// The available providers: `aws` always, the others if they are configured.
 fn providers(a: &Autoscaling, local: Option<Arc<Local>>) -> Providers {
     let mut providers = Providers::new();
     providers.insert(ProviderKind::Aws, Arc::new(Aws::new()));
@@ -130,7 +130,7 @@ fn local_settings(p: &Provider, place: Place) -> Result<LocalSettings, String> {
     Ok(LocalSettings { directory: place.directory.clone(), program, groups })
 }
 
-/// The allocation that this process runs in, as its environment tells.
+/// The allocation that this process runs in, from its environment.
 pub fn own_alloc<'v>(var: impl Fn(&str) -> Option<&'v str>) -> Option<String> {
     var("NOMAD_ALLOC_ID").filter(|id| !id.is_empty()).map(String::from)
 }

@@ -1,5 +1,5 @@
-//! The cluster as the server that leads sees it: its own state and its own endpoints. It acts as the server itself,
-//! so access control does not apply, as for the other loops of the leader.
+//! The cluster as seen by the leader: its own state and endpoints. It acts as the server itself, so ACLs do not apply,
+//! as for the other loops of the leader.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use encamp_state::Snapshot;
 use super::node_agents::{NodeAgents, usage};
 use super::{drain_meta, members};
 
-/// Tells the servers that the server has heard of.
+/// Returns the servers that the server knows through gossip.
 pub type KnownServers = Arc<dyn Fn() -> Vec<KnownServer> + Send + Sync>;
 
-/// The cluster, for as long as this server leads in one term.
+/// The cluster during one term in which this server is the leader.
 pub struct ServerCluster {
     server: Server,
     region: String,
@@ -35,8 +35,8 @@ pub struct ServerCluster {
 }
 
 impl ServerCluster {
-    /// The cluster of a server that leads in this term. `known`: the servers it has heard of; `local`: the node beside
-    /// it.
+    /// Creates the cluster of the leader of this term. `known`: the servers that it knows through gossip; `local`: the
+    /// node in the same agent.
     pub fn new(
         server: Server,
         region: String,
@@ -48,12 +48,13 @@ impl ServerCluster {
         ServerCluster { server, region, term, known, local, agents }
     }
 
-    /// Refuses to act after the term.
+    /// Returns an error after the term has ended.
     fn acting(&self) -> Result<(), ClusterError> {
         if self.leads() { Ok(()) } else { Err(ClusterError::NotLeader) }
     }
 
-    /// A failed call; one that failed because another server leads now is told as such.
+    /// Converts the error of a failed call; a call that failed because another server is the leader becomes
+    /// `NotLeader`.
     fn failed(&self, e: &Error) -> ClusterError {
         if self.leads() { ClusterError::Failed(e.message.clone()) } else { ClusterError::NotLeader }
     }
@@ -141,7 +142,7 @@ impl Cluster for ServerCluster {
     fn cancel_drain<'a>(&'a self, id: &'a str) -> Answer<'a, ()> {
         Box::pin(async move {
             self.set_drain(id, None).await?;
-            // A drain that has ended leaves nothing to cancel, but a node that takes no allocations.
+            // After a completed drain there is nothing to cancel, but the node is ineligible.
             if self.node(id).await?.scheduling_eligibility != "eligible" {
                 self.acting()?;
                 node::eligibility(&self.server, id, "eligible").await.map_err(|e| self.failed(&e))?;

@@ -1,5 +1,5 @@
-//! The block `autoscaling` (`docs/spec/cluster-scaling.md §1.1`): worker pools and job groups that size themselves.
-//! It is ours, not the reference's.
+//! The block `autoscaling` (`docs/spec/cluster-scaling.md §1.1`): scaling of worker pools and job groups. Nomad does
+//! not have this block.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,30 +16,30 @@ const INTERVAL: Duration = Duration::from_secs(10);
 blocks! {
     /// Worker pools and job groups that size themselves.
     Autoscaling from AutoscalingFile {
-        /// The server that leads runs the loops.
+        /// Whether the leader runs the loops.
         enabled "Enabled": Flag = false,
         /// From the start of one cycle over the worker pools to the start of the next.
         cluster_interval "ClusterInterval": Limit = INTERVAL,
-        /// The same over the job groups.
+        /// The same for the cycles over job groups.
         job_interval "JobInterval": Limit = INTERVAL,
-        /// Pools that are evaluated at once.
+        /// The number of pools that are evaluated concurrently.
         concurrency "Concurrency": Count = 10,
-        /// How long the allocations of a node that is removed may take to end.
+        /// The drain deadline of nodes that are removed.
         drain_deadline "DrainDeadline": Limit = minutes(15),
-        /// Job groups are scaled, too.
+        /// Whether job groups are scaled as well.
         job_scaling "JobScaling": Flag = false,
         notify "Notify": Labelled<NotifyFile> = Default::default(),
         provider "Provider": Labelled<ProviderFile> = Default::default(),
     }
 
-    /// Where notifications go.
+    /// A receiver of notifications.
     Notify from NotifyFile {
         /// `webhook`, `pagerduty` or `opsgenie`.
         r#type "Type": Text = String::new(),
-        /// It may hold credentials.
+        /// The URL may contain credentials.
         url "URL": Hidden = Default::default(),
         key "Key": Hidden = Default::default(),
-        /// Successful operations are told, too.
+        /// Whether successful operations are notified as well.
         scale_events "ScaleEvents": Flag = false,
     }
 
@@ -47,7 +47,7 @@ blocks! {
     Provider from ProviderFile {
         /// `command`: the program and its arguments.
         command "Command": List = Vec::new(),
-        /// `local`: where it keeps its groups and their instances.
+        /// `local`: the directory of its groups and their instances.
         directory "Directory": Text = String::new(),
         /// `local`: its groups by the name of their pool.
         group "Groups": Labelled<LocalGroupFile> = Default::default(),
@@ -58,17 +58,17 @@ blocks! {
         min "Min": Count = 0,
         /// Required.
         max "Max": OpenCount = None,
-        /// The size in the beginning; without it `min`.
+        /// The initial size. Default: `min`.
         desired "Desired": OpenCount = None,
         /// An agent configuration file for its instances.
         config "Config": Text = String::new(),
     }
 }
 
-/// Checks the block. `has_data_dir`: there is a data directory for what has no directory of its own.
+/// Validates the block. `has_data_dir`: whether there is a data directory for providers without a directory.
 ///
 /// # Errors
-/// The first thing that is wrong, with the key.
+/// The first problem, with its key.
 pub fn check(a: &Autoscaling, has_data_dir: bool) -> Result<(), String> {
     let wrong = |text: String| Err(format!("autoscaling block invalid: {text}"));
     for (key, value) in [
@@ -99,7 +99,7 @@ pub fn check(a: &Autoscaling, has_data_dir: bool) -> Result<(), String> {
 /// The backend that a block `notify` describes.
 ///
 /// # Errors
-/// What is wrong, without its secrets.
+/// The problem, without secrets.
 pub fn backend(name: &str, n: &Notify) -> Result<BackendSettings, String> {
     const TYPES: &str = "webhook, pagerduty or opsgenie";
     let url = (!n.url.is_empty()).then(|| Secret::new(n.url.expose()));

@@ -1,8 +1,8 @@
-//! From the tree of a file to typed settings: a serde deserializer that knows places (`docs/spec/agent-config.md §3`).
+//! Conversion of a file's tree to typed settings: a serde deserializer with positions (`docs/spec/agent-config.md §3`).
 //!
-//! Keys of blocks are compared without case, unknown and repeated ones are errors. A block that stands several times is
-//! one block; a list of objects is, too, where a block is wanted (JSON spells labelled blocks so). Scalars are taken
-//! for each other where nothing is lost: `"1"` for 1, 1 for `true`, 1 for `"1"`.
+//! Keys of blocks are case-insensitive; unknown and repeated keys are errors. Repeated blocks are merged; so is a list
+//! of objects where a block is expected (as in the JSON form of labelled blocks). Scalars are converted if no
+//! information is lost: `"1"` for 1, 1 for `true`, 1 for `"1"`.
 
 use std::fmt::Display;
 
@@ -20,12 +20,12 @@ pub(super) const AGE: &str = "$age";
 /// Name of the newtype that sizes ask for.
 pub(super) const SIZE: &str = "$size";
 
-/// What cannot be taken over, and where.
+/// A value that cannot be decoded, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DecodeError {
-    /// The place, as far as it is known.
+    /// The position, if it is known.
     pub pos: Option<Pos>,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
 }
 
@@ -187,7 +187,7 @@ impl<'de> De<'de> {
 
     /// How errors about a duration name it.
     fn label(&self) -> &str {
-        // The reference labels this one shorter than all others.
+        // Nomad uses a shorter label for this one.
         if self.path == "client.gc_interval" { "gc_interval" } else { &self.path }
     }
 

@@ -1,5 +1,4 @@
-//! The kinds of settings: how each is read, which of two wins, and what it is when nobody sets it
-//! (`docs/spec/agent-config.md §2.2`).
+//! The kinds of settings: parsing, precedence and defaults (`docs/spec/agent-config.md §2.2`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -149,7 +148,7 @@ scalar!(
     List(Vec<String>) -> Vec<String>, |_| true, |v, d| v.unwrap_or_else(d)
 );
 scalar!(
-    /// A tree of any form, for somebody else to check.
+    /// A tree of any form, which is validated elsewhere.
     Tree(Json) -> Json, |_| true, |v, d| v.unwrap_or_else(d)
 );
 

@@ -1,4 +1,4 @@
-//! Reading configuration files and folders (`docs/spec/agent-config.md §2.1`).
+//! Reading configuration files and directories (`docs/spec/agent-config.md §2.1`).
 
 use std::path::{Path, PathBuf};
 
@@ -10,22 +10,22 @@ use super::{Config, Settings, SettingsFile, addresses, decode, dev_defaults, syn
 /// Where an agent's configuration comes from.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// Start from the defaults of an agent for trying things out.
+    /// Start from the defaults of a development agent.
     pub dev: bool,
-    /// Files and folders in order.
+    /// Files and directories in order.
     pub paths: Vec<String>,
-    /// What flags say.
+    /// The settings of flags.
     pub flags: SettingsFile,
     /// The introduction token of the environment or a flag.
     pub intro_token: String,
 }
 
-/// A configuration, and what there is to tell about it.
+/// A configuration and its warnings.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The merged configuration; addresses are as they were given.
     pub config: Config,
-    /// For people: paths without any configuration, blocks without effect.
+    /// Warnings: paths without any configuration, blocks without effect.
     pub warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct Loaded {
 pub struct LoadError {
     /// The argument of `-config`.
     pub path: String,
-    /// What failed; with file, line and column where the content is wrong.
+    /// The error, with file, line and column if the content is invalid.
     pub message: String,
 }
 
@@ -81,7 +81,7 @@ impl Loaded {
     }
 }
 
-/// The file, or the folder's files in order of their names.
+/// The file, or the files of the directory in order of their names.
 fn files_of(path: &Path) -> Result<Vec<PathBuf>, String> {
     let meta = std::fs::metadata(path).map_err(|e| format!("stat {}: {}", path.display(), reason(&e)))?;
     if !meta.is_dir() {
@@ -102,7 +102,7 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(out)
 }
 
-/// A system's error as the reference words it.
+/// An I/O error in Nomad's wording.
 pub(crate) fn reason(e: &std::io::Error) -> String {
     match e.kind() {
         std::io::ErrorKind::NotFound => "no such file or directory".into(),

@@ -39,15 +39,15 @@ use server::{
     TelemetryFile, Tls, TlsFile,
 };
 
-/// The version of the reference that answers are compatible with; clients read it as the agent's.
+/// The version of Nomad that responses are compatible with; clients read it as the version of the agent.
 pub const COMPATIBLE_VERSION: &str = "2.0.5";
 
 blocks! {
-    /// Everything an agent is told.
+    /// The settings of an agent.
     Settings from SettingsFile {
         region "Region": Text = "global".into(),
         datacenter "Datacenter": Text = "dc1".into(),
-        /// The node's and the server's; the host's name where no source gives one.
+        /// The name of the node and of the server. Default: the hostname.
         name "NodeName": Text = host_name(),
         data_dir "DataDir": Text = String::new(),
         plugin_dir "PluginDir": Text = String::new(),
@@ -62,9 +62,9 @@ blocks! {
         log_rotate_max_files "LogRotateMaxFiles": Int = 0,
         bind_addr "BindAddr": Text = "0.0.0.0".into(),
         ports "Ports": PortsFile = Ports::default(),
-        /// What to bind; after normalising, IP addresses without ports.
+        /// The addresses to bind; after normalising, IP addresses without ports.
         addresses "Addresses": AddressesFile = Addresses::default(),
-        /// What others are told; after normalising, with ports.
+        /// The addresses to advertise; after normalising, with ports.
         advertise "AdvertiseAddrs": AdvertiseFile = Advertise::default(),
         enable_debug "EnableDebug": Flag = false,
         leave_on_interrupt "LeaveOnInt": Flag = false,
@@ -109,7 +109,7 @@ blocks! {
         serf "Serf": Text = String::new(),
     }
 
-    /// Addresses that others use.
+    /// The addresses that other agents use.
     Advertise from AdvertiseFile {
         http "HTTP": Text = String::new(),
         rpc "RPC": Text = String::new(),
@@ -117,12 +117,12 @@ blocks! {
     }
 }
 
-/// The configuration of an agent: the settings of all sources, and what they were.
+/// The configuration of an agent: the merged settings, and their sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
-    /// The settings; reached directly, as `config.server.enabled`.
+    /// The settings, accessed directly as `config.server.enabled`.
     pub settings: Settings,
-    /// Whether this is an agent for trying things out (`-dev`).
+    /// Whether this is a development agent (`-dev`).
     pub dev: bool,
     /// The arguments of `-config`.
     pub paths: Vec<String>,
@@ -147,7 +147,7 @@ impl std::ops::DerefMut for Config {
 }
 
 impl Config {
-    /// What `GET /v1/agent/self` shows as `config`: secrets hidden, durations in nanoseconds.
+    /// The `config` of `GET /v1/agent/self`: secrets redacted, durations in nanoseconds.
     pub fn json(&self) -> Json {
         let mut out = self.settings.json();
         if let Json::Object(map) = &mut out {
@@ -169,28 +169,28 @@ impl Config {
         out
     }
 
-    /// Where a server keeps its data.
+    /// The data directory of a server.
     pub fn server_dir(&self) -> PathBuf {
         self.below_data_dir(&self.server.data_dir, "server")
     }
 
-    /// Where the provider `local` keeps its groups; empty when there is no place.
+    /// The directory of the provider `local`; empty if there is none.
     pub fn autoscale_dir(&self) -> PathBuf {
         let local = self.autoscaling.as_ref().and_then(|a| a.provider.get(ProviderKind::Local.name()));
         self.below_data_dir(local.map_or("", |p| p.directory.as_str()), "autoscale")
     }
 
-    /// Where a client keeps its state.
+    /// The state directory of a client.
     pub fn state_dir(&self) -> PathBuf {
         self.below_data_dir(&self.client.state_dir, "client")
     }
 
-    /// Where a client keeps allocations.
+    /// The allocation directory of a client.
     pub fn alloc_dir(&self) -> PathBuf {
         self.below_data_dir(&self.client.alloc_dir, "alloc")
     }
 
-    /// Where a client mounts what allocations see: beside the data, so that nobody walks into it from there.
+    /// The directory of the mounts of allocations: next to the data directory, so that it is not reachable from there.
     pub fn alloc_mounts_dir(&self) -> PathBuf {
         if !self.client.alloc_mounts_dir.is_empty() {
             return PathBuf::from(&self.client.alloc_mounts_dir);
@@ -199,27 +199,27 @@ impl Config {
         data.parent().map(|p| p.join("alloc_mounts")).unwrap_or_default()
     }
 
-    /// Where dynamic host volumes are made.
+    /// The directory of dynamic host volumes.
     pub fn host_volumes_dir(&self) -> PathBuf {
         self.below_data_dir(&self.client.host_volumes_dir, "host_volumes")
     }
 
-    /// Where plugins for host volumes are.
+    /// The directory of host volume plugins.
     pub fn host_volume_plugin_dir(&self) -> PathBuf {
         self.below_data_dir(&self.client.host_volume_plugin_dir, "host_volume_plugins")
     }
 
-    /// Where plugins for secrets are.
+    /// The directory of secrets plugins.
     pub fn common_plugin_dir(&self) -> PathBuf {
         self.below_data_dir(&self.client.common_plugin_dir, "common_plugins")
     }
 
-    /// Where driver and device plugins are.
+    /// The directory of driver and device plugins.
     pub fn plugin_dir(&self) -> PathBuf {
         self.below_data_dir(&self.settings.plugin_dir, "plugins")
     }
 
-    /// A folder that is given, or the one of that name in `data_dir`; empty when there is neither.
+    /// A configured directory, or the one of that name in `data_dir`; empty if there is neither.
     fn below_data_dir(&self, given: &str, name: &str) -> PathBuf {
         match (given, self.data_dir.as_str()) {
             ("", "") => PathBuf::new(),
@@ -228,7 +228,7 @@ impl Config {
         }
     }
 
-    /// How metrics are kept.
+    /// The settings of metrics retention.
     pub fn telemetry_settings(&self) -> Result<encamp_telemetry::Settings, encamp_telemetry::FilterError> {
         let t = &self.telemetry;
         let host = match (t.use_node_name, t.disable_hostname) {
@@ -246,7 +246,7 @@ impl Config {
     }
 }
 
-/// What sources override when an agent is only for trying things out (`docs/spec/agent-config.md §6`).
+/// The defaults of a development agent, which sources override (`docs/spec/agent-config.md §6`).
 pub(super) fn dev_defaults() -> SettingsFile {
     let mut s = SettingsFile::default();
     s.bind_addr.0 = Some("127.0.0.1".into());
@@ -276,7 +276,7 @@ pub(super) fn dev_defaults() -> SettingsFile {
     s
 }
 
-/// Blocks by name as a list in which each has its name.
+/// Named blocks as a list of blocks with a name.
 fn named<T: Shown>(blocks: &std::collections::BTreeMap<String, T>) -> Json {
     let entry = |(name, block): (&String, &T)| {
         let mut json = block.json();

@@ -1,4 +1,4 @@
-//! What a configuration must keep to (`docs/spec/agent-config.md §4`).
+//! Validation of a configuration (`docs/spec/agent-config.md §4`).
 
 use std::path::Path;
 
@@ -6,19 +6,19 @@ use super::load::reason;
 use super::{Config, autoscaling};
 use encamp_model::quoted;
 
-/// A remark about a configuration.
+/// A finding about a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// It works, but look out.
+    /// A warning; the configuration can be used.
     Warning(String),
-    /// It does not work. Nothing is checked behind it.
+    /// An error; the validation ends.
     Error(String),
 }
 
 /// The levels of log messages.
 const LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"];
 
-/// All remarks in order: warnings, and at most one error at the end.
+/// All findings in order: warnings, and at most one error at the end.
 pub fn validate(config: &Config) -> Vec<Finding> {
     let mut warnings = Vec::new();
     let error = check(config, &mut warnings).err();
@@ -73,7 +73,7 @@ fn check(c: &Config, warnings: &mut Vec<String>) -> Result<(), String> {
     level(&c.log_level).map(|_| ())
 }
 
-/// The level in capital letters, or what is wrong with it.
+/// The level in capital letters, or an error.
 pub fn level(text: &str) -> Result<String, String> {
     let upper = text.to_uppercase();
     if LEVELS.contains(&upper.as_str()) {
@@ -198,7 +198,7 @@ fn issuer(c: &Config, warnings: &mut Vec<String>) {
     }
 }
 
-/// The forms of joining that exclude each other (`docs/spec/agent-config.md §8.4`).
+/// The settings for joining that exclude each other (`docs/spec/agent-config.md §8.4`).
 fn joining(c: &Config) -> Result<(), String> {
     let (server, join) = (&c.server, &c.server.server_join);
     let both = |name: &str| {
@@ -232,8 +232,7 @@ fn joining(c: &Config) -> Result<(), String> {
     }
 }
 
-/// What is checked when the agent starts, with the words that stand in front of each. `cpus` is the number of
-/// processors.
+/// The checks at the start of the agent, and their message prefixes. `cpus` is the number of processors.
 pub fn check_start(c: &Config, cpus: usize) -> Result<(), String> {
     c.telemetry_settings().map_err(|e| format!("Error initializing telemetry: {e}"))?;
     if c.limits.http_max_conns_per_client < 0 {
@@ -290,7 +289,7 @@ fn server_start(c: &Config, cpus: usize) -> Result<(), String> {
     }
 }
 
-/// What a reload has to check, too.
+/// The checks that a reload must also make.
 pub fn check_schedulers(c: &Config, cpus: usize) -> Result<(), String> {
     let max = i64::try_from(cpus).unwrap_or(i64::MAX);
     if c.server.num_schedulers.is_some_and(|n| !(0..=max).contains(&n)) {
@@ -323,7 +322,7 @@ fn client_start(c: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// The ports of a list such as `80,8000-8010`, ascending, each once; or what is wrong with it.
+/// Parses a list of ports such as `80,8000-8010`; the result is sorted and has no duplicates.
 pub fn parse_ports(text: &str) -> Result<Vec<u16>, String> {
     let mut out = std::collections::BTreeSet::new();
     for part in text.split(',').map(str::trim) {

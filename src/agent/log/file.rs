@@ -1,4 +1,4 @@
-//! The log file: a new one is begun when the old one is full or old.
+//! The log file and its rotation by size and age.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::FileSettings;
 
-/// The file that is written to.
+/// The current log file and its settings.
 pub(super) struct LogFile {
     settings: FileSettings,
     path: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
-    /// Opens the file, at its end if it is there.
+    /// Opens the file; appends to an existing one.
     pub(super) fn open(settings: &FileSettings) -> io::Result<LogFile> {
         let path = if settings.path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             settings.path.join("nomad.log")
@@ -35,12 +35,12 @@ impl LogFile {
         Ok(LogFile { settings: settings.clone(), path, file, written: meta.len(), begun })
     }
 
-    /// The file that is written to now.
+    /// The path of the current file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes a line. A full disk loses it: logging must not stop the agent.
+    /// Writes a line. The line is lost if the disk is full: logging must not stop the agent.
     pub(super) fn write(&mut self, now: SystemTime, line: &str) {
         let old = now.duration_since(self.begun).unwrap_or_default() >= self.settings.max_age;
         let full = self.settings.max_bytes > 0 && self.written >= self.settings.max_bytes;
@@ -62,7 +62,7 @@ impl LogFile {
         self.prune(&stem, &extension)
     }
 
-    /// Removes the oldest of the files that are too many.
+    /// Removes the oldest files beyond the maximum number.
     fn prune(&self, stem: &str, extension: &str) -> io::Result<()> {
         if self.settings.max_files == 0 {
             return Ok(());
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A folder of its own that goes with the test.
+    /// A temporary directory of the test.
     struct Folder(PathBuf);
 
     impl Folder {

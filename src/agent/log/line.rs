@@ -1,4 +1,4 @@
-//! One message: as text and as JSON.
+//! Formatting of messages as text and as JSON.
 
 use std::fmt::{self, Write};
 use std::time::SystemTime;
@@ -13,13 +13,13 @@ use encamp_model::quoted;
 /// A message.
 pub(super) struct Line {
     time: SystemTime,
-    /// How important it is.
+    /// The level.
     pub level: Level,
     module: String,
     message: String,
     fields: Vec<(&'static str, Json)>,
     location: Option<String>,
-    /// Whether it is this program's, not a library's.
+    /// Whether the message is from this program, not from a library.
     own: bool,
 }
 
@@ -41,13 +41,13 @@ impl Line {
         }
     }
 
-    /// A message of the agent without anything else.
+    /// A message of the agent without fields.
     pub(super) fn told(time: SystemTime, message: &str) -> Line {
         let (module, message) = ("agent".into(), message.into());
         Line { time, level: Level::Info, module, message, fields: Vec::new(), location: None, own: true }
     }
 
-    /// Whether those who want that level get it.
+    /// Whether the message is included at that level.
     pub(super) fn shown_at(&self, limit: Level) -> bool {
         self.level >= limit && (self.own || self.level >= Level::Warn || limit == Level::Trace)
     }
@@ -93,12 +93,12 @@ impl Line {
     }
 }
 
-/// Whether a module is of this program: its crates are `encamp` and `encamp_<room>`.
+/// Whether a module belongs to this program: its crates are `encamp` and `encamp_<name>`.
 fn is_own(module: &str) -> bool {
     module.split("::").next().is_some_and(|c| c == "encamp" || c.starts_with("encamp_"))
 }
 
-/// The name under which a module logs: `client.gc` for `encamp_client::gc`, `agent.start` for `encamp::agent::start`.
+/// The log name of a module: `client.gc` for `encamp_client::gc`, `agent.start` for `encamp::agent::start`.
 fn module(target: &str) -> String {
     match target.strip_prefix("encamp::").or_else(|| target.strip_prefix("encamp_")) {
         Some(inside) => inside.replace("::", "."),
@@ -107,7 +107,7 @@ fn module(target: &str) -> String {
     }
 }
 
-/// A message on one line: what could pass for another line or move a terminal is escaped.
+/// A message on one line: line feeds and control characters are escaped.
 fn plain(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.into();

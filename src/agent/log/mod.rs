@@ -1,11 +1,10 @@
-//! Log messages (`docs/spec/agent-config.md §10.2`): from `tracing` to standard output, a file, syslog, and those who
-//! watch.
+//! Log messages (`docs/spec/agent-config.md §10.2`): from `tracing` to standard output, a file, syslog, and monitors.
 //!
-//! [`Logs`] is the handle: it changes the level at run time and takes watchers in. Messages of this program carry the
+//! [`Logs`] is the handle: it changes the level at run time and accepts monitors. Messages of this program carry the
 //! name of their module (`client.gc` for `encamp_client::gc`) or the `target` they are given; those of libraries are
 //! shown from WARN on, and all of them at TRACE.
 //!
-//! - `line`: how a message looks. `file`: the log file and its rotation. `syslog`: the system's log.
+//! - `line`: the format of a message. `file`: the log file and its rotation. `syslog`: the system's log.
 
 mod file;
 mod line;
@@ -28,22 +27,22 @@ use file::LogFile;
 use line::Line;
 pub use syslog::SyslogError;
 
-/// Lines that wait for a watcher before more are dropped.
+/// The maximum number of queued lines per monitor; further lines are dropped.
 const BACKLOG: usize = 512;
 
-/// How important a message is; [`Level::Off`] as a limit lets none through.
+/// The level of a message; [`Level::Off`] as a limit suppresses all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// Every step.
+    /// Detailed tracing.
     Trace,
-    /// What helps to find errors.
+    /// Debugging information.
     Debug,
-    /// What happens.
+    /// Normal operation.
     Info,
-    /// What may need attention.
+    /// Warnings.
     Warn,
-    /// What failed.
+    /// Errors.
     Error,
     /// Nothing.
     Off,
@@ -84,10 +83,10 @@ impl Level {
     }
 }
 
-/// The stream that messages are written to.
+/// The output stream of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// Standard output: what an agent tells about its start goes there, too, and messages are indented below it.
+    /// Standard output, which also contains the start messages of an agent; log messages are indented below them.
     Standard,
     /// Standard error.
     Error,
@@ -96,30 +95,30 @@ pub enum Output {
 /// How and where messages are written.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
-    /// Messages below are left out.
+    /// The minimum level of messages.
     pub level: Level,
     /// JSON instead of text.
     pub json: bool,
-    /// With file and line of the source.
+    /// Whether to include the source file and line.
     pub location: bool,
     /// The stream to write to.
     pub output: Output,
-    /// A file to write to, besides that.
+    /// An additional log file.
     pub file: Option<FileSettings>,
-    /// The syslog facility to write to, such as `LOCAL0`.
+    /// The facility of an additional syslog output, such as `LOCAL0`.
     pub syslog: Option<String>,
 }
 
 /// The log file.
 #[derive(Debug, Clone)]
 pub struct FileSettings {
-    /// Its path; one that ends with `/` is a folder, in which it is called `nomad.log`.
+    /// The path; a path that ends with `/` is a directory, in which the file is called `nomad.log`.
     pub path: PathBuf,
-    /// A new file is begun when that many bytes are written; 0 for never.
+    /// The size in bytes at which the file is rotated; 0 for never.
     pub max_bytes: u64,
-    /// A new file is begun when the old one is that old.
+    /// The age at which the file is rotated.
     pub max_age: Duration,
-    /// So many old files are kept; 0 for all.
+    /// The number of old files to keep; 0 for all.
     pub max_files: usize,
 }
 
@@ -131,11 +130,11 @@ pub struct Logs {
 
 struct Shared {
     level: AtomicU8,
-    /// The lowest level that anybody wants.
+    /// The lowest level of all outputs.
     lowest: AtomicU8,
     json: bool,
     location: bool,
-    /// Text is shown below what is told about the start.
+    /// Whether text is indented below the start messages.
     indented: bool,
     sinks: Mutex<Sinks>,
     watchers: RwLock<Vec<Watcher>>,
@@ -144,7 +143,7 @@ struct Shared {
 
 struct Sinks {
     out: Option<File>,
-    /// Lines that wait until the start is told; none once it is.
+    /// Lines that are held back until the start messages are printed; `None` afterwards.
     held: Option<String>,
     file: Option<LogFile>,
     syslog: Option<syslog::Syslog>,
@@ -160,8 +159,8 @@ struct Watcher {
 }
 
 impl Logs {
-    /// A log. Lines for standard output are held back until [`Logs::release`]. Fails when the file or syslog cannot be
-    /// opened.
+    /// Creates a log. Lines for standard output are held back until [`Logs::release`]. Fails when the file or syslog
+    /// cannot be opened.
     pub fn open(settings: &LogSettings) -> Result<Logs, String> {
         let file = settings.file.as_ref().map(LogFile::open).transpose();
         let file = file.map_err(|e| format!("Error setting up log file: {e}"))?;
@@ -188,7 +187,7 @@ impl Logs {
         Ok(Logs { shared: Arc::new(shared) })
     }
 
-    /// Makes this the log of the process. Fails when there is one already.
+    /// Installs this as the log of the process. Fails if one is already installed.
     pub fn install(&self) -> Result<(), tracing::subscriber::SetGlobalDefaultError> {
         tracing::subscriber::set_global_default(tracing_subscriber::registry().with(self.clone()))
     }
@@ -204,12 +203,12 @@ impl Logs {
         self.shared.level()
     }
 
-    /// Whether standard output gets JSON.
+    /// Whether standard output is JSON.
     pub fn is_json(&self) -> bool {
         self.shared.json
     }
 
-    /// Writes what was held back, and everything from now on at once.
+    /// Writes the lines that were held back, and all further lines immediately.
     pub fn release(&self) {
         let mut sinks = self.shared.sinks();
         if let Some(held) = sinks.held.take() {
@@ -217,20 +216,20 @@ impl Logs {
         }
     }
 
-    /// Writes one message of the agent to standard output now, whatever the level: the start is told so when it has to
-    /// be JSON.
+    /// Writes one message of the agent to standard output immediately, regardless of the level: used for start messages
+    /// in JSON.
     pub fn tell(&self, message: &str) {
         let line = Line::told(SystemTime::now(), message);
         let text = line.text(self.shared.json, false);
         self.shared.sinks().print(&format!("{text}\n"));
     }
 
-    /// The log file that is written to now, if there is one.
+    /// The current log file, if there is one.
     pub fn file(&self) -> Option<PathBuf> {
         self.shared.sinks().file.as_ref().map(|f| f.path().to_path_buf())
     }
 
-    /// All messages from now on that are at least that important.
+    /// All messages from now on with at least this level.
     pub fn watch(&self, level: Level, json: bool, location: bool) -> Watch {
         let (lines, receiver) = mpsc::channel(BACKLOG);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -284,14 +283,15 @@ impl Shared {
 
 impl Sinks {
     fn print(&mut self, text: &str) {
-        // Nobody is left to be told when standard output is gone.
+        // Errors cannot be reported if standard output is closed.
         let _ = self.out.as_mut().map(|out| out.write_all(text.as_bytes()));
     }
 }
 
 /// Libraries whose messages below a warning are left out.
 const LIBRARIES: &[&str] = &["aws", "h2", "hyper", "rustls", "tower", "reqwest"];
-/// This library complains ten times a second of every server that is down. What counts is logged by the server.
+/// This library logs ten messages per second about every server that is down. The server logs the relevant events
+/// itself.
 const CONSENSUS: &str = "openraft";
 
 impl<S: Subscriber> Layer<S> for Logs {
@@ -311,11 +311,11 @@ impl<S: Subscriber> Layer<S> for Logs {
     }
 }
 
-/// Messages as they come. Those that come while too many wait are dropped, and a line says how many.
+/// A stream of messages. Messages that arrive while the queue is full are dropped, and a line reports their number.
 pub struct Watch {
     id: u64,
     lines: mpsc::Receiver<Arc<str>>,
-    /// A line that has to wait for the notice in front of it.
+    /// A line that follows the notice about dropped messages.
     next: Option<Arc<str>>,
     dropped: Arc<AtomicU64>,
     shared: Arc<Shared>,

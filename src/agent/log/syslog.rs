@@ -1,4 +1,4 @@
-//! The system's log, by its local socket.
+//! The system log, through its local socket.
 
 use std::os::unix::net::UnixDatagram;
 
@@ -32,12 +32,12 @@ impl Syslog {
         let facility = number(facility).ok_or_else(|| SyslogError::Facility(facility.into()))?;
         let socket = UnixDatagram::unbound().map_err(SyslogError::Connect)?;
         socket.connect("/dev/log").map_err(SyslogError::Connect)?;
-        // A log that stands still must not stop the agent.
+        // A blocked syslog must not block the agent.
         socket.set_nonblocking(true).map_err(SyslogError::Connect)?;
         Ok(Syslog { socket, facility })
     }
 
-    /// Sends a line; it is lost when nobody takes it.
+    /// Sends a line; it is lost if syslog does not accept it.
     pub(super) fn write(&self, level: Level, line: &str) {
         let priority = self.facility * 8 + severity(level);
         let _ = self.socket.send(format!("<{priority}>encamp[{}]: {line}", std::process::id()).as_bytes());

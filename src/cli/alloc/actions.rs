@@ -5,16 +5,16 @@ use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use crate::cli::monitor::evaluation;
 
-/// Stop an allocation and place it anew
+/// Stop and reschedule an allocation
 ///
-/// The allocation is stopped and, as its job still wants it, another one takes its place. Waits for that unless -detach
-/// is given.
+/// Stops the allocation. The scheduler then places a replacement, because the job still requires it. The command
+/// monitors the evaluation unless -detach is given.
 #[derive(Debug, clap::Parser)]
 pub struct AllocStop {
-    /// Print the evaluation's ID and return
+    /// Print the evaluation ID and return immediately
     #[arg(long)]
     pub detach: bool,
-    /// Stop at once, without the delays that group and tasks ask for
+    /// Stop immediately, ignoring the shutdown delays of the group and its tasks
     #[arg(long)]
     pub no_shutdown_delay: bool,
     /// Show full identifiers
@@ -45,16 +45,16 @@ impl Run for AllocStop {
     }
 }
 
-/// Restart tasks of an allocation
+/// Restart an allocation or one of its tasks
 ///
-/// Restarts the tasks of an allocation that run, where they are. A second argument or -task names the only task to
-/// restart.
+/// Restarts the running tasks of an allocation in place. To restart only one task, name it with the second argument or
+/// with -task.
 #[derive(Debug, clap::Parser)]
 pub struct AllocRestart {
-    /// Restart this task only
+    /// Restart only this task
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
-    /// Restart all tasks, also those that already ended
+    /// Restart all tasks, including those that have already finished
     #[arg(long)]
     pub all_tasks: bool,
     /// Show full identifiers
@@ -92,15 +92,16 @@ impl Run for AllocRestart {
     }
 }
 
-/// Send a signal to tasks of an allocation
+/// Signal the tasks of an allocation
 ///
-/// Sends a signal to all tasks of an allocation. A second argument or -task names the only task that gets it.
+/// Sends a signal to all tasks of an allocation. To signal only one task, name it with the second argument or with
+/// -task.
 #[derive(Debug, clap::Parser)]
 pub struct AllocSignal {
-    /// The signal
+    /// The signal to send
     #[arg(long = "s", value_name = "signal", default_value = "SIGKILL")]
     pub signal: String,
-    /// Signal this task only
+    /// Signal only this task
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
     /// Show full identifiers

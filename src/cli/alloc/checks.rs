@@ -11,9 +11,9 @@ use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_model::SECOND;
 
-/// Show results of service checks
+/// Display the health checks of an allocation
 ///
-/// Shows the newest result of each service check of an allocation that the node agent makes itself.
+/// Shows the latest result of each Nomad service check of an allocation.
 #[derive(Debug, clap::Parser)]
 pub struct AllocChecks {
     /// Show full identifiers

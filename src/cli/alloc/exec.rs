@@ -8,21 +8,21 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
 use encamp_api::{Query, path};
 
-/// Run a command in a task
+/// Execute a command in a task
 ///
-/// Runs a command inside a task of an allocation, with this terminal or these streams. The exit code is that of the
-/// command.
+/// Runs a command inside the environment of a task, connected to this terminal or to the standard streams. The exit
+/// code is that of the command.
 ///
-/// On a terminal, ~. at the beginning of a line ends the connection, ~~ sends one ~.
+/// On a terminal, ~. at the beginning of a line closes the connection, and ~~ sends one ~.
 #[derive(Debug, clap::Parser)]
 pub struct AllocExec {
-    /// The task; it can be left out if the allocation has only one
+    /// The task. Optional if the allocation has only one
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
-    /// The first argument is a job: take one of its allocations
+    /// Treat the first argument as a job and select one of its allocations
     #[arg(long)]
     pub job: bool,
-    /// With -job, take an allocation of this task group
+    /// With -job, select an allocation of this task group
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
     /// The same as -i -t

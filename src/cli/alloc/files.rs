@@ -13,34 +13,34 @@ use encamp_api::types::AllocFileInfo;
 use encamp_api::{ApiError, Query, path};
 use encamp_model::AllocListStub;
 
-/// Show files of an allocation
+/// Inspect the files of an allocation
 ///
-/// Lists a folder of an allocation, or prints a file of it. The second argument is the path; without one the folder
-/// with everything is listed.
+/// Lists a directory of an allocation or prints a file. The second argument is the path; the default is the root of the
+/// allocation directory.
 #[derive(Debug, clap::Parser)]
 pub struct AllocFs {
-    /// Print sizes as plain numbers of bytes
+    /// Print sizes in bytes
     #[arg(long = "H")]
     pub machine: bool,
-    /// Show what is known about the file instead of its content
+    /// Show file information instead of the contents
     #[arg(long)]
     pub stat: bool,
-    /// Go on as more is written
+    /// Follow the file as it grows
     #[arg(long = "f")]
     pub follow: bool,
-    /// Begin near the end
+    /// Start near the end
     #[arg(long)]
     pub tail: bool,
-    /// With -tail, that many lines
+    /// With -tail, the number of lines
     #[arg(long = "n", value_name = "lines", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
     pub lines: i64,
-    /// With -tail, that many bytes
+    /// With -tail, the number of bytes
     #[arg(long = "c", value_name = "bytes", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
     pub bytes: i64,
-    /// The first argument is a job: take one of its allocations
+    /// Treat the first argument as a job and select one of its allocations
     #[arg(long)]
     pub job: bool,
-    /// With -job, take an allocation of this task group
+    /// With -job, select an allocation of this task group
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
     /// Show full identifiers

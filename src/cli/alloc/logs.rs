@@ -1,4 +1,4 @@
-//! `alloc logs`: what tasks wrote to their output (`docs/spec/cli.md §9.2`).
+//! `alloc logs`: the output of tasks (`docs/spec/cli.md §9.2`).
 
 use std::cell::RefCell;
 
@@ -12,37 +12,37 @@ use crate::cli::objects;
 use encamp_api::{ApiError, Client, Query, path};
 use encamp_model::Allocation;
 
-/// Show what a task wrote
+/// Stream the logs of a task
 ///
-/// Prints what a task of an allocation wrote to its output. A second argument or -task names the task; it can be left
-/// out if the allocation has only one. With -f alone, follows output and errors both.
+/// Prints the output of a task of an allocation. The second argument or -task names the task; it is optional if the
+/// allocation has only one. With -f and neither -stdout nor -stderr, both streams are followed.
 #[derive(Debug, clap::Parser)]
 pub struct AllocLogs {
-    /// Print standard output; the default
+    /// Print standard output (default)
     #[arg(long)]
     pub stdout: bool,
     /// Print standard error
     #[arg(long)]
     pub stderr: bool,
-    /// Go on as more is written
+    /// Follow the output
     #[arg(long = "f")]
     pub follow: bool,
-    /// Begin near the end
+    /// Start near the end
     #[arg(long)]
     pub tail: bool,
-    /// With -tail, that many lines
+    /// With -tail, the number of lines
     #[arg(long = "n", value_name = "lines", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
     pub lines: i64,
-    /// With -tail, that many bytes
+    /// With -tail, the number of bytes
     #[arg(long = "c", value_name = "bytes", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
     pub bytes: i64,
     /// The task
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
-    /// With -job, take an allocation of this task group
+    /// With -job, select an allocation of this task group
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
-    /// The first argument is a job: take one of its allocations
+    /// Treat the first argument as a job and select one of its allocations
     #[arg(long)]
     pub job: bool,
     /// Show full identifiers
@@ -86,7 +86,7 @@ impl Run for AllocLogs {
     }
 }
 
-/// What is read.
+/// Reads the streams that the flags select.
 struct Source<'a> {
     alloc: &'a Allocation,
     task: &'a str,

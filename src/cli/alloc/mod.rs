@@ -1,7 +1,7 @@
 //! Commands about allocations (`docs/spec/cli.md §9`).
 //!
 //! - [`status`]: `alloc status`; [`tasks`]: its part about each task.
-//! - [`logs`], [`files`]: what tasks wrote. [`tail`]: the end of a file.
+//! - [`logs`], [`files`]: logs and files of tasks. [`tail`]: the end of a file.
 //! - [`exec`]: `alloc exec`.
 //! - [`actions`]: `alloc stop`, `restart`, `signal`. [`checks`]: results of service checks.
 
@@ -35,7 +35,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_hidden("alloc-status", "alloc status", false);
 }
 
-/// The allocation an argument names.
+/// The allocation that an argument names.
 fn named(c: &Connection, context: &Context<'_, '_>, prefix: &str, verbose: bool) -> Result<AllocListStub, String> {
     if let Some(text) = objects::too_short(prefix, "Alloc ID") {
         return Err(text);
@@ -73,7 +73,7 @@ fn only_task(alloc: &Allocation) -> Result<String, String> {
     }
 }
 
-/// The names of the allocation's tasks, as the job has them.
+/// The names of the allocation's tasks, as defined by the job.
 fn task_names(alloc: &Allocation) -> Vec<String> {
     let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
     group.map(|g| g.tasks.iter().map(|t| t.name.clone()).collect()).unwrap_or_default()

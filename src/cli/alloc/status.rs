@@ -17,25 +17,25 @@ use encamp_api::Query;
 use encamp_api::stats::AllocResourceUsage;
 use encamp_model::{Allocation, NetworkResource, format_duration, quoted};
 
-/// Preempted allocations that are named unless all are asked for: each costs a request.
+/// The maximum number of preempted allocations that are shown without -verbose: each requires a request.
 const MOST_VICTIMS: usize = 8;
 
-/// Show an allocation
+/// Display allocation status
 ///
-/// Shows the state of an allocation: where it came from, its tasks, what they use and what happened to them. Of an
-/// allocation that had to make room it shows for which one, and of one that others made room for, which they were. The
-/// argument is the allocation's ID or the beginning of it.
+/// Shows the status of an allocation and of its tasks: resource usage, events, and addresses. For a preempted
+/// allocation it shows the allocation that preempted it; for a preempting one, the allocations that it preempted. The
+/// argument is the allocation ID or a prefix of it.
 ///
-/// With -json or -t the argument can be left out: then all allocations are printed.
+/// With -json or -t, the argument is optional: without it, all allocations are printed.
 #[derive(Debug, clap::Parser)]
 pub struct AllocStatus {
-    /// Show little
+    /// Show brief output
     #[arg(long)]
     pub short: bool,
-    /// Show all that is known about what tasks use
+    /// Show detailed resource usage statistics
     #[arg(long)]
     pub stats: bool,
-    /// Show full identifiers and times, and how the node was chosen
+    /// Show full identifiers, timestamps and placement metrics
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -205,7 +205,7 @@ impl AllocStatus {
         pairs(&rows)
     }
 
-    /// An allocation in a few words: its ID, its job and group, unless it was collected meanwhile.
+    /// Describes an allocation by its ID, job and task group; by the ID only if it was garbage collected.
     fn other(&self, c: &Connection, id: &str) -> String {
         let short = values::id(id, self.verbose);
         match c.wait(c.client.allocation(id)) {
@@ -214,7 +214,7 @@ impl AllocStatus {
         }
     }
 
-    /// The allocations that had to make room for this one.
+    /// The allocations that this one preempted.
     fn victims(&self, c: &Connection, ids: &[String]) -> String {
         let named = if self.verbose { ids.len() } else { MOST_VICTIMS };
         let mut out: Vec<String> = ids.iter().take(named).map(|id| self.other(c, id)).collect();
@@ -224,7 +224,7 @@ impl AllocStatus {
         out.join(", ")
     }
 
-    /// When a failed allocation may be placed again, if that is later than now.
+    /// When a failed allocation may be rescheduled, if that is in the future.
     fn eligible_again(&self, c: &Connection, alloc: &Allocation, now: i64) -> Option<i64> {
         if alloc.followup_eval_id.is_empty() {
             return None;
@@ -247,7 +247,7 @@ fn short_header(alloc: &Allocation, clock: &Clock) -> String {
     pairs(&rows)
 }
 
-/// How often the allocation was placed again within the policy's interval, of how often that may be.
+/// The number of reschedule attempts within the interval of the policy, and the maximum.
 fn reschedule_attempts(alloc: &Allocation) -> Option<String> {
     let events = alloc.reschedule_tracker.as_ref()?.events.as_ref().filter(|events| !events.is_empty())?;
     let job = alloc.job.as_ref()?;
@@ -285,7 +285,7 @@ pub(super) fn endpoint(network: &NetworkResource, port: i64) -> String {
     format!("{}:{port}", network.ip)
 }
 
-/// The newest results of service checks. Nodes that can't be asked have none.
+/// The latest results of service checks; none if the node cannot be reached.
 fn checks(c: &Connection, id: &str) -> Option<String> {
     let (results, _) = c.wait(c.client.allocation_checks(None, id)).ok()?;
     let mut lines: Vec<String> = results.as_object()?.values().map(check_line).collect();

@@ -1,24 +1,24 @@
-//! Where in a file reading begins, and the last lines of it (`docs/spec/cli.md §9.2`).
+//! Reading the end of a file (`docs/spec/cli.md §9.2`).
 
 use encamp_api::stream::{Event, FrameStream};
 use encamp_api::{ApiError, Query};
 
-/// How far before the end reading begins, per line that is wanted.
+/// The number of bytes to read before the end for each requested line.
 const BYTES_PER_LINE: i64 = 120;
-/// Lines that are shown if nothing else is said.
+/// The default number of lines.
 const LINES: i64 = 10;
 
-/// Where reading begins.
+/// Where reading starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Start {
-    /// Bytes before the end; from the beginning if there is no number.
+    /// The offset from the end in bytes; `None` to read from the start.
     pub before_end: Option<u64>,
-    /// Only that many lines of it.
+    /// The maximum number of lines.
     pub lines: Option<usize>,
 }
 
 impl Start {
-    /// From the flags: `-1` is what a flag has that was not given.
+    /// Reads the flags; `-1` stands for a flag that was not given.
     pub(super) fn new(tail: bool, lines: i64, bytes: i64) -> Result<Start, String> {
         if !tail {
             return Ok(Start::default());
@@ -37,7 +37,7 @@ impl Start {
         Start { before_end, lines: usize::try_from(lines).ok() }
     }
 
-    /// A request for frames from there on.
+    /// A request for frames from that position on.
     pub(super) fn added_to(&self, query: Query) -> Query {
         let origin = if self.before_end.is_some() { "end" } else { "start" };
         query.with("offset", self.before_end.unwrap_or(0).to_string()).with("origin", origin)
@@ -55,8 +55,8 @@ pub(super) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
     bytes.get(from..).unwrap_or_default()
 }
 
-/// Copies frames until their end, or until the sink takes no more. With a number of lines, only the last ones of what
-/// there is at first.
+/// Copies frames until the stream ends or the sink is closed. With a number of lines, only the last lines of the
+/// initial data are copied.
 pub(super) async fn copy(
     mut frames: FrameStream,
     lines: Option<usize>,
@@ -72,7 +72,7 @@ pub(super) async fn copy(
                     return Ok(());
                 }
             }
-            // Nothing was there yet: a slow node, or an empty file.
+            // There was no data yet: the node is slow, or the file is empty.
             (Some((_, held)), Some(_)) if held.is_empty() => {}
             (Some((lines, held)), event) => {
                 let shown = sink(last_lines(held, *lines));

@@ -1,4 +1,4 @@
-//! What `alloc status` shows about each task (`docs/spec/cli.md §9.1`).
+//! The part of `alloc status` about each task (`docs/spec/cli.md §9.1`).
 
 use std::borrow::Cow;
 
@@ -18,11 +18,11 @@ pub(super) struct TaskView<'a> {
     /// Its name.
     pub name: &'a str,
     state: &'a TaskState,
-    /// The task as the job has it.
+    /// The task as defined by the job.
     of_job: Option<&'a Task>,
 }
 
-/// The tasks that have a state: those that belong to others first, helpers before companions.
+/// The tasks that have a state: tasks with a lifecycle first, ephemeral ones before sidecars.
 pub(super) fn ordered(alloc: &Allocation) -> Vec<TaskView<'_>> {
     let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
     let of_job = |name: &str| group.and_then(|g| g.tasks.iter().find(|t| t.name == name));
@@ -39,18 +39,18 @@ pub(super) fn ordered(alloc: &Allocation) -> Vec<TaskView<'_>> {
     tasks
 }
 
-/// When the allocation's time is over, Unix nanoseconds, if a batch job limits it.
+/// The max run deadline of the allocation, Unix nanoseconds, if a batch job sets a maximum duration.
 pub(super) fn deadline(alloc: &Allocation) -> Option<i64> {
     Some(alloc.create_time.saturating_add(max_run(alloc)?))
 }
 
-/// How long the allocation may run, if a batch job limits it, nanoseconds.
+/// The maximum run duration of the allocation in nanoseconds, if a batch job sets one.
 pub(crate) fn max_run(alloc: &Allocation) -> Option<i64> {
     let job = alloc.job.as_ref().filter(|job| matches!(job.r#type.as_str(), "batch" | "sysbatch"))?;
     job.lookup_group(&alloc.task_group)?.max_run_duration.filter(|d| *d > 0)
 }
 
-/// The tasks in one line each.
+/// The tasks, one line each.
 pub(super) fn short_table(alloc: &Allocation, zone: &TimeZone) -> String {
     let mut lines = vec!["Name|State|Last Event|Time|Lifecycle".to_string()];
     lines.extend(ordered(alloc).iter().map(|task| {
@@ -64,7 +64,7 @@ pub(super) fn short_table(alloc: &Allocation, zone: &TimeZone) -> String {
 }
 
 impl TaskView<'_> {
-    /// When the task runs; nothing for the main ones.
+    /// The lifecycle hook of the task; `None` for main tasks.
     fn lifecycle(&self) -> Option<String> {
         let lifecycle = self.of_job?.lifecycle.as_ref()?;
         Some(format!("{}{}", lifecycle.hook, if lifecycle.sidecar { " sidecar" } else { "" }))
@@ -76,7 +76,7 @@ impl TaskView<'_> {
         format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(self.name), quoted(&self.state.state))
     }
 
-    /// Resources and what is used of them; with `all`, every measured value. An empty line at the end.
+    /// The resources and their usage; with `all`, every measured value. Ends with an empty line.
     pub(super) fn parts(&self, alloc: &Allocation, usage: Option<&ResourceUsage>, all: bool) -> Vec<String> {
         let mut parts = Vec::new();
         if let Some(resources) = resources(alloc, self.name) {
@@ -103,7 +103,7 @@ impl TaskView<'_> {
         parts
     }
 
-    /// When it ran, and what happened to it.
+    /// When the task ran, and its events.
     pub(super) fn history(&self, zone: &TimeZone) -> String {
         let time = |time: Time| match written_time(time) {
             text if text.is_empty() => "N/A".to_string(),
@@ -122,7 +122,7 @@ impl TaskView<'_> {
     }
 }
 
-/// What a task was given. Servers write it in two forms; the older one goes first.
+/// The resources allocated to a task. Servers write them in two forms; the older form takes precedence.
 fn resources<'a>(alloc: &'a Allocation, task: &str) -> Option<Cow<'a, Resources>> {
     if let Some(resources) = alloc.task_resources.get(task) {
         return Some(Cow::Borrowed(resources));
@@ -174,7 +174,7 @@ fn addresses(networks: &[NetworkResource]) -> Vec<String> {
     ports.map(|(network, port)| format!("{}: {}", port.label, endpoint(network, port.value))).collect()
 }
 
-/// The volumes a task mounts: tables, each with an empty line behind it.
+/// The volumes that a task mounts: tables, each followed by an empty line.
 pub(super) fn volumes(c: &Connection, alloc: &Allocation, task: &TaskView<'_>, verbose: bool) -> Vec<String> {
     let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
     let Some(requested) = group.and_then(|g| g.volumes.as_ref()) else { return Vec::new() };
@@ -200,7 +200,7 @@ pub(super) fn volumes(c: &Connection, alloc: &Allocation, task: &TaskView<'_>, v
     parts
 }
 
-/// The ID of a volume; each allocation may have its own.
+/// The ID of a volume, which may be specific to the allocation.
 fn source(alloc: &Allocation, volume: &VolumeRequest) -> String {
     if volume.per_alloc { format!("{}[{}]", volume.source, alloc.index()) } else { volume.source.clone() }
 }
@@ -226,7 +226,7 @@ fn csi_table(c: &Connection, alloc: &Allocation, volumes: &[(&VolumeRequest, boo
     table(&lines, Form::List)
 }
 
-/// Options of a mount; the flags may hold secrets, so that only their number is shown.
+/// The options of a mount. The flags may contain secrets, so only their number is shown.
 fn mount_options(options: &encamp_model::CsiMountOptions) -> String {
     let kind = Some(&options.fs_type).filter(|t| !t.is_empty()).map(|t| format!("fs_type: {t}"));
     let flags = (!options.mount_flags.is_empty()).then(|| "flags: [REDACTED]".to_string());

@@ -18,44 +18,44 @@ use encamp_autoscale::status::PoolStatus;
 use encamp_model::{Time, quoted};
 use serde_json::Value;
 
-/// How often a state object is read and written again when others write at the same time.
+/// The maximum number of attempts to update a state object that other processes write at the same time.
 const ATTEMPTS: usize = 5;
 
-/// Turn failsafe mode of a worker pool or of a job's group on or off
+/// Enable or disable failsafe mode of a worker pool or job group
 ///
-/// A pool in failsafe mode is neither evaluated nor changed, by no autoscaler, until failsafe mode is turned off. Pools
-/// enter it after repeated failures. Turning it off forgets the failures. Who did it, and when, is kept with the pool's
-/// state.
+/// A pool in failsafe mode is neither evaluated nor scaled by any autoscaler until failsafe mode is disabled. Pools
+/// enter failsafe mode after repeated failures; disabling it resets the failure count. The pool's state records who
+/// changed the mode and when.
 ///
-/// The pool is the argument, or the value of -pool; -state-path names it by the Variable that holds its state. A group
-/// of a job is named by -group; its namespace is that of the command.
+/// Give the pool as the argument or with -pool, or with -state-path, the path of the Variable that holds its state.
+/// Give a job group with -group; it is looked up in the namespace of the command.
 ///
-/// Where the cluster does not scale pools itself, the state object in the Variables is changed, which an autoscaler
-/// outside of the cluster reads.
+/// If the cluster's servers do not scale pools themselves, the command updates the state object in the Variables, which
+/// an external autoscaler reads.
 ///
-/// The exit code is 0 also if the pool is in that mode already, and 1 after an error, or if there is no such pool or
-/// group.
+/// The exit code is 0 if the mode was set or the pool was already in that mode, and 1 after an error or if the pool or
+/// group does not exist.
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleFailsafe {
-    /// Turn failsafe mode on
+    /// Enable failsafe mode
     #[arg(long)]
     pub enable: bool,
-    /// Turn failsafe mode off
+    /// Disable failsafe mode
     #[arg(long)]
     pub disable: bool,
-    /// The pool
+    /// The worker pool
     #[arg(long, value_name = "name")]
     pub pool: Option<String>,
-    /// The Variable with the state of the pool: encamp/autoscale/state/nodes/NAME
+    /// Path of the Variable that holds the state of the pool: encamp/autoscale/state/nodes/NAME
     #[arg(long, value_name = "path")]
     pub state_path: Option<String>,
-    /// The group of a job, as JOB/GROUP
+    /// The job group, as JOB/GROUP
     #[arg(long, value_name = "job/group")]
     pub group: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// The same as -yes
+    /// Alias of -yes
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -168,7 +168,7 @@ impl AutoscaleFailsafe {
         Ok(0)
     }
 
-    /// Where no leader answers for pools, the state object itself is changed.
+    /// Without a leader that scales pools, the state object itself is updated.
     fn in_the_variable(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> Result<u8, String> {
         let pools = Pools::load(&ClusterFlags::default(), &self.general, context.env)?;
         let name = named.find(pools.registry.pools().keys())?;
@@ -185,7 +185,7 @@ impl AutoscaleFailsafe {
         Ok(0)
     }
 
-    /// Changes the state object of a path and name as it is then, again while others write meanwhile.
+    /// Updates the state object with this path and name; retries while other processes write it at the same time.
     fn write_until_it_holds(
         &self,
         c: &Connection,
@@ -204,10 +204,10 @@ impl AutoscaleFailsafe {
                 return Ok(());
             }
         }
-        Err(format!("Error: others keep writing the Variable {path}; try again"))
+        Err(format!("Error: other processes keep writing the Variable {path}; try again"))
     }
 
-    /// The accessor of the token, or the user and machine where there is no token.
+    /// The accessor of the token, or the user and host if there is no token.
     fn who(&self, c: &Connection, context: &Context<'_, '_>) -> String {
         if c.client.config().token.is_some() {
             let token = c.wait(c.client.get::<Value>("/v1/acl/token/self", &Query::default()));
@@ -220,11 +220,11 @@ impl AutoscaleFailsafe {
         format!("{user}@{}", crate::agent::config::host_name())
     }
 
-    /// Ends the command where there is nothing to do, or the answer is no. `what`: the pool or group.
+    /// Ends the command if the mode is already set or the operator does not confirm. `what`: the pool or group.
     fn settled(&self, context: &mut Context<'_, '_>, what: &str, now: bool) -> Option<u8> {
         let mode = if self.enable { "enabled" } else { "disabled" };
         if now == self.enable {
-            context.ui.output(&format!("Failsafe mode of {what} is {mode} already"));
+            context.ui.output(&format!("Failsafe mode of {what} is already {mode}"));
             return Some(0);
         }
         if self.yes || self.force {
@@ -232,12 +232,12 @@ impl AutoscaleFailsafe {
         }
         let verb = if self.enable { "enable" } else { "disable" };
         let question = format!("Are you sure you want to {verb} failsafe mode of {what}? [y/N]");
-        prompt::confirm(context.ui, &question, "Cancelling: failsafe mode stays as it is").err()
+        prompt::confirm(context.ui, &question, "Cancelling: failsafe mode is unchanged").err()
     }
 
     fn done(&self, context: &mut Context<'_, '_>, what: &str) {
         let text = match self.enable {
-            true => format!("Failsafe mode of {what} enabled: it is neither evaluated nor changed"),
+            true => format!("Failsafe mode of {what} enabled: it is neither evaluated nor scaled"),
             false => format!("Failsafe mode of {what} disabled: it is evaluated again"),
         };
         context.ui.output(&text);
@@ -252,7 +252,7 @@ fn pool(name: &str) -> String {
 impl Run for AutoscaleFailsafe {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.enable == self.disable {
-            return context.usage_error("Exactly one of -enable and -disable is needed");
+            return context.usage_error("Exactly one of -enable and -disable is required");
         }
         let named = match self.named() {
             Ok(named) => named,

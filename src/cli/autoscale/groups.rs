@@ -1,4 +1,4 @@
-//! Job groups that are scaled: their status, and where it comes from (`docs/spec/cluster-scaling.md §13`).
+//! The status of job groups that are scaled, and its source (`docs/spec/cluster-scaling.md §13`).
 
 use super::{counted, print_problems, state, wrapped};
 use crate::cli::cluster::{ClusterFlags, FetchFlags};
@@ -14,15 +14,15 @@ use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_model::quoted;
 use encamp_snapshot::live::Detail;
 
-/// What is said where the cluster does not tell about job groups itself.
-const OWN_READING: &str = "The cluster does not tell about job groups: its servers do not scale them, or it is no \
-                           encamp cluster. They were read from its jobs and from Variables; what their allocations use, and \
-                           what an autoscaler decided last, is not known";
+/// The note that is printed when the cluster does not report job groups itself.
+const OWN_READING: &str = "The cluster does not report job groups: its servers do not scale them, or it is not an \
+                           encamp cluster. They were read from its jobs and from Variables; the usage of their \
+                           allocations and the last decision of an autoscaler are not known";
 
-/// Where the status of groups comes from.
+/// The source of the status of job groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// The server that leads scales them.
+    /// The leader, which scales them.
     Leader,
     /// Jobs and Variables of the cluster.
     Variables,
@@ -30,11 +30,11 @@ pub(super) enum Source {
 
 /// Job groups.
 pub(super) struct Groups {
-    /// Those of the namespace of the connection.
+    /// The job groups in the namespace of the connection.
     pub groups: Vec<GroupStatus>,
-    /// Where they come from.
+    /// The source of the status.
     pub source: Source,
-    /// What is to be said about them.
+    /// Notes about the result.
     pub notes: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Groups {
         Ok(Groups { groups, source: Source::Variables, notes })
     }
 
-    /// The group of that name, `JOB/GROUP`.
+    /// Returns the group named `JOB/GROUP`.
     pub(super) fn find(&self, name: &str) -> Result<&GroupStatus, String> {
         let is = |g: &&GroupStatus| format!("{}/{}", g.job, g.group) == name || g.id().name() == name;
         let mut found = self.groups.iter().filter(is);
@@ -84,7 +84,7 @@ impl Groups {
     }
 }
 
-/// All groups: a table, and the last decisions below it.
+/// Prints all groups: a table, followed by the last decisions.
 pub(super) fn list(ui: &mut Ui<'_>, groups: &[GroupStatus], now: i64) {
     if groups.is_empty() {
         return ui.output("No job groups");
@@ -112,7 +112,7 @@ pub(super) fn list(ui: &mut Ui<'_>, groups: &[GroupStatus], now: i64) {
     print_problems(ui, &problems.collect::<Vec<_>>());
 }
 
-/// One group with everything about it.
+/// Prints all details of one group.
 pub(super) fn details(ui: &mut Ui<'_>, g: &GroupStatus, now: i64) {
     let measured = i64::try_from(g.measured).unwrap_or(i64::MAX);
     ui.output(&pairs(&[
@@ -138,7 +138,7 @@ pub(super) fn details(ui: &mut Ui<'_>, g: &GroupStatus, now: i64) {
     print_problems(ui, &g.problems);
 }
 
-/// The last decision and when it was taken.
+/// The last decision and its time.
 fn decision(g: &GroupStatus, now: i64) -> String {
     let at = g.last_decision.time.unix_nanos().map(|t| format!(", {}", age(t, now))).unwrap_or_default();
     format!("{}{at}", g.last_decision.action.name())
@@ -150,7 +150,7 @@ fn reason(ui: &mut Ui<'_>, g: &GroupStatus) {
     }
 }
 
-/// The count with its bounds.
+/// The count and its bounds.
 fn bounded(g: &GroupStatus) -> String {
     format!("{} ({}-{})", g.count, g.min, g.max)
 }

@@ -1,8 +1,8 @@
-//! Commands about worker pools and job groups that size themselves (`docs/spec/cluster-scaling.md §11`).
+//! Commands for autoscaled worker pools and job groups (`docs/spec/cluster-scaling.md §11`).
 //!
-//! [`status`], [`plan`], [`failsafe`], [`simulate`]: the commands. [`init`]: the example files of `init`.
-//! [`groups`]: job groups. [`pools`]: pools read from a cluster or a snapshot. [`state`]: state objects in Variables.
-//! [`plan_text`], [`simulate_text`]: how results look.
+//! [`status`], [`plan`], [`failsafe`], [`simulate`]: the commands. [`init`]: the example files of `init`. [`groups`]:
+//! job groups. [`pools`]: pools read from a cluster or a snapshot. [`state`]: state objects in Variables.
+//! [`plan_text`], [`simulate_text`]: text output.
 
 pub mod failsafe;
 mod groups;
@@ -20,7 +20,7 @@ use super::render::styled::one_line;
 use super::render::ui::Ui;
 use encamp_autoscale::protection::ProtectedNode;
 
-/// Where texts are broken.
+/// The width at which text is wrapped.
 const WIDTH: usize = 80;
 
 /// Adds the commands.
@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<status::AutoscaleStatus>("autoscale status", None, 1);
 }
 
-/// A text broken at spaces into lines that fit the terminal, each with an indent. Words that are too long stay whole.
+/// Wraps a text at spaces into indented lines that fit the terminal. Words that are too long are not broken.
 fn wrapped(text: &str, indent: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in one_line(text).split(' ').filter(|w| !w.is_empty()) {
@@ -46,10 +46,10 @@ fn wrapped(text: &str, indent: usize) -> String {
     lines.join("\n")
 }
 
-/// Protected nodes that are listed one by one.
+/// The maximum number of protected nodes that are listed.
 const MOST_PROTECTED: usize = 10;
 
-/// Prints the nodes that are never removed, and why (§6).
+/// Prints the nodes that are never removed, and the reasons (`docs/spec/cluster-scaling.md §6`).
 fn print_protected(ui: &mut Ui<'_>, nodes: &[ProtectedNode]) {
     if nodes.is_empty() {
         return;
@@ -75,7 +75,7 @@ fn print_problems(ui: &mut Ui<'_>, problems: &[String]) {
     }
 }
 
-/// A number of things with its noun.
+/// A count with its noun.
 fn counted(n: i64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

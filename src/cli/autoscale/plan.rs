@@ -1,4 +1,4 @@
-//! `autoscale plan`: one evaluation of worker pools without acting (`docs/spec/cluster-scaling.md §3`, `§4`, `§11`).
+//! `autoscale plan`: a dry run of the autoscaler (`docs/spec/cluster-scaling.md §3`, `§4`, `§11`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,29 +24,30 @@ use encamp_autoscale::provider::{GroupId, Provider, ProviderError, ScalingGroup}
 use encamp_autoscale::record::Record;
 use encamp_autoscale::registry::Pool;
 
-/// How long a provider may take to tell about a group, with all its own repetitions.
+/// The time limit for reading a scaling group from a provider, including the provider's own retries.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Show what the autoscaler would decide about worker pools
+/// Dry-run the autoscaler on worker pools
 ///
-/// Evaluates each worker pool, or the one that is named, once, as the autoscaler does, and prints every step: what the
-/// pool has and uses, the most that may be used, the safety checks with their figures, the node that would leave and
-/// whether what runs on it finds another place, and the outcome. Nothing is changed, and the evaluation counts as no
-/// request.
+/// Evaluates every worker pool, or the named one, as the autoscaler does, and prints every step: the capacity and usage
+/// of the pool, the maximum allowed usage, the safety checks and their values, the node that would be removed, whether
+/// its allocations can be placed on other nodes, and the outcome. Nothing is changed, and the evaluation does not count
+/// as a request.
 ///
-/// With -snapshot a file is read instead of the running cluster. A snapshot holds no state objects: requests are
-/// counted from 0.
+/// With -snapshot, the state is read from a file instead of the running cluster. A snapshot contains no state objects:
+/// the number of consecutive requests starts at 0.
 ///
-/// For a running cluster the limits of the scaling group are checked, too, if this machine can read it: with
-/// -provider-command, or with credentials for AWS (in the environment or in files) where the pool's provider is aws.
-/// Otherwise the plan says that they were not checked.
+/// For a running cluster, the limits of the scaling group are also checked if this machine can read them: with
+/// -provider-command, or, for the provider aws, with AWS credentials in the environment or in files. Otherwise the plan
+/// states that they were not checked.
 ///
-/// The exit code is 0 if nothing would happen, 1 if an operation would begin in some pool, and 255 after an error.
+/// The exit code is 0 if no pool would be scaled, 1 if an operation would start in some pool, and 255 after an error.
 ///
 /// Example: encamp autoscale plan -snapshot fixtures/worker-pools/cluster.json
 #[derive(Debug, clap::Parser)]
 pub struct AutoscalePlan {
-    /// Program, with arguments behind spaces, that tells about scaling groups: the command of the provider "command"
+    /// Program that describes scaling groups, with its arguments separated by spaces: the command of the provider
+    /// "command"
     #[arg(long, value_name = "command")]
     pub provider_command: Option<String>,
     /// Print the result as JSON
@@ -67,9 +68,9 @@ pub(super) struct Plan {
     schema_version: u8,
     /// The pools by name.
     pub pools: Vec<PoolPlan>,
-    /// Nodes that belong to no pool because their configuration is wrong.
+    /// Nodes that belong to no pool because their configuration is invalid.
     pub problems: Vec<String>,
-    /// What else is to be known.
+    /// Notes about the result.
     pub notes: Vec<String>,
 }
 
@@ -79,13 +80,13 @@ pub(super) struct Plan {
 pub(super) struct PoolPlan {
     /// Its name.
     pub pool: String,
-    /// The fewest nodes.
+    /// The minimum number of nodes.
     pub min: i64,
-    /// The most nodes.
+    /// The maximum number of nodes.
     pub max: i64,
     /// The figures.
     pub arithmetic: Arithmetic,
-    /// The checks that were made.
+    /// The results of the checks.
     pub checks: Vec<CheckResult>,
     /// Whether the limits of the scaling group were read.
     pub provider_limits_read: bool,
@@ -93,17 +94,17 @@ pub(super) struct PoolPlan {
     pub candidates: Vec<Candidate>,
     /// Nodes that are never removed, and why.
     pub protected: Vec<ProtectedNode>,
-    /// What the scheduler said about the first of them.
+    /// The result of the scheduler for the first candidate.
     pub proof: Option<Proof>,
     /// The outcome.
     pub outcome: OutcomeKind,
     /// The outcome as a sentence.
     pub sentence: String,
-    /// What is wrong with the configuration.
+    /// Problems of the configuration.
     pub problems: Vec<String>,
 }
 
-/// A node that could leave.
+/// A node that could be removed.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Candidate {
@@ -114,7 +115,7 @@ pub(super) struct Candidate {
     pub name: String,
 }
 
-/// How an evaluation ended.
+/// The outcome of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OutcomeKind {
@@ -124,11 +125,11 @@ pub(super) enum OutcomeKind {
     InProgress,
     /// A check failed.
     Denied,
-    /// There are not enough requests yet.
+    /// More consecutive requests are required.
     Requested,
-    /// A scale-out would begin.
+    /// A scale-out would start.
     ScaleOut,
-    /// A scale-in would begin.
+    /// A scale-in would start.
     ScaleIn,
 }
 
@@ -152,7 +153,7 @@ impl AutoscalePlan {
         Ok(Plan { schema_version: 1, pools: planned, problems: pools.stray_problems(), notes })
     }
 
-    /// What the provider of a pool says about its group; `None`: there is none that this machine can ask.
+    /// Reads the scaling group of a pool from its provider; `None` if this machine cannot reach the provider.
     fn group(&self, pool: &Pool, env: &Environment) -> Result<Option<Result<ScalingGroup, ProviderError>>, String> {
         let words = self.provider_command.iter().flat_map(|c| c.split_whitespace());
         let words: Vec<String> = words.map(String::from).collect();
@@ -170,8 +171,8 @@ impl AutoscalePlan {
     }
 }
 
-/// Whether the environment or a file of the user names credentials for AWS. Roles of instances are not asked for: where
-/// there are none that takes long.
+/// Whether the environment or a file of the user contains AWS credentials. Instance roles are not queried: without one,
+/// the query only ends after a long timeout.
 fn has_aws_credentials(env: &Environment) -> bool {
     const NAMES: [&str; 5] = [
         "AWS_ACCESS_KEY_ID",
@@ -190,16 +191,16 @@ fn has_aws_credentials(env: &Environment) -> bool {
         || file("AWS_CONFIG_FILE", ".aws/config")
 }
 
-/// What is said where the scaling group was not read.
+/// The note for a scaling group that was not read.
 fn not_checked(pool: &Pool, snapshot: bool) -> String {
     let name = encamp_model::quoted(&pool.name);
     let why = match (snapshot, pool.parameters.provider) {
-        (true, _) => "a snapshot does not hold it",
-        (false, ProviderKind::Aws) => "neither the environment nor files of the user name credentials for AWS",
+        (true, _) => "a snapshot does not contain it",
+        (false, ProviderKind::Aws) => "neither the environment nor the user's files contain AWS credentials",
         (false, ProviderKind::Command) => "-provider-command is not given",
-        (false, ProviderKind::Local) => "only the autoscaler itself knows it",
+        (false, ProviderKind::Local) => "only the autoscaler itself can read it",
     };
-    format!("The limits of the provider were not checked: the scaling group of {name} was not read, {why}")
+    format!("The limits of the provider were not checked: the scaling group of {name} was not read: {why}")
 }
 
 fn pool_plan(

@@ -1,4 +1,4 @@
-//! How a plan about worker pools looks.
+//! Text output of `autoscale plan`.
 
 use super::plan::{Plan, PoolPlan};
 use super::pools::Pools;
@@ -60,11 +60,11 @@ fn print_pool(ui: &mut Ui<'_>, p: &PoolPlan) {
     }
     if let Some(proof) = &p.proof {
         let moved = counted(i64::try_from(proof.moved).unwrap_or(i64::MAX), "allocation");
-        ui.output(&format!("  drained: {moved} would move, {} would end", proof.stopped));
+        ui.output(&format!("  drain: {moved} would be moved, {} would be stopped", proof.stopped));
         for g in &proof.unplaced {
             let text =
                 format!("group {} of job {} in namespace {}", quoted(&g.group), quoted(&g.job), quoted(&g.namespace));
-            ui.output(&wrapped(&format!("no place: {} of {text}", counted(g.count, "allocation")), 2));
+            ui.output(&wrapped(&format!("unplaced: {} of {text}", counted(g.count, "allocation")), 2));
         }
     }
     print_protected(ui, &p.protected);
@@ -78,7 +78,7 @@ fn print_pool(ui: &mut Ui<'_>, p: &PoolPlan) {
     ui.output(&wrapped(&p.sentence, 0));
 }
 
-/// The figures of all resources; only those of the prioritised one decide.
+/// The values of all resources; only those of the selected metric decide.
 fn resources(a: &Arithmetic) -> String {
     let mut rows = vec!["Resource|Unit|Total|Used|Share|Reserve|Average Node|Allowed".to_string()];
     for metric in Metric::ALL {
@@ -106,21 +106,21 @@ fn allowed(total: i64, reserve: i64, average: i64, tolerance: i64) -> i128 {
     bound.max(0)
 }
 
-/// Steps 5 to 7 of §3 with their figures.
+/// Steps 5 to 7 of `docs/spec/cluster-scaling.md §3` with their values.
 fn decision(a: &Arithmetic) -> Vec<String> {
     let metric = a.metric.unwrap_or(Metric::Cpu);
     let (total, used, reserve) = (a.total.get(metric), a.consumed.get(metric), a.reserve.get(metric));
     let unit = metric.unit();
     let mut lines = vec![match a.metric {
         Some(m) => format!("metric: {}, the resource with the highest share ({})", m.name(), share(used, total)),
-        None => "metric: none, nothing is used; the bound is that of CPU".to_string(),
+        None => "metric: none, nothing is used; the CPU limit applies".to_string(),
     }];
     lines.push(format!(
         "allowed: ({total} total - {reserve} reserve) - {} average node * {} fault tolerance = {} {unit}",
         a.average_node, a.fault_tolerance, a.max_allowed
     ));
     if a.too_small {
-        lines.push("the bound is negative and counts as 0: the pool cannot give this fault tolerance".into());
+        lines.push("the limit is negative and counts as 0: the pool cannot provide this fault tolerance".into());
     }
     lines.push(match (a.direction, a.metric) {
         (Direction::In, None) => "direction: in, nothing is used".to_string(),
@@ -131,7 +131,7 @@ fn decision(a: &Arithmetic) -> Vec<String> {
     lines
 }
 
-/// A check for people.
+/// The name of a check in text output.
 pub(super) fn check_name(check: Check) -> &'static str {
     match check {
         Check::SimulatedRemoval => "simulated removal",
@@ -168,7 +168,7 @@ pub(super) fn sentence(pools: &Pools, record: &Record, e: &Evaluation) -> String
     }
 }
 
-/// An operation that is in progress.
+/// Describes an operation in progress.
 pub(super) fn in_words(pools: &Pools, operation: &Operation) -> String {
     match operation.direction {
         Direction::Out => {
@@ -178,7 +178,7 @@ pub(super) fn in_words(pools: &Pools, operation: &Operation) -> String {
     }
 }
 
-/// The step as it is stored.
+/// The name of the step, as stored.
 fn step(operation: &Operation) -> String {
     serde_json::to_value(operation.step).ok().and_then(|v| v.as_str().map(String::from)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Worker pools read off a running cluster or a snapshot, and evaluated without acting.
+//! Worker pools of a running cluster or a snapshot, and their evaluation without any action.
 
 use std::collections::BTreeMap;
 
@@ -18,27 +18,27 @@ use encamp_model::quoted;
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
 
-/// What is said where nothing but a snapshot is known.
+/// The note that is printed when only a snapshot is known.
 const NO_RECORDS: &str =
-    "A snapshot holds no Variables: requests are counted from 0, and no cooldown or failsafe mode is assumed";
-/// What is said where the servers are not known.
-const NO_SERVERS: &str = "Which nodes run servers of the cluster is not known: an autoscaler would not remove those";
+    "A snapshot contains no Variables: request counts start at 0, and no cooldown or failsafe mode is assumed";
+/// The note that is printed when the servers are not known.
+const NO_SERVERS: &str = "The nodes that run servers of the cluster are not known: an autoscaler would not remove them";
 
 /// A cluster with its pools.
 pub(super) struct Pools {
     /// The cluster.
     pub state: State,
-    /// What is known of its jobs.
+    /// The cached facts about its jobs.
     jobs: JobCache,
     /// Its pools.
     pub registry: Registry,
-    /// The state objects by pool; the problem of one that cannot be read.
+    /// The state objects by pool, or the error for those that cannot be read.
     pub records: BTreeMap<String, Result<Record, String>>,
-    /// What keeps its nodes from being removed. The allocation of the autoscaler is not known here.
+    /// The reasons why nodes are protected from removal. The allocation of the autoscaler is not known here.
     protection: Protection,
-    /// What is to be known about it.
+    /// Notes about the result.
     pub notes: Vec<String>,
-    /// What "now" is for it, Unix nanoseconds.
+    /// The time of the evaluation, Unix nanoseconds.
     pub now: i64,
 }
 
@@ -72,7 +72,7 @@ impl Pools {
         Ok(Pools { state, jobs: JobCache::default(), registry, records, protection, notes, now })
     }
 
-    /// The pool of that name, or all of them.
+    /// Returns the pool of that name, or all pools.
     pub(super) fn chosen(&self, name: Option<&str>) -> Result<Vec<&Pool>, String> {
         let pools = self.registry.pools();
         match name {
@@ -81,7 +81,7 @@ impl Pools {
         }
     }
 
-    /// One evaluation of a pool. `group`: what its provider says about its scaling group, if one was asked.
+    /// Evaluates a pool once. `group`: its scaling group as read from its provider, if any.
     pub(super) fn evaluate(
         &self,
         pool: &Pool,
@@ -99,7 +99,7 @@ impl Pools {
         })
     }
 
-    /// What is wrong with the configuration of a pool, or of nodes that name no pool for `None`; one line each.
+    /// The configuration problems of a pool, one line each; for `None`, those of nodes that name no pool.
     pub(super) fn problems(&self, pool: Option<&str>) -> Vec<String> {
         let of_pool = |p: &&NodeProblem| p.pool.as_deref() == pool;
         let nodes = self.registry.problems().iter().filter(of_pool);
@@ -119,7 +119,7 @@ impl Pools {
         nodes.chain(disagreements).collect()
     }
 
-    /// Pools that only nodes with wrong configurations name, and nodes that name none: what is wrong with them.
+    /// The problems of pools that are only named by nodes with invalid configurations, and of nodes that name no pool.
     pub(super) fn stray_problems(&self) -> Vec<String> {
         let known = |p: &NodeProblem| p.pool.as_ref().is_some_and(|name| self.registry.pools().contains_key(name));
         let stray = self.registry.problems().iter().filter(|p| !known(p));
@@ -130,7 +130,7 @@ impl Pools {
         format!("node {}: {problem}", self.node(id))
     }
 
-    /// A node for people: name and short ID.
+    /// The name and short ID of a node.
     pub(super) fn node(&self, id: &str) -> String {
         let name = self.state.node(id).map_or("", |e| e.node.name.as_str());
         format!("{name} ({})", encamp_model::short_id(id))
@@ -143,7 +143,7 @@ fn servers(c: &Connection) -> Result<Vec<ServerMember>, String> {
     members::of_answer(answer)
 }
 
-/// What is said about a pool that is not there.
+/// The error for a pool that does not exist.
 pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
     match known.as_slice() {

@@ -1,4 +1,4 @@
-//! `autoscale simulate`: a day of load replayed through the decisions of the autoscaler.
+//! `autoscale simulate`: replays recorded load against the autoscaler.
 
 use std::io::Read;
 use std::path::Path;
@@ -18,30 +18,30 @@ use encamp_autoscale::simulate::{Options, Overrides, simulate, svg};
 use encamp_model::quoted;
 use serde_json::Value;
 
-/// The most bytes of a trace.
+/// The maximum size of a trace in bytes.
 const LARGEST_TRACE: u64 = 64 << 20;
 
-/// Replay load on a worker pool and show what the autoscaler would do
+/// Simulate the autoscaler on a worker pool with recorded load
 ///
-/// Takes a cluster from a snapshot and lets counts of groups follow a trace. The scheduler places what is wanted, and a
-/// worker pool is evaluated again and again as the autoscaler does it, with a simulated provider: new nodes are copies
-/// of the pool's newest one, which register after the boot time, and nodes that leave are drained first. Nothing is
-/// changed, and no cluster is asked.
+/// Starts from a cluster snapshot and changes the counts of task groups according to a trace. The scheduler places the
+/// allocations, and a worker pool is evaluated periodically as the autoscaler does it, with a simulated provider: new
+/// nodes are copies of the pool's newest node and register after the boot time, and nodes are drained before they are
+/// removed. The command neither changes nor contacts a cluster.
 ///
-/// A trace is a CSV file with the columns time_seconds, namespace, job, group, count: from that moment on the group has
-/// that count. It ends with its last row.
+/// A trace is a CSV file with the columns time_seconds, namespace, job, group, count. Each row sets the count of a
+/// group from that time on. The simulation ends at the last row.
 ///
-/// It prints nodes over time, the operations with their reasons, what the safety checks refused, the time during which
-/// allocations had no node, and the hours that nodes ran. The same seed gives the same result.
+/// The output shows the nodes over time, the operations and their reasons, the operations that the safety checks
+/// denied, the time during which allocations were unplaced, and the node hours. The same seed gives the same result.
 ///
-/// Parameters of the pool that are given as flags are assumed instead of those of its nodes, to compare.
+/// Flags override the parameters that the nodes of the pool configure, so that different settings can be compared.
 ///
 /// Example: encamp autoscale simulate -snapshot fixtures/worker-pools/cluster.json -trace fixtures/worker-pools/day.csv
 ///
 /// Example: the same with -fault-tolerance 2 -cooldown 120s -svg day.svg
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleSimulate {
-    /// Cluster snapshot file or server backup to begin with
+    /// Cluster snapshot file or server backup to start from
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
@@ -49,46 +49,46 @@ pub struct AutoscaleSimulate {
     /// CSV file with the load
     #[arg(long, value_name = "file")]
     pub trace: Option<String>,
-    /// The worker pool, if the snapshot has several
+    /// The worker pool. Required if the snapshot has several
     #[arg(long, value_name = "name")]
     pub pool: Option<String>,
-    /// What boot times depend on
+    /// Seed of the random boot times
     #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
     pub seed: i64,
-    /// Time between two evaluations
+    /// Time between evaluations
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = parse_wait)]
     pub interval: Duration,
-    /// Time between the launch of an instance and its registration; it varies by a tenth
+    /// Time between the launch of an instance and its registration, varied randomly by 10 %
     #[arg(long, value_name = "duration", default_value = "90s", value_parser = parse_wait)]
     pub boot_time: Duration,
-    /// Percent of instances that never register
+    /// Percentage of instances that never register
     #[arg(long, value_name = "percent", default_value = "0", value_parser = parse_int)]
     pub boot_failures: i64,
-    /// Time between the beginning of a drain and the termination of the instance
+    /// Time between the start of a drain and the termination of the instance
     #[arg(long, value_name = "duration", default_value = "1m", value_parser = parse_wait)]
     pub drain_time: Duration,
-    /// The fewest nodes to assume
+    /// Override the minimum number of nodes
     #[arg(long, value_name = "nodes", value_parser = parse_int)]
     pub min: Option<i64>,
-    /// The most nodes to assume
+    /// Override the maximum number of nodes
     #[arg(long, value_name = "nodes", value_parser = parse_int)]
     pub max: Option<i64>,
-    /// The cooldown to assume
+    /// Override the cooldown
     #[arg(long, value_name = "duration", value_parser = parse_wait)]
     pub cooldown: Option<Duration>,
-    /// The node fault tolerance to assume
+    /// Override the node fault tolerance
     #[arg(long, value_name = "nodes", value_parser = parse_int)]
     pub fault_tolerance: Option<i64>,
-    /// The number of consecutive requests to assume
+    /// Override the number of consecutive requests that are required
     #[arg(long, value_name = "count", value_parser = parse_int)]
     pub scaling_threshold: Option<i64>,
-    /// The number of nodes added at once to assume
+    /// Override the number of nodes that are added at once
     #[arg(long, value_name = "nodes", value_parser = parse_int)]
     pub scale_factor: Option<i64>,
-    /// The number of failures before failsafe mode to assume
+    /// Override the number of failures before failsafe mode
     #[arg(long, value_name = "count", value_parser = parse_int)]
     pub retry_threshold: Option<i64>,
-    /// Draw the course of it into this SVG file
+    /// Draw the simulation into this SVG file
     #[arg(long, value_name = "file")]
     pub svg: Option<String>,
     /// Print the result as JSON
@@ -96,16 +96,16 @@ pub struct AutoscaleSimulate {
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Taken to say that there are none.
+    /// Accepted in order to report that there must be none.
     #[arg(hide = true)]
     pub(crate) no_args: Vec<String>,
 }
 
 /// Why the command ends.
 enum Ended {
-    /// Used wrongly.
+    /// A usage error.
     Usage(String),
-    /// It failed.
+    /// A failure.
     Failed(String),
 }
 
@@ -116,13 +116,13 @@ impl AutoscaleSimulate {
             _ => return Err(Ended::Usage(format!("-boot-failures must be from 0 to 100, not {}", self.boot_failures))),
         };
         if self.interval < Duration::from_secs(1) {
-            return Err(Ended::Usage("-interval must be a second at least".into()));
+            return Err(Ended::Usage("-interval must be at least one second".into()));
         }
         Ok(Options {
             pool: self.pool.clone().filter(|p| !p.is_empty()),
             start,
             interval: self.interval,
-            // Any number will do.
+            // Any number is valid.
             seed: self.seed as u64,
             boot_time: self.boot_time,
             boot_failures,
@@ -142,10 +142,10 @@ impl AutoscaleSimulate {
     fn simulated(&self, env: &Environment, warn: &mut dyn FnMut(&str)) -> Result<Report, Ended> {
         let given = |file: &Option<String>, flag: &str| match file.as_deref() {
             Some(file) if !file.is_empty() => Ok(file.to_string()),
-            _ => Err(Ended::Usage(format!("-{flag} is needed"))),
+            _ => Err(Ended::Usage(format!("-{flag} is required"))),
         };
         let (snapshot, trace) = (given(&self.snapshot, "snapshot")?, given(&self.trace, "trace")?);
-        // What is given wrongly is said before anything is read.
+        // Usage errors are reported before anything is read.
         self.options(0)?;
         let text = read_trace(&env.directory.join(&trace)).map_err(Ended::Failed)?;
         let wrong = |e: &dyn std::fmt::Display| Ended::Failed(format!("Error in trace {}: {e}", quoted(&trace)));
@@ -170,7 +170,7 @@ impl AutoscaleSimulate {
     }
 }
 
-/// Reads a trace, which must not be huge.
+/// Reads a trace of limited size.
 fn read_trace(path: &Path) -> Result<String, String> {
     let failed = |e: &std::io::Error| format!("Error reading trace: {}: {}", path.display(), cause(e));
     let file = std::fs::File::open(path).map_err(|e| failed(&e))?;

@@ -1,4 +1,4 @@
-//! How a simulation looks in the terminal.
+//! Text output of a simulation.
 
 use super::plan_text::check_name;
 use super::{counted, wrapped};
@@ -9,13 +9,13 @@ use encamp_autoscale::simulate::report::{Ending, Operation, Refusal, Report, Sam
 use encamp_autoscale::simulate::svg::{clock, step_of_times};
 use encamp_model::{SECOND, format_duration};
 
-/// Columns of the chart, beside its axis.
+/// The columns of the chart, without its axis.
 const COLUMNS: usize = 68;
-/// Rows of the chart of nodes.
+/// The rows of the chart of nodes.
 const ROWS: i64 = 8;
-/// Parts of a row, lowest first.
+/// The characters for fractions of a row, lowest first.
 const PARTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// More operations than that are left out in the middle.
+/// The maximum number of operations that are listed; those in the middle are left out.
 const MANY: usize = 60;
 
 /// Prints a report.
@@ -72,14 +72,14 @@ fn summary(r: &Report) -> Vec<(&'static str, String)> {
         ("Nodes", format!("{} to {}, {} in the end", n.least, n.most, n.end)),
         ("Node Hours", format!("{:.2}; {:.2} with {} nodes all the time", n.hours, n.hours_of_most, n.most)),
         ("Operations", format!("{} scale-outs, {} scale-ins", of(Direction::Out), of(Direction::In))),
-        ("Without a Node", saturated),
+        ("Unplaced", saturated),
         ("Evaluations", format!("{}: {} refused, {} requests", c.total, c.refused, c.requested)),
         ("Failures", r.failures.len().to_string()),
         ("Failsafe", failsafe),
     ]
 }
 
-/// The highest value of each column.
+/// The maximum value in each column.
 fn columns(r: &Report, value: impl Fn(&Sample) -> f64) -> Vec<f64> {
     let mut out = Vec::with_capacity(COLUMNS);
     let mut last = r.samples.first().map_or(0.0, &value);
@@ -97,7 +97,7 @@ fn columns(r: &Report, value: impl Fn(&Sample) -> f64) -> Vec<f64> {
     out
 }
 
-/// Rows of blocks over a time axis. Each column shows its highest value.
+/// Rows of blocks over a time axis. Each column shows its maximum.
 fn chart(r: &Report, value: impl Fn(&Sample) -> i64) -> String {
     let values = columns(r, |s| value(s) as f64);
     let highest = values.iter().copied().fold(1.0, f64::max);
@@ -114,13 +114,13 @@ fn chart(r: &Report, value: impl Fn(&Sample) -> i64) -> String {
     lines.join("\n")
 }
 
-/// The block for a part of a row.
+/// The block character for a fraction of a row.
 fn part(share: f64) -> char {
     let eighths = (share.clamp(0.0, 1.0) * 8.0).ceil() as usize;
     PARTS.get(eighths).copied().unwrap_or('█')
 }
 
-/// Labels below the axis, each beginning at its moment.
+/// The labels below the axis, each starting at its point in time.
 fn times(seconds: i64) -> String {
     let step = step_of_times(seconds);
     let mut line = String::new();
@@ -137,12 +137,12 @@ fn times(seconds: i64) -> String {
     line
 }
 
-/// One row of blocks with its highest value.
+/// One row of blocks, followed by its maximum.
 fn spark(r: &Report, name: &str, value: impl Fn(&Sample) -> f64) -> String {
     let values = columns(r, value);
     let highest = values.iter().copied().fold(0.0, f64::max);
     let scale = if highest > 0.0 { highest } else { 1.0 };
-    // Two columns of time share one block, so that the highest value fits beside.
+    // Two columns share one block, so that the maximum fits on the line.
     let line: String = values.chunks(2).map(|v| part(v.iter().copied().fold(0.0, f64::max) / scale)).collect();
     format!("{name:<10}{line}  at most {highest:.0}")
 }
@@ -176,7 +176,7 @@ fn print_operations(ui: &mut Ui<'_>, operations: &[Operation]) {
     }
 }
 
-/// A reason up to its first comma: the rest says what follows from it.
+/// The reason up to its first comma; the rest describes the consequence.
 fn short(reason: &str) -> String {
     reason.split(',').next().unwrap_or_default().trim_end_matches(" are used").to_string()
 }

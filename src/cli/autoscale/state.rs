@@ -12,11 +12,11 @@ use encamp_autoscale::paths;
 use encamp_autoscale::record::{ITEM, Record, ResourceType};
 use encamp_autoscale::registry::Fallbacks;
 
-/// A state object with what its check-and-set needs.
+/// A state object and its Variable, which check-and-set requires.
 pub(super) struct Stored {
-    /// The object; a new one where there is none.
+    /// The object; a new one if there is none.
     pub record: Record,
-    /// The Variable; its ModifyIndex is 0 where there is none.
+    /// The Variable; its ModifyIndex is 0 if there is none.
     pub variable: Variable,
 }
 
@@ -54,7 +54,7 @@ fn read_at(c: &Connection, client: &Client, path: String, kind: ResourceType, na
     Ok(Stored { record, variable })
 }
 
-/// Writes a state object if nobody else has written since it was read. False: somebody has.
+/// Writes a state object unless it was written by another process since it was read; returns false in that case.
 pub(super) fn write(c: &Connection, client: &Client, stored: &Stored) -> Result<bool, String> {
     let mut variable = stored.variable.clone();
     variable.items = BTreeMap::from([(ITEM.to_string(), stored.record.to_item())]);
@@ -65,7 +65,7 @@ pub(super) fn write(c: &Connection, client: &Client, stored: &Stored) -> Result<
     }
 }
 
-/// The configurations that Variables hold for these pools.
+/// The configurations of these pools in Variables.
 pub(super) fn fallbacks(c: &Connection, client: &Client, pools: &BTreeSet<String>) -> Result<Fallbacks, String> {
     let mut out = Fallbacks::new();
     for pool in pools {
@@ -76,8 +76,8 @@ pub(super) fn fallbacks(c: &Connection, client: &Client, pools: &BTreeSet<String
     Ok(out)
 }
 
-/// An answer of the paths below `/v1/autoscale`: `None` where the cluster does not have them, because it is not encamp
-/// or has no `autoscaling` block.
+/// The response of a path below `/v1/autoscale`; `None` if the cluster does not have that path, because it is not an
+/// encamp cluster or has no `autoscaling` block.
 pub(super) fn offered<T>(answer: Result<T, ApiError>, what: &str) -> Result<Option<T>, String> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

@@ -1,4 +1,4 @@
-//! `autoscale status`: worker pools and what was decided about them last (`docs/spec/cluster-scaling.md §11`).
+//! `autoscale status`: worker pools and the last decisions about them (`docs/spec/cluster-scaling.md §11`).
 
 use super::groups::{self, Groups};
 use super::plan_text;
@@ -22,25 +22,25 @@ use encamp_autoscale::status::{Action, Decision, PoolStatus};
 use encamp_autoscale::view::Metric;
 use encamp_model::{SECOND, Time, format_duration};
 
-/// What is said where the cluster does not tell about pools itself.
-const OWN_EVALUATION: &str = "The cluster does not tell about worker pools: it has no autoscaling block, or is no encamp \
-                              cluster. They were evaluated here, without the limits of the provider; what an autoscaler \
-                              decided last is not known";
+/// The note that is printed when the cluster does not report pools itself.
+const OWN_EVALUATION: &str = "The cluster does not report worker pools: it has no autoscaling block, or is not an \
+                              encamp cluster. They were evaluated locally, without the limits of the provider; the \
+                              last decision of an autoscaler is not known";
 
-/// Show worker pools and what was decided about them
+/// Display the status of worker pools or job groups
 ///
-/// Lists the worker pools with their nodes, the resource that decides, what is used of it and what may be used, where
-/// the pool should go with the consecutive requests for it, how long the cooldown takes, and the last decision with its
-/// reason. With the name of a pool it shows all about that one.
+/// Lists the worker pools: their nodes, the metric that decides, its usage and the allowed usage, the scaling direction
+/// and the number of consecutive requests, the remaining cooldown, and the last decision and its reason. With the name
+/// of a pool, all details of that pool are shown.
 ///
-/// A cluster whose leader does not scale pools cannot tell: then the pools are evaluated here, with the state objects
-/// that an autoscaler left in the Variables.
+/// If the leader of the cluster does not scale pools, the command evaluates the pools itself, with the state objects
+/// that an external autoscaler wrote to the Variables.
 ///
-/// With -groups it shows groups of jobs that are scaled instead, those of the namespace: their count, what their
-/// allocations use, and the last decision. The argument is then JOB/GROUP.
+/// With -groups, the command shows the scaled job groups of the namespace instead: their counts, the usage of their
+/// allocations, and the last decision. The argument is then JOB/GROUP.
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleStatus {
-    /// Show groups of jobs instead of worker pools
+    /// Show job groups instead of worker pools
     #[arg(long)]
     pub groups: bool,
     #[command(flatten)]
@@ -49,12 +49,12 @@ pub struct AutoscaleStatus {
     pub(crate) fetch: FetchFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    /// The pool, or the group as JOB/GROUP
+    /// The worker pool, or the job group as JOB/GROUP
     #[arg(value_name = "pool")]
     pub(crate) optional_args: Vec<String>,
 }
 
-/// The pools, and what is to be said about them.
+/// The pools, and notes about the result.
 struct Read {
     pools: Vec<PoolStatus>,
     notes: Vec<String>,
@@ -179,7 +179,7 @@ impl Run for AutoscaleStatus {
     }
 }
 
-/// All pools: a table that fits the terminal, and the last decisions below it.
+/// Prints all pools: a table that fits the terminal, followed by the last decisions.
 fn list(context: &mut Context<'_, '_>, pools: &[PoolStatus]) {
     let now = context.env.now;
     if pools.is_empty() {
@@ -249,13 +249,13 @@ fn reason(ui: &mut Ui<'_>, p: &PoolStatus, indent: usize) {
     }
 }
 
-/// The last decision and when it was taken.
+/// The last decision and its time.
 fn decision(p: &PoolStatus, now: i64) -> String {
     let at = p.last_decision.time.unix_nanos().map(|t| format!(", {}", age(t, now))).unwrap_or_default();
     format!("{}{at}", p.last_decision.action.name())
 }
 
-/// Where the pool should go, with the consecutive requests for it.
+/// The scaling direction and the number of consecutive requests.
 fn direction(p: &PoolStatus) -> String {
     let requests = match (p.scale_in_requests, p.scale_out_requests) {
         (0, 0) => String::new(),
@@ -265,12 +265,12 @@ fn direction(p: &PoolStatus) -> String {
     if p.direction.is_empty() { "-".into() } else { format!("{}{requests}", p.direction) }
 }
 
-/// Failsafe mode, with who or what changed it last.
+/// Failsafe mode, and who or what changed it last.
 pub(super) fn failsafe(on: bool, admin: &str) -> String {
     if admin.is_empty() { on.to_string() } else { format!("{on}, since {admin}") }
 }
 
-/// A time that is left, in whole seconds.
+/// A remaining time in whole seconds.
 pub(super) fn left(nanos: i64) -> String {
     format_duration(nanos.saturating_add(SECOND - 1).div_euclid(SECOND).saturating_mul(SECOND))
 }

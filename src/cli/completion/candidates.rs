@@ -1,4 +1,4 @@
-//! What can stand at the cursor: a pure function of the commands and the words before it.
+//! The completions at the cursor: a pure function of the commands and the words before the cursor.
 
 use clap::{Arg, ArgAction};
 
@@ -6,38 +6,38 @@ use super::super::command::{Entry, Listing, Registry};
 use super::super::flags::is_bool;
 use super::values::{self, Files, Values};
 
-/// Whether anything can follow within the same word.
+/// Whether the word can be continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The word is complete: a blank follows.
+    /// The word is complete: a space follows.
     Complete,
-    /// The word goes on: `-flag=`, `directory/`.
+    /// The word can be continued: `-flag=`, `directory/`.
     Continues,
 }
 
-/// One thing that can stand at the cursor.
+/// One completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The full word.
     pub text: String,
-    /// One line about it, or nothing.
+    /// A description in one line; may be empty.
     pub description: String,
     /// Whether the word is complete.
     pub ending: Ending,
 }
 
-/// All that can stand at the cursor.
+/// All completions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offer {
-    /// One of these words, which all begin with what was typed.
+    /// One of these words, which all start with the typed text.
     Words(Vec<Candidate>),
     /// A path.
     Path {
-        /// What stands before the path in the same word, such as `-var-file=`.
+        /// The part of the word before the path, such as `-var-file=`.
         flag: String,
-        /// What was typed of the path.
+        /// The typed part of the path.
         typed: String,
-        /// Which files fit.
+        /// The files that match.
         files: Files,
     },
 }
@@ -48,8 +48,8 @@ impl Candidate {
     }
 }
 
-/// What can stand at the cursor: `before` are the arguments before the word at the cursor, `current` is that word up to
-/// the cursor.
+/// Returns the completions: `before` are the arguments before the word at the cursor, `current` is that word up to the
+/// cursor.
 pub fn candidates(registry: &Registry, before: &[String], current: &str) -> Offer {
     let (count, path) = registry.longest_name(before).unwrap_or_default();
     let rest = before.get(count..).unwrap_or_default();
@@ -81,26 +81,26 @@ fn beginning_with(typed: &str, mut all: Vec<Candidate>) -> Vec<Candidate> {
     all
 }
 
-/// The dashes that flags are offered with: one, or two where two were typed.
+/// The dashes of the suggested flags: one, or two if two were typed.
 fn dashes(current: &str) -> &'static str {
     if current.starts_with("--") { "--" } else { "-" }
 }
 
-/// What the arguments of a command say about the word behind them.
+/// The effect of the given arguments on the next word.
 #[derive(Debug, Default)]
 struct Scan<'a> {
     /// The names of the flags that were given.
     given: Vec<&'a str>,
-    /// The flag whose value the next word is.
+    /// The flag whose value is the next word.
     awaits_value: Option<&'a Arg>,
-    /// How many arguments were given that are no flags.
+    /// The number of arguments that are not flags.
     arguments: usize,
     /// Whether no flag can follow.
     flags_ended: bool,
 }
 
 impl<'a> Scan<'a> {
-    /// Reads arguments as `flags::normalise` does, but takes flags that do not exist for booleans.
+    /// Reads arguments as `flags::normalise` does, but treats unknown flags as booleans.
     fn of(entry: &'a Entry, args: &'a [String]) -> Scan<'a> {
         let mut scan = Scan::default();
         for arg in args {
@@ -180,7 +180,7 @@ fn first_sentence(help: &str) -> String {
     sentence.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_string()
 }
 
-/// What can stand at the cursor where these values can stand behind `flag`.
+/// The completions for a word that starts with `flag` and ends with one of these values.
 fn offer(values: Values, flag: &str, typed: &str) -> Offer {
     let word = |before: &str, (value, description): (String, String)| {
         Candidate::new(format!("{flag}{before}{value}"), description)

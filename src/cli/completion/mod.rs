@@ -1,9 +1,9 @@
-//! `completion`: scripts that complete this program's command lines in shells, and the answers that they ask for
-//! (`docs/spec/cli.md §2.5`).
+//! `completion`: shell completion scripts, and the completions that they request (`docs/spec/cli.md §2.5`).
 //!
-//! A shell runs the program with the line in `COMP_LINE` and the cursor's offset in `COMP_POINT`, and the program
-//! prints what can stand at the cursor. bash does so by itself after `complete -C encamp encamp`. The scripts do it
-//! too, and say in `ENCAMP_COMPLETE` which shell asks: the answer then begins with a line that says what the rest is.
+//! A shell runs the program with the line in `COMP_LINE` and the offset of the cursor in `COMP_POINT`, and the program
+//! prints the completions. bash does so by itself after `complete -C encamp encamp`. The scripts do so as well, and set
+//! `ENCAMP_COMPLETE` to the name of the shell: the output then starts with a line that names the kind of the
+//! completions.
 //!
 //! - [`mod@line`]: the words of the line. [`candidates`]: what can stand at the cursor. [`values`]: values of flags and
 //!   arguments.
@@ -58,8 +58,8 @@ impl Shell {
 
 /// Print a completion script for a shell
 ///
-/// Writes the script for bash, zsh or fish to standard output. The script asks the program itself what fits, so it
-/// stays the same when the program is updated.
+/// Writes the script for bash, zsh or fish to standard output. The script gets its completions from the program, so it
+/// does not need to be updated with the program.
 ///
 /// bash: write it to ~/.local/share/bash-completion/completions/encamp, or, without the bash-completion package, put
 /// source
@@ -234,11 +234,11 @@ mod tests {
             ),
             ("bash", "encamp job plan -var-file=w", &["encamp", "w", "="], "paths\nwebapp.hcl\n"),
             ("bash", "encamp job plan -var-file=\"w", &["encamp", "\"w", "="], "paths\nwebapp.hcl\n"),
-            ("zsh", "encamp job pl", &[], "words\nplan\tShow what registering a job would change\n"),
+            ("zsh", "encamp job pl", &[], "words\nplan\tDry-run a job to determine its effects\n"),
             ("zsh", "encamp job plan ", &[], "paths *.(hcl|nomad|json)\n"),
             ("zsh", "encamp job plan -ca-cert ", &[], "paths *\n"),
             ("zsh", "encamp job plan -ca-path ", &[], "directories\n"),
-            ("fish", "encamp job plan -diag", &[], "-diagnostics=\tHow to print what is wrong with the job file"),
+            ("fish", "encamp job plan -diag", &[], "-diagnostics=\tFormat of diagnostics"),
             ("fish", "encamp job plan -var-file=w", &[], "-var-file=webapp.hcl\n"),
         ] {
             let got = ask(shell, line, args);

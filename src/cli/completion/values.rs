@@ -1,4 +1,4 @@
-//! What can stand as value of a flag, or as argument, where a parser does not declare it.
+//! The possible values of flags and arguments that no parser declares.
 //!
 //! Many values are closed sets that the commands check themselves, with the error texts that scripts expect. This table
 //! names them for completion alone: it changes neither how they are read nor what help shows.
@@ -8,7 +8,7 @@ use clap::Arg;
 use super::super::flags::is_bool;
 use encamp_snapshot::anonymize::names::KEEPABLE;
 
-/// Files that fit by the ending of their names. Directories always fit, on the way to files.
+/// Files that are selected by their extension. Directories are always included, because they lead to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
     /// Any file.
@@ -19,10 +19,10 @@ pub enum Files {
     Directories,
 }
 
-/// What can stand somewhere.
+/// The possible values at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Values {
-    /// Nothing that is known here.
+    /// The values are not known.
     Unknown,
     /// One of these words. The second part describes it.
     OneOf(Vec<(String, String)>),
@@ -105,7 +105,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("what-if", "config", Words(SETTINGS)),
 ];
 
-/// Command, how many arguments it takes at most, what they are.
+/// Command, maximum number of arguments, and their values.
 const ARGUMENTS: &[(&str, usize, Known)] = &[
     ("capacity", 1, JOB_FILES),
     ("completion", 1, Words(&["bash", "fish", "zsh"])),
@@ -129,7 +129,7 @@ const ARGUMENTS: &[(&str, usize, Known)] = &[
 /// The numbers of servers that simulations take.
 const SERVERS: &[&str] = &["1", "3", "5"];
 
-/// The signals that are sent to tasks by hand.
+/// The signals that operators send to tasks.
 const SIGNALS: &[&str] = &[
     "SIGABRT", "SIGALRM", "SIGCONT", "SIGHUP", "SIGINT", "SIGKILL", "SIGQUIT", "SIGSTOP", "SIGTERM", "SIGTSTP",
     "SIGUSR1", "SIGUSR2", "SIGWINCH",
@@ -164,7 +164,7 @@ impl Known {
     }
 }
 
-/// What the value of a flag can be. The command goes by the name that its messages call it by.
+/// The possible values of a flag. The command is given by its canonical name.
 pub fn of_flag(command: &str, flag: &Arg) -> Values {
     let declared = flag.get_possible_values();
     let describe = |v: &clap::builder::PossibleValue| v.get_help().map(ToString::to_string).unwrap_or_default();
@@ -180,7 +180,7 @@ pub fn of_flag(command: &str, flag: &Arg) -> Values {
     found.next().map_or(Values::Unknown, |(_, _, known)| known.values())
 }
 
-/// What the argument with this number, from 0, can be after these flags.
+/// The possible values of the argument with this number, from 0, after these flags.
 pub fn of_argument(command: &str, number: usize, has_flag: impl Fn(&str) -> bool) -> Values {
     if command == "job inspect" && has_flag("file") && number == 0 {
         return JOB_FILES.values();

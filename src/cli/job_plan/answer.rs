@@ -1,4 +1,4 @@
-//! What planning one job gives beside the plan: notes, explanations, disagreements.
+//! The result of planning one job: the plan, notes, explanations, and differences to the servers' plan.
 
 use serde_json::{Value, json};
 
@@ -10,21 +10,21 @@ use encamp_plan::explain::{self, GroupExplanation, NodeStory};
 use encamp_plan::what_if::Outcome;
 use encamp_plan::what_if::find::matching;
 
-/// A plan, and what is to be said about it.
+/// A plan with its notes.
 pub(super) struct Planned {
     pub response: JobPlanResponse,
-    /// What the changes asked for did to the cluster before the job was planned.
+    /// The outcome of the assumed changes, which are applied before the job is planned.
     pub changed: Option<Outcome>,
-    /// What the state lacks, and how it was read.
+    /// Notes about missing state, and about how the state was read.
     pub notes: Vec<String>,
-    /// Where the servers' plan differs.
+    /// The differences to the servers' plan.
     pub disagreements: Vec<String>,
     pub explanation: Explanation,
-    /// The time the plan is of, Unix nanoseconds.
+    /// The time at which the plan is made, Unix nanoseconds.
     pub now: i64,
 }
 
-/// What `-explain` adds.
+/// The output of `-explain`.
 #[derive(Default)]
 pub(super) enum Explanation {
     #[default]
@@ -38,7 +38,7 @@ pub(super) enum Explanation {
 }
 
 impl Explanation {
-    /// Explains the plan, or one node's part in it.
+    /// Explains the plan, or one node.
     pub(super) fn new(run: &DryRun, node: &str, now: i64) -> Result<Explanation, String> {
         if node.is_empty() {
             return Ok(Explanation::Groups(explain::explain(run, now)));
@@ -65,7 +65,7 @@ impl Explanation {
         }
     }
 
-    /// The plan's JSON with the explanation as one more member.
+    /// The JSON of the plan, with the explanation as an additional member.
     pub(super) fn beside(&self, mut plan: Value) -> Value {
         let explanation = match self {
             Explanation::None => return plan,
@@ -81,7 +81,7 @@ impl Explanation {
     }
 }
 
-/// A plan's JSON with the outcome of assumed changes, if there are any, as one more member
+/// The JSON of a plan, with the outcome of assumed changes, if any, as an additional member
 /// (`docs/job-plan.schema.json`).
 pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Result<Value, String> {
     if let (Value::Object(members), Some(outcome)) = (&mut plan, changed) {
@@ -91,7 +91,7 @@ pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Resu
 }
 
 impl Planned {
-    /// The plan as programs read it: the response, and what flags add to it.
+    /// The plan as JSON: the response, and the members that flags add.
     pub(super) fn value(&self) -> Result<Value, String> {
         let plan = render::json::plan_response(&self.response)?;
         Ok(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?))
@@ -101,7 +101,7 @@ impl Planned {
         if self.disagreements.is_empty() {
             return;
         }
-        context.ui.error("The servers plan otherwise:");
+        context.ui.error("The servers' plan differs:");
         for line in &self.disagreements {
             context.ui.error(&format!("  {line}"));
         }

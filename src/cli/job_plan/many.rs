@@ -1,4 +1,4 @@
-//! Several job files in one plan: by descending priority, each on what the ones before leave.
+//! Planning several job files: by descending priority, each on the state that the previous plans leave.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use encamp_plan::what_if::Outcome;
 use encamp_plan::{assumed_settings, plan_job, server_context};
 use encamp_snapshot::live::Detail;
 
-/// The priority of a job that names none.
+/// The priority of a job that does not set one.
 const DEFAULT_PRIORITY: i64 = 50;
 
-/// A job file and its place among the others.
+/// A job file and its position in the order of planning.
 struct Entry {
     path: String,
     file: JobFile,
@@ -29,17 +29,17 @@ struct Entry {
     priority: i64,
 }
 
-/// A job that was planned.
+/// A planned job.
 struct Done {
     entry: Entry,
     response: JobPlanResponse,
     explanation: Explanation,
-    /// The time the plan is of, Unix nanoseconds.
+    /// The time at which the plan is made, Unix nanoseconds.
     now: i64,
 }
 
 impl JobPlan {
-    /// Plans all files of the arguments. The exit code is that of the worst.
+    /// Plans all files given as arguments. Returns the worst exit code of all plans.
     pub(super) fn run_many(&self, context: &mut Context<'_, '_>) -> u8 {
         if self.remote || self.check_remote || self.template.is_some() {
             return context.failure("-remote, -check-remote and -t plan one job file at a time");
@@ -114,7 +114,7 @@ impl JobPlan {
         code
     }
 
-    /// The files that the arguments name; those of folders by name.
+    /// The files that the arguments name; files in a directory are sorted by name.
     fn paths(&self, env: &Environment) -> Result<Vec<String>, String> {
         let endings: &[&str] = if self.job.json { &[".json"] } else { &[".nomad", ".hcl"] };
         let mut out = Vec::new();
@@ -124,7 +124,7 @@ impl JobPlan {
                 out.push(path.clone());
                 continue;
             }
-            let failed = |e: std::io::Error| format!("Error reading folder {path:?}: {e}");
+            let failed = |e: std::io::Error| format!("Error reading directory {path:?}: {e}");
             let mut names = Vec::new();
             for entry in fs::read_dir(&folder).map_err(failed)? {
                 let entry = entry.map_err(failed)?;
@@ -134,7 +134,7 @@ impl JobPlan {
                 }
             }
             if names.is_empty() {
-                return Err(format!("No job files ({}) in folder {path:?}", endings.join(", ")));
+                return Err(format!("No job files ({}) in directory {path:?}", endings.join(", ")));
             }
             names.sort();
             out.extend(names.into_iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
@@ -161,7 +161,7 @@ impl JobPlan {
         }
         context.ui.output_markup("[bold]Summary[reset]");
         let mut rows =
-            vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|No Node|Preempted|Rejected".to_string()];
+            vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|Unplaced|Preempted|Rejected".to_string()];
         rows.extend(done.iter().map(|d| {
             let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
             format!("{}|{}|{}", cell(&d.entry.id), d.entry.priority, counts.join("|"))
@@ -198,7 +198,7 @@ impl JobPlan {
         }
     }
 
-    /// All plans as one comment.
+    /// Formats all plans as one comment.
     fn comment(&self, done: &[Done], changed: Option<&Outcome>, now: i64) -> String {
         let names: Vec<&str> = done.first().iter().flat_map(|d| counts(&d.response)).map(|(name, _)| name).collect();
         let assumed = changed.map(|c| format!("{}\n\n", what_if::markdown(c))).unwrap_or_default();
@@ -220,13 +220,13 @@ impl JobPlan {
     }
 }
 
-/// Two files of one job.
+/// Returns an error if two files define the same job.
 fn twice(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
     let mut seen: BTreeMap<(&str, &str), &Entry> = BTreeMap::new();
     entries.iter().find_map(|e| seen.insert((&e.namespace, &e.id), e).map(|first| (first, e)))
 }
 
-/// What a plan comes to.
+/// The counts of a plan.
 fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 9] {
     let sum = |part: fn(&DesiredUpdates) -> u64| {
         let updates = plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());

@@ -1,6 +1,6 @@
-//! `job plan`: what registering a job would do (`docs/spec/cli.md §7`).
+//! `job plan`: a dry run of a job registration (`docs/spec/cli.md §7`).
 //!
-//! `answer`: what is said beside the plan. `many`: several files, one after the other.
+//! `answer`: the result of planning one job. `many`: several job files.
 
 mod answer;
 mod many;
@@ -20,41 +20,41 @@ use encamp_model::{JobPlanResponse, api};
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
 use encamp_snapshot::live::Detail;
 
-/// Show what registering a job would change
+/// Dry-run a job to determine its effects
 ///
-/// Runs the whole scheduler against the state of a cluster, without touching the cluster, and prints how the job
-/// differs from the registered one, what the scheduler would create, stop, update and preempt, and why allocations
-/// could not be placed.
+/// Runs the full scheduler against the state of a cluster, without changing the cluster, and prints how the job differs
+/// from the registered one, which allocations the scheduler would create, stop, update and preempt, and why placements
+/// failed.
 ///
-/// The path is a job file, or - for standard input. With several paths, or folders of job files, the jobs are planned
-/// one after the other by descending priority, each on what the ones before leave, and a summary is printed. The state
-/// is read from the running cluster at the address, or from the file given with -snapshot: a snapshot file, or a backup
-/// that a server saved, planned as of when it was taken. With -remote the cluster's servers plan instead; -check-remote
-/// has both plan and reports where they disagree.
+/// The path is a job file, or - for standard input. With several paths, or directories of job files, the jobs are
+/// planned by descending priority, each on the state that the previous plans leave, followed by a summary. The state is
+/// read from the running cluster, or from the snapshot file or server backup given with -snapshot; the plan is then
+/// made as of the time the snapshot was taken. With -remote, the servers of the cluster make the plan instead. With
+/// -check-remote, the servers make a second plan, and the differences are reported.
 ///
-/// With -drain, -down, -add, -scale, -stop and -config the job is planned on the cluster as it would be after these
+/// With -drain, -down, -add, -scale, -stop and -config, the job is planned on the cluster as it would be after these
 /// changes; see what-if.
 ///
-/// The exit code is 0 when no allocation would be created or destroyed, 1 when some would, and 255 after an error.
+/// The exit code is 0 if no allocations would be created or destroyed, 1 if some would, and 255 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct JobPlan {
     #[command(flatten)]
     pub(crate) job: JobFileFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is
-    /// evicted why. With a node's name, ID or beginning of an ID: that node's whole story
+    /// Explain the plan: why nodes were filtered or exhausted, the scores of the feasible nodes, and which allocations
+    /// are preempted and why. With a node's name, ID or ID prefix, explain only that node, in full detail
     #[arg(long, value_name = "node", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub explain: Option<String>,
     #[command(flatten)]
     pub(crate) changes: ChangeFlags,
-    /// Ask the cluster's servers for the plan instead
+    /// Let the servers of the cluster make the plan
     #[arg(long)]
     pub remote: bool,
-    /// Plan here, ask the servers too, and report where the two disagree
+    /// Plan locally and on the servers, and report the differences
     #[arg(long)]
     pub check_remote: bool,
-    /// Print how the job differs from the registered one
+    /// Show the diff between the planned and the registered job
     #[arg(
         long,
         value_name = "bool",
@@ -65,16 +65,16 @@ pub struct JobPlan {
         action = clap::ArgAction::Set
     )]
     pub diff: bool,
-    /// Show the content of added and deleted groups and tasks too
+    /// Show the contents of added and deleted groups and tasks
     #[arg(long)]
     pub verbose: bool,
-    /// Print the result as JSON instead
+    /// Print the result as JSON
     #[arg(long)]
     pub json_output: bool,
-    /// Print the result as a comment for a merge request, in Markdown
+    /// Print the result as Markdown, for a merge request comment
     #[arg(long)]
     pub markdown: bool,
-    /// Print the result by this template
+    /// Format the result with this Go template
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
     /// Accepted for compatibility; there are no policies to override
@@ -87,7 +87,7 @@ pub struct JobPlan {
 }
 
 impl JobPlan {
-    /// The command that shows the plan of a job about to be registered.
+    /// The command that shows the plan of a job that is about to be registered.
     pub(super) fn for_run(job: JobFileFlags, general: GeneralFlags, verbose: bool) -> JobPlan {
         JobPlan {
             job,
@@ -107,7 +107,7 @@ impl JobPlan {
         }
     }
 
-    /// Plans and prints all but how to register the job. An error is the exit code; what there was to say was printed.
+    /// Plans and prints everything but the submit command. An error is the exit code; its message has been printed.
     pub(super) fn show(
         &self,
         path: &str,
@@ -122,7 +122,7 @@ impl JobPlan {
         Ok(planned.response)
     }
 
-    /// How to print the result of planning `job` from `path`.
+    /// The view of the plan of `job` from `path`.
     fn view<'a>(&self, plan: &'a JobPlanResponse, job: &'a api::Job, path: &str, now: i64) -> PlanView<'a> {
         PlanView {
             plan,
@@ -147,17 +147,17 @@ impl Run for JobPlan {
             return context.failure("Both -json-output and -t formatting are not allowed");
         }
         if self.markdown && (self.json_output || self.template.is_some()) {
-            return context.failure("-markdown can be combined neither with -json-output nor with -t");
+            return context.failure("-markdown cannot be combined with -json-output or -t");
         }
         if self.remote && (self.check_remote || self.cluster.snapshot.is_some()) {
-            return context.failure("-remote can be combined neither with -check-remote nor with -snapshot");
+            return context.failure("-remote cannot be combined with -check-remote or -snapshot");
         }
         if self.remote && self.explain.is_some() {
-            return context.failure("-explain needs the plan to be made here: it can't be combined with -remote");
+            return context.failure("-explain requires a local plan: it cannot be combined with -remote");
         }
         if !self.changes.is_empty() && (self.remote || self.check_remote) {
             return context
-                .failure("Servers know nothing of changes: -remote and -check-remote plan on the cluster as it is");
+                .failure("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is");
         }
         let [path] = self.args.as_slice() else { return self.run_many(context) };
         if context.env.directory.join(path).is_dir() {
@@ -240,7 +240,7 @@ impl JobPlan {
         if self.check_remote {
             disagreements = compare::disagreements(&planned.response, &self.ask(&file.job, env)?);
             if disagreements.is_empty() {
-                notes.push("The servers' own plan agrees.".into());
+                notes.push("The servers' plan is the same.".into());
             }
         }
         let explanation = self.explanation(&planned.run, now)?;
@@ -248,12 +248,13 @@ impl JobPlan {
         Ok(Planned { response: planned.response, changed, notes, disagreements, explanation, now })
     }
 
-    /// What `-explain` asks for.
+    /// The requested explanation.
     fn explanation(&self, run: &DryRun, now: i64) -> Result<Explanation, String> {
         self.explain.as_ref().map_or(Ok(Explanation::None), |node| Explanation::new(run, node, now))
     }
 
-    /// The servers' plan. A region or namespace that the job names goes before those of flags and environment.
+    /// Requests the plan from the servers. The region and namespace of the job take precedence over those of flags and
+    /// environment.
     fn ask(&self, job: &api::Job, env: &Environment) -> Result<JobPlanResponse, Refused> {
         let client = self.general.for_job(job).client(env)?;
         let id = job.id.as_deref().unwrap_or_default();

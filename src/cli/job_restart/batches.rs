@@ -1,4 +1,4 @@
-//! One batch after the other.
+//! Restarting allocations in batches.
 
 use std::time::Duration;
 
@@ -21,20 +21,20 @@ pub(super) struct Batches<'a> {
     pub plan: Plan,
 }
 
-/// What follows a batch.
+/// What to do after a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Batch,
-    /// Because of an error.
+    /// Stop because of an error.
     Failed,
-    /// Because the answer was no.
+    /// Stop because the operator answered no.
     Stopped,
     /// The question was not answered.
     Unanswered,
 }
 
 impl Batches<'_> {
-    /// Restarts all these allocations. The exit code.
+    /// Restarts all given allocations. Returns the exit code.
     pub(super) fn carry_out(&mut self, all: Vec<AllocListStub>, context: &mut Context<'_, '_>) -> u8 {
         if all.is_empty() {
             context.ui.output("No allocations to restart");
@@ -88,14 +88,14 @@ impl Batches<'_> {
         context.ui.output_markup(&format!("[bold]==> {now}: {text}[reset]"));
     }
 
-    /// Restarts the allocations of a batch at the same time. What went wrong.
+    /// Restarts the allocations of a batch concurrently. Returns the errors.
     fn restart(&self, batch: &[AllocListStub], context: &mut Context<'_, '_>) -> Vec<String> {
         let (command, zone) = (self.command, &self.connection.zone);
         let (tell, mut told) = tokio::sync::mpsc::unbounded_channel::<String>();
         let restarts = batch.iter().map(|a| {
             let tell = tell.clone();
             one::restart(&self.connection.client, self.namespace, self.job, a, command, move |text: String| {
-                // Nobody listens any more only when the batch is over.
+                // The receiver is only dropped when the batch is complete.
                 let _ = tell.send(text);
             })
         });
@@ -119,7 +119,7 @@ impl Batches<'_> {
         results.into_iter().filter_map(Result::err).collect()
     }
 
-    /// What follows a batch: asks where that is wanted, and waits.
+    /// Decides what to do after a batch: asks if requested, and waits.
     fn after(&mut self, wrong: bool, last: bool, context: &mut Context<'_, '_>) -> Next {
         if wrong && !self.plan.ask_on_error {
             return Next::Failed;
@@ -151,8 +151,8 @@ impl Batches<'_> {
         Next::Batch
     }
 
-    /// Asks until the answer is a yes or a no; nothing means `usual`. A duration is a yes, and the pause from now on.
-    /// `None` at the end of the input.
+    /// Asks until the answer is a yes or a no; an empty answer means `usual`. A duration is a yes, and sets the wait
+    /// between batches from then on. `None` at the end of the input.
     fn ask(&mut self, question: &str, usual: bool, durations: bool, context: &mut Context<'_, '_>) -> Option<bool> {
         let now = values::time(clock(), &self.connection.zone);
         let question = context.ui.markup(&format!("[bold]==> {now}: {question}[reset]"));
@@ -180,7 +180,7 @@ impl Batches<'_> {
     }
 }
 
-/// A number with its ending: 1st, 2nd, 3rd, 4th.
+/// A number with its ordinal suffix: 1st, 2nd, 3rd, 4th.
 fn ordinal(n: usize) -> String {
     let ending = match (n % 10, n % 100) {
         (_, 11..=13) => "th",
@@ -192,7 +192,7 @@ fn ordinal(n: usize) -> String {
     format!("{n}{ending}")
 }
 
-/// How long it may take before the wait for a replacement is mentioned again.
+/// The interval at which the wait for a replacement is reported again.
 pub(super) const REMINDER: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `job restart`: restarts or replaces the allocations of a job, batch by batch (`docs/spec/cli.md §8.12`).
 //!
-//! `select`: which allocations. `batches`: one batch after the other, and what is asked between them. `one`: one
+//! `select`: the selection of allocations. `batches`: restarting in batches, and the questions between them. `one`: one
 //! allocation.
 
 mod batches;
@@ -19,40 +19,40 @@ use super::general::GeneralFlags;
 use super::lookup;
 use encamp_model::quoted;
 
-/// Restart the allocations of a job
+/// Restart or reschedule the allocations of a job
 ///
-/// Restarts the tasks of a job's running allocations where they are, or with -reschedule replaces the allocations. The
-/// argument is the job's ID or the beginning of it.
+/// Restarts the tasks of a job's running allocations in place or, with -reschedule, stops the allocations so that they
+/// are rescheduled. The argument is the job ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobRestart {
-    /// Restart all tasks, also those that ended
+    /// Restart all tasks, including those that have already finished
     #[arg(long)]
     pub all_tasks: bool,
-    /// Allocations that are restarted at the same time: a number, or a percentage of all
+    /// Number of allocations that are restarted at once, or a percentage of all
     #[arg(long, value_name = "n or n%", default_value = "1")]
     pub batch_size: String,
-    /// The pause between batches, or ask
+    /// Time to wait between batches, or ask to ask before each batch
     #[arg(long, value_name = "duration", default_value = "0s")]
     pub batch_wait: String,
-    /// Restart only allocations of this group. Can be given several times
+    /// Restart only allocations of this task group. Can be given several times
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
     pub group: Vec<String>,
     /// Restart only this task. Can be given several times
     #[arg(long, value_name = "task", action = clap::ArgAction::Append)]
     pub task: Vec<String>,
-    /// Stop tasks at once, whatever delay they have
+    /// Stop tasks immediately, ignoring their shutdown delay
     #[arg(long)]
     pub no_shutdown_delay: bool,
-    /// What to do after errors: ask, or fail
+    /// Action after an error: ask or fail
     #[arg(long, value_name = "action", default_value = "ask")]
     pub on_error: String,
-    /// Replace the allocations instead of restarting their tasks
+    /// Reschedule the allocations instead of restarting their tasks in place
     #[arg(long)]
     pub reschedule: bool,
-    /// Do not ask: go on
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Show full identifiers, and which allocations are left out
+    /// Show full identifiers, and the allocations that are skipped
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub struct JobRestart {
     pub(crate) args: Vec<String>,
 }
 
-/// How many allocations are restarted at the same time.
+/// The number of allocations that are restarted concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BatchSize {
     Number(usize),
@@ -69,7 +69,7 @@ enum BatchSize {
 }
 
 impl BatchSize {
-    /// Digits and perhaps a percent sign.
+    /// Parses digits with an optional percent sign.
     fn parse(text: &str) -> Result<BatchSize, String> {
         let wrong = |why: &str| format!("Invalid -batch-size value {}: {why}", quoted(text));
         let digits = text.strip_suffix('%').unwrap_or(text);
@@ -84,7 +84,7 @@ impl BatchSize {
         }
     }
 
-    /// The size for so many allocations.
+    /// The batch size for this number of allocations.
     fn of(self, all: usize) -> usize {
         match self {
             BatchSize::Number(n) => n,
@@ -110,11 +110,11 @@ impl BatchWait {
     }
 }
 
-/// What the flags ask for.
+/// The plan that the flags request.
 struct Plan {
     size: BatchSize,
     wait: BatchWait,
-    /// Questions after errors; else the first error ends the restart.
+    /// Whether to ask after errors; otherwise the first error ends the restart.
     ask_on_error: bool,
     groups: BTreeSet<String>,
     tasks: BTreeSet<String>,

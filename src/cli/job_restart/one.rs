@@ -1,4 +1,4 @@
-//! One allocation: restarted in place, or replaced.
+//! Restarting one allocation in place, or rescheduling it.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::cli::render::values;
 use encamp_api::Client;
 use encamp_model::{AllocListStub, quoted};
 
-/// The pause between two looks at an allocation.
+/// The interval at which an allocation is polled.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Restarts or replaces an allocation; `tell` gets what happens. The error is the text about what went wrong.
+/// Restarts or reschedules an allocation; `tell` receives progress messages. The error is a message.
 pub(super) async fn restart(
     client: &Client,
     namespace: Option<&str>,
@@ -55,7 +55,7 @@ pub(super) async fn restart(
     Ok(())
 }
 
-/// Waits until a stopped allocation has a replacement and that one runs.
+/// Waits until a stopped allocation has a replacement and the replacement runs.
 async fn replaced(client: &Client, a: &AllocListStub, how: &JobRestart, tell: impl Fn(String)) -> Result<(), String> {
     let id = |full: &str| quoted(values::id(full, how.verbose));
     let mut reminded = Instant::now();

@@ -1,4 +1,4 @@
-//! Which allocations are restarted.
+//! The selection of the allocations to restart.
 
 use std::cmp::Reverse;
 
@@ -8,8 +8,8 @@ use crate::cli::context::{Context, clock};
 use crate::cli::render::values;
 use encamp_model::{AllocListStub, quoted};
 
-/// The running allocations of the wanted groups and tasks, the newest first. With `verbose`, says about each other one
-/// why it is left out.
+/// The running allocations of the selected groups and tasks, newest first. With `verbose`, prints why each other
+/// allocation is skipped.
 pub(super) fn wanted(
     plan: &Plan,
     mut all: Vec<AllocListStub>,
@@ -33,11 +33,11 @@ pub(super) fn wanted(
     wanted
 }
 
-/// Why an allocation is left out.
+/// Why an allocation is skipped.
 fn left_out(plan: &Plan, a: &AllocListStub) -> Option<String> {
     if a.client_status != "running" || a.desired_status != "run" {
         let (client, desired) = (quoted(&a.client_status), quoted(&a.desired_status));
-        // The two statuses stand in each other's place: that is how the output is defined.
+        // The two statuses are swapped: that is how the output is defined.
         return Some(format!("desired status is {client} and client status is {desired}"));
     }
     if !a.next_allocation.is_empty() {

@@ -1,4 +1,4 @@
-//! Failed allocations that will be replaced later.
+//! Future rescheduling attempts of failed allocations.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_model::{AllocListStub, api, format_duration};
 
-/// The table of what will be placed again, by group; empty if nothing will.
+/// The table of future rescheduling attempts by task group; empty if there are none.
 pub(super) fn attempts(connection: &Connection, job: &api::Job, allocs: &[AllocListStub], verbose: bool) -> String {
     let mut newest: BTreeMap<&str, &AllocListStub> = BTreeMap::new();
     for a in allocs {
@@ -22,7 +22,7 @@ pub(super) fn attempts(connection: &Connection, job: &api::Job, allocs: &[AllocL
         if verbose { "Task Group|Reschedule Policy|Eval ID|Eval Time" } else { "Task Group|Eval ID|Eval Time" };
     let mut lines = vec![columns.to_string()];
     for (group, a) in newest.into_iter().filter(|(_, a)| !a.followup_eval_id.is_empty()) {
-        // An evaluation that is gone already has nothing to tell.
+        // An evaluation that no longer exists is skipped.
         let Ok((eval, _)) = connection.wait(connection.client.evaluation_alone(&a.followup_eval_id)) else { continue };
         let Some(due) = eval.wait_until.unix_nanos().filter(|due| *due > now) else { continue };
         let policy = if verbose { format!("{}|", policy(job, group)) } else { String::new() };
@@ -31,7 +31,7 @@ pub(super) fn attempts(connection: &Connection, job: &api::Job, allocs: &[AllocL
     if lines.len() > 1 { table(&lines, Form::List) } else { String::new() }
 }
 
-/// When and how often allocations of a group are replaced.
+/// Describes the reschedule policy of a task group.
 fn policy(job: &api::Job, group: &str) -> String {
     let found = job.task_groups.iter().flatten().find(|g| g.name.as_deref() == Some(group));
     let Some(policy) = found.and_then(|g| g.reschedule_policy.as_ref()) else { return String::new() };

@@ -1,6 +1,6 @@
-//! `job status`: jobs, or one job and what became of it (`docs/spec/cli.md §8.3`).
+//! `job status`: the list of jobs, or the status of one job (`docs/spec/cli.md §8.3`).
 //!
-//! `one`: the sections about one job. `future`: what will be placed again later.
+//! `one`: the sections about one job. `future`: future rescheduling attempts.
 
 mod future;
 mod one;
@@ -19,22 +19,22 @@ use super::render::objects;
 use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Query, path};
 
-/// Show jobs, or one job and its allocations
+/// Display status information about jobs
 ///
-/// Without an argument all jobs are listed. With a job's ID or the beginning of it, that job is shown: the counts of
-/// its groups, why allocations could not be placed, the latest deployment and the allocations.
+/// Without an argument, lists all jobs. With a job ID or a prefix of it, shows that job: the summary of its task
+/// groups, placement failures, the latest deployment and the allocations.
 #[derive(Debug, clap::Parser)]
 pub struct JobStatus {
-    /// Show allocations of earlier jobs with the same ID too
+    /// Show all allocations with this job ID, including those of earlier jobs
     #[arg(long)]
     pub all_allocs: bool,
     /// Show the evaluations of the job
     #[arg(long)]
     pub evals: bool,
-    /// Show only what the job is
+    /// Show brief output: only the job itself
     #[arg(long)]
     pub short: bool,
-    /// Show full identifiers and times
+    /// Show full identifiers and timestamps
     #[arg(long)]
     pub verbose: bool,
     /// Accepted for compatibility; there is no web interface to open
@@ -55,7 +55,7 @@ impl Run for JobStatus {
             [job] => Some(job),
             _ => {
                 context.ui.error("This command takes either no arguments or one: <job>");
-                // This command goes by its short name.
+                // The message uses the short name of this command.
                 context.ui.error("For additional help try 'encamp status -help'");
                 return 1;
             }
@@ -97,10 +97,10 @@ impl JobStatus {
     }
 }
 
-/// What errors of templates call the result.
+/// The name of the type of the result in template errors.
 const JSON_TYPE: &str = "[]command.JobJson";
 
-/// All about one job as the API answers it.
+/// Everything about one job, as the API returns it.
 fn json_of(connection: &Connection, namespace: Option<&str>, id: &str, all: bool) -> Result<Value, String> {
     let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
     let read = |what: &str, query: &Query| -> Result<Value, ApiError> {

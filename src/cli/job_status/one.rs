@@ -14,7 +14,7 @@ use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Query};
 use encamp_model::{AllocListStub, Evaluation, JobSummary, api, quoted};
 
-/// Groups whose placement failures are shown.
+/// The maximum number of task groups whose placement failures are shown.
 const MOST_FAILURES: usize = 5;
 
 /// Prints one job.
@@ -83,14 +83,14 @@ pub(super) fn show(
     Ok(0)
 }
 
-/// Which of the jobs that have children a job is.
+/// The kind of a job that has child jobs.
 #[derive(Clone, Copy)]
 struct Kind {
     periodic: bool,
     parameterized: bool,
 }
 
-/// Whether a job waits to be dispatched. A dispatched one keeps the block of the job it was made from, and runs.
+/// Whether a job can be dispatched. A dispatched job keeps the `parameterized` block of its parent, but runs itself.
 fn is_parameterized(job: &api::Job) -> bool {
     job.parameterized_job.is_some() && !job.dispatched
 }
@@ -144,7 +144,7 @@ fn print_summary(ui: &mut Ui<'_>, summary: &JobSummary, kind: Kind) {
     }
 }
 
-/// The jobs that a periodic or parameterized one launched.
+/// The child jobs of a periodic or parameterized job.
 fn print_children(
     connection: &Connection,
     namespace: Option<&str>,
@@ -173,10 +173,10 @@ fn print_children(
     Ok(0)
 }
 
-/// Why the newest evaluation that found no room found none, if the job still waits for room.
+/// The placement failures of the newest failed evaluation, if the job is still waiting for capacity.
 fn print_failures(ui: &mut Ui<'_>, newest_first: &[Evaluation]) {
     let waits = newest_first.iter().any(|e| e.status == "blocked");
-    // What the blocked evaluation itself says is about the one that made it.
+    // The metrics of the blocked evaluation itself are those of the evaluation that created it.
     let Some(failed) = newest_first.iter().find(|e| !e.failed_tg_allocs.is_empty()).filter(|_| waits) else { return };
     heading(ui, "Placement Failure");
     let total = failed.failed_tg_allocs.len();
@@ -208,7 +208,7 @@ fn print_actions(ui: &mut Ui<'_>, job: &api::Job) {
     }
 }
 
-/// The allocations of a job; where they may not run for ever, also until when they may.
+/// The allocations of a job, with their max run deadlines, if any.
 pub(crate) fn allocation_table(
     job: &api::Job,
     allocs: &[AllocListStub],

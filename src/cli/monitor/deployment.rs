@@ -1,4 +1,4 @@
-//! A deployment, watched until it ends (`docs/spec/cli.md §6.2`).
+//! Monitors a deployment until it ends (`docs/spec/cli.md §6.2`).
 
 use std::time::Duration;
 
@@ -12,38 +12,38 @@ use crate::cli::render::{deployments, values};
 use encamp_api::{ApiError, Client, Meta};
 use encamp_model::{AllocListStub, Deployment, format_duration, quoted};
 
-/// The pause before a failed deployment's successor is looked for.
+/// The delay before the deployment that follows a failed one is looked up.
 const ROLLBACK_PAUSE: Duration = Duration::from_secs(1);
-/// The pause between two frames on a terminal.
+/// The time between frames on a terminal.
 const FRAME: Duration = Duration::from_millis(100);
-/// Reads that are tried again on a terminal.
+/// The number of retries of failed reads on a terminal.
 const RETRIES: u32 = 10;
-/// The longest pause between them.
+/// The maximum time between retries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(12);
 
-/// How a deployment is watched.
+/// How a deployment is monitored.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watch {
     /// Full IDs, and the allocations.
     pub verbose: bool,
-    /// How long servers wait for something new.
+    /// The wait time of blocking queries.
     pub wait: Option<Duration>,
-    /// The index of the state that is known already.
+    /// The index of the known state.
     pub index: Option<u64>,
 }
 
-/// Whether nothing happens after this status without somebody's doing.
+/// Whether this status only changes by an operator's action.
 fn ended(status: &str) -> bool {
     matches!(status, "failed" | "successful" | "cancelled" | "blocked")
 }
 
-/// Whether a failed deployment is followed by one that goes back.
+/// Whether a failed deployment is followed by a rollback.
 fn rolls_back(d: &Deployment) -> bool {
     d.status == "failed" && d.task_groups.values().flatten().any(|g| g.auto_revert)
 }
 
-/// Watches a deployment, and the one that undoes it if it fails. Returns the status in which the first one ended;
-/// `None` if it could not be read.
+/// Monitors a deployment, and its rollback if it fails. Returns the final status of the first deployment; `None` if it
+/// could not be read.
 pub async fn watch(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<String> {
     match Frame::of_terminal(lines.ui) {
         Some(frame) => on_terminal(client, lines, id, how, frame).await,
@@ -51,7 +51,7 @@ pub async fn watch(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &W
     }
 }
 
-/// One line or block after the other.
+/// Monitors with sequential lines and blocks.
 async fn as_lines(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<String> {
     let mut first: Option<String> = None;
     let mut id = id.to_string();
@@ -87,7 +87,7 @@ async fn as_lines(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Wa
     }
 }
 
-/// In place, drawn again and again.
+/// Monitors in place, with redrawn frames.
 async fn on_terminal(
     client: &Client,
     lines: &mut Lines<'_, '_>,
@@ -97,7 +97,7 @@ async fn on_terminal(
 ) -> Option<String> {
     let mut first: Option<String> = None;
     let mut id = id.to_string();
-    // What is known already is shown at once.
+    // The known state is shown immediately.
     let mut index = None;
     let mut body = String::new();
     let mut failures = 0;
@@ -158,7 +158,7 @@ async fn on_terminal(
     }
 }
 
-/// The deployment when it is newer than the index; its allocations if they are wanted.
+/// The deployment once it is newer than the index, and its allocations if requested.
 async fn look(
     client: &Client,
     id: &str,
@@ -173,7 +173,7 @@ async fn look(
     Ok((deployment, allocations, meta))
 }
 
-/// The ID of the deployment that undoes a failed one.
+/// The ID of the rollback of a failed deployment.
 async fn successor(client: &Client, failed: &Deployment) -> Result<Option<String>, String> {
     let namespace = Some(failed.namespace.as_str()).filter(|n| !n.is_empty());
     let latest = client.latest_deployment(namespace, &failed.job_id).await;

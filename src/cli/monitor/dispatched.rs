@@ -1,4 +1,4 @@
-//! A dispatched job, watched until it is dead (`docs/spec/cli.md §8.10`).
+//! Monitors a dispatched job until it is dead (`docs/spec/cli.md §8.10`).
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
 use encamp_model::{JobSummary, format_duration, quoted};
 
-/// How long a job is waited for.
+/// The maximum time to wait for a job.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The pause between two looks.
+/// The polling interval.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Which job is watched, and how.
+/// The monitored job, and how it is monitored.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch<'a> {
     /// Its namespace, if it is known.
@@ -26,8 +26,8 @@ pub struct Watch<'a> {
     pub verbose: bool,
 }
 
-/// Watches a job until it is dead. The exit code: 0, 1 when that takes too long, 2 where allocations failed. On a
-/// terminal the counts are drawn in place; else they are printed whenever they change.
+/// Monitors a job until it is dead. Returns the exit code: 0, 1 after a timeout, or 2 if allocations failed. On a
+/// terminal, the counts are drawn in place; otherwise they are printed whenever they change.
 pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Result<u8, String> {
     let begin = Instant::now();
     let mut frame = Frame::of_terminal(ui);
@@ -59,10 +59,10 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Resu
     }
 }
 
-/// Whether the job is dead, whether allocations failed, and what is printed about it. Contains markup.
+/// Whether the job is dead, whether allocations failed, and the text to print. Contains markup.
 async fn look(connection: &Connection, what: &Watch<'_>) -> Result<(bool, bool, String), encamp_api::ApiError> {
     let client = &connection.client;
-    // The job first: what is counted after it was dead is final.
+    // The job is read first: counts that are read after it was dead are final.
     let (job, _) = client.job_within(what.namespace, what.id).await?;
     let (summary, _) = client.job_summary(what.namespace, what.id).await?;
     let failed = summary.summary.values().any(|s| s.failed > 0);

@@ -1,4 +1,4 @@
-//! An evaluation, watched until it ends, and then the deployment it belongs to (`docs/spec/cli.md §6.1`).
+//! Monitors an evaluation until it ends, and then its deployment (`docs/spec/cli.md §6.1`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::cli::render::ui::Ui;
 use crate::cli::render::values;
 use encamp_model::{AllocListStub, Evaluation, duration, format_duration, quoted};
 
-/// The pause between two looks.
+/// The polling interval.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What the last look showed.
+/// The result of the last poll.
 #[derive(Debug, Clone)]
 struct Seen {
     status: String,
@@ -38,7 +38,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// What is new since the last look, as messages.
+    /// The changes since the last poll, as messages.
     fn update(&mut self, eval: &Evaluation, allocations: &[AllocListStub], verbose: bool) -> Vec<String> {
         let id = |full: &str| quoted(values::id(full, verbose));
         let mut news = Vec::new();
@@ -86,8 +86,8 @@ impl Seen {
     }
 }
 
-/// Watches an evaluation. Returns the exit code: 0, 1 after an error or a deployment that was not successful, 2 where
-/// no deployment waits for what found no node.
+/// Monitors an evaluation. Returns the exit code: 0, 1 after an error or an unsuccessful deployment, or 2 if
+/// allocations are unplaced and no deployment is waiting for them.
 pub fn watch(connection: &Connection, ui: &mut Ui<'_>, id: &str, verbose: bool) -> u8 {
     let mut lines = Lines::marked(ui, connection.zone.clone());
     let mut id = id.to_string();
@@ -99,7 +99,7 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, id: &str, verbose: bool) 
     }
 }
 
-/// Watches one evaluation; `Err` is the one that follows it.
+/// Monitors one evaluation; `Err` is the evaluation that follows it.
 fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbose: bool) -> Result<u8, String> {
     let shown = |full: &str| quoted(values::id(full, verbose));
     lines.info(&format!("Monitoring evaluation {}", shown(id)));
@@ -151,7 +151,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
     Ok(if unplaced { 2 } else { 0 })
 }
 
-/// Why groups found no node.
+/// The placement failures by task group.
 fn print_failures(lines: &mut Lines<'_, '_>, eval: &Evaluation, verbose: bool) {
     for (group, metric) in &eval.failed_tg_allocs {
         let n = metric.coalesced_failures.saturating_add(1);

@@ -1,11 +1,11 @@
-//! Text on a terminal that is drawn again in place.
+//! Text on a terminal that is redrawn in place.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::cli::render::styled::Styled;
 use crate::cli::render::ui::Ui;
 
-/// What turns while something is in progress.
+/// The frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// A text on a terminal that is redrawn in place.
@@ -24,7 +24,7 @@ struct Size {
 }
 
 impl Size {
-    /// The size of the terminal that standard output is, `None` where it has none.
+    /// The size of the terminal that standard output is connected to; `None` if it has none.
     fn of_stdout() -> Option<Size> {
         let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
         let known = size.ws_col > 0 && size.ws_row > 0;
@@ -33,15 +33,15 @@ impl Size {
 }
 
 impl Frame {
-    /// A frame for standard output, `None` where that is no terminal of a known size.
+    /// A frame for standard output; `None` if that is not a terminal of a known size.
     pub(super) fn of_terminal(ui: &Ui<'_>) -> Option<Frame> {
         let size = if ui.can_redraw() { Size::of_stdout()? } else { return None };
         Some(Frame { size, drawn: Vec::new(), turn: 0 })
     }
 
-    /// Draws a heading, with the spinner in front, and as much of a body as the terminal has rows for.
+    /// Draws a heading, preceded by the spinner, and as much of a body as fits on the terminal.
     pub(super) fn draw(&mut self, ui: &mut Ui<'_>, heading: &str, body: &str) {
-        // The window may have another size than before.
+        // The window size may have changed.
         self.size = Size::of_stdout().unwrap_or(self.size);
         self.turn = self.turn.wrapping_add(1);
         let spinner = SPINNER.get(self.turn % SPINNER.len()).copied().unwrap_or_default();
@@ -49,7 +49,7 @@ impl Frame {
         self.replace(ui, self.size.clipped(lines));
     }
 
-    /// Draws the full text for the last time, with a mark in front of the heading.
+    /// Draws the full text for the last time, with a mark before the heading.
     pub(super) fn end(&mut self, ui: &mut Ui<'_>, mark: &str, heading: &str, body: &str) {
         let lines = lines(ui, mark, heading, body);
         self.replace(ui, lines);
@@ -68,7 +68,7 @@ impl Frame {
         self.drawn = lines.iter().map(|line| line.as_str().to_string()).collect();
     }
 
-    /// What removes the last drawing: the cursor stands behind it.
+    /// The escape sequence that removes the last drawing; the cursor is at its end.
     fn erase(&self) -> String {
         let drawn: usize = self.drawn.iter().map(|line| self.size.rows(line)).sum();
         let mut out = String::new();
@@ -94,7 +94,7 @@ fn lines(ui: &Ui<'_>, mark: &str, heading: &str, body: &str) -> Vec<Styled> {
 }
 
 impl Size {
-    /// As many of the lines as fit, and how many more there are: what scrolled out of the terminal can't be redrawn.
+    /// The lines that fit, and the number of further lines: text that scrolled out of the terminal cannot be redrawn.
     fn clipped(self, mut lines: Vec<Styled>) -> Vec<Styled> {
         let mut free = self.height;
         let fit = lines.iter().take_while(|line| {
@@ -114,13 +114,13 @@ impl Size {
         lines
     }
 
-    /// How many rows a line takes.
+    /// The number of terminal rows of a line.
     fn rows(self, line: &str) -> usize {
         columns(line).div_ceil(self.width).max(1)
     }
 }
 
-/// How many columns a line takes, escape sequences left out.
+/// The number of columns of a line, without escape sequences.
 fn columns(line: &str) -> usize {
     let mut escape = false;
     let mut n: usize = 0;

@@ -10,19 +10,19 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::spec_file::{self, Spec};
 use encamp_model::quoted;
 
-/// Write a namespace
+/// Create or update a namespace
 ///
-/// Creates or changes a namespace. The argument is its name, or a file that says how it shall be, or - for standard
-/// input.
+/// Creates or updates a namespace. The argument is the name of the namespace, the path of a specification file, or -
+/// for standard input.
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceApply {
-    /// What the namespace is for
+    /// Description of the namespace
     #[arg(long, value_name = "text")]
     pub description: Option<String>,
-    /// Quota of the namespace; community clusters have none
+    /// Quota of the namespace; not available in community clusters
     #[arg(long, value_name = "name")]
     pub quota: Option<String>,
-    /// The file is JSON
+    /// Parse the file as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -70,7 +70,7 @@ impl NamespaceApply {
         Ok(namespace)
     }
 
-    /// The namespace as it is, with what the flags change.
+    /// The existing namespace with the changes of the flags.
     fn flagged(&self, c: &Connection, name: &str) -> Result<Value, String> {
         let mut namespace = match c.wait(c.client.namespace(name)) {
             Ok((namespace, _)) => namespace,
@@ -130,7 +130,8 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
 
 /// Delete a namespace
 ///
-/// The argument is the namespace's name. A namespace with jobs, allocations, volumes or variables can't be deleted.
+/// The argument is the name of the namespace. A namespace with jobs, allocations, volumes or variables cannot be
+/// deleted.
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceDelete {
     #[command(flatten)]

@@ -27,7 +27,7 @@ const MEMBERS: &[(&str, Zero)] = &[
     ("VaultConfiguration", Zero::Null),
 ];
 
-/// The namespace in the form that clients show it.
+/// The namespace as shown by clients.
 fn as_shown(namespace: &Value) -> Value {
     let mut shown = namespace.clone();
     complete(&mut shown, MEMBERS);
@@ -44,7 +44,7 @@ fn listed(namespaces: &[Value]) -> String {
     table(&lines, Form::List)
 }
 
-/// The namespace of that name, or the only one whose name starts so.
+/// The namespace with that name, or the only one with that prefix.
 fn find(c: &Connection, prefix: &str) -> Result<Value, String> {
     let failed = |e: String| format!("Error retrieving namespaces: {e}");
     let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).map_err(|e| failed(e.to_string()))?;
@@ -61,7 +61,7 @@ fn find(c: &Connection, prefix: &str) -> Result<Value, String> {
 
 /// List namespaces
 ///
-/// Lists the namespaces that the token may see.
+/// Lists the namespaces that the token has access to.
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceList {
     #[command(flatten)]
@@ -91,9 +91,9 @@ impl Run for NamespaceList {
     }
 }
 
-/// Show a namespace
+/// Display the status of a namespace
 ///
-/// The argument is the namespace's name or the beginning of it.
+/// The argument is the name of the namespace or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceStatus {
     #[command(flatten)]
@@ -151,7 +151,7 @@ fn block(namespace: &Value) -> String {
     ])
 }
 
-/// What is taken if a job names nothing, and what it may name.
+/// The default, and the allowed values.
 fn choice_block(choice: &Value) -> String {
     let mut rows = vec![("Default", text(choice, "Default").to_string())];
     for name in ["Allowed", "Denied"] {
@@ -163,12 +163,12 @@ fn choice_block(choice: &Value) -> String {
     pairs(&rows)
 }
 
-/// Print a namespace as JSON
+/// Inspect a namespace
 ///
-/// The argument is the namespace's name or the beginning of it.
+/// The argument is the name of the namespace or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceInspect {
-    /// Print by this template, in the syntax of Go's text/template
+    /// Format the namespace with this Go template
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
     #[command(flatten)]

@@ -4,15 +4,15 @@ use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 
-/// Show or change the servers of a node's agent
+/// View or change the server list of a client
 ///
-/// Works on the agent asked. With -update-servers the arguments are the RPC addresses of its servers.
+/// Applies to the contacted agent. With -update-servers, the arguments are the RPC addresses of its servers.
 #[derive(Debug, clap::Parser)]
 pub struct NodeConfig {
-    /// Print the servers that the agent knows
+    /// Print the known servers
     #[arg(long)]
     pub servers: bool,
-    /// Replace them by the arguments
+    /// Replace the server list by the arguments
     #[arg(long)]
     pub update_servers: bool,
     #[command(flatten)]

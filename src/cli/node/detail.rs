@@ -1,4 +1,4 @@
-//! What `node status` shows about one node (`docs/spec/cli.md §10.1`).
+//! The output of `node status` about one node (`docs/spec/cli.md §10.1`).
 
 use super::usage;
 use crate::cli::alloc::max_run;
@@ -17,14 +17,14 @@ pub(super) struct View<'a> {
     pub node: &'a Node,
     /// All its allocations.
     pub allocs: &'a [Allocation],
-    /// Full identifiers and times, and everything known.
+    /// Show full identifiers, timestamps and all details.
     pub verbose: bool,
-    /// All that is known about what is used.
+    /// Show detailed resource usage statistics.
     pub stats: bool,
 }
 
 impl View<'_> {
-    /// Little about the node, and its allocations.
+    /// Show brief output about the node, and its allocations.
     pub(super) fn print_short(&self, context: &mut Context<'_, '_>) {
         let mut rows = self.first_rows();
         rows.extend(self.volume_rows());
@@ -33,7 +33,7 @@ impl View<'_> {
         self.print_allocations(context);
     }
 
-    /// The node with what is used of it.
+    /// The node and its resource usage.
     pub(super) fn print(&self, c: &Connection, context: &mut Context<'_, '_>) {
         let stats = c.wait(c.client.node_stats(&self.node.id)).map(|(stats, _)| stats);
         let mut rows = self.first_rows();
@@ -98,7 +98,7 @@ impl View<'_> {
         ]
     }
 
-    /// The CSI volumes that allocations of the node ask for.
+    /// The CSI volumes that allocations of the node request.
     fn csi_volumes(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
             .allocs
@@ -231,7 +231,7 @@ impl View<'_> {
     }
 }
 
-/// A section: an empty line, its name in bold, what is in it.
+/// A section: an empty line, its name in bold, and its content.
 fn heading(context: &mut Context<'_, '_>, name: &str, text: &str) {
     context.ui.output_markup(&format!("\n[bold]{name}"));
     context.ui.output(text);

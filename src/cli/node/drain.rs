@@ -1,4 +1,4 @@
-//! `node drain`: empties a node (`docs/spec/cli.md §10.2`).
+//! `node drain`: drains a node (`docs/spec/cli.md §10.2`).
 
 use std::collections::BTreeMap;
 
@@ -15,50 +15,50 @@ use encamp_api::operations::DrainSpec;
 use encamp_model::duration::parse_duration;
 use encamp_model::{HOUR, Node, quoted};
 
-/// Move the allocations of a node elsewhere
+/// Toggle drain mode on a node
 ///
-/// A draining node takes no new allocations and moves those it has to other nodes, as many at a time as their jobs
-/// allow. Watches until all of them have stopped unless -detach is given. The argument is the node's ID or the
-/// beginning of it.
+/// A draining node accepts no new allocations, and its allocations are migrated to other nodes, as many at a time as
+/// the migrate blocks of their jobs allow. The command monitors the drain until all allocations have stopped, unless
+/// -detach is given. The argument is the node ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeDrain {
-    /// Drain the node
+    /// Enable draining
     #[arg(long)]
     pub enable: bool,
-    /// Stop draining it
+    /// Disable draining
     #[arg(long)]
     pub disable: bool,
-    /// How long allocations have to move before they are stopped. Default: 1h
+    /// Deadline by which all allocations must have moved; those left are stopped. Default: 1h
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub deadline: Option<i64>,
-    /// Return without watching
+    /// Return immediately instead of monitoring the drain
     #[arg(long)]
     pub detach: bool,
-    /// Only watch a drain that is going on
+    /// Only monitor a drain in progress
     #[arg(long)]
     pub monitor: bool,
-    /// Stop all allocations at once
+    /// Stop all allocations immediately
     #[arg(long)]
     pub force: bool,
-    /// Let allocations move without any limit of time
+    /// Drain without a deadline
     #[arg(long)]
     pub no_deadline: bool,
-    /// Leave the allocations of system jobs alone
+    /// Do not stop the allocations of system jobs
     #[arg(long)]
     pub ignore_system: bool,
-    /// With -disable, take no new allocations afterwards either
+    /// With -disable, keep the node ineligible for scheduling
     #[arg(long)]
     pub keep_ineligible: bool,
-    /// Why, for the node's records
+    /// Message that is stored with the drain
     #[arg(long = "m", value_name = "message")]
     pub message: Option<String>,
-    /// More for the node's records: key=value. Can be repeated
+    /// Metadata that is stored with the drain, as key=value. Can be repeated
     #[arg(long, value_name = "key=value")]
     pub meta: Vec<String>,
-    /// The node is the agent asked
+    /// Drain the node of the contacted agent
     #[arg(long = "self")]
     pub own: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
@@ -106,7 +106,7 @@ impl NodeDrain {
         cases.iter().find(|(wrong, _)| *wrong).map(|(_, line)| *line)
     }
 
-    /// What goes into the node's records.
+    /// The metadata to store with the drain.
     fn records(&self) -> Result<BTreeMap<String, String>, String> {
         let pair = |pair: &String| match pair.split_once('=') {
             Some((key, value)) => Ok((key.to_string(), value.to_string())),

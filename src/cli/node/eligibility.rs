@@ -1,23 +1,22 @@
-//! `node eligibility`: whether a node takes new allocations (`docs/spec/cli.md §10.2`).
+//! `node eligibility`: the scheduling eligibility of a node (`docs/spec/cli.md §10.2`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use encamp_model::quoted;
 
-/// Say whether a node takes new allocations
+/// Toggle the scheduling eligibility of a node
 ///
-/// An ineligible node keeps its allocations but takes no new ones. The argument is the node's ID or the beginning of
-/// it.
+/// An ineligible node keeps its allocations but accepts no new ones. The argument is the node ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeEligibility {
-    /// Take new allocations
+    /// Mark the node as eligible for scheduling
     #[arg(long)]
     pub enable: bool,
-    /// Take no new allocations
+    /// Mark the node as ineligible for scheduling
     #[arg(long)]
     pub disable: bool,
-    /// The node is the agent asked
+    /// Select the node of the contacted agent
     #[arg(long = "self")]
     pub own: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `node identity`: with what a node proves who it is (`docs/spec/cli.md §10.2`).
+//! `node identity`: the signed identities of nodes (`docs/spec/cli.md §10.2`).
 
 use serde_json::Value;
 
@@ -12,9 +12,9 @@ use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_model::SECOND;
 
-/// Show the claims of a node's identity
+/// View the claims of a node identity
 ///
-/// The argument is the node's ID or the beginning of it.
+/// The argument is the node ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeIdentityGet {
     #[command(flatten)]
@@ -44,7 +44,7 @@ impl Run for NodeIdentityGet {
     }
 }
 
-/// The usual claims, then those that only these tokens have.
+/// The registered claims, followed by those specific to node identities.
 fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
     let shown = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -60,9 +60,9 @@ fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
     table(&lines, Form::List)
 }
 
-/// Have a node ask for a new identity
+/// Force the renewal of a node identity
 ///
-/// The argument is the node's ID or the beginning of it.
+/// The argument is the node ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeIdentityRenew {
     #[command(flatten)]

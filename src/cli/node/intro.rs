@@ -1,4 +1,4 @@
-//! `node intro`: tokens that introduce nodes to the servers (`docs/spec/cli.md §10.2`).
+//! `node intro`: introduction tokens for new nodes (`docs/spec/cli.md §10.2`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
@@ -7,19 +7,19 @@ use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use encamp_model::duration::parse_duration;
 
-/// Create a token that introduces a node
+/// Create an introduction token for a node
 ///
-/// The agent of a new node presents the token when it registers: in the file intro_token.jwt in its state directory,
-/// with -client-intro-token, or in NOMAD_CLIENT_INTRO_TOKEN.
+/// A new node presents the token when it registers. Provide it to the agent in the file intro_token.jwt in its state
+/// directory, with -client-intro-token, or in NOMAD_CLIENT_INTRO_TOKEN.
 #[derive(Debug, clap::Parser)]
 pub struct NodeIntroCreate {
-    /// The name of the node. Default: any
+    /// Name of the node. Default: any
     #[arg(long, value_name = "name")]
     pub node_name: Option<String>,
-    /// The pool of the node. Default: default
+    /// Pool of the node. Default: default
     #[arg(long, value_name = "pool")]
     pub node_pool: Option<String>,
-    /// How long the token is valid. Default: what the servers are configured with
+    /// Validity of the token. Default: as configured on the servers
     #[arg(long, value_name = "duration", default_value = "0s", hide_default_value = true, value_parser = parse_duration)]
     pub ttl: i64,
     #[command(flatten)]

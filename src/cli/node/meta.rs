@@ -1,4 +1,4 @@
-//! `node meta`: metadata of a node that changes while it runs (`docs/spec/cli.md §10.2`).
+//! `node meta`: dynamic node metadata (`docs/spec/cli.md §10.2`).
 
 use serde_json::{Map, Value};
 
@@ -11,15 +11,16 @@ use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::pairs;
 
-/// Change metadata of a node
+/// Modify node metadata
 ///
-/// The arguments are key=value pairs. They stay when the agent restarts, and win over what its configuration says.
+/// The arguments are key=value pairs. They persist across restarts of the agent and take precedence over its
+/// configuration.
 #[derive(Debug, clap::Parser)]
 pub struct NodeMetaApply {
-    /// The node; that of the agent asked if left out
+    /// Node ID. Default: the node of the contacted agent
     #[arg(long, value_name = "id")]
     pub node_id: Option<String>,
-    /// Keys to take away, separated by commas
+    /// Keys to unset, separated by commas
     #[arg(long, value_name = "keys")]
     pub unset: Option<String>,
     #[command(flatten)]
@@ -28,7 +29,7 @@ pub struct NodeMetaApply {
     pub(crate) optional_args: Vec<String>,
 }
 
-/// The full ID of the node that is asked for; empty for that of the agent.
+/// The full ID of the selected node; empty for the node of the contacted agent.
 fn node_id(c: &Connection, given: Option<&str>) -> Result<String, String> {
     match given.filter(|id| !id.is_empty()) {
         None => Ok(String::new()),
@@ -58,12 +59,12 @@ impl Run for NodeMetaApply {
     }
 }
 
-/// Show metadata of a node
+/// Read node metadata
 ///
-/// Shows all metadata of a node, and which of it was set while it runs and which its configuration says.
+/// Shows all metadata of a node, and which of it is dynamic and which is set by the configuration.
 #[derive(Debug, clap::Parser)]
 pub struct NodeMetaRead {
-    /// The node; that of the agent asked if left out
+    /// Node ID. Default: the node of the contacted agent
     #[arg(long, value_name = "id")]
     pub node_id: Option<String>,
     #[command(flatten)]
@@ -97,7 +98,7 @@ impl Run for NodeMetaRead {
     }
 }
 
-/// Keys and values; a key that was taken away has `<unset>`.
+/// The keys and values; an unset key has the value `<unset>`.
 fn block(meta: &Value, member: &str) -> String {
     let rows: Vec<(&String, &str)> =
         data::map(meta, member).map(|(key, value)| (key, value.as_str().unwrap_or("<unset>"))).collect();

@@ -1,9 +1,9 @@
 //! Commands about nodes (`docs/spec/cli.md §10`).
 //!
-//! - [`status`]: `node status`; [`detail`]: its output about one node; [`usage`]: what is used on it.
-//! - [`drain`]: `node drain`; [`watch`]: watching a drain. [`eligibility`]: `node eligibility`.
-//! - [`config`], [`meta`], [`identity`]: what the agent of a node knows. [`intro`]: tokens of new nodes. [`pool`]: node
-//!   pools.
+//! - [`status`]: `node status`; [`detail`]: its output about one node; [`usage`]: resource usage of a node.
+//! - [`drain`]: `node drain`; [`watch`]: monitoring a drain. [`eligibility`]: `node eligibility`.
+//! - [`config`], [`meta`], [`identity`]: server list, metadata and identity of a client. [`intro`]: introduction
+//!   tokens. [`pool`]: node pools.
 
 pub mod config;
 mod detail;
@@ -45,7 +45,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_hidden("client-config", "node config", true);
 }
 
-/// The full ID of the node that the arguments mean: that of the agent, or the one whose ID starts so.
+/// The full ID of the selected node: that of the contacted agent, or the one with the given ID prefix.
 fn meant(c: &Connection, own: bool, prefix: &str, what: &str) -> Result<String, String> {
     if own {
         return objects::own_node(c);

@@ -1,4 +1,4 @@
-//! `node status`: the nodes, or one of them (`docs/spec/cli.md §10.1`).
+//! `node status`: the list of nodes, or one node (`docs/spec/cli.md §10.1`).
 
 use serde_json::Value;
 
@@ -15,25 +15,25 @@ use crate::cli::render::values;
 use encamp_api::Query;
 use encamp_model::Node;
 
-/// Show nodes
+/// Display status information about nodes
 ///
-/// Lists the nodes of the cluster, or shows one of them: what it offers, what is used of it, and which allocations it
-/// has. The argument is the node's ID or the beginning of it.
+/// Lists the nodes of the cluster, or shows one node: its attributes, its resource usage and its allocations. The
+/// argument is the node ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeStatus {
-    /// Show the node that is the agent asked
+    /// Show the node of the contacted agent
     #[arg(long = "self")]
     pub own: bool,
-    /// Show all that is known about what is used
+    /// Show detailed resource usage statistics
     #[arg(long)]
     pub stats: bool,
-    /// In the list, show how many allocations run on each node
+    /// In the list, show the number of running allocations per node
     #[arg(long)]
     pub allocs: bool,
-    /// Show little
+    /// Show brief output
     #[arg(long)]
     pub short: bool,
-    /// Show full identifiers and times, and everything known about the node
+    /// Show full identifiers, timestamps and all details of the node
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub struct NodeStatus {
     /// In the list, show the operating systems
     #[arg(long)]
     pub os: bool,
-    /// Print the identifiers only
+    /// Print only identifiers
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! How much of a node is given away and in use (`docs/spec/cli.md §10.1`).
+//! Allocated and used resources of a node (`docs/spec/cli.md §10.1`).
 
 use crate::cli::connection::Connection;
 use crate::cli::render::stats::whole;
@@ -7,7 +7,7 @@ use crate::cli::render::values::{bytes, megabytes};
 use encamp_api::stats::HostStats;
 use encamp_model::{Allocation, Node};
 
-/// What a node offers: MHz, MB, MB of disk, without what is reserved.
+/// The allocatable resources of a node: MHz, MB, MB of disk, without reserved resources.
 fn offered(node: &Node) -> (i64, i64, i64) {
     let (all, reserved) = (node.node_resources.as_ref(), node.reserved_resources.as_ref());
     let minus = |all: Option<i64>, reserved: Option<i64>| all.unwrap_or(0).saturating_sub(reserved.unwrap_or(0));
@@ -22,7 +22,7 @@ fn running(allocs: &[Allocation]) -> impl Iterator<Item = &Allocation> {
     allocs.iter().filter(|alloc| alloc.client_status == "running")
 }
 
-/// What one allocation was given: MHz, MB, MB of disk.
+/// The resources of one allocation: MHz, MB, MB of disk.
 fn given(alloc: &Allocation) -> (i64, i64, i64) {
     if let Some(resources) = &alloc.allocated_resources
         && !resources.tasks.is_empty()
@@ -34,7 +34,7 @@ fn given(alloc: &Allocation) -> (i64, i64, i64) {
     alloc.resources.as_ref().map_or((0, 0, 0), |r| (r.cpu, r.memory_mb, r.disk_mb))
 }
 
-/// The resources that running allocations were given.
+/// The resources of the running allocations.
 pub(super) fn allocated(node: &Node, allocs: &[Allocation]) -> String {
     let (cpu, memory, disk) = offered(node);
     let used = running(allocs).map(given).fold((0i64, 0i64, 0i64), |sum, one| {
@@ -53,7 +53,7 @@ pub(super) fn allocated(node: &Node, allocs: &[Allocation]) -> String {
     table(&["CPU|Memory|Disk|Alloc Count".to_string(), row], Form::List)
 }
 
-/// What running allocations use; nothing if one of them can't be asked.
+/// The resource usage of the running allocations; `None` if the statistics of one cannot be read.
 pub(super) fn measured_allocations(c: &Connection, node: &Node, allocs: &[Allocation]) -> Option<String> {
     let (mut ticks, mut used) = (0.0, 0u64);
     for alloc in running(allocs) {
@@ -69,7 +69,7 @@ pub(super) fn measured_allocations(c: &Connection, node: &Node, allocs: &[Alloca
     Some(table(&["CPU|Memory".to_string(), row], Form::List))
 }
 
-/// What is in use on the whole machine.
+/// The resource usage of the host.
 pub(super) fn host(node: &Node, stats: &HostStats) -> String {
     let cpu = node.node_resources.as_ref().map_or(0, |r| r.cpu.cpu_shares);
     let device = node.attributes.get("unique.storage.volume").map(String::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A drain, watched until the node is empty (`docs/spec/cli.md §10.2`).
+//! Monitors a drain until the node is empty (`docs/spec/cli.md §10.2`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::cli::render::values::{self, written_time};
 use encamp_api::ApiError;
 use encamp_model::{Allocation, DrainStrategy, Node, quoted};
 
-/// Something to tell.
+/// A message about a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum News {
     Detail(String),
@@ -18,7 +18,7 @@ enum News {
     Warning(String),
 }
 
-/// What is known about the node.
+/// The known state of the node.
 #[derive(Debug, Default)]
 struct NodeSide {
     strategy: Option<DrainStrategy>,
@@ -27,7 +27,7 @@ struct NodeSide {
 }
 
 impl NodeSide {
-    /// What is new about the node, and whether its drain is over.
+    /// The changes of the node, and whether its drain is complete.
     fn update(&mut self, node: &Node) -> (Vec<News>, bool) {
         let mut news = Vec::new();
         let id = &node.id;
@@ -58,7 +58,7 @@ fn described(strategy: &DrainStrategy) -> String {
     }
 }
 
-/// What is known about an allocation.
+/// The known state of an allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     migrate: bool,
@@ -66,7 +66,7 @@ struct Seen {
     client: String,
 }
 
-/// What is known about the allocations.
+/// The known state of the allocations.
 #[derive(Debug, Default)]
 struct AllocSide {
     seen: BTreeMap<String, Seen>,
@@ -74,7 +74,7 @@ struct AllocSide {
 }
 
 impl AllocSide {
-    /// What is new about the allocations, and whether all of them have stopped.
+    /// The changes of the allocations, and whether all of them have stopped.
     fn update(&mut self, allocs: &[Allocation], node: &str) -> (Vec<News>, bool) {
         let mut news = Vec::new();
         let mut running = false;
@@ -88,7 +88,7 @@ impl AllocSide {
                 desired: alloc.desired_status.clone(),
                 client: alloc.client_status.clone(),
             };
-            // Those that had ended before are none of this drain's.
+            // Allocations that had ended before are not part of this drain.
             let before = match self.seen.get(&alloc.id) {
                 Some(before) => before.clone(),
                 None if alloc.client_terminal() => now.clone(),
@@ -113,7 +113,8 @@ impl AllocSide {
     }
 }
 
-/// Watches until the drain is over and all allocations have stopped. `index` is where the watch of the node begins.
+/// Monitors until the drain is complete and all allocations have stopped. `index` is the index at which the watch of
+/// the node starts.
 pub(super) fn watch(
     c: &Connection,
     context: &mut Context<'_, '_>,
@@ -157,7 +158,7 @@ pub(super) fn watch(
     }
 }
 
-/// Where the next look begins: a server that was restored may be behind.
+/// The index of the next poll: a restored server may have a lower index.
 fn next(index: u64, answered: u64) -> u64 {
     if answered < index { 1 } else { answered.max(1) }
 }

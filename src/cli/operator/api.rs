@@ -1,4 +1,4 @@
-//! `operator api`: a request as it is (`docs/spec/cli.md §14`).
+//! `operator api`: raw HTTP API requests (`docs/spec/cli.md §14`).
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -12,26 +12,26 @@ use crate::cli::general::GeneralFlags;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
 
-/// Send a request to the HTTP API
+/// Query the HTTP API
 ///
 /// Sends a request with the address, the token and the certificates of the flags and the environment, and prints the
-/// body of the answer as it is. The argument is a path such as /v1/nodes, or a whole URL. What comes on standard input
-/// is sent as body.
+/// body of the response unchanged. The argument is a path such as /v1/nodes, or a full URL. Standard input is sent as
+/// the request body.
 #[derive(Debug, clap::Parser)]
 pub struct OperatorApi {
-    /// Method. Default: GET, or POST if there is a body
+    /// HTTP method. Default: GET, or POST if there is a body
     #[arg(long = "X", value_name = "method")]
     pub method: Option<String>,
-    /// One more header, key: value. Can be repeated
+    /// Additional header, as key: value. Can be repeated
     #[arg(long = "H", value_name = "header")]
     pub headers: Vec<String>,
-    /// Filter expression, as parameter of the request
+    /// Filter expression, sent as a parameter of the request
     #[arg(long, value_name = "expression")]
     pub filter: Option<String>,
     /// Print a curl command instead of sending the request
     #[arg(long)]
     pub dryrun: bool,
-    /// Show request and answer on standard error
+    /// Print request and response information to standard error
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -109,7 +109,7 @@ impl OperatorApi {
     }
 }
 
-/// Address and path of a URL; a path has no address of its own.
+/// The address and path of a URL; a path has no address.
 fn parts(given: &str) -> (Option<String>, String) {
     let Some((scheme, rest)) = given.split_once("://").filter(|(s, _)| matches!(*s, "http" | "https")) else {
         return (None, if given.starts_with('/') { given.into() } else { format!("/{given}") });
@@ -156,7 +156,7 @@ fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().into(), value.trim().into()))
 }
 
-/// What standard input holds, unless it is a terminal or nothing.
+/// The content of standard input, unless it is a terminal or empty.
 fn body() -> std::io::Result<Option<Vec<u8>>> {
     let stdin = std::io::stdin();
     let is_device =
@@ -169,7 +169,7 @@ fn body() -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// The request as a curl command. The token is taken from the environment, so that none is printed.
+/// The request as a curl command. The token is taken from the environment, so that it is not printed.
 fn curl(c: &Connection, request: &RawRequest) -> Result<String, String> {
     let url = c.client.url_of(request).map_err(|e| format!("Error performing request: {e}"))?;
     let mut lines = vec!["curl".to_string()];

@@ -1,4 +1,4 @@
-//! `operator autopilot`: how failed servers are dealt with (`docs/spec/cli.md §14`).
+//! `operator autopilot`: configuration and health of the servers (`docs/spec/cli.md §14`).
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use encamp_api::{ApiError, Query};
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
 
-/// The settings, as they are shown.
+/// The settings, in order of display.
 const SETTINGS: [&str; 8] = [
     "CleanupDeadServers",
     "LastContactThreshold",
@@ -41,7 +41,7 @@ const COMPACT: [&str; 10] = [
     "CreateIndex",
     "ModifyIndex",
 ];
-/// The same for a server's health.
+/// The health of a server as JSON on one line.
 const HEALTH: [&str; 12] = [
     "LastContact",
     "ID",
@@ -62,9 +62,9 @@ fn read(c: &Connection) -> Result<Value, String> {
     Ok(read.map_err(|e| format!("Error querying Autopilot configuration: {e}"))?.0)
 }
 
-/// Show how failed servers are dealt with
+/// Display the current Autopilot configuration
 ///
-/// Shows the settings by which servers watch each other.
+/// Shows the settings by which the leader monitors servers and removes failed ones.
 #[derive(Debug, clap::Parser)]
 pub struct AutopilotGetConfig {
     #[command(flatten)]
@@ -97,24 +97,24 @@ impl Run for AutopilotGetConfig {
     }
 }
 
-/// Change how failed servers are dealt with
+/// Modify the current Autopilot configuration
 ///
-/// What no flag names stays as it is.
+/// Settings without a flag are not changed.
 #[derive(Debug, clap::Parser)]
 pub struct AutopilotSetConfig {
-    /// Whether servers that failed are taken out when new ones join
+    /// Whether failed servers are removed when new servers join
     #[arg(long, value_name = "true|false")]
     pub cleanup_dead_servers: Option<String>,
-    /// A server that did not hear from the leader for this long is unhealthy
+    /// Maximum time since the last contact with the leader before a server is unhealthy
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub last_contact_threshold: Option<i64>,
-    /// A server that is this many log entries behind is unhealthy
+    /// Maximum number of log entries that a healthy server may trail behind the leader
     #[arg(long, value_name = "n", value_parser = parse_int)]
     pub max_trailing_logs: Option<i64>,
-    /// Never take out servers when fewer than this stay
+    /// Minimum number of servers that must remain when failed servers are removed
     #[arg(long, value_name = "n", value_parser = parse_int)]
     pub min_quorum: Option<i64>,
-    /// How long a new server has to be healthy before it votes
+    /// Time for which a new server must be healthy before it becomes a voter
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub server_stabilization_time: Option<i64>,
     /// Accepted for compatibility: the servers of a community cluster ignore it
@@ -157,7 +157,7 @@ impl Run for AutopilotSetConfig {
 }
 
 impl AutopilotSetConfig {
-    /// The settings that flags name.
+    /// The settings that the flags change.
     fn changes(&self) -> Result<Vec<(&'static str, Value)>, String> {
         let mut changes = Vec::new();
         for (name, flag, value) in [
@@ -181,9 +181,9 @@ impl AutopilotSetConfig {
     }
 }
 
-/// Show how well the servers are
+/// Display the current Autopilot health
 ///
-/// Shows whether the servers are healthy, and how many of them may fail.
+/// Shows whether the servers are healthy, and how many server failures the cluster tolerates.
 #[derive(Debug, clap::Parser)]
 pub struct AutopilotHealth {
     /// Print as JSON
@@ -195,7 +195,7 @@ pub struct AutopilotHealth {
     pub(crate) optional_args: Vec<String>,
 }
 
-/// The health of the servers. One that is bad comes with status 429.
+/// The health of the servers. An unhealthy cluster responds with status 429.
 fn health(c: &Connection) -> Result<Value, ApiError> {
     c.wait(async {
         let request = RawRequest {

@@ -20,7 +20,7 @@ fn listed(keys: &[RootKey], verbose: bool, zone: &jiff::tz::TimeZone) -> String 
 
 /// List root keys
 ///
-/// Lists the keys that encrypt variables and sign identities. The keys themselves stay on the servers.
+/// Lists the keys that encrypt variables and sign workload identities. The key material is not shown.
 #[derive(Debug, clap::Parser)]
 pub struct RootKeyringList {
     /// Show full identifiers
@@ -45,23 +45,24 @@ impl Run for RootKeyringList {
     }
 }
 
-/// What is said when the flags do not say when the key is used.
+/// The error if neither -now nor -prepublish is given.
 const HOW: &str = "\nOne of \"-now\" or \"-prepublish\" must be used.\n\nIf a key has been leaked use \"-now\" to force \
                    immediate rotation.\n\nOtherwise please use \"-prepublish <duration>\" to ensure the new key is not \
                    used\nto sign workload identities before JWKS endpoints are updated.\n";
 
-/// Make a new root key
+/// Rotate the root key
 ///
-/// The new key is used at once (-now), or after those who verify signatures had time to read it (-prepublish).
+/// Creates a new root key. The key becomes active immediately (-now), or after third parties that verify signatures
+/// have had time to read it (-prepublish).
 #[derive(Debug, clap::Parser)]
 pub struct RootKeyringRotate {
-    /// Encrypt all variables anew with it
+    /// Re-encrypt all variables with the new key
     #[arg(long)]
     pub full: bool,
-    /// Use it at once
+    /// Activate the new key immediately
     #[arg(long)]
     pub now: bool,
-    /// Use it after this time
+    /// Publish the new key now and activate it after this time
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub prepublish: Option<i64>,
     /// Show full identifiers
@@ -92,12 +93,12 @@ impl Run for RootKeyringRotate {
     }
 }
 
-/// Delete a root key
+/// Remove a root key
 ///
-/// The argument is the key's ID or the beginning of it. A key that is in use can't be deleted unless -force is given.
+/// The argument is the key ID or a prefix of it. A key that is in use cannot be removed unless -force is given.
 #[derive(Debug, clap::Parser)]
 pub struct RootKeyringRemove {
-    /// Delete it even if variables are encrypted with it: they are lost
+    /// Remove the key even if variables are encrypted with it; these variables are lost
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

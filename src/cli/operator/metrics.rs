@@ -1,4 +1,4 @@
-//! `operator metrics`: what the agent measured (`docs/spec/cli.md §14`).
+//! `operator metrics`: metrics of the agent (`docs/spec/cli.md §14`).
 
 use serde_json::Value;
 
@@ -8,15 +8,15 @@ use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use encamp_api::Query;
 
-/// Show what the agent measured
+/// Retrieve the metrics of the contacted agent
 ///
-/// Prints the newest measurements of the agent asked.
+/// Prints the latest metrics of the contacted agent.
 #[derive(Debug, clap::Parser)]
 pub struct OperatorMetrics {
-    /// Indented
+    /// Format the JSON output with indentation
     #[arg(long)]
     pub pretty: bool,
-    /// Format: prometheus
+    /// Output format: prometheus
     #[arg(long = "format", value_name = "format")]
     pub kind: Option<String>,
     #[command(flatten)]

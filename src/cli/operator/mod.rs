@@ -1,9 +1,9 @@
 //! Commands for operators (`docs/spec/cli.md §14`).
 //!
-//! - [`scheduler`]: the scheduler configuration. [`raft`]: the servers that agree on the log. [`autopilot`]: how failed
-//!   servers are dealt with. [`keyring`]: the keys that encrypt variables and sign identities.
-//! - [`snapshot`]: the state of the servers as a file, and back.
-//! - [`api`]: requests as they are. [`metrics`]: measurements.
+//! - [`scheduler`]: the scheduler configuration. [`raft`]: the Raft peers. [`autopilot`]: the Autopilot configuration
+//!   and health. [`keyring`]: the root encryption keys.
+//! - [`snapshot`]: saving and restoring the state of the servers.
+//! - [`api`]: raw API requests. [`metrics`]: metrics.
 
 pub mod api;
 pub mod autopilot;

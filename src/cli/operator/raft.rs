@@ -1,4 +1,4 @@
-//! `operator raft`: the servers that agree on the log (`docs/spec/cli.md §14`).
+//! `operator raft`: the Raft peers (`docs/spec/cli.md §14`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
@@ -6,12 +6,12 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, table};
 use encamp_model::quoted;
 
-/// List the servers that agree on the log
+/// Display the current Raft peer configuration
 ///
-/// Shows each server's name, ID and address, whether it leads, and whether it votes.
+/// Shows the name, ID and address of each server, and whether it is the leader and a voter.
 #[derive(Debug, clap::Parser)]
 pub struct RaftListPeers {
-    /// Let any server answer, also when there is no leader
+    /// Allow any server to respond, even if there is no leader
     #[arg(long)]
     pub stale: bool,
     #[command(flatten)]
@@ -37,9 +37,9 @@ impl Run for RaftListPeers {
     }
 }
 
-/// Take a server out of those that agree on the log
+/// Remove a server from the Raft peers
 ///
-/// For servers that are gone for good and did not leave.
+/// Use this command for servers that failed permanently without leaving the cluster.
 #[derive(Debug, clap::Parser)]
 pub struct RaftRemovePeer {
     /// The server's ID
@@ -65,9 +65,9 @@ impl Run for RaftRemovePeer {
     }
 }
 
-/// Make another server the leader
+/// Transfer leadership to another server
 ///
-/// The server is named by its ID or its address.
+/// Select the server by its ID or its address.
 #[derive(Debug, clap::Parser)]
 pub struct RaftTransferLeadership {
     /// The server's ID

@@ -13,9 +13,9 @@ use crate::cli::render::table::pairs;
 use crate::cli::tristate::Tristate;
 use encamp_model::{SchedulerConfiguration, quoted};
 
-/// Show the scheduler configuration
+/// Display the current scheduler configuration
 ///
-/// Shows how the servers place allocations: the algorithm, who may make room for whom, and what is paused.
+/// Shows the scheduler algorithm, for which job types preemption is enabled, and what is paused.
 #[derive(Debug, clap::Parser)]
 pub struct SchedulerGetConfig {
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct SchedulerGetConfig {
     pub(crate) optional_args: Vec<String>,
 }
 
-/// The answer of the server and the configuration in it.
+/// The response of the server and the configuration in it.
 fn read(c: &Connection) -> Result<(Value, SchedulerConfiguration), String> {
     let read = c.wait(c.client.scheduler_configuration_value());
     let (answer, _) = read.map_err(|e| format!("Error querying for scheduler configuration: {e}"))?;
@@ -70,40 +70,40 @@ impl Run for SchedulerGetConfig {
     }
 }
 
-/// Change the scheduler configuration
+/// Modify the current scheduler configuration
 ///
-/// What no flag names stays as it is. The flags about preemption say for which kinds of jobs the servers may stop
-/// allocations of less important jobs.
+/// Settings without a flag are not changed. The preemption flags enable preemption by job type: allocations of jobs
+/// with lower priority may then be stopped.
 #[derive(Debug, clap::Parser)]
 pub struct SchedulerSetConfig {
-    /// Change it only if its modify index is this
+    /// Change the configuration only if its modify index has this value
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
-    /// How nodes are ranked: binpack or spread
+    /// Scheduler algorithm that ranks nodes: binpack or spread
     #[arg(long, value_name = "algorithm")]
     pub scheduler_algorithm: Option<String>,
-    /// Whether tasks may use more memory than they reserve
+    /// Whether memory oversubscription is enabled
     #[arg(long, value_name = "true|false")]
     pub memory_oversubscription: Option<String>,
-    /// Whether job registrations are refused
+    /// Whether job registrations are rejected
     #[arg(long, value_name = "true|false")]
     pub reject_job_registration: Option<String>,
-    /// Whether evaluations wait
+    /// Whether the eval broker is paused
     #[arg(long, value_name = "true|false")]
     pub pause_eval_broker: Option<String>,
-    /// Whether batch jobs may make room for themselves
+    /// Whether preemption is enabled for batch jobs
     #[arg(long, value_name = "true|false")]
     pub preempt_batch_scheduler: Option<String>,
-    /// Whether service jobs may make room for themselves
+    /// Whether preemption is enabled for service jobs
     #[arg(long, value_name = "true|false")]
     pub preempt_service_scheduler: Option<String>,
-    /// Whether sysbatch jobs may make room for themselves
+    /// Whether preemption is enabled for sysbatch jobs
     #[arg(long, value_name = "true|false")]
     pub preempt_sysbatch_scheduler: Option<String>,
-    /// Whether system jobs may make room for themselves
+    /// Whether preemption is enabled for system jobs
     #[arg(long, value_name = "true|false")]
     pub preempt_system_scheduler: Option<String>,
-    /// Nodes that are looked at per placement; 0 for as many as is usual
+    /// Maximum number of nodes that are checked for feasibility per placement; 0 for the default
     #[arg(long, value_name = "n", value_parser = parse_int)]
     pub node_limit_for_feasibility_checks: Option<i64>,
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub struct SchedulerSetConfig {
     pub(crate) optional_args: Vec<String>,
 }
 
-/// What the flags that may be left out say.
+/// The settings that the flags change.
 struct Wanted {
     memory_oversubscription: Tristate,
     reject_job_registration: Tristate,

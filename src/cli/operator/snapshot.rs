@@ -1,4 +1,4 @@
-//! `operator snapshot`: the state of the servers as a file, and back (`docs/spec/cli.md §14`).
+//! `operator snapshot`: saves and restores the state of the servers (`docs/spec/cli.md §14`).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,13 +19,14 @@ use encamp_snapshot::replace::replace;
 
 const PATH: &str = "/v1/operator/snapshot";
 
-/// Save the state of the servers
+/// Save a snapshot of the servers' state
 ///
-/// Writes everything the servers know into an archive: jobs, nodes, allocations, variables, keys. Whoever has it can
-/// read the variables: only its owner may read the file. Without an argument the file is named after the time.
+/// Writes the full state of the servers to an archive: jobs, nodes, allocations, variables, keys. The archive allows
+/// anyone to decrypt the variables, so the file is only readable by its owner. The default file name contains the
+/// current time.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotSave {
-    /// Let any server answer, also when there is no leader
+    /// Allow any server to respond, even if there is no leader
     #[arg(long)]
     pub stale: bool,
     #[command(flatten)]
@@ -54,14 +55,14 @@ impl Run for SnapshotSave {
     }
 }
 
-/// `nomad-state-2026111-1795240306.snap`: the day has no zero in front.
+/// `nomad-state-2026111-1795240306.snap`: the day is not padded with a zero.
 fn default_name(now: i64, zone: &TimeZone) -> String {
     let seconds = now.div_euclid(SECOND);
     let date = jiff::Timestamp::from_second(seconds).unwrap_or_default().to_zoned(zone.clone());
     format!("nomad-state-{:04}{:02}{}-{seconds}.snap", date.year(), date.month(), date.day())
 }
 
-/// Reads the archive into a file and compares its digest with the one that came with it.
+/// Reads the archive into a file and compares its digest with the one in the response.
 fn save(c: &Connection, query: &Query, file: &mut File) -> io::Result<()> {
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
@@ -75,16 +76,16 @@ fn save(c: &Connection, query: &Query, file: &mut File) -> io::Result<()> {
         }
         let own = format!("sha-256={}", STANDARD.encode(hash.finalize()));
         match told {
-            Some(told) if told != own => Err(io::Error::other("what arrived is not what was sent: the digest differs")),
+            Some(told) if told != own => Err(io::Error::other("the received archive is damaged: the digest differs")),
             _ => Ok(()),
         }
     })
 }
 
-/// Replace the state of the servers by a saved one
+/// Restore a snapshot of the servers' state
 ///
-/// The servers check the archive first; one that is damaged changes nothing. Everything that was written since it was
-/// saved is lost.
+/// Replaces the state of the servers by a saved archive. The servers verify the archive first; a damaged archive
+/// changes nothing. All changes since the archive was saved are lost.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotRestore {
     #[command(flatten)]

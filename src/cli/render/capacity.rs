@@ -1,4 +1,4 @@
-//! How many copies fit.
+//! Text output of `capacity`: how many more allocations of each task group fit.
 
 use serde::Serialize;
 
@@ -12,16 +12,16 @@ use encamp_model::quoted;
 use encamp_plan::capacity::Capacity;
 use encamp_plan::survival::{Loss, Survival};
 
-/// More nodes than that are not listed one by one unless asked for.
+/// The maximum number of nodes that are listed unless `-verbose` is given.
 const MANY: usize = 20;
 
-/// Everything there is to print.
+/// The data to print.
 pub struct View {
     /// ID of the job.
     pub job: String,
-    /// Changes that were assumed, in words.
+    /// The assumed changes, as text.
     pub changes: Vec<String>,
-    /// The loss that was asked about.
+    /// The kind of loss given by `-survive`.
     pub loss: Option<Loss>,
     /// The groups.
     pub groups: Vec<Group>,
@@ -31,14 +31,14 @@ pub struct View {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Group {
-    /// What fits now.
+    /// The capacity now.
     #[serde(flatten)]
     pub capacity: Capacity,
-    /// What fits after the worst loss, if that was asked for and there is something to lose.
+    /// The capacity after the worst loss, if `-survive` was given and there is a node or datacenter to lose.
     pub survival: Option<Survival>,
 }
 
-/// The same as JSON (`docs/capacity.schema.json`).
+/// Formats the data as JSON (`docs/capacity.schema.json`).
 pub fn json(view: &View) -> Result<String, String> {
     indented(&serde_json::json!({
         "SchemaVersion": 1,
@@ -68,7 +68,7 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
     let words = plural(c.copies, "copy fits", "copies fit");
     let least = if c.capped { "at least " } else { "" };
     let name = format!("[bold]Job {}, group {}:[reset]", quoted(&view.job), quoted(&c.task_group));
-    ui.output_markup(&format!("{name} {least}{} more {words} beside {} that run", c.copies, c.running));
+    ui.output_markup(&format!("{name} {least}{} more {words} in addition to {} that run", c.copies, c.running));
     if let Some((first, others)) = c.runs_out.split_first() {
         let nodes = plural(first.nodes, "node", "nodes");
         let others = others.iter().map(|s| format!(", {} on {}", s.dimension, s.nodes)).collect::<String>();
@@ -84,12 +84,12 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
         ui.output(&format!("\n{}", table(&head.chain(rows).collect::<Vec<_>>(), Form::List)));
         if shown < c.nodes.len() {
             let rest: i64 = c.nodes.iter().skip(shown).map(|n| n.copies).sum();
-            ui.output(&format!("and {rest} on {} more nodes; -verbose lists them", c.nodes.len() - shown));
+            ui.output(&format!("and {rest} on {} more nodes; use -verbose to list them", c.nodes.len() - shown));
         }
     }
     let why = metric_lines(&c.metrics, "  ", false, ui.colours_on());
     if !why.is_empty() {
-        let mut text = Styled::from("\nOne more finds no node:\n");
+        let mut text = Styled::from("\nAnother copy cannot be placed:\n");
         text.push(why);
         ui.output(&text);
     }
@@ -104,7 +104,7 @@ fn survival(s: &Survival, loss: Option<Loss>) -> String {
     let mut out = format!("After the worst loss, of {what} {}, {} more {words}", quoted(&s.lost), s.copies);
     if s.unplaced > 0 {
         let n = i64::try_from(s.unplaced).unwrap_or(i64::MAX);
-        out.push_str(&format!("; {n} lost {} no node", plural(n, "allocation finds", "allocations find")));
+        out.push_str(&format!("; {n} lost {} be placed again", plural(n, "allocation cannot", "allocations cannot")));
     }
     out
 }

@@ -1,50 +1,50 @@
-//! Explanations of plans: a group on one screen, or one node's story.
+//! Explanations of plans: a task group on one screen, or all details of one node.
 
 use super::table::{Form, cell, table};
 use super::values::{plural, score};
 use encamp_model::{Scores, short_id};
 use encamp_plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
 
-/// Rows of a table before the rest is only counted.
+/// The maximum number of rows in a table; further rows are only counted.
 const ROWS: usize = 8;
 
-/// All groups of a plan. Contains markup.
+/// Explains all task groups of a plan. The result contains markup.
 pub fn groups(all: &[GroupExplanation]) -> String {
     all.iter().map(group).collect::<Vec<_>>().join("\n\n")
 }
 
 fn group(g: &GroupExplanation) -> String {
     let mut out = format!("[bold]Explanation of group \"{}\"[reset]\n", g.task_group);
-    let when = if g.after_plan { "with the plan carried out" } else { "before anything is placed" };
+    let when = if g.after_plan { "after the plan is applied" } else { "before the plan is applied" };
     let count = |n: u64, what: &str| format!("{n} {what}");
     let sum = |reasons: &[Reason]| reasons.iter().map(|r| r.nodes).sum::<u64>();
     let exhausted = g.exhausted.iter().map(|s| s.nodes).sum::<u64>();
     let mut parts = vec![count(g.placed, "placed")];
     if g.failed > 0 {
-        parts.push(format!("[yellow]{} without a node[reset]", g.failed));
+        parts.push(format!("[yellow]{} unplaced[reset]", g.failed));
     }
     out += &format!("{}. {} {} {when}: ", parts.join(", "), g.nodes, plural(signed(g.nodes), "node", "nodes"));
     let kinds = [
         (g.fitting, "can take one"),
-        (sum(&g.with_preemption), "could by evicting others"),
+        (sum(&g.with_preemption), "could with preemption"),
         (exhausted, "exhausted"),
         (sum(&g.filtered), "filtered"),
         (g.passed_over, "passed over"),
-        (sum(&g.no_candidates), "not looked at"),
+        (sum(&g.no_candidates), "not considered"),
     ];
     let kinds: Vec<String> = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(*n, what)).collect();
     out += &if kinds.is_empty() { "none".into() } else { kinds.join(", ") };
-    section(&mut out, "Not looked at", g.no_candidates.iter().map(reason_row));
+    section(&mut out, "Not considered", g.no_candidates.iter().map(reason_row));
     section(&mut out, "Filtered", g.filtered.iter().map(reason_row));
     section(&mut out, "Exhausted", g.exhausted.iter().map(shortage_row));
-    section(&mut out, "Exhausted, with evictions enough", g.with_preemption.iter().map(reason_row));
+    section(&mut out, "Exhausted, but preemption frees enough", g.with_preemption.iter().map(reason_row));
     if !g.best.is_empty() {
         out += "\n[bold]Best nodes[reset]\n";
         out += &indented(&scored(&g.best));
     }
     if !g.placements.is_empty() {
         out += "\n[bold]Chosen[reset]\n";
-        let mut rows = vec!["Placed|Node|Score|Evicted".to_string()];
+        let mut rows = vec!["Placed|Node|Score|Preempted".to_string()];
         for p in g.placements.iter().take(ROWS) {
             let evicted = if p.evicted.is_empty() { "-".to_string() } else { p.evicted.join(" ") };
             rows.push(format!(
@@ -67,7 +67,7 @@ fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// A heading and rows of `nodes|text`; nothing without rows.
+/// Appends a heading and rows of `nodes|text`; appends nothing if there are no rows.
 fn section(out: &mut String, heading: &str, rows: impl ExactSizeIterator<Item = (u64, String)>) {
     let total = rows.len();
     if total == 0 {
@@ -111,7 +111,7 @@ fn shortage_row(s: &Shortage) -> (u64, String) {
     if let (Some(asked), Some((least, most))) = (s.asked, s.free) {
         let unit = if s.dimension == "cpu" { "MHz" } else { "MiB" };
         let free = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        text += &format!(": {asked} {unit} asked, {free} free");
+        text += &format!(": {asked} {unit} requested, {free} free");
     }
     (s.nodes, text + &examples(&s.examples, s.nodes))
 }
@@ -124,7 +124,7 @@ fn examples(names: &[String], nodes: u64) -> String {
     }
 }
 
-/// A table of nodes with a column per scorer.
+/// A table of nodes with one column per scorer.
 fn scored(nodes: &[ScoredNode]) -> String {
     let names = scorers(nodes.iter().map(|n| &n.scores));
     let mut rows = vec![format!("Node|{}|final score", names.join("|"))];
@@ -135,7 +135,7 @@ fn scored(nodes: &[ScoredNode]) -> String {
     table(&rows, Form::List)
 }
 
-/// The scorers of all, in the order in which they first appear.
+/// The names of all scorers, in order of first appearance.
 fn scorers<'s>(all: impl Iterator<Item = &'s Scores>) -> Vec<&'s str> {
     let mut names = Vec::new();
     for name in all.flat_map(Scores::iter).map(|(name, _)| name) {
@@ -150,7 +150,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")
 }
 
-/// One node's story with every group. Contains markup.
+/// Explains one node for every task group. The result contains markup.
 pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
     let mut out = format!("[bold]Node {name}[reset] ({id})");
     for s in stories {
@@ -162,7 +162,7 @@ pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
             let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
             out += &format!("\n  score {}{parts}", score(final_score));
         }
-        let mut rows = vec!["Dimension|Total|Used|Free|Asked".to_string()];
+        let mut rows = vec!["Dimension|Total|Used|Free|Requested".to_string()];
         let room = s
             .room
             .iter()
@@ -170,7 +170,7 @@ pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
         rows.extend(room);
         out += &format!("\n{}", indented(&table(&rows, Form::List)));
         if !s.allocations.is_empty() {
-            let mut rows = vec!["Allocation|Job|Priority|CPU|Memory|In the way of this job".to_string()];
+            let mut rows = vec!["Allocation|Job|Priority|CPU|Memory|Preemption".to_string()];
             rows.extend(s.allocations.iter().map(|a| {
                 let (id, job) = (short_id(&a.alloc_id), cell(&a.job_id));
                 format!("{id}|{job}|{}|{}|{}|{}", a.priority, a.cpu, a.memory_mb, a.verdict)

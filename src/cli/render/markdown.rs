@@ -1,16 +1,17 @@
-//! A plan as a comment on a merge request: GitHub and GitLab flavoured Markdown.
+//! Plans as comments on merge requests, in GitHub and GitLab Flavored Markdown.
 //!
-//! What comes from jobs is escaped or fenced, so that no name breaks out of its place.
+//! Text that comes from jobs is escaped or fenced, so that no name can change the formatting of the comment.
 
 use super::markup::markup;
 use super::plan::{PlanView, dry_run, run_command};
 use super::{diff, values};
 use encamp_model::{AllocListStub, AllocMetric, DesiredUpdates, PlanRejection};
 
-/// Preempted allocations listed before the rest is only counted.
+/// The maximum number of preempted allocations that are listed; further ones are only counted.
 const MOST_PREEMPTED: usize = 20;
 
-/// One plan. `assumed`: a paragraph about assumed changes. `explanation`: what `-explain` says, with markup.
+/// Formats one plan. `assumed` is a paragraph about assumed changes, `explanation` the output of `-explain` with
+/// markup.
 pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanation: Option<&str>) -> String {
     let plan = view.plan;
     let kind = plan.diff.as_ref().map_or("None", |d| d.r#type.as_str());
@@ -26,7 +27,7 @@ pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanatio
     let updates = plan.annotations.iter().flat_map(|a| &a.desired_tg_updates);
     let rows: Vec<String> = updates.map(|(group, u)| group_row(view, group, u)).collect();
     if !rows.is_empty() {
-        out += "\n| Group | Changes | Without a node |\n|---|---|---|\n";
+        out += "\n| Group | Changes | Unplaced |\n|---|---|---|\n";
         rows.iter().for_each(|row| out += row);
     }
     if !(plan.failed_tg_allocs.is_empty() && plan.plan_rejections.is_empty()) {
@@ -43,14 +44,14 @@ pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanatio
         out += &details("Explanation", &fenced("", markup(text, false).trim()));
     }
     out += &format!(
-        "\nJob modify index {}; to submit exactly this:\n\n{}",
+        "\nJob modify index {}. To submit exactly this plan, run:\n\n{}",
         plan.job_modify_index,
         fenced("sh", &run_command(view))
     );
     out
 }
 
-/// What would happen, in a sentence.
+/// Summarises the changes of the plan in one sentence.
 fn summary(view: &PlanView<'_>) -> String {
     let plan = view.plan;
     let sum = |part: fn(&DesiredUpdates) -> u64| {
@@ -67,8 +68,8 @@ fn summary(view: &PlanView<'_>) -> String {
         (sum(|u| u.canary), "canaries"),
         (sum(|u| u.migrate), "to migrate"),
         (sum(|u| u.stop), "to stop"),
-        (u64::try_from(failed).unwrap_or(0), "without a node"),
-        (preempted, "of others preempted"),
+        (u64::try_from(failed).unwrap_or(0), "unplaced"),
+        (preempted, "preempted"),
         (rejected, "rejected by the servers"),
     ];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("**{n}** {what}")).collect();
@@ -108,16 +109,16 @@ fn preemptions(out: &mut String, all: &[AllocListStub]) {
     }
 }
 
-/// A name as code in a line or a cell.
+/// Formats a name as inline code, in a line or a table cell.
 pub fn code(name: &str) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let ticks = "`".repeat(longest_run(&name) + 1);
     let space = if name.starts_with('`') || name.ends_with('`') { " " } else { "" };
-    // A bar ends a cell even inside of code, unless it is escaped.
+    // A bar ends a table cell even inside of code, unless it is escaped.
     format!("{ticks}{space}{}{space}{ticks}", name.replace('|', "\\|"))
 }
 
-/// Text that is shown as it is.
+/// Text in a fenced code block.
 fn fenced(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}{language}\n{text}\n{fence}\n")
@@ -127,7 +128,7 @@ fn details(title: &str, content: &str) -> String {
     format!("\n<details><summary>{title}</summary>\n\n{content}\n</details>\n")
 }
 
-/// The longest run of back quotes.
+/// The length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

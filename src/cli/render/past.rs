@@ -1,4 +1,4 @@
-//! Past evaluations, explained.
+//! Explanations of past evaluations.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::values::{plural, score, time};
 use encamp_model::{AllocMetric, short_id};
 use encamp_plan::past::{PastEvaluation, PastGroup};
 
-/// Placements listed for a group before the rest is only counted.
+/// The maximum number of placements listed per task group; further placements are only counted.
 const ROWS: usize = 20;
 
-/// An evaluation. Contains markup.
+/// Explains an evaluation. The result contains markup.
 pub fn evaluation(e: &PastEvaluation, zone: &jiff::tz::TimeZone) -> String {
     let mut head = vec![
         format!("ID|{}", e.id),
@@ -29,32 +29,35 @@ pub fn evaluation(e: &PastEvaluation, zone: &jiff::tz::TimeZone) -> String {
     head.extend(more.iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| format!("{k}|{v}")));
     let mut out = table(&head, Form::KeyValue);
     if e.groups.is_empty() {
-        out += "\n\nNothing was placed, and nothing failed to be placed.";
+        out += "\n\nNo allocations were placed, and no placements failed.";
     }
     for g in &e.groups {
         out += &format!("\n\n[bold]Group \"{}\"[reset]: {} placed", g.task_group, g.placed.len());
         if g.failed > 0 {
-            out += &format!(", [yellow]{} without a node[reset]", g.failed);
+            out += &format!(", [yellow]{} unplaced[reset]", g.failed);
         }
         group(&mut out, g);
     }
     if !e.plan_rejections.is_empty() {
-        out += "\n\n[bold]Rejected of the last plan[reset]";
+        out += "\n\n[bold]Rejected allocations of the last plan[reset]";
         e.plan_rejections.iter().for_each(|r| out += &format!("\n  {}", rejection(r)));
     }
     if !e.missing_non_node_resources.is_empty() {
-        out += "\n\n[bold]Missing besides nodes[reset]";
+        out += "\n\n[bold]Missing resources that are not tied to a node[reset]";
         e.missing_non_node_resources.iter().for_each(|m| out += &format!("\n  {m}"));
     }
     if !e.blocked_eval.is_empty() {
-        out += &format!("\n\nEvaluation {} waits for nodes that can take the rest.", e.blocked_eval);
+        out += &format!(
+            "\n\nEvaluation {} is waiting for additional capacity to place the remaining allocations.",
+            e.blocked_eval
+        );
     }
     out
 }
 
 fn group(out: &mut String, g: &PastGroup) {
     if let Some(m) = &g.failure {
-        *out += &format!("\n  The last search without result: {}", looked_at(m));
+        *out += &format!("\n  Last failed placement: {}", evaluated(m));
         counts(out, "Filtered", &m.constraint_filtered);
         counts(out, "Exhausted", &m.dimension_exhausted);
         let missing: Vec<String> = m
@@ -76,9 +79,9 @@ fn group(out: &mut String, g: &PastGroup) {
         let number = |n: Option<f64>| n.map_or("-".to_string(), score);
         let id = short_id(&p.alloc_id);
         let name = if p.node_name.is_empty() { &p.node_id } else { &p.node_name };
-        let mut search = looked_at(&p.metrics);
+        let mut search = evaluated(&p.metrics);
         if !p.preempted.is_empty() {
-            search += &format!("; {} evicted", p.preempted.len());
+            search += &format!("; {} preempted", p.preempted.len());
         }
         rows.push(format!(
             "{id}|{}|{}|{}|{}|{search}",
@@ -94,9 +97,9 @@ fn group(out: &mut String, g: &PastGroup) {
     }
 }
 
-fn looked_at(m: &AllocMetric) -> String {
+fn evaluated(m: &AllocMetric) -> String {
     let mut out =
-        format!("{} of {} {} looked at", m.nodes_evaluated, m.nodes_in_pool, plural(m.nodes_in_pool, "node", "nodes"));
+        format!("{} of {} {} evaluated", m.nodes_evaluated, m.nodes_in_pool, plural(m.nodes_in_pool, "node", "nodes"));
     if !m.node_pool.is_empty() {
         out += &format!(" in pool {}", m.node_pool);
     }
@@ -117,8 +120,11 @@ fn counts(out: &mut String, heading: &str, all: &BTreeMap<String, i64>) {
     let width = rows.iter().map(|(_, n)| n.to_string().len()).max().unwrap_or(1);
     *out += &format!("\n  {heading}");
     for (what, n) in rows {
-        let note =
-            if what == "computed class ineligible" { " (a node of the same class was refused before)" } else { "" };
+        let note = if what == "computed class ineligible" {
+            " (another node of the same class was already ineligible)"
+        } else {
+            ""
+        };
         *out += &format!("\n    {n:>width$}  {what}{note}");
     }
 }

@@ -10,28 +10,28 @@ use super::{diff, values};
 use encamp_model::cron::time_zone;
 use encamp_model::{AllocListStub, JobPlanResponse, PlanRejection, format_duration, quoted};
 
-/// From this number on, preempted allocations are counted per job, and jobs per type.
+/// From this number on, preempted allocations are counted by job, and jobs by type.
 const MANY: usize = 10;
 
-/// What printing a plan needs to know beside the plan.
+/// A plan and everything else that is needed to print it.
 pub struct PlanView<'a> {
     /// The result of the dry run.
     pub plan: &'a JobPlanResponse,
     /// The type of the planned job.
     pub job_type: &'a str,
-    /// Whether the planned job is parameterized: such a job is not launched by its calendar.
+    /// Whether the planned job is parameterized: such a job is not launched by its schedule.
     pub parameterized: bool,
-    /// Whether servers carry out all of the plan or nothing.
+    /// Whether servers apply the plan completely or not at all (`all_at_once`).
     pub all_at_once: bool,
-    /// The time zone of the planned job's calendar, empty for none.
+    /// The time zone of the planned job's periodic schedule, empty if there is none.
     pub time_zone: &'a str,
-    /// Now, Unix nanoseconds.
+    /// The current time, Unix nanoseconds.
     pub now: i64,
     /// Whether to print the diff.
     pub diff: bool,
-    /// Whether added and deleted parts of the diff list their content.
+    /// Whether the diff shows the contents of added and deleted parts.
     pub verbose: bool,
-    /// The arguments to repeat in the suggested command, each followed by a space, and the path.
+    /// The arguments of the suggested command, each followed by a space, and the path.
     pub run_args: String,
 }
 
@@ -48,7 +48,7 @@ pub fn exit_code(plan: &JobPlanResponse) -> u8 {
     u8::from(changes)
 }
 
-/// Prints a plan, and how to submit the job.
+/// Prints a plan and the command that submits the job.
 pub fn print(ui: &mut Ui<'_>, view: &PlanView<'_>) {
     print_body(ui, view);
     ui.output_markup(&footer(view));
@@ -72,14 +72,14 @@ pub fn print_body(ui: &mut Ui<'_>, view: &PlanView<'_>) {
     }
 }
 
-/// Prints the warnings about a job, if there are any.
+/// Prints the warnings about a job, if any.
 pub fn print_warnings(ui: &mut Ui<'_>, warnings: &str) {
     if !warnings.is_empty() {
         ui.output_markup(&format!("[bold][yellow]Job Warnings:\n{warnings}[reset]\n"));
     }
 }
 
-/// What the scheduler would do, and why it could not place the rest.
+/// The result of the scheduler: the placements, and why the others failed.
 pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
     let plan = view.plan;
     let next = plan.created_evals.iter().rfind(|e| e.triggered_by == "rolling-update");
@@ -116,7 +116,7 @@ pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
     out.finish()
 }
 
-/// What the servers would not carry out, and which node says so.
+/// The parts of the plan that the servers would reject, and the node that each is rejected for.
 fn rejections(out: &mut TaggedText, view: &PlanView<'_>) {
     let what = if view.all_at_once { "the whole plan, because it is all at once" } else { "a part of this plan" };
     out.tags(&format!("[bold][yellow]- WARNING: The servers would reject {what}.[reset]\n"));
@@ -125,7 +125,7 @@ fn rejections(out: &mut TaggedText, view: &PlanView<'_>) {
     }
 }
 
-/// A line about a node that rejects its part of a plan.
+/// A line about a node for which a part of the plan is rejected.
 pub fn rejection(r: &PlanRejection) -> String {
     let text = r.to_string();
     let mut letters = text.chars();
@@ -166,7 +166,7 @@ fn preemptions(allocs: &[AllocListStub]) -> Vec<String> {
     std::iter::once("Job Type|Preemptions".to_string()).chain(rows).collect()
 }
 
-/// The command that submits the job if nobody changed it meanwhile.
+/// The command that submits the job if it has not been changed in the meantime.
 pub fn run_command(view: &PlanView<'_>) -> String {
     format!("encamp job run -check-index {} {}", view.plan.job_modify_index, view.run_args)
 }
@@ -179,10 +179,10 @@ fn footer(view: &PlanView<'_>) -> String {
          \n\
          {}\n\
          \n\
-         The check-index flag makes the registration depend on the job: it only goes\n\
-         through while the job on the servers still has the modify index shown above.\n\
-         Somebody who changes the job in the meantime makes this plan outdated, and the\n\
-         command refuses instead of overwriting that change.",
+         With the -check-index flag, the job is only registered if its modify index on\n\
+         the servers is still the one shown above. If the job has been changed in the\n\
+         meantime, this plan is outdated, and the command fails instead of\n\
+         overwriting that change.",
         run_command(view)
     )
 }

@@ -1,4 +1,4 @@
-//! Where allocations go after changes.
+//! Text output of `what-if`: where allocations move after the assumed changes.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use encamp_model::{quoted, short_id};
 use encamp_plan::what_if::headroom::{PoolRoom, Room};
 use encamp_plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
 
-/// More allocations than that are not listed one by one unless asked for.
+/// Longer lists of allocations are abbreviated, unless `-verbose` is given.
 const MANY: usize = 50;
 
-/// The outcome as JSON (`docs/what-if.schema.json`).
+/// Formats the outcome as JSON (`docs/what-if.schema.json`).
 pub fn json(outcome: &Outcome) -> Result<String, String> {
     indented(&value(outcome)?)
 }
 
-/// The same as a value.
+/// The outcome as a JSON value.
 pub fn value(outcome: &Outcome) -> Result<Value, String> {
     let mut value = serde_json::to_value(outcome).map_err(|e| e.to_string())?;
     if let Value::Object(members) = &mut value {
@@ -36,14 +36,14 @@ pub fn value(outcome: &Outcome) -> Result<Value, String> {
     Ok(value)
 }
 
-/// A paragraph of Markdown in front of a plan.
+/// A Markdown paragraph that precedes a plan.
 pub fn markdown(outcome: &Outcome) -> String {
     let mark = if outcome.falls_short() { ":warning: " } else { "" };
     let changes: Vec<String> = outcome.changes.iter().map(|c| code(c)).collect();
     let mut out = format!("{mark}**What if:** {}. {}", changes.join(", "), summary(outcome));
     let short: Vec<String> = outcome.unplaced.iter().filter(|u| !u.waited).map(short).collect();
     if !short.is_empty() {
-        out.push_str(&format!(" Without a node: {}.", short.join(", ")));
+        out.push_str(&format!(" Unplaced: {}.", short.join(", ")));
     }
     out
 }
@@ -52,7 +52,7 @@ fn short(u: &Unplaced) -> String {
     format!("{} of group {} of job {}", u.count, code(&u.owner.task_group), code(&job(&u.owner)))
 }
 
-/// Prints all of it.
+/// Prints the full outcome.
 pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
     print_changes(ui, outcome);
     if !outcome.displaced.is_empty() {
@@ -78,7 +78,7 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
     }
     let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
     if !concerned.is_empty() {
-        heading(ui, "[red]Without a node");
+        heading(ui, "[red]Unplaced");
         for u in concerned {
             let text = unplaced(ui, u);
             ui.output(&text);
@@ -86,17 +86,18 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
     }
     if !waited.is_empty() {
         let lines = waited.iter().map(|u| format!("{}|{}|{}", job(&u.owner), u.owner.task_group, u.count));
-        section(ui, "Still waiting for room", &table(&headed("Job|Group|Missing", lines), Form::List));
+        section(ui, "Still waiting for capacity", &table(&headed("Job|Group|Missing", lines), Form::List));
     }
-    section(ui, "Room on ready nodes", &table(&room(&outcome.headroom), Form::List));
+    section(ui, "Free capacity of ready nodes", &table(&room(&outcome.headroom), Form::List));
 }
 
-/// In place of a table that is too long.
+/// The text that replaces a table that is too long.
 fn left_out(allocations: usize) -> String {
-    format!("{allocations} allocations are not listed one by one; -verbose lists them")
+    format!("{allocations} allocations are not listed; use -verbose to list them")
 }
 
-/// Prints it in a few lines in front of something else; in one line on standard error if that is for programs.
+/// Prints a summary before the output of another command: as a few lines, or as one line on standard error if the
+/// output is for programs.
 pub fn print_short(ui: &mut Ui<'_>, outcome: &Outcome, for_programs: bool) {
     if for_programs {
         return ui.warn(&format!("What if: {}. {}", outcome.changes.join(", "), summary(outcome)));
@@ -105,7 +106,8 @@ pub fn print_short(ui: &mut Ui<'_>, outcome: &Outcome, for_programs: bool) {
     for u in outcome.unplaced.iter().filter(|u| !u.waited) {
         let n = u.count;
         let line = format!(
-            "- WARNING: {n} of group {} of job {} found no node.",
+            "- WARNING: Failed to place {n} {} of group {} of job {}.",
+            plural(n, "allocation", "allocations"),
             quoted(&u.owner.task_group),
             quoted(&job(&u.owner))
         );
@@ -122,15 +124,15 @@ fn print_changes(ui: &mut Ui<'_>, outcome: &Outcome) {
     ui.output(&format!("\n{}", summary(outcome)));
 }
 
-/// One sentence about all displaced allocations.
+/// Summarises the displaced allocations in one sentence.
 fn summary(outcome: &Outcome) -> String {
     let all = outcome.displaced.len();
     let mut parts = Vec::new();
     for (fate, words) in [
         (Fate::Moved, "moved"),
-        (Fate::Unplaced, "without a node"),
+        (Fate::Unplaced, "unplaced"),
         (Fate::Stopped, "stopped"),
-        (Fate::Stays, "kept although out of contact"),
+        (Fate::Stays, "kept although disconnected"),
     ] {
         let n = outcome.count(None, fate);
         if n > 0 {
@@ -138,10 +140,9 @@ fn summary(outcome: &Outcome) -> String {
         }
     }
     let mut out = match all {
-        0 => "No allocation leaves its node".to_string(),
+        0 => "No allocations are displaced".to_string(),
         _ => {
-            let leave =
-                plural(i64::try_from(all).unwrap_or(2), "allocation leaves its node", "allocations leave their nodes");
+            let leave = plural(i64::try_from(all).unwrap_or(2), "allocation is displaced", "allocations are displaced");
             format!("{all} {leave}: {}", parts.join(", "))
         }
     };
@@ -170,7 +171,7 @@ fn headed(head: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
     std::iter::once(head.to_string()).chain(lines).collect()
 }
 
-/// The job's ID, with its namespace unless that is the default one.
+/// The job's ID, followed by its namespace unless that is `default`.
 fn job(owner: &Owner) -> String {
     match owner.namespace.as_str() {
         "default" | "" => owner.job_id.clone(),
@@ -202,7 +203,7 @@ fn by_group(displaced: &[Displaced]) -> Vec<String> {
         counts[column] += 1;
     }
     let stays = groups.values().any(|c| c[3] > 0);
-    let head = format!("Job|Group|Type|Reason|Left|Moved|Without a node|Stopped{}", if stays { "|Kept" } else { "" });
+    let head = format!("Job|Group|Type|Reason|Displaced|Moved|Unplaced|Stopped{}", if stays { "|Kept" } else { "" });
     let lines = groups.iter().map(|((o, reason), counts)| {
         let [moved, unplaced, stopped, kept] = counts;
         let left: usize = counts.iter().sum();
@@ -217,7 +218,7 @@ fn rows(outcome: &Outcome) -> Vec<String> {
     let lines = outcome.displaced.iter().map(|d| {
         let to = match (&d.to, d.fate) {
             (Some(to), _) => to.node_name.clone(),
-            (None, Fate::Unplaced) => "no node".into(),
+            (None, Fate::Unplaced) => "unplaced".into(),
             (None, Fate::Stays) => "stays".into(),
             (None, _) => "stopped".into(),
         };

@@ -9,12 +9,12 @@ use crate::cli::general::GeneralFlags;
 use encamp_api::variables::VariableError;
 use encamp_model::quoted;
 
-/// Delete a variable
+/// Purge a variable
 ///
-/// The argument is the variable's path.
+/// The argument is the path of the variable.
 #[derive(Debug, clap::Parser)]
 pub struct VarPurge {
-    /// Delete it only if its modify index is this
+    /// Delete the variable only if its modify index has this value
     #[arg(long, value_name = "index", value_parser = parse_int)]
     pub check_index: Option<i64>,
     #[command(flatten)]
@@ -46,9 +46,9 @@ impl Run for VarPurge {
     }
 }
 
-/// Write an example of a variable's specification
+/// Create an example variable specification
 ///
-/// Without an argument the file is called spec.nv.hcl, or spec.nv.json. A file that exists is left alone.
+/// The default file name is spec.nv.hcl or spec.nv.json. An existing file is not overwritten.
 #[derive(Debug, clap::Parser)]
 pub struct VarInit {
     /// Format of the file: hcl or json

@@ -1,9 +1,9 @@
-//! What is said when a variable is not as it was expected to be (`docs/spec/cli.md §12.2`).
+//! The message about a check-and-set conflict of a variable (`docs/spec/cli.md §12.2`).
 
 use crate::cli::render::values;
 use encamp_api::variables::Variable;
 
-/// Where the text is broken, without its indent.
+/// The width at which the text is wrapped, without its indentation.
 const WIDTH: usize = 80;
 const INDENT: &str = "    ";
 

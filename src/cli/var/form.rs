@@ -1,4 +1,4 @@
-//! How a variable is printed (`docs/spec/cli.md §12.2`).
+//! The output formats of a variable (`docs/spec/cli.md §12.2`).
 
 use crate::cli::render::table::pairs;
 use crate::cli::render::template;
@@ -9,7 +9,7 @@ use encamp_model::quoted;
 /// A format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// For people.
+    /// Text.
     Table,
     /// JSON, indented by two.
     Json,
@@ -21,19 +21,19 @@ pub(crate) enum Form {
     Template(String),
 }
 
-/// Flags that choose the format.
+/// The flags that select the format.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FormFlags {
-    /// Format: go-template, hcl, json, none or table
+    /// Output format: go-template, hcl, json, none or table
     #[arg(long, value_name = "format")]
     pub out: Option<String>,
-    /// The template, with -out=go-template
+    /// Go template, with -out=go-template
     #[arg(long, value_name = "template")]
     pub template: Option<String>,
 }
 
 impl FormFlags {
-    /// The format that is asked for. `default` is taken if none is.
+    /// The requested format, or `default` if none is requested.
     pub(crate) fn form(&self, default: Form) -> Result<Form, &'static str> {
         let template = self.template.clone().filter(|t| !t.is_empty());
         let form = match (self.out.as_deref(), template) {

@@ -7,12 +7,12 @@ use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use encamp_model::quoted;
 
-/// Show a variable
+/// Read a variable
 ///
-/// The argument is the variable's path.
+/// The argument is the path of the variable.
 #[derive(Debug, clap::Parser)]
 pub struct VarGet {
-    /// Print the value of this key only
+    /// Print only the value of this key
     #[arg(long, value_name = "key")]
     pub item: Option<String>,
     #[command(flatten)]

@@ -14,15 +14,15 @@ use encamp_api::Query;
 
 /// List variables
 ///
-/// Lists the variables whose path starts with the argument, or all. Their values are not shown.
+/// Lists all variables, or those whose path starts with the argument. Their values are not shown.
 #[derive(Debug, clap::Parser)]
 pub struct VarList {
     #[command(flatten)]
     pub(crate) page: PageFlags,
-    /// Format: go-template, json, table or terse. Default: table on a terminal, else json
+    /// Output format: go-template, json, table or terse. Default: table on a terminal, otherwise json
     #[arg(long, value_name = "format")]
     pub out: Option<String>,
-    /// The template, with -out=go-template
+    /// Go template, with -out=go-template
     #[arg(long, value_name = "template")]
     pub template: Option<String>,
     /// Accepted for compatibility; there is no web interface to open

@@ -1,4 +1,4 @@
-//! `var lock`: runs a command while it holds the lock of a variable (`docs/spec/cli.md §12.2`).
+//! `var lock`: runs a command while holding the lock of a variable (`docs/spec/cli.md §12.2`).
 
 use std::process::ExitStatus;
 
@@ -16,32 +16,32 @@ use encamp_api::{ApiError, Client};
 use encamp_model::duration::parse_duration;
 use encamp_model::{SECOND, VariableLock, duration, format_duration, quoted};
 
-/// Run a command under a lock
+/// Run a command while holding a lock
 ///
-/// Takes the lock of the variable at a path, runs the command, and gives the lock back when the command has ended. Of
-/// several that ask for the same lock one gets it; the others wait. When the lock is lost the command is stopped. With
-/// a specification (@file) the variable is written too.
+/// Acquires the lock of the variable at a path, runs the command, and releases the lock when the command has ended. If
+/// the lock is held by another client, the command waits for it. If the lock is lost, the child process is stopped.
+/// With a specification (@file), the variable is written as well.
 #[derive(Debug, clap::Parser)]
 pub struct VarLock {
-    /// How long the lock stays when this command can't renew it
+    /// TTL of the lock: how long it is held without a renewal
     #[arg(long, value_name = "duration", default_value = "15s", value_parser = parse_duration)]
     pub ttl: i64,
-    /// How long nobody gets the lock after that
+    /// Time after an expired lock before it can be acquired again
     #[arg(long, value_name = "duration", default_value = "15s", value_parser = parse_duration)]
     pub delay: i64,
-    /// How often a failed request is tried again
+    /// Maximum number of retries of a failed request
     #[arg(long, value_name = "n", default_value = "5", value_parser = parse_int)]
     pub max_retry: i64,
-    /// End at once if somebody else holds the lock
+    /// Exit immediately if another client holds the lock
     #[arg(long)]
     pub early_return: bool,
-    /// Time between two attempts to get the lock. Default: a little more than -ttl
+    /// Time between attempts to acquire the lock. Default: slightly more than -ttl
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub backoff: Option<i64>,
-    /// Give the command to a shell
+    /// Run the command in a shell
     #[arg(long, default_value = "true")]
     pub shell: Option<bool>,
-    /// Tell what is done on standard error
+    /// Print progress messages to standard error
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -66,7 +66,7 @@ impl Run for VarLock {
     }
 }
 
-/// What happened to the command.
+/// How the command ended.
 enum Ended {
     Itself(ExitStatus),
     LockLost(String),
@@ -113,7 +113,7 @@ impl VarLock {
     ) -> Result<u8, String> {
         self.tell(context, "Attempting to acquire lock");
         let Some(locked) = c.wait(self.acquire(&c.client, &variable))? else {
-            self.tell(context, "Lock is held by somebody else");
+            self.tell(context, "Lock is held by another client");
             return Ok(0);
         };
         let held = Variable { lock: locked.lock, ..variable };
@@ -132,7 +132,7 @@ impl VarLock {
         }
     }
 
-    /// Waits for the lock. Nothing if another holds it and this command does not want to wait.
+    /// Waits for the lock. Returns `None` if another client holds it and -early-return is set.
     async fn acquire(&self, client: &Client, variable: &Variable) -> Result<Option<Variable>, String> {
         let pause = self.backoff.unwrap_or_else(|| self.ttl.saturating_add(self.ttl / 10));
         let pause = duration::of_nanos(pause);
@@ -149,7 +149,7 @@ impl VarLock {
         }
     }
 
-    /// Runs the command and keeps the lock meanwhile.
+    /// Runs the command and renews the lock meanwhile.
     async fn run_held(
         &self,
         client: &Client,
@@ -179,7 +179,7 @@ impl VarLock {
                     Ok(()) => failures = 0,
                     Err(VariableError::Other(e)) if e.is_temporary() && failures < self.max_retry => failures += 1,
                     Err(e) => {
-                        // The command must not go on without the lock; it may be gone already.
+                        // The command must not continue without the lock; it may already have exited.
                         let _ = child.kill().await;
                         return Ok(Ended::LockLost(text(e)));
                     }
@@ -192,7 +192,7 @@ impl VarLock {
 /// The text of a failure.
 fn text(e: VariableError) -> String {
     match e {
-        VariableError::Conflict(_) => "the lock is held by somebody else".into(),
+        VariableError::Conflict(_) => "the lock is held by another client".into(),
         VariableError::Other(e) => ApiError::to_string(&e),
     }
 }

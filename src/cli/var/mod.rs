@@ -2,7 +2,7 @@
 //!
 //! - [`list`], [`get`]: reading. [`put`], [`change`]: writing, deleting, example files. [`lock`]: a command under a
 //!   lock.
-//! - [`form`]: how a variable is printed. [`conflict`]: what is said when somebody else was faster.
+//! - [`form`]: output formats. [`conflict`]: messages about check-and-set conflicts.
 
 pub mod change;
 mod conflict;
@@ -26,7 +26,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<lock::VarLock>("var lock", None, 1);
 }
 
-/// An error if the namespace stands for all: a variable is in one.
+/// Returns an error for the wildcard namespace: a variable belongs to one namespace.
 fn one_namespace(general: &GeneralFlags, env: &Environment) -> Result<(), String> {
     match general.namespace(env) {
         Some("*") => Err("The wildcard namespace (\"*\") is not valid for this command.".into()),

@@ -16,27 +16,28 @@ use crate::cli::spec_file::{self, Spec};
 use encamp_api::variables::{Variable, VariableError};
 use encamp_model::quoted;
 
-/// Write a variable
+/// Create or update a variable
 ///
-/// Writes the variable at a path. What it shall hold is said by key=value arguments, by a specification (@file, or -
-/// for standard input), or by both. A value @file is the content of that file, - that of standard input; \@ stands for
-/// a plain @. A key with an empty value is left out.
+/// Creates or updates the variable at a path. Its items are given by key=value arguments, by a specification (@file, or
+/// - for standard input), or by both. The value @file stands for the content of that file, - for standard input, and \@
+/// for a literal @. A key with an empty value is omitted.
 ///
-/// A variable that exists is only written with its index, in the specification or by -check-index, or with -force.
+/// An existing variable is only updated with -force, or if its modify index is given, in the specification or with
+/// -check-index.
 #[derive(Debug, clap::Parser)]
 pub struct VarPut {
-    /// Write only if the variable's modify index is this; 0 only if it does not exist
+    /// Write only if the variable's modify index has this value; 0 means that it must not exist
     #[arg(long, value_name = "index", value_parser = parse_int)]
     pub check_index: Option<i64>,
-    /// Write whatever is there
+    /// Overwrite the variable regardless of its current value
     #[arg(long)]
     pub force: bool,
-    /// Format of a specification whose name does not tell: hcl or json
+    /// Format of a specification without a file extension: hcl or json
     #[arg(long = "in", value_name = "format", default_value = "json")]
     pub input: String,
     #[command(flatten)]
     pub(crate) form: FormFlags,
-    /// Tell what is done on standard error
+    /// Print progress messages to standard error
     #[arg(long)]
     pub verbose: bool,
     /// Accepted for compatibility; there is no web interface to open
@@ -48,12 +49,12 @@ pub struct VarPut {
     pub(crate) args: Vec<String>,
 }
 
-/// What the arguments say.
+/// The parsed arguments.
 #[derive(Debug, Default)]
 pub(super) struct Given {
-    /// What is written.
+    /// The variable to write.
     pub variable: Variable,
-    /// What to tell about reading it.
+    /// Progress messages about reading the variable.
     pub notes: Vec<String>,
 }
 
@@ -92,7 +93,7 @@ pub(super) fn given(args: &[String], format: &str, env: &Environment) -> Result<
     Ok(out)
 }
 
-/// A value as it is meant.
+/// Resolves a value.
 fn item(value: &str, env: &Environment) -> Result<String, String> {
     let text = |bytes| String::from_utf8(bytes).map_err(|_| "Values of variables must be UTF-8".to_string());
     match (value, value.strip_prefix('@'), value.strip_prefix("\\@")) {
@@ -199,7 +200,7 @@ impl VarPut {
     }
 }
 
-/// Keys that templates can't name directly, with tags.
+/// The warnings about keys that templates cannot access directly, with tags.
 fn warnings(variable: &Variable) -> Option<String> {
     let lines: Vec<String> = variable.items.keys().filter_map(|key| warning(key)).collect();
     let word = if lines.len() == 1 { "warning" } else { "warnings" };

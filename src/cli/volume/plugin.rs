@@ -13,18 +13,18 @@ use crate::cli::render::table::{Form, pairs, table};
 use encamp_api::Query;
 use encamp_model::quoted;
 
-/// Show storage plugins
+/// Display status information about storage plugins
 ///
-/// Lists the CSI plugins of the cluster, or shows one of them. The argument is the plugin's ID or the beginning of it.
+/// Lists the CSI plugins of the cluster, or shows one of them. The argument is the plugin ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct PluginStatus {
-    /// Only plugins of this type: csi
+    /// List only plugins of this type: csi
     #[arg(long = "type", value_name = "type")]
     pub kind: Option<String>,
-    /// Show little
+    /// Show brief output
     #[arg(long)]
     pub short: bool,
-    /// Show full identifiers and times
+    /// Show full identifiers and timestamps
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub struct PluginStatus {
 impl Run for PluginStatus {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !matches!(self.kind.as_deref().unwrap_or_default(), "" | "csi") {
-            return context.failure("Unsupported plugin type: known is csi");
+            return context.failure("Unsupported plugin type: only csi is supported");
         }
         match self.optional_args.as_slice() {
             [] => context.connected(&self.general, |c, context| self.list(c, context)),

@@ -14,25 +14,25 @@ use crate::cli::render::values;
 use encamp_api::Query;
 use encamp_model::quoted;
 
-/// Show volumes
+/// Display status information about volumes
 ///
-/// Lists the dynamic host volumes and the CSI volumes of the cluster, or shows one of them. The argument is the
-/// volume's ID or the beginning of it.
+/// Lists the dynamic host volumes and the CSI volumes of the cluster, or shows one of them. The argument is the volume
+/// ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct VolumeStatus {
-    /// Only volumes of this type: csi or host
+    /// List only volumes of this type: csi or host
     #[arg(long = "type", value_name = "type")]
     pub kind: Option<String>,
-    /// Show little
+    /// Show brief output
     #[arg(long)]
     pub short: bool,
-    /// Show full identifiers and times
+    /// Show full identifiers and timestamps
     #[arg(long)]
     pub verbose: bool,
-    /// Only volumes of this node
+    /// List only volumes on this node
     #[arg(long, value_name = "id")]
     pub node: Option<String>,
-    /// Only host volumes of this node pool
+    /// List only host volumes of this node pool
     #[arg(long, value_name = "name")]
     pub node_pool: Option<String>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub struct VolumeStatus {
     pub(crate) optional_args: Vec<String>,
 }
 
-/// The two kinds of volumes.
+/// The kinds of volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Host,
@@ -51,7 +51,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// As requests name it, as errors do, and the heading of its list.
+    /// The name in requests, the name in errors, and the heading of the list.
     fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Kind::Host => ("host", "host", "Dynamic Host Volumes"),

@@ -75,7 +75,7 @@ fn http_to_a_server_with_tls_says_so() {
     // What TLS servers send to clients that do not speak TLS: an alert.
     let address = answering(&[0x15, 3, 3, 0, 2, 2, 10]);
     let ran = run(&["job", "status", "-address", &format!("http://{address}")]);
-    let end = "the answer is not HTTP; if the server uses TLS, give its address with https://\n";
+    let end = "the response is not HTTP; if the server uses TLS, give its address with https://\n";
     assert!(ran.stderr.ends_with(end), "{}", ran.stderr);
     assert_eq!(ran.exit, 1);
 }

@@ -136,7 +136,7 @@ fn an_evaluation_that_failed_by_rejections_names_them() {
     assert!(status.contains("\nRejected Plan\n  Node \"laptop\" (") && status.contains(line), "{status}");
     let explained = run(&["eval", "explain", id]).stdout;
     assert!(
-        explained.contains("\nRejected of the last plan\n  Node \"laptop\" (") && explained.contains(line),
+        explained.contains("\nRejected allocations of the last plan\n  Node \"laptop\" (") && explained.contains(line),
         "{explained}"
     );
     let json: Value = serde_json::from_str(&run(&["eval", "explain", "-json", id]).stdout).unwrap();

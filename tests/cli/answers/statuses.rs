@@ -107,7 +107,7 @@ fn tables_of_a_what_if_say_what_they_leave_out() {
     let json: Value = serde_json::from_str(&run(&["-json"]).stdout).expect("JSON");
     let displaced = json["Displaced"].as_array().expect("a list").len();
     assert!(displaced > 50, "{displaced}");
-    let line = format!("\nAllocations\n{displaced} allocations are not listed one by one; -verbose lists them\n");
+    let line = format!("\nAllocations\n{displaced} allocations are not listed; use -verbose to list them\n");
     let short = run(&[]).stdout;
     assert!(short.contains(&line), "{short}");
     let whole = run(&["-verbose"]).stdout;

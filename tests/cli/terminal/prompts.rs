@@ -40,7 +40,7 @@ const COMMANDS: &[Asking] = &[
         args: &["autoscale", "failsafe", "-enable", "web"],
         question: "Are you sure you want to enable failsafe mode of worker pool \"web\"? [y/N]",
         request: "PUT /v1/autoscale/pool/web/failsafe",
-        cancelled: "Cancelling: failsafe mode stays as it is",
+        cancelled: "Cancelling: failsafe mode is unchanged",
     },
 ];
 

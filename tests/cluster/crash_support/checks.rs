@@ -1,4 +1,4 @@
-//! What must hold when all is well again.
+//! Invariants that must hold after the faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use super::ledger::End;
 use super::view::View;
 use super::writers::{Role, Writer};
 
-/// Longest wait for one answer that tells something.
+/// Maximum time to wait for a conclusive answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// When it is told what is waited for: a node reports again within ten seconds.
+/// After this time the open work is printed: a node reports again within ten seconds.
 const SLOW: Duration = Duration::from_secs(15);
-/// How long nothing may happen until nothing is expected any more.
+/// How long nothing may change until the cluster counts as settled.
 const QUIET: Duration = Duration::from_millis(500);
-/// Size of the node.
+/// The capacity of the node.
 pub const NODE_MHZ: i64 = 4000;
 pub const NODE_MB: i64 = 8192;
-/// Lists whose indexes are watched.
+/// The lists whose indexes are watched.
 pub const LISTS: [&str; 7] = [
     "/v1/jobs",
     "/v1/evaluations",
@@ -29,7 +29,7 @@ pub const LISTS: [&str; 7] = [
     "/v1/node/pools",
 ];
 
-/// What was looked at, and what was wrong.
+/// The number of checks, and the violations.
 #[derive(Debug, Default)]
 pub struct Verdict {
     pub checks: usize,
@@ -53,7 +53,7 @@ fn ids(list: &[Json]) -> BTreeSet<&str> {
     list.iter().map(|o| text(o, "ID")).collect()
 }
 
-/// What must hold at once: all that was acknowledged is there.
+/// Checks immediately after a restart: all acknowledged writes exist.
 pub fn acknowledged(at: View, writers: &mut [Writer], indexes: &BTreeMap<&str, u64>, verdict: &mut Verdict) {
     for ledger in writers.iter_mut().map(|w| &mut w.ledger) {
         ledger.port = at.port;
@@ -82,7 +82,7 @@ pub fn acknowledged(at: View, writers: &mut [Writer], indexes: &BTreeMap<&str, u
     consistent(at, verdict);
 }
 
-/// What holds at any time: no allocation is there twice, and no node has more than it can bear.
+/// Invariants at any time: no allocation exists twice, and no node is over capacity.
 pub fn consistent(at: View, verdict: &mut Verdict) {
     let live = live(at);
     let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
@@ -99,12 +99,12 @@ pub fn consistent(at: View, verdict: &mut Verdict) {
     for (node, (mhz, mb)) in used {
         let fits = mhz <= NODE_MHZ && mb <= NODE_MB;
         verdict.hold(fits, || format!("node {node} has {mhz} MHz and {mb} MB to bear"));
-        // Otherwise nothing was looked at.
+        // Otherwise no allocation was checked.
         verdict.hold(mhz > 0, || "allocations without resources".into());
     }
 }
 
-/// Allocations that are not terminal.
+/// The non-terminal allocations.
 fn live(at: View) -> Vec<Json> {
     let mut all = at.list("/v1/allocations?resources=true");
     all.retain(|a| {
@@ -113,7 +113,7 @@ fn live(at: View) -> Vec<Json> {
     all
 }
 
-/// What is still open.
+/// The first open item, if any.
 fn open(at: View) -> Option<String> {
     let evals = at.list("/v1/evaluations");
     let pending = evals.iter().find(|e| e["Status"] == "pending");
@@ -127,7 +127,7 @@ fn open(at: View) -> Option<String> {
     pending.or(moving).or(starting).map(ToString::to_string)
 }
 
-/// Tries until there is an answer.
+/// Retries until there is an answer.
 fn patiently<T>(mut step: impl FnMut() -> Result<T, End>) -> Result<T, End> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -138,7 +138,7 @@ fn patiently<T>(mut step: impl FnMut() -> Result<T, End>) -> Result<T, End> {
     }
 }
 
-/// Lets the server do all that is open, on a node that takes work, for so long. Returns how long it took.
+/// Waits until the server has finished all open work on an eligible node, for at most `longest`. Returns the duration.
 pub fn rest(at: View, writers: &mut [Writer], longest: Duration, verdict: &mut Verdict) -> Duration {
     let begin = Instant::now();
     for writer in writers.iter_mut().filter(|w| w.role == Role::Node) {
@@ -146,7 +146,7 @@ pub fn rest(at: View, writers: &mut [Writer], longest: Duration, verdict: &mut V
         let opened = patiently(|| writer.open());
         verdict.hold(opened.is_ok(), || format!("the node can't be opened: {opened:?}"));
     }
-    // What one thing leads to is not there in the same moment: nothing may be open, and nothing new come, for a while.
+    // Consequences follow with a delay: nothing may be open, and nothing may change, for a while.
     let (mut left, mut since, mut known) = (open(at), Instant::now(), at.indexes(&LISTS));
     let mut slow = Vec::new();
     while (left.is_some() || since.elapsed() < QUIET) && begin.elapsed() < longest {
@@ -168,11 +168,11 @@ pub fn rest(at: View, writers: &mut [Writer], longest: Duration, verdict: &mut V
     took
 }
 
-/// What must have come of it when nothing is open: every job has what it wants, or waits for something.
+/// Checks the settled state: every job has all its allocations, or is waiting.
 pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
     consistent(at, verdict);
     let (live, evals, deployments) = (live(at), at.list("/v1/evaluations"), at.list("/v1/deployments"));
-    // A drain takes allocations of batch jobs for good.
+    // A drain stops allocations of batch jobs for good.
     let drained: BTreeSet<String> = at
         .list("/v1/allocations")
         .iter()
@@ -190,7 +190,7 @@ pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
             format!("{} has {has} of {wanted} allocations and waits for nothing", job.id)
         });
     }
-    // A plan that its node refuses every time waits for another minute, with the stops in it: one that preempts too
+    // A plan that its node always rejects waits for another minute, including its stops: a plan that preempts too
     // little for several allocations of the job at once (`docs/spec/scheduling.md §8.3`).
     let refused = |job: &str| {
         let of_plans = |e: &&Json| e["TriggeredBy"] == "max-plan-attempts" && e["Status"] == "blocked";

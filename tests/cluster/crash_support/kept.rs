@@ -1,11 +1,11 @@
-//! What a failure leaves behind, for who looks for its cause.
+//! Saves data of a failed test for analysis.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::view::View;
 
-/// An empty folder in the folder for temporary files.
+/// An empty directory in the temporary directory.
 pub fn folder(name: &str) -> PathBuf {
     let kept = std::env::temp_dir().join(format!("encamp-{name}"));
     let _ = fs::remove_dir_all(&kept);
@@ -13,7 +13,7 @@ pub fn folder(name: &str) -> PathBuf {
     kept
 }
 
-/// What a server has of each kind, one object on a line.
+/// Writes a server's objects of each kind, one object per line.
 pub fn lists(view: View, to: &Path) {
     for name in ["jobs", "evaluations", "allocations", "deployments", "nodes"] {
         let lines: String = view.list(&format!("/v1/{name}")).iter().map(|o| format!("{o}\n")).collect();
@@ -21,7 +21,7 @@ pub fn lists(view: View, to: &Path) {
     }
 }
 
-/// A folder with all that is in it, as far as it can be read.
+/// Copies a directory with its content, as far as it is readable.
 pub fn copy(from: &Path, to: &Path) {
     let _ = fs::create_dir_all(to);
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {

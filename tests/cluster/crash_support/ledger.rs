@@ -1,4 +1,4 @@
-//! What a writer wrote, and what must be found after things went wrong.
+//! Records what a writer wrote, and checks it after faults.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use serde_json::{Value as Json, json};
 
 use crate::agent::{Reply, call};
 
-/// Longest wait for one answer of a server that is killed much earlier.
+/// Maximum time for one answer from a server that is killed much earlier.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Something that one writer alone writes.
+/// An object written by a single writer.
 #[derive(Debug, Clone)]
 pub struct Cell {
     pub kind: Kind,
     pub id: String,
-    /// What the last acknowledged write left.
+    /// The content after the last acknowledged write.
     pub acked: Json,
-    /// What writes would leave that nobody acknowledged or refused.
+    /// The possible contents after writes with unknown outcome.
     pub maybe: Vec<Json>,
     /// The modify index of the last acknowledged write, for jobs and variables.
     pub index: u64,
@@ -37,7 +37,7 @@ impl Cell {
         Cell { kind, id: id.into(), acked: Json::Null, maybe: Vec::new(), index: 0 }
     }
 
-    /// Where it is read.
+    /// The path from which it is read.
     pub fn path(&self) -> String {
         let id = &self.id;
         match self.kind {
@@ -50,7 +50,7 @@ impl Cell {
         }
     }
 
-    /// The index that an answer about it tells; 0 for what has none.
+    /// The index in an answer about the object; 0 for objects without one.
     fn index_in(&self, answer: &Json) -> u64 {
         let key = match self.kind {
             Kind::Job => "JobModifyIndex",
@@ -60,7 +60,7 @@ impl Cell {
         answer[key].as_u64().unwrap_or(0)
     }
 
-    /// What is looked at in an object; null if there is none.
+    /// The checked parts of an object; null if it does not exist.
     pub fn view(&self, reply: &Reply) -> Json {
         let o = reply.json();
         if reply.status == 404 {
@@ -85,7 +85,7 @@ impl Cell {
     }
 }
 
-/// Whether what is found is what was expected. Of drains the newest one is told, which may be a later one.
+/// Whether the found content is the expected one. Of drains only the newest is visible, which may be a later one.
 fn agrees(found: &Json, expected: &Json) -> bool {
     let (Some(f), Some(e)) = (found.as_object(), expected.as_object()) else { return found == expected };
     e.iter().all(|(key, value)| match key.as_str() {
@@ -94,30 +94,30 @@ fn agrees(found: &Json, expected: &Json) -> bool {
     })
 }
 
-/// Why a writer stops.
+/// The reason why a writer stops.
 #[derive(Debug)]
 pub enum End {
-    /// No answer, or one that does not tell what happened.
+    /// No answer, or an answer that leaves the outcome unknown.
     Gone(String),
-    /// It answers what must not be.
+    /// An answer that violates the rules.
     Wrong(String),
 }
 
-/// All that one writer knows.
+/// The ledger of a writer.
 #[derive(Debug)]
 pub struct Ledger {
-    /// Who is asked, and how long for one answer.
+    /// The server's port, and the timeout of one answer.
     pub port: u16,
     pub patience: Duration,
     pub cells: Vec<Cell>,
-    /// Evaluations and jobs that acknowledged writes made.
+    /// Evaluations and jobs created by acknowledged writes.
     pub evals: Vec<String>,
     pub children: Vec<String>,
-    /// Allocations that were told to stop.
+    /// Allocations for which a stop was acknowledged.
     pub stopped: Vec<String>,
     pub acked: usize,
     pub refused: usize,
-    /// Reasons of refusals, for the report.
+    /// Error texts of refused writes, for the report.
     pub refusals: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets what was counted; cells stay.
+    /// Resets the counters; the cells are retained.
     pub fn begin(&mut self) {
         *self = Ledger { port: self.port, patience: self.patience, ..Ledger::new(std::mem::take(&mut self.cells)) };
     }
@@ -145,14 +145,14 @@ impl Ledger {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let reply = call(self.port, method, path, &body, self.patience)
             .map_err(|e| End::Gone(format!("{method} {path}: {e}")))?;
-        // What happened is not known then.
+        // The outcome is unknown.
         if reply.status >= 500 {
             return Err(End::Gone(format!("{method} {path}: {} {}", reply.status, reply.body)));
         }
         Ok(reply)
     }
 
-    /// What the answer to a write tells: what was made by it.
+    /// Records the objects created by a write, according to its answer.
     fn note(&mut self, reply: &Reply) -> Json {
         let answer = reply.json();
         self.acked += 1;
@@ -164,7 +164,7 @@ impl Ledger {
         answer
     }
 
-    /// A write that makes something new. Returns whether it was acknowledged.
+    /// A write that creates a new object. Returns whether it was acknowledged.
     pub fn make(&mut self, method: &str, path: &str, body: &Json) -> Result<bool, End> {
         let reply = self.call(method, path, body)?;
         if reply.status != 200 {
@@ -180,7 +180,7 @@ impl Ledger {
         self.refusals.push(format!("{} {}", reply.status, reply.body));
     }
 
-    /// A write to a cell, and what it leaves there.
+    /// A write to a cell, and the resulting content.
     pub fn write(&mut self, cell: usize, method: &str, path: &str, body: &Json, leaves: Json) -> Result<bool, End> {
         self.cells[cell].maybe.push(leaves.clone());
         let reply = self.call(method, path, body)?;
@@ -195,14 +195,15 @@ impl Ledger {
         }
         let answer = self.note(&reply);
         let cell = &mut self.cells[cell];
-        // Writes before it that had no answer can't be done any more: either this is check-and-set, or there are none.
+        // Earlier writes without an answer cannot be executed any more: either this is a check-and-set, or there are
+        // none.
         cell.maybe.clear();
         cell.acked = leaves;
         cell.index = cell.index_in(&answer);
         Ok(true)
     }
 
-    /// Takes over what is there.
+    /// Takes over the current content.
     pub fn observe(&mut self) -> Result<(), End> {
         for i in 0..self.cells.len() {
             let reply = self.call("GET", &self.cells[i].path(), &Json::Null)?;
@@ -211,8 +212,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Reads a cell and compares. Afterwards what was found is what is known, unless writes without an answer may still
-    /// be done: `over` says that they may not.
+    /// Reads a cell and compares it. The found content becomes the known one, unless writes without an answer may still
+    /// be executed: `over` says that they cannot.
     pub fn check(&mut self, cell: usize, query: &str, over: bool) -> Result<(), End> {
         let path = format!("{}{query}", self.cells[cell].path());
         let reply = self.call("GET", &path, &Json::Null)?;

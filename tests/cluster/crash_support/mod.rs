@@ -1,8 +1,7 @@
-//! Servers under load, and what must hold when things went wrong (`docs/reliability.md`). Each test uses a part of it.
+//! Servers under load, and the invariants after faults (`docs/reliability.md`). Each test uses a part of it.
 //!
-//! - [`ledger`]: what was written, and what must hold afterwards. [`writers`]: who writes. [`checks`]: what is looked
-//!   at.
-//! - [`view`]: how it is read. [`kept`]: what a failure leaves to look at.
+//! - [`ledger`]: records of writes, and their checks. [`writers`]: the writers. [`checks`]: the invariants.
+//! - [`view`]: reads. [`kept`]: data saved after a failure.
 
 #![allow(dead_code)]
 
@@ -12,7 +11,8 @@ pub mod ledger;
 pub mod view;
 pub mod writers;
 
-/// Seed and rounds of a run, from `ENCAMP_<KIND>_SEED` and `ENCAMP_<KIND>_ROUNDS`; told, so that it can be had again.
+/// Seed and rounds of a run, from `ENCAMP_<KIND>_SEED` and `ENCAMP_<KIND>_ROUNDS`; printed, so that it can be
+/// reproduced.
 pub fn run_of(kind: &str, rounds: u64) -> (u64, u64) {
     let number = |what: &str| std::env::var(format!("ENCAMP_{kind}_{what}")).ok()?.parse().ok();
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |d| d.as_secs());

@@ -1,4 +1,4 @@
-//! A server as it is read.
+//! Reads from a server.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::agent::{PATIENCE, Reply, call};
 
-/// One server; what is stale is its own state, and the rest is the leader's.
+/// A server; stale reads return its own state, others the leader's.
 #[derive(Debug, Clone, Copy)]
 pub struct View {
     pub port: u16,
@@ -18,12 +18,12 @@ impl View {
         View { port, stale: false }
     }
 
-    /// The query that asks for it.
+    /// The query parameter for the consistency mode.
     pub fn query(self) -> &'static str {
         if self.stale { "?stale" } else { "" }
     }
 
-    /// What is answered; a leader may change in between.
+    /// Returns the answer; retries while the leader changes.
     pub fn get(self, path: &str) -> Reply {
         let deadline = Instant::now() + PATIENCE;
         let path = match (self.stale, path.contains('?')) {
@@ -41,7 +41,7 @@ impl View {
         }
     }
 
-    /// What is answered, also if that is an error.
+    /// Returns the answer, even if it is an error.
     pub fn told(self, path: &str) -> Reply {
         call(self.port, "GET", path, "", PATIENCE).unwrap_or_else(|e| panic!("GET {path}: {e}"))
     }
@@ -52,7 +52,7 @@ impl View {
         reply.json().as_array().cloned().unwrap_or_else(|| panic!("GET {path}: {} {}", reply.status, reply.body))
     }
 
-    /// The indexes of those lists.
+    /// The indexes of these lists.
     pub fn indexes(self, paths: &[&str]) -> Vec<u64> {
         paths.iter().map(|path| self.get(path).index).collect()
     }

@@ -1,4 +1,4 @@
-//! Writers: each writes its own things, one write after the other, until it is stopped or has no answer.
+//! Writers: each writes its own objects, one write after the other, until it is stopped or gets no answer.
 
 use encamp_model::random::Random;
 use serde_json::{Value as Json, json};
@@ -6,32 +6,32 @@ use serde_json::{Value as Json, json};
 use super::ledger::{Cell, End, Kind, Ledger};
 use crate::dice::Dice;
 
-/// The parameterized job; it is made before the load begins.
+/// The parameterized job; it is registered before the load starts.
 pub const PARENT: &str = "parent";
-/// What a second has in the interface.
+/// A second in API units (nanoseconds).
 const SECOND: i64 = 1_000_000_000;
 
-/// What a writer writes.
+/// The objects written by a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Registers, scales, stops and purges jobs of its own.
+    /// Registers, scales, stops and purges its own jobs.
     Jobs,
-    /// Makes the node ineligible, drains it, and takes it back.
+    /// Makes the node ineligible, drains it, and makes it eligible again.
     Node,
-    /// Namespaces, node pools, scheduler configuration.
+    /// Writes namespaces, node pools and the scheduler configuration.
     Settings,
     /// Dispatches, evaluates, stops allocations.
     Restless,
-    /// Variables, each write with the index of the one before.
+    /// Writes variables, each write with the index of the previous one.
     Variables,
 }
 
-/// A writer and what it knows.
+/// A writer and its ledger.
 pub struct Writer {
     pub role: Role,
     pub ledger: Ledger,
     random: Random,
-    /// Rises with every write, so that each leaves something else.
+    /// Incremented with every write, so that each write leaves a different value.
     seq: u64,
 }
 
@@ -41,7 +41,7 @@ impl Writer {
         Writer { role, ledger: Ledger::new(cells), random, seq: 0 }
     }
 
-    /// Writes until the server is gone; says why.
+    /// Writes until the server is gone. Returns the reason.
     pub fn run(&mut self) -> End {
         loop {
             if let Err(end) = self.step() {
@@ -59,7 +59,7 @@ impl Writer {
             Role::Restless => self.restless()?,
             Role::Variables => self.variable()?,
         }
-        // What was written is read.
+        // Written objects are also read.
         if self.random.one_in(8)
             && let Some(cell) = self.known()
         {
@@ -68,8 +68,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A cell of which it is known what is there: a write without an answer may be done late, and undo what is written
-    /// after it.
+    /// Picks a cell whose content is known: a write without an answer may be executed late and undo later writes.
     fn known(&mut self) -> Option<usize> {
         let known: Vec<usize> =
             self.ledger.cells.iter().zip(0..).filter(|(c, _)| c.maybe.is_empty()).map(|(_, i)| i).collect();
@@ -108,7 +107,7 @@ impl Writer {
                 self.ledger.write(cell, "DELETE", &format!("/v1/job/{id}?purge={purge}"), &Json::Null, leaves)?;
             }
             2..5 if runs && kind != "system" => {
-                // Another one: an answer about a job that stays as it is tells another index.
+                // A different count: the answer for an unchanged job would contain a different index.
                 let count = (acked["Count"].as_i64().unwrap_or(0) + self.random.between(1, 6)) % 7;
                 let body = json!({"Count": count, "Target": {"Group": "g"}, "Message": "load"});
                 let leaves = json!({"Stop": false, "Count": count, "Seq": acked["Seq"]});
@@ -171,7 +170,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends drains and lets the node take work.
+    /// Ends drains and makes the node eligible.
     pub fn open(&mut self) -> Result<(), End> {
         let id = self.ledger.cells[0].id.clone();
         let drained = self.ledger.cells[0].acked["DrainSeq"].as_u64().unwrap_or(0);
@@ -238,7 +237,7 @@ impl Writer {
     }
 }
 
-/// A job's ID tells its type.
+/// The type of a job, derived from its ID.
 fn kind_of(id: &str) -> &str {
     match id.split('-').nth(1) {
         Some("batch") => "batch",
@@ -247,7 +246,7 @@ fn kind_of(id: &str) -> &str {
     }
 }
 
-/// The writers of a cluster.
+/// All writers of a cluster.
 pub fn all(node: &str, seed: u64) -> Vec<Writer> {
     let jobs = |n: usize| {
         let cells = ["service", "rollout", if n == 0 { "system" } else { "batch" }];
@@ -274,7 +273,7 @@ pub fn all(node: &str, seed: u64) -> Vec<Writer> {
     roles.into_iter().zip(0..).map(|((role, cells), number)| Writer::new(role, cells, seed, number)).collect()
 }
 
-/// The job that is dispatched.
+/// The parameterized job.
 pub fn parent() -> Json {
     json!({"Job": {
         "ID": PARENT, "Name": PARENT, "Type": "batch", "Datacenters": ["*"], "Priority": 40,

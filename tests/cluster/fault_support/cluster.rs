@@ -1,4 +1,4 @@
-//! The agents: three servers behind their proxies, and a node.
+//! The agents: three servers behind their proxies, and one node.
 
 use serde_json::Value as Json;
 
@@ -11,17 +11,17 @@ use crate::crash_support::view::View;
 use crate::crash_support::writers::{self, Writer};
 use crate::member::{self, Member, Role, quoted};
 
-/// A cluster, and who writes to it. What is declared first ends first.
+/// A cluster and its writers. Fields are dropped in order of declaration.
 pub struct Cluster {
     pub writers: Vec<Writer>,
     pub node: Member,
     pub servers: Vec<Member>,
     pub network: Network,
-    /// On the servers' data directories, where that is allowed.
+    /// The disks of the servers' data directories, if mounting is permitted.
     pub disks: Option<Disks>,
 }
 
-/// Snapshots and cuts of the log come all the time.
+/// Snapshots and log truncations happen frequently.
 fn server(join: &[String]) -> Role {
     Role::Other(format!(
         "server {{
@@ -82,7 +82,7 @@ impl Cluster {
         cluster
     }
 
-    /// Starts a server, or starts it again. `clock`: how far its monotonic clock is from the machine's, in seconds.
+    /// Starts or restarts a server. `clock`: the offset of its monotonic clock, in seconds.
     pub fn start(&mut self, i: usize, clock: Option<i64>) {
         let server = &mut self.servers[i];
         server.wrapper = self.disks.as_ref().map(Disks::wrapper).unwrap_or_default();
@@ -96,12 +96,12 @@ impl Cluster {
         self.network.listens(i, rpc, serf);
     }
 
-    /// A server's own state.
+    /// Stale reads of a server.
     pub fn own(&self, i: usize) -> View {
         View { port: self.servers[i].port(), stale: true }
     }
 
-    /// The leader's state by way of a server.
+    /// Consistent reads through a server.
     pub fn by(&self, i: usize) -> View {
         View::of(self.servers[i].port())
     }
@@ -110,7 +110,7 @@ impl Cluster {
         member::leader(&self.servers)
     }
 
-    /// Waits for a leader and a node; gives its ID.
+    /// Waits for a leader and a node. Returns the node ID.
     fn ready(&self) -> String {
         let mut id = String::new();
         wait_for("the node is ready", || {
@@ -129,8 +129,8 @@ fn text(value: &Json) -> String {
     value.as_str().unwrap_or_default().into()
 }
 
-/// The command that starts another one with a clock that is ahead or behind: a time namespace, which has no wall clock
-/// of its own.
+/// The wrapper command that starts a program with a clock offset: in a time namespace, which has no wall clock of its
+/// own.
 pub fn clock_wrapper(offset: i64) -> Vec<String> {
     let offset = offset.to_string();
     ["unshare", "--time", "--monotonic", &offset, "--boottime", &offset, "--"].map(String::from).into()

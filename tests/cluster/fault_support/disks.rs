@@ -1,5 +1,5 @@
-//! Small disks for the servers' data, in a mount namespace of their own: it goes away with the process that holds it,
-//! whatever ends the test. Without the right to mount there are none.
+//! Small disks for the servers' data, in a separate mount namespace, which ends with the process that holds it, however
+//! the test ends. Without the permission to mount there are none.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,14 +11,14 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 const MOUNT: &str =
     "for d in \"$@\"; do mount -t tmpfs -o size=128m encamp \"$d\" || exit 1; done; echo mounted; exec cat";
-/// What fills a disk.
+/// The file that fills a disk.
 const BALLAST: &str = "ballast";
-/// Longest try to fill a disk that somebody writes to.
+/// Maximum time to fill a disk that is being written to.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most bytes of ballast written at once.
+/// Maximum number of bytes written to the file at once.
 const LARGEST_PIECE: u64 = 8 << 20;
 
-/// Disks on those directories.
+/// Disks mounted on these directories.
 pub struct Disks {
     /// Ends with its standard input.
     holder: Child,
@@ -36,17 +36,17 @@ impl Disks {
         (said.is_ok() && line == "mounted\n").then_some(disks)
     }
 
-    /// The command that starts another one where the disks are.
+    /// The wrapper command that starts a program in the mount namespace.
     pub fn wrapper(&self) -> Vec<String> {
         ["nsenter".into(), format!("--mount=/proc/{}/ns/mnt", self.holder.id()), "--".into()].into()
     }
 
-    /// A directory there, seen from here.
+    /// The path of a directory in the namespace, as seen from outside.
     pub fn inside(&self, dir: &Path) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{}", self.holder.id(), dir.display()))
     }
 
-    /// Leaves no more than so many bytes of a disk.
+    /// Fills a disk until at most `left` bytes are free.
     pub fn fill(&self, dir: &Path, left: u64) {
         let dir = self.inside(dir);
         let ballast = File::create(dir.join(BALLAST)).expect("ballast");

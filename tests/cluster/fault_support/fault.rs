@@ -1,4 +1,4 @@
-//! What goes wrong, and how it is mended.
+//! Faults: how they are caused and fixed.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,33 +11,33 @@ use super::cluster::{Cluster, clock_wrapper};
 use super::network::Flow;
 use crate::dice::Dice;
 
-/// What goes wrong.
+/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A server reaches nobody, and nobody reaches it.
+    /// A server is partitioned from all others, and connections break.
     Cut,
-    /// The same, but connections stay: nothing comes.
+    /// The same, but connections stay open without data.
     Silent,
-    /// A server hears nothing; the others hear it.
+    /// A server receives nothing; the others receive its messages.
     Deaf,
-    /// A server hears the others, who don't hear it.
+    /// A server receives messages of the others, but they do not receive its messages.
     Mute,
-    /// Nobody reaches anybody.
+    /// All servers are partitioned from each other.
     Apart,
-    /// All that a server sends or gets comes late.
+    /// All traffic of a server is delayed.
     Slow,
-    /// A server dies.
+    /// A server is killed.
     Kill,
-    /// All die.
+    /// All servers are killed.
     KillAll,
-    /// A server's process stands still.
+    /// The process of a server is paused.
     Stop,
-    /// There is no room on a server's disk.
+    /// The disk of a server is full.
     Full,
-    /// A server's disk can't be written.
+    /// The disk of a server cannot be written.
     Broken,
-    /// A server dies and comes back with a monotonic clock that jumped, twice. The wall clock can't be set for one
-    /// process alone.
+    /// A server is killed and restarted with a monotonic clock that jumped, twice. The wall clock cannot be changed for
+    /// a single process.
     Clock,
 }
 
@@ -61,7 +61,7 @@ impl Kind {
         format!("{self:?}").to_lowercase()
     }
 
-    /// Why it can't be done on this machine.
+    /// Why the fault is not possible on this machine.
     pub fn hindrance(self, cluster: &Cluster) -> Option<&'static str> {
         match self {
             Kind::Full if cluster.disks.is_none() => Some("file systems can't be mounted"),
@@ -77,14 +77,14 @@ fn namespaces() -> bool {
     done.is_ok_and(|status| status.success())
 }
 
-/// One fault.
+/// A fault.
 #[derive(Debug, Clone)]
 pub struct Fault {
     pub kind: Kind,
-    /// The server that is hit.
+    /// The affected server.
     pub who: usize,
     pub lasts: Duration,
-    /// How late, how full, how far: as the kind needs it.
+    /// Delay, free space or clock offset, depending on the kind.
     delay: Duration,
     held: bool,
     left: u64,
@@ -92,7 +92,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Half of the time the leader is hit.
+    /// Picks a fault; the leader is affected half of the time.
     pub fn draw(kind: Kind, random: &mut Random, leader: usize) -> Fault {
         Fault {
             kind,
@@ -100,13 +100,13 @@ impl Fault {
             lasts: Duration::from_millis(1000 + random.below(3000)),
             delay: Duration::from_millis(10 + random.below(140)),
             held: random.one_in(2),
-            // Operations are refused below 4 MiB; with nothing left the log fails.
+            // Operations are refused below 4 MiB; with no space left, the log fails.
             left: random.of(&[2 << 20, 0]),
             offset: random.of(&[3600, 86_400, 30 * 86_400]),
         }
     }
 
-    /// Through whom writes must go on while it lasts.
+    /// The servers through which writes must continue during the fault.
     pub fn spared(&self) -> Vec<usize> {
         match self.kind {
             Kind::Apart | Kind::KillAll => Vec::new(),
@@ -114,7 +114,7 @@ impl Fault {
         }
     }
 
-    /// Whether it is one of the network.
+    /// Whether this is a network fault.
     pub fn hinders(&self) -> bool {
         use Kind::{Apart, Cut, Deaf, Mute, Silent, Slow};
         matches!(self.kind, Cut | Silent | Deaf | Mute | Apart | Slow)
@@ -151,7 +151,7 @@ impl Fault {
         }
     }
 
-    pub fn mend(&self, cluster: &mut Cluster) {
+    pub fn fix(&self, cluster: &mut Cluster) {
         let who = self.who;
         match self.kind {
             _ if self.hinders() => cluster.network.heal(),
@@ -160,7 +160,7 @@ impl Fault {
             Kind::Stop => cluster.servers[who].agent().signal("CONT"),
             Kind::Full => {
                 cluster.disks.as_ref().expect("disks").free(&cluster.servers[who].data());
-                // A server whose log failed says that it has to be started again; one that refused to write goes on.
+                // A server whose log failed reports that it has to be restarted; one that refused writes continues.
                 let health = cluster.own(who).told("/v1/agent/health");
                 if health.body.contains("start the server again") {
                     cluster.servers[who].kill();
@@ -179,7 +179,7 @@ impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let more = match self.kind {
             Kind::Slow => format!(" by {} ms", self.delay.as_millis()),
-            Kind::Apart if self.held => ", silent".into(),
+            Kind::Apart if self.held => ", connections held".into(),
             Kind::Full => format!(", {} bytes left", self.left),
             Kind::Clock => format!(" by {} s", self.offset),
             _ => String::new(),

@@ -1,4 +1,4 @@
-//! Who writes and reads while things go wrong.
+//! Writers and readers during faults.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,28 +12,29 @@ use crate::crash_support::checks::LISTS;
 use crate::crash_support::ledger::End;
 use crate::crash_support::writers::Writer;
 
-/// Longest wait of a writer for one answer, and of a probe.
+/// Maximum time of a writer, and of a probe, to wait for one answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 const IMPATIENCE: Duration = Duration::from_secs(1);
-/// Between two writes: the servers shall be under load, not at their limit, where leaders are lost for other reasons.
+/// Pause between two writes: the servers have to be under load, but not at their limit, where leaders are lost for
+/// other reasons.
 const PAUSE: Duration = Duration::from_millis(25);
-/// After an answer that did not help.
+/// Pause after an unsuccessful answer.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// What the writers share.
+/// The state shared by the writers.
 pub struct Load {
     ports: [u16; SERVERS],
     over: AtomicBool,
-    /// Answers that did not come or don't tell what happened.
+    /// The number of writes with unknown outcome.
     pub unknown: AtomicUsize,
     wrong: Mutex<Vec<String>>,
-    /// Highest index of each list that was told.
+    /// The highest reported index of each list.
     indexes: Mutex<BTreeMap<&'static str, u64>>,
-    /// Variables that probes wrote.
+    /// Variables written by probes.
     probes: Mutex<Vec<String>>,
 }
 
-/// What came of the load.
+/// The results of the load.
 pub struct Told {
     pub wrong: Vec<String>,
     pub indexes: BTreeMap<&'static str, u64>,
@@ -41,7 +42,7 @@ pub struct Told {
     pub unknown: usize,
 }
 
-/// Ends the load also when the test fails.
+/// Stops the load, also when the test fails.
 pub struct Ends<'a>(pub &'a Load);
 
 impl Drop for Ends<'_> {
@@ -70,7 +71,7 @@ impl Load {
         self.wrong.lock().expect("a lock").push(why);
     }
 
-    /// Has a writer write through one server, and through the next one when that does not help.
+    /// Runs a writer against one server, and against the next one after an unsuccessful answer.
     pub fn write(&self, writer: &mut Writer, mut at: usize) {
         writer.ledger.patience = PATIENCE;
         while !self.over() {
@@ -87,7 +88,7 @@ impl Load {
         }
     }
 
-    /// Looks whether lists go back.
+    /// Checks that the indexes of lists never decrease.
     pub fn watch(&self) {
         for (path, at) in LISTS.iter().cycle().zip((0..SERVERS).cycle()) {
             if self.over() {
@@ -108,7 +109,7 @@ impl Load {
         }
     }
 
-    /// Writes through a server until it takes it; says how long after `begin` that was.
+    /// Retries a write through a server until it succeeds. Returns the time since `begin`.
     pub fn probe(&self, at: usize, name: &str, begin: Instant, longest: Duration) -> Option<Duration> {
         let path = format!("probe/{name}-{at}");
         let body = "{\"Items\":{\"is\":\"here\"}}";

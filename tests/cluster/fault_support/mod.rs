@@ -1,9 +1,9 @@
-//! Three servers behind proxies, under load, while things go wrong (`docs/reliability.md`).
+//! Three servers behind proxies, under load and with faults (`docs/reliability.md`).
 //!
-//! - [`network`]: the proxies, [`owner`]: who it is that connects. [`disks`]: disks that can be full. [`cluster`]: the
-//!   agents.
-//! - [`fault`]: what goes wrong. [`load`]: who writes meanwhile. [`round`]: one fault and what must hold after
-//!   it. [`tally`]: what came of all.
+//! - [`network`]: the proxies, [`owner`]: identifies connecting processes. [`disks`]: disks that can be full.
+//!   [`cluster`]: the agents.
+//! - [`fault`]: the faults. [`load`]: the load meanwhile. [`round`]: one fault and its checks. [`tally`]: the results
+//!   of all rounds.
 
 pub mod cluster;
 pub mod disks;
@@ -14,5 +14,5 @@ mod owner;
 pub mod round;
 pub mod tally;
 
-/// Servers of a cluster.
+/// The number of servers of a cluster.
 pub const SERVERS: usize = 3;

@@ -1,5 +1,5 @@
-//! The network between the servers: in front of each a proxy, whose addresses are the ones it advertises. It knows who
-//! sends to whom, and does what a bad network does, for each direction by itself.
+//! The network between the servers: a proxy in front of each, whose addresses the server advertises. It identifies the
+//! sender of each connection and simulates network faults, separately for each direction.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,22 +14,22 @@ use tokio::sync::watch;
 
 use super::{SERVERS, owner};
 
-/// What becomes of the bytes from one server to another.
+/// The handling of bytes from one server to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     Passes,
-    /// Bytes wait, datagrams are lost.
+    /// Stream data is held, datagrams are dropped.
     Held,
-    /// Each piece comes so much later.
+    /// Data is delayed.
     Slow(Duration),
-    /// Connections break, and new ones are closed at once.
+    /// Connections are closed, and new ones are closed at once.
     Cut,
 }
 
-/// From whom, to whom.
+/// By sender and receiver.
 type Flows = [[Flow; SERVERS]; SERVERS];
 
-/// Where a server listens, and its process.
+/// The ports and the process of a server.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     rpc: u16,
@@ -40,7 +40,7 @@ struct Place {
 #[derive(Clone)]
 struct Shared {
     flows: watch::Sender<Flows>,
-    /// Of the servers, then of the nodes.
+    /// First the servers, then the nodes.
     places: Arc<Mutex<Vec<Place>>>,
     hindered: Arc<AtomicUsize>,
 }
@@ -48,9 +48,9 @@ struct Shared {
 /// The proxies of a cluster.
 pub struct Network {
     shared: Shared,
-    /// RPC and serf of each server, as the others reach them.
+    /// The RPC and Serf addresses of each server, for the others.
     pub addresses: Vec<[String; 2]>,
-    /// Carries everything until it is dropped.
+    /// Runs the proxies until it is dropped.
     _runtime: Runtime,
 }
 
@@ -73,7 +73,7 @@ impl Network {
         Network { addresses: addresses.collect(), shared, _runtime: runtime }
     }
 
-    /// What becomes of what one sends to another.
+    /// Sets the handling of traffic by sender and receiver.
     pub fn set(&self, flow: impl Fn(usize, usize) -> Flow) {
         self.shared.flows.send_replace(std::array::from_fn(|from| std::array::from_fn(|to| flow(from, to))));
     }
@@ -82,12 +82,12 @@ impl Network {
         self.set(|_, _| Flow::Passes);
     }
 
-    /// How many pieces, datagrams and connections did not simply pass.
+    /// The number of pieces, datagrams and connections that were not simply forwarded.
     pub fn hindered(&self) -> usize {
         self.shared.hindered.load(Ordering::SeqCst)
     }
 
-    /// Who runs there; nodes have the places after those of the servers. Connections of others are closed.
+    /// Sets the process at a place; nodes follow the servers. Connections of unknown processes are closed.
     pub fn process(&self, place: usize, pid: u32) {
         let mut places = self.shared.places();
         if places.len() <= place {
@@ -96,7 +96,7 @@ impl Network {
         places[place].pid = pid;
     }
 
-    /// Where a server listens.
+    /// Sets the ports of a server.
     pub fn listens(&self, place: usize, rpc: u16, serf: u16) {
         let mut places = self.shared.places();
         (places[place].rpc, places[place].serf) = (rpc, serf);
@@ -119,7 +119,7 @@ impl Shared {
     async fn connections(self, listener: TcpListener, to: usize) {
         while let Ok((stream, _)) = listener.accept().await {
             let shared = self.clone();
-            // Who is cut off by it is told by the end of the connection.
+            // The closed connection notifies the sender of the cut.
             tokio::spawn(async move { shared.connection(stream, to).await });
         }
     }
@@ -183,7 +183,7 @@ impl Shared {
         let socket = Arc::new(socket);
         let mut buffer = vec![0; 64 << 10];
         loop {
-            // A datagram to a port where nobody listens is told as an error of the next call.
+            // A datagram to a closed port is reported as an error of the next call.
             let Ok((n, sender)) = socket.recv_from(&mut buffer).await else { continue };
             let (from, target) = {
                 let places = self.places();

@@ -1,13 +1,14 @@
-//! Who it is that connects: all come from 127.0.0.1, and what a connection carries need not tell.
+//! Identifies connecting processes: all connect from 127.0.0.1, and the data on a connection need not identify the
+//! sender.
 
 use std::fs;
 
-/// Of those processes, the one that connected from one port of this machine to another.
+/// The index of the process that connected from one local port to another.
 pub fn of(from: u16, to: u16, pids: &[u32]) -> Option<usize> {
     let table = fs::read_to_string("/proc/net/tcp").ok()?;
     let here = u32::from_ne_bytes([127, 0, 0, 1]);
     let row = &table[table.find(&format!(" {here:08X}:{from:04X} {here:08X}:{to:04X} "))?..];
-    // Its own and the other address, state, queues, timer, retransmissions, user, timeout, inode.
+    // The columns: local and remote address, state, queues, timer, retransmissions, user, timeout, inode.
     let inode = row.split_whitespace().nth(8)?;
     let name = format!("socket:[{inode}]");
     pids.iter().position(|pid| {

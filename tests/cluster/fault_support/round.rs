@@ -1,4 +1,4 @@
-//! One fault under load, and what must hold after it.
+//! One fault under load, and the checks after it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,18 +12,18 @@ use super::load::{Ends, Load, Told};
 use crate::crash_support::checks::{self, LISTS, Verdict};
 use crate::crash_support::ledger::Ledger;
 
-/// Longest wait until every server takes writes and knows what the others know.
+/// Maximum time until every server accepts writes and has caught up.
 const RECOVERS: Duration = Duration::from_secs(60);
-/// Longest wait until all that is open is done: an evaluation that was lost on its way to a server is handed out again
+/// Maximum time until all open work is finished: an evaluation that was lost in flight to a server is delivered again
 /// after a minute.
 const SETTLES: Duration = Duration::from_secs(90);
-/// Longest wait until servers at rest have the same records.
+/// Maximum time until settled servers have the same records.
 const AGREES: Duration = Duration::from_secs(20);
-/// Load before the fault, and how it goes on afterwards.
+/// Duration of the load before the fault and after the recovery.
 const BEFORE: Duration = Duration::from_millis(500);
 const AFTER: Duration = Duration::from_millis(300);
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub fault: Fault,
@@ -31,9 +31,9 @@ pub struct Outcome {
     pub refused: usize,
     pub unknown: usize,
     pub checks: usize,
-    /// From the beginning of the fault until writes went on through all servers that were spared.
+    /// From the start of the fault until writes succeeded through all unaffected servers.
     pub goes_on: Option<Duration>,
-    /// From its mend until all servers took writes and knew what the others know.
+    /// From the fix until all servers accepted writes and had caught up.
     pub everywhere: Duration,
     pub settled: Duration,
 }
@@ -55,7 +55,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Runs a round. What went wrong is in the verdict.
+/// Runs a round. Violations are added to the verdict.
 pub fn run(cluster: &mut Cluster, fault: Fault, random: &mut Random, name: &str, verdict: &mut Verdict) -> Outcome {
     let ledgers = |cluster: &mut Cluster, f: &mut dyn FnMut(&mut Ledger)| {
         cluster.writers.iter_mut().for_each(|w| f(&mut w.ledger));
@@ -67,10 +67,10 @@ pub fn run(cluster: &mut Cluster, fault: Fault, random: &mut Random, name: &str,
     let told = load.told();
     verdict.hold(told.wrong.is_empty(), || told.wrong.join("\n"));
     let hit = !fault.hinders() || cluster.network.hindered() > hindered;
-    verdict.hold(hit, || "the fault met nothing".into());
+    verdict.hold(hit, || "the fault had no effect".into());
     verdict.hold(everywhere.is_some(), || format!("not all servers are back after {} s", RECOVERS.as_secs()));
     if !fault.spared().is_empty() {
-        verdict.hold(goes_on.is_some(), || "writes did not go on through the servers that were spared".into());
+        verdict.hold(goes_on.is_some(), || "writes did not continue through the unaffected servers".into());
     }
     let settled = look(cluster, &told, verdict);
     let (mut acked, mut refused) = (told.probes.len(), 0);
@@ -87,7 +87,7 @@ pub fn run(cluster: &mut Cluster, fault: Fault, random: &mut Random, name: &str,
     }
 }
 
-/// Load, the fault, its mend. Says when writes went on, and when all was well.
+/// Applies load, causes the fault and fixes it. Returns when writes continued, and when all servers had recovered.
 fn strike(
     cluster: &mut Cluster,
     fault: &Fault,
@@ -112,14 +112,14 @@ fn strike(
             .collect();
         fault.begin(cluster);
         thread::sleep(fault.lasts.saturating_sub(begin.elapsed()));
-        let mended = Instant::now();
-        fault.mend(cluster);
+        let fixed = Instant::now();
+        fault.fix(cluster);
 
         let probes: Vec<_> = (0..SERVERS)
-            .map(|at| scope.spawn(move || load.probe(at, &format!("{name}-all"), mended, RECOVERS)))
+            .map(|at| scope.spawn(move || load.probe(at, &format!("{name}-all"), fixed, RECOVERS)))
             .collect();
         let all = probes.into_iter().map(|p| p.join().expect("a probe")).collect::<Option<Vec<_>>>();
-        let everywhere = all.and_then(|_| caught_up(cluster, mended));
+        let everywhere = all.and_then(|_| caught_up(cluster, fixed));
         let went_on = lasting.into_iter().map(|p| p.join().expect("a probe")).collect::<Option<Vec<_>>>();
         thread::sleep(AFTER);
         (went_on.and_then(|times| times.into_iter().max()), everywhere)
@@ -128,7 +128,7 @@ fn strike(
     times
 }
 
-/// Waits until every server has what the leader had at first.
+/// Waits until every server has the state that the leader had at first.
 fn caught_up(cluster: &Cluster, since: Instant) -> Option<Duration> {
     let wanted = cluster.by(0).indexes(&LISTS);
     let behind = |i: usize| cluster.own(i).indexes(&LISTS).iter().zip(&wanted).any(|(has, wants)| has < wants);
@@ -141,7 +141,7 @@ fn caught_up(cluster: &Cluster, since: Instant) -> Option<Duration> {
     Some(since.elapsed())
 }
 
-/// Lets all that is open be done, and looks at every server. Says how long it took until nothing was open.
+/// Waits until all work is finished, and checks every server. Returns the time until nothing was open.
 fn look(cluster: &mut Cluster, told: &Told, verdict: &mut Verdict) -> Duration {
     let mut writers = std::mem::take(&mut cluster.writers);
     let settled = checks::rest(cluster.by(0), &mut writers, SETTLES, verdict);

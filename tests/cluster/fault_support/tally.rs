@@ -1,4 +1,4 @@
-//! What came of all rounds, as a table.
+//! The results of all rounds as a table.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -10,11 +10,11 @@ use super::round::Outcome;
 #[derive(Debug, Default)]
 pub struct Tally {
     rounds: Vec<Outcome>,
-    /// Kinds that can't be done on this machine, and why.
+    /// Kinds that are not possible on this machine, with the reason.
     pub skipped: BTreeMap<Kind, &'static str>,
 }
 
-/// The time that so many of a hundred don't exceed, in milliseconds.
+/// The percentile of these times, in milliseconds.
 fn percentile(times: &[Duration], of: usize) -> String {
     let mut times = times.to_vec();
     times.sort();
@@ -63,7 +63,7 @@ impl Tally {
 
 impl Display for Tally {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "times in ms; late: writes went on only after the fault was mended")?;
+        writeln!(f, "times in ms; late: writes continued only after the fault was fixed")?;
         writeln!(
             f,
             "{:<45} | {:<19} | {:<20} | settled",

@@ -1,6 +1,6 @@
-//! Pretended servers, and a node that asks them.
+//! A node with fake servers.
 //!
-//! - [`tasks`]: how tasks run and end. [`node`]: how the node keeps its servers informed, restarts, collects.
+//! - [`tasks`]: running and stopping tasks. [`node`]: reports to the servers, restarts, garbage collection.
 //! - [`requests`]: files, logs, commands.
 
 mod node;
@@ -18,10 +18,10 @@ use encamp_client::{Client, Handle};
 use encamp_model::*;
 use tokio::sync::watch;
 
-/// No wait in these tests is longer.
+/// Maximum time of any wait in these tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -33,7 +33,7 @@ pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A directory that is removed in the end.
+/// A directory that is removed at the end.
 pub struct TempDir(PathBuf);
 
 impl TempDir {
@@ -51,7 +51,7 @@ impl Drop for TempDir {
     }
 }
 
-/// What pretended servers know.
+/// The state of the fake servers.
 #[derive(Default)]
 pub struct Known {
     pub allocs: BTreeMap<String, Allocation>,
@@ -59,13 +59,13 @@ pub struct Known {
     pub services: BTreeMap<String, ServiceRegistration>,
     pub beats: usize,
     pub reports: usize,
-    /// They do not answer.
+    /// Whether they do not respond.
     pub down: bool,
-    /// They do not know the node.
+    /// Whether they do not know the node.
     pub forgot: bool,
 }
 
-/// Pretended servers.
+/// Fake servers.
 pub struct Fake {
     pub known: Mutex<Known>,
     index: watch::Sender<u64>,
@@ -87,7 +87,7 @@ impl Fake {
         if known.down { Err(down) } else { Ok(()) }
     }
 
-    /// Changes an allocation as servers do: the node pulls it.
+    /// Changes an allocation as the servers do: the node then pulls it.
     pub fn write(&self, mut alloc: Allocation) {
         let mut known = self.known.lock().unwrap();
         let index = *self.index.borrow() + 1;
@@ -245,7 +245,7 @@ pub fn config(dir: &Path) -> Config {
     }
 }
 
-/// A running node, its servers and its directory.
+/// A running node with its servers and its directory.
 pub struct Bench {
     pub servers: Arc<Fake>,
     pub client: Client,
@@ -269,7 +269,7 @@ impl Bench {
         self.client.handle()
     }
 
-    /// Runs an allocation of the job with these tasks; gives its ID.
+    /// Runs an allocation of the job with these tasks. Returns its ID.
     pub fn run(&self, job_type: &str, tasks: &str) -> String {
         let alloc = alloc(job_type, tasks);
         let id = alloc.id.clone();
@@ -326,7 +326,7 @@ pub fn with_group(mut alloc: Allocation, change: impl FnOnce(&mut TaskGroup)) ->
     alloc
 }
 
-/// JSON of a `raw_exec` task that runs a shell script; `more`: further members.
+/// JSON of a `raw_exec` task that runs a shell script; `more`: additional fields.
 pub fn shell(name: &str, script: &str, more: &str) -> String {
     let config = serde_json::json!({"command": "/bin/sh", "args": ["-c", script]});
     format!(r#"{{"Name":"{name}","Driver":"raw_exec","Config":{config}{more}}}"#)
@@ -342,7 +342,7 @@ pub fn events(alloc: &Allocation, task: &str) -> Vec<String> {
     alloc.task_states.get(task).map(|t| t.events.iter().map(|e| e.r#type.clone()).collect()).unwrap_or_default()
 }
 
-/// Texts of a task's events.
+/// Display messages of a task's events.
 pub fn texts(alloc: &Allocation, task: &str) -> Vec<String> {
     alloc
         .task_states

@@ -1,4 +1,4 @@
-//! How the node keeps its servers informed, starts anew, and collects.
+//! How the node reports to its servers, restarts, and collects garbage.
 
 use super::*;
 
@@ -18,7 +18,7 @@ async fn a_node_registers_and_beats_and_registers_again() {
     bench.end().await;
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and has not ended.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
@@ -51,7 +51,7 @@ async fn tasks_outlive_the_agent() {
     assert!(Path::new(&format!("/proc/{pid}")).exists());
     let end = Instant::now() + PATIENCE;
     while let Err(error) = client.handle().signal(&id, "main", "SIGNULL").await {
-        // Until its process is found.
+        // Retries until its process is found.
         assert!(error.to_string() == "Task not running" && Instant::now() < end, "{error}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -59,7 +59,7 @@ async fn tasks_outlive_the_agent() {
     assert_eq!(events(&alloc, "main"), ["Received", "Task Setup", "Started", "Signaling"]);
     assert_eq!(alloc.task_states["main"].started_at, before.started_at, "it was not started again");
 
-    // Killed while the agent is away, with the process that held it.
+    // Killed while the agent is stopped, together with the process that held it.
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
     let state = std::fs::read_to_string(dir.0.join("client/allocs").join(&id).join("state.json")).unwrap();
     // The first line is the checksum.
@@ -84,14 +84,14 @@ async fn tasks_outlive_the_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_ended_is_not_told_otherwise_after_a_crash() {
+async fn terminal_statuses_do_not_change_after_a_crash() {
     let bench = Bench::with("ended", |c| c.dev = false).await;
     let tasks = format!("[{}]", mock("main", r#"{"run_for": "10ms"}"#, ""));
     let id = bench.run("batch", &tasks);
     let told = bench.servers.status(&id, "complete").await;
     let servers = bench.servers.clone();
     let dir = bench.end().await;
-    // The agent was killed while it removed the allocation: first the files are gone, then what it knew.
+    // The agent was killed while it removed the allocation: the files are removed before the stored state.
     for gone in ["alloc", "client/allocs"] {
         std::fs::remove_dir_all(dir.0.join(gone).join(&id)).unwrap();
         let client = Client::start(Config { dev: false, ..config(&dir.0) }, servers.clone()).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_second_agent_does_not_get_the_directory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn dead_allocations_are_collected_when_told() {
+async fn terminal_allocations_are_collected_on_request() {
     let bench = Bench::new("gc").await;
     let running = bench.run("service", &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, "")));
     let dead = bench.run("batch", &format!("[{}]", mock("main", "{}", "")));
@@ -136,14 +136,14 @@ async fn dead_allocations_are_collected_when_told() {
     assert_eq!(bench.handle().stats()["num_allocations"], "1");
     bench.servers.forget(&dead);
     until("it is forgotten", || (!bench.handle().knows(&dead)).then_some(())).await;
-    // What the servers forget ends, and goes.
+    // Allocations that the servers removed are stopped and collected.
     bench.servers.forget(&running);
     until("its files are gone", || (!files(&running)).then_some(())).await;
     bench.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn too_many_allocations_make_the_oldest_go() {
+async fn too_many_allocations_cause_collection_of_the_oldest() {
     let bench = Bench::with("pressure", |c| c.gc.max_allocs = 2).await;
     let task = format!("[{}]", mock("main", "{}", ""));
     let ids: Vec<String> = (0..2).map(|_| bench.run("batch", &task)).collect();
@@ -159,7 +159,7 @@ async fn too_many_allocations_make_the_oldest_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_can_not_be_added_is_told() {
+async fn allocations_that_cannot_be_added_are_reported() {
     let bench = Bench::new("refuse").await;
     let bad = Allocation { task_group: "nope".into(), ..alloc("batch", &format!("[{}]", mock("main", "{}", ""))) };
     let id = bad.id.clone();

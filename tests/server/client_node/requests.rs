@@ -83,7 +83,7 @@ async fn restarts_and_signals() {
     until("the answer", || read().contains("usr1").then_some(())).await;
     for (n, (task, all)) in [(1, ("main", false)), (2, ("", true))] {
         node.restart(&id, task, all).await.unwrap();
-        // A task that is not known to run yet would not be restarted again.
+        // A task that is not known to be running would not be restarted.
         let again = |a: &Allocation| {
             a.task_states["main"].restarts == n && events(a, "main").last().is_some_and(|e| e == "Started")
         };

@@ -1,11 +1,11 @@
-//! How tasks run and end.
+//! Running and stopping tasks.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failing_batch_process_tells_all_about_it() {
+async fn a_failing_batch_process_reports_all_details() {
     let bench = Bench::new("batch").await;
     let script =
         "echo $NOMAD_ALLOC_INDEX $NOMAD_META_foo_bar ${NOMAD_JOB_NAME} in $(basename $PWD); echo oops >&2; exit 7";
@@ -30,7 +30,7 @@ async fn a_failing_batch_process_tells_all_about_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_process_gets_its_signal_and_takes_its_children_along() {
+async fn a_stopped_process_gets_its_signal_and_its_children_are_stopped() {
     let bench = Bench::new("stop").await;
     let script = "setsid sleep 1000 & echo $!; exec sleep 1000";
     let id = bench.run("service", &format!("[{}]", shell("main", script, r#","KillTimeout":5000000000"#)));
@@ -53,7 +53,7 @@ async fn a_stopped_process_gets_its_signal_and_takes_its_children_along() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_hear_signals_that_the_agent_ignores() {
+async fn tasks_receive_signals_that_the_agent_ignores() {
     let supervisor = |c: &mut Config| {
         let program = c.state_dir.as_ref().unwrap().with_file_name("deaf");
         let script =
@@ -71,7 +71,7 @@ async fn tasks_hear_signals_that_the_agent_ignores() {
         let text = std::fs::read_to_string(&log).ok()?;
         (text.lines().count() == 2).then_some(text)
     });
-    // Two signals are the C library's own: it ignores them in whatever it starts.
+    // Two signals are reserved by the C library, which ignores them in all child processes.
     const INTERNAL: u64 = 0b11 << 31;
     for line in lines.await.lines() {
         let mask = line.rsplit('\t').next().and_then(|m| u64::from_str_radix(m, 16).ok());
@@ -84,12 +84,12 @@ async fn tasks_hear_signals_that_the_agent_ignores() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_listen_is_killed_after_the_timeout() {
+async fn a_task_that_ignores_its_signal_is_killed_after_the_timeout() {
     let bench = Bench::new("kill").await;
     let script = "trap '' INT; while :; do sleep 0.05; done";
     let id = bench.run("service", &format!("[{}]", shell("main", script, r#","KillTimeout":200000000"#)));
     bench.servers.status(&id, "running").await;
-    // The trap has to be set.
+    // The trap has to be set first.
     tokio::time::sleep(Duration::from_millis(200)).await;
     bench.servers.stop(&id);
     let alloc = bench.servers.status(&id, "complete").await;
@@ -98,7 +98,7 @@ async fn who_does_not_listen_is_killed_after_the_timeout() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn programs_that_are_not_there() {
+async fn missing_programs() {
     let bench = Bench::new("missing").await;
     let id = bench.run("batch", r#"[{"Name":"main","Driver":"raw_exec","Config":{"command":"no-such-program"}}]"#);
     let alloc = bench.servers.status(&id, "failed").await;
@@ -135,7 +135,7 @@ async fn tasks_follow_each_other_through_their_lifecycle() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn failed_siblings_take_the_others_along() {
+async fn failed_siblings_stop_the_others() {
     let bench = Bench::new("sibling").await;
     let tasks = [mock("bad", r#"{"run_for":"50ms","exit_code":2}"#, ""), mock("good", r#"{"run_for":"1h"}"#, "")];
     let id = bench.run("service", &format!("[{}]", tasks.join(",")));
@@ -198,7 +198,7 @@ fn alloc_of(task: &str) -> Allocation {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn health_is_told_after_the_least_time() {
+async fn health_is_reported_after_min_healthy_time() {
     let bench = Bench::new("health").await;
     let update = UpdateStrategy {
         max_parallel: 1,
@@ -221,7 +221,7 @@ async fn health_is_told_after_the_least_time() {
     let alloc = bench.servers.wait(&bad_id, "health", |a| a.health().is_some()).await;
     assert_eq!(alloc.health(), Some(false));
     assert_eq!(texts(&alloc, "main").pop().unwrap(), "Task not running by healthy_deadline of 400ms");
-    // A task that never starts is not waited for.
+    // A task that never starts does not block the others.
     drop(bench.client);
 }
 

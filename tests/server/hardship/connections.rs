@@ -1,4 +1,4 @@
-//! Connections that are slow, idle, half closed, given up, or too many.
+//! Connections that are slow, idle, half closed, aborted, or too many.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
@@ -11,7 +11,7 @@ use crate::agent::{Agent, PATIENCE, wait_for};
 use crate::hardship::support::*;
 use crate::program::Folder;
 
-/// A client that closes its side has asked all it wanted to ask, and still reads.
+/// A client that half-closes its connection has sent all its requests, and still reads.
 #[test]
 fn half_closed_connections_are_answered() {
     let folder = Folder::new("hardship-half");
@@ -24,13 +24,13 @@ fn half_closed_connections_are_answered() {
         let told = exchange_half_closed(&agent, &put);
         assert_eq!((told.status, told.json()["Items"]["i"].as_str()), (200, Some(i.to_string().as_str())), "{told:?}");
     }
-    // An answer that takes many writes, on a connection that may be kept.
+    // A response that takes many writes, on a connection with keep-alive.
     let filler = "m".repeat(3 << 20);
     let parse = json!({ "JobHCL": format!("job \"x\" {{\n  meta {{\n    k = \"{filler}\"\n  }}\n}}\n") }).to_string();
     let parse = format!("PUT /v1/jobs/parse HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{parse}", parse.len());
     let told = exchange_half_closed(&agent, parse.as_bytes());
     assert!(told.status == 200 && told.json()["Meta"]["k"] == filler.as_str(), "{:.200}", told.body);
-    // A body that ends early is an error soon.
+    // A truncated body is an error soon.
     let started = Instant::now();
     let told = exchange_half_closed(
         &agent,
@@ -39,7 +39,7 @@ fn half_closed_connections_are_answered() {
     assert_eq!(told.told(), (400, "unexpected EOF"));
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 
-    // A read that waits is answered, too.
+    // A blocking query is answered, too.
     let index = agent.get("/v1/var/half")["ModifyIndex"].clone();
     let mut waiting = agent.connect();
     waiting.write_all(&head("GET", &format!("/v1/var/half?index={index}&wait=60s"), "")).expect("written");
@@ -62,7 +62,7 @@ fn slow_idle_and_gone_clients_cost_little_and_go_away() {
     let before = descriptors(&agent);
     let memory_before = memory(&agent, "VmRSS");
     let idle: Vec<TcpStream> = (0..200).map(|_| agent.connect()).collect();
-    // Heads and bodies that come byte by byte.
+    // Heads and bodies that arrive byte by byte.
     let mut slow: Vec<TcpStream> = (0..20).map(|_| agent.connect()).collect();
     let text = [&head("PUT", "/v1/var/slow", "Content-Length: 1000\r\n"), &b"{".repeat(20)[..]].concat();
     for byte in &text {
@@ -71,7 +71,7 @@ fn slow_idle_and_gone_clients_cost_little_and_go_away() {
         unharmed(&mut agent);
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     }
-    // Reads that wait, and streams, of clients that go away without a word.
+    // Blocking queries and streams of clients that disappear without closing.
     let index = agent.get("/v1/var/slow")["ModifyIndex"].clone();
     let mut gone = Vec::new();
     for path in [format!("/v1/var/slow?index={index}&wait=300s"), "/v1/event/stream".into(), "/v1/agent/monitor".into()]
@@ -114,7 +114,7 @@ fn one_client_cannot_take_all_connections() {
     let folder = Folder::new("hardship-limit");
     let mut agent = Agent::start(&folder, "limits { http_max_conns_per_client = 10 }", &["-dev"]);
     led(&agent);
-    // Closed connections give their places back a moment later.
+    // Closed connections release their slots a moment later.
     let mut held: Vec<TcpStream> = Vec::new();
     wait_for("ten places", || {
         held = (0..10).map(|_| agent.connect()).collect();
@@ -131,7 +131,7 @@ fn one_client_cannot_take_all_connections() {
     });
     let text = "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
     for _ in 0..5 {
-        // Answers to refused connections are rationed, too: one without an answer is reset.
+        // Responses to refused connections are rate-limited, too: a connection without a response is reset.
         wait_for("a refusal", || {
             let mut stream = agent.connect();
             let _ = stream.write_all(&head("GET", "/v1/jobs", ""));

@@ -1,6 +1,6 @@
-//! Bad input and bad circumstances: each has a clear error, none stops the server, and nothing acknowledged is lost
-//! (`docs/reliability.md`). What comes over the wire is in [`requests`] and [`connections`]; here is what
-//! others do to the server: writers with an old index, a second agent, the disk.
+//! Bad input and adverse conditions: each causes a clear error, none stops the server, and no acknowledged write is
+//! lost (`docs/reliability.md`). Wire-level input is tested in [`requests`] and [`connections`]; this file tests
+//! writers with an old index, a second agent, and disk failures.
 
 mod connections;
 mod requests;
@@ -17,7 +17,7 @@ use crate::agent::{Agent, PATIENCE, Reply, call, wait_for};
 use crate::program::{Folder, run_in};
 use support::*;
 
-/// A service that places nothing.
+/// A service without allocations.
 fn job(id: &str, priority: u64) -> Value {
     let task = json!({ "Name": "t", "Driver": "mock_driver", "Config": { "run_for": "1h" } });
     json!({ "ID": id, "Name": id, "Type": "service", "Datacenters": ["*"], "Priority": priority,
@@ -28,7 +28,7 @@ fn put(port: u16, path: &str, body: &Value) -> Reply {
     call(port, "PUT", path, &body.to_string(), PATIENCE).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// Has eight clients do the same at the same time.
+/// Runs the same operation in eight concurrent clients.
 fn together(work: impl Fn(u64) -> Reply + Sync) -> Vec<Reply> {
     thread::scope(|scope| {
         let work = &work;
@@ -69,7 +69,7 @@ fn a_stale_index_changes_nothing() {
         (&json!(50), &json!(0), &json!(index))
     );
     assert_eq!(agent.get("/v1/job/web/versions")["Versions"].as_array().map(Vec::len), Some(1));
-    // Of those that know the same index one wins.
+    // Of several writers with the same index, one succeeds.
     let told = together(|i| register("web", 60 + i, index));
     let won: Vec<usize> = (0..8).filter(|i| told[*i].status == 200).collect();
     assert!(won.len() == 1 && told.iter().all(|r| r.status == 200 || r.body.contains("conflicting")), "{told:?}");
@@ -187,7 +187,7 @@ fn a_data_dir_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn a_full_disk_refuses_writes_until_there_is_room() {
+fn a_full_disk_refuses_writes_until_there_is_space() {
     let folder = Folder::new("hardship-full");
     fs::create_dir_all(folder.path().join("data")).expect("a folder");
     folder.file("agent.hcl", config(&folder));
@@ -195,7 +195,7 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
     let mut agent = Agent::launch(&folder, &mut command);
     agent.serves();
     led(&agent);
-    // The disk of the agent, seen from outside.
+    // The agent's disk, as seen from outside.
     let data = format!("/proc/{}/root{}/data", agent.pid(), folder.path().display());
     let disk = rustix::fs::statvfs(&data).expect("a disk");
     let free = disk.f_bavail * disk.f_frsize;
@@ -206,14 +206,14 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
     let text = format!("the disk of {}/data/server/raft is nearly full: ", folder.path().display());
     for told in &refused {
         assert!(told.status == 500 && told.is_plain() && told.body.starts_with(&text), "{told:?}");
-        assert!(told.body.ends_with(" are kept for the server's log; free some space"), "{told:?}");
+        assert!(told.body.ends_with("are reserved for the server's log; free some space"), "{told:?}");
     }
     assert!(refused.len() == 4 && written.len() > 20, "{} writes", written.len());
     agent.until("operations are refused");
     let namespace = json!({ "Name": "later" });
     let told = agent.send("PUT", "/v1/namespace", &namespace);
     assert!(told.status == 500 && told.body.starts_with(&text), "{told:?}");
-    // Everything that is there can be read, consistently; the server still leads.
+    // All existing data can be read consistently; the server is still the leader.
     kept(&agent, &written);
     assert_eq!(agent.list("/v1/vars").len(), written.len());
     assert_eq!(agent.get("/v1/agent/health")["server"]["ok"], true);
@@ -235,7 +235,7 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
     unharmed(&mut agent);
 }
 
-/// The disk fails in the middle of a write: from then on nobody knows what is on it.
+/// The disk fails during a write: from then on its content is unknown.
 #[test]
 fn a_log_that_cannot_be_written_says_so_and_loses_nothing() {
     let folder = Folder::new("hardship-log");
@@ -256,7 +256,7 @@ fn a_log_that_cannot_be_written_says_so_and_loses_nothing() {
     };
     refused.iter().for_each(|told| says(told.status, &told.body));
     agent.until("the log stops taking writes");
-    // All later calls say the same, and at once.
+    // All later calls return the same error immediately.
     let started = Instant::now();
     let told = agent.send("PUT", "/v1/namespace", &json!({ "Name": "later" }));
     says(told.status, &told.body);
@@ -266,7 +266,7 @@ fn a_log_that_cannot_be_written_says_so_and_loses_nothing() {
     let health = exchange(&agent, &head("GET", "/v1/agent/health", ""));
     let message = health.json()["server"]["message"].to_string();
     assert!(health.status == 500 && message.contains("File too large"), "{health:?}");
-    // What was acknowledged can be read by who does not need a leader.
+    // Acknowledged writes can be read with stale reads, which need no leader.
     kept(&agent, &written);
     assert!(agent.runs() && !agent.log().contains("panicked"), "{}", agent.log());
     agent.signal("TERM");

@@ -1,4 +1,4 @@
-//! Requests that make no sense: bodies, paths, methods, parameters, IDs, sizes.
+//! Malformed requests: bodies, paths, methods, parameters, IDs, sizes.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::hardship::support::*;
 use crate::program::Folder;
 
 #[test]
-fn bodies_that_make_no_sense_are_refused() {
+fn malformed_bodies_are_refused() {
     let folder = Folder::new("hardship-bodies");
     let mut agent = Agent::start(&folder, "", &["-dev"]);
     led(&agent);
@@ -75,7 +75,7 @@ fn bodies_that_make_no_sense_are_refused() {
             assert!(text == "E" || told.body == format!("{prefix}{text}"), "{path} {chunks}: {told:?}");
         }
     }
-    // Nothing of it had an effect.
+    // None of the requests had an effect.
     assert_eq!(agent.get("/v1/jobs"), json!([]));
     assert_eq!(agent.get("/v1/operator/scheduler/configuration"), before);
     let pools: Vec<Value> = agent.list("/v1/node/pools").iter().map(|p| p["Name"].clone()).collect();
@@ -84,7 +84,7 @@ fn bodies_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn paths_methods_and_parameters_that_are_wrong_are_named() {
+fn wrong_paths_methods_and_parameters_are_reported() {
     let folder = Folder::new("hardship-paths");
     let mut agent = Agent::start(&folder, "", &["-dev"]);
     led(&agent);
@@ -113,7 +113,7 @@ fn paths_methods_and_parameters_that_are_wrong_are_named() {
     let told = exchange_half_closed_text(&agent, &head("HEAD", "/v1/jobs", ""));
     assert!(told.starts_with("HTTP/1.1 405 ") && told.ends_with("\r\n\r\n"), "{told}");
 
-    // Percent signs that encode nothing, bytes that are no text, very long names: no job has such an ID.
+    // Invalid percent-encodings, bytes that are not text, very long names: no job has such an ID.
     let long = "a".repeat(16 << 10);
     for id in ["%", "%zz", "%ff%fe", "a%00b", "%2e%2e%5cetc", "a%0d%0aX:%20y", &long, &"%41".repeat(16 << 10)] {
         let told = exchange(&agent, &head("GET", &format!("/v1/job/{id}"), ""));
@@ -182,7 +182,7 @@ fn paths_methods_and_parameters_that_are_wrong_are_named() {
             "{list} {query:.60}: {told:?}"
         );
     }
-    // The quirk of the reference: an empty page, and where it would go on.
+    // As in Nomad: an empty page, and the token of the next one.
     let negative = exchange(&agent, &head("GET", "/v1/nodes?per_page=-1", ""));
     assert!(negative.told() == (200, "[]") && negative.head.contains("x-nomad-nexttoken: "), "{negative:?}");
     unharmed(&mut agent);
@@ -254,7 +254,7 @@ fn wrong_ids_are_told_apart() {
 }
 
 #[test]
-fn huge_bodies_are_refused_without_being_kept() {
+fn huge_bodies_are_refused_without_buffering() {
     let folder = Folder::new("hardship-huge");
     let mut agent = Agent::start(&folder, "", &["-dev"]);
     led(&agent);
@@ -269,7 +269,7 @@ fn huge_bodies_are_refused_without_being_kept() {
     let told = exchange(&agent, &head("PUT", "/v1/operator/snapshot", "Content-Length: 999999999999\r\n"));
     assert_eq!(told.told(), (413, "Request body is larger than 1024 MiB"));
 
-    // One that never ends, where it is read and where it is not.
+    // Endless bodies, on paths that read them and on paths that do not.
     for (path, told) in
         [("/v1/jobs", (413, too_large)), ("/v1/job/x/dispatch/payload", (413, too_large)), ("/v1/no", (404, ""))]
     {
@@ -280,7 +280,7 @@ fn huge_bodies_are_refused_without_being_kept() {
         assert!(sent < 48, "{path}: {sent} MiB were taken");
         assert_eq!(answer(stream).told(), told, "{path}");
     }
-    // Small texts of very many values.
+    // Small texts with very many values.
     for text in ["{},", "[],", "0,", "{\"\":0},", "\"\","] {
         let body = format!("{{\"x\":[{}0]}}", text.repeat(500_000));
         for path in ["/v1/node/pools", "/v1/jobs"] {
@@ -288,7 +288,7 @@ fn huge_bodies_are_refused_without_being_kept() {
             assert_eq!(told.told(), (413, "Request body holds more than 500000 values"), "{text}");
         }
     }
-    // Just below: read, and found wanting.
+    // Just below the limit: read, and rejected as invalid.
     let body = format!("{{\"x\":[{}0]}}", "{\"\":0},".repeat(160_000));
     let told = exchange(&agent, &request("PUT", "/v1/node/pools", body.as_bytes()));
     assert!(told.status == 400 && told.body.starts_with("invalid node pool \"\": "), "{told:?}");

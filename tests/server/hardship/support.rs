@@ -1,5 +1,5 @@
-//! What the tests of a server under hardship share: requests byte by byte, what a process takes, servers that keep
-//! their data.
+//! Shared support for tests under adverse conditions: raw requests, resource use of a process, servers that keep their
+//! data.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, PATIENCE, wait_for};
 use crate::program::{self, Folder};
 
-/// Nothing has this ID.
+/// An ID that does not exist.
 pub const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
-/// An answer as it came.
+/// A raw response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -23,7 +23,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Status and body.
+    /// Returns status and body.
     pub fn told(&self) -> (u16, &str) {
         (self.status, &self.body)
     }
@@ -38,17 +38,17 @@ impl Answer {
     }
 }
 
-/// The head of a request for one answer.
+/// The head of a request without keep-alive.
 pub fn head(method: &str, path: &str, headers: &str) -> Vec<u8> {
     format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n").into_bytes()
 }
 
-/// A request with a body of any bytes.
+/// A request with arbitrary body bytes.
 pub fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
     [&head(method, path, &format!("Content-Length: {}\r\n", body.len())), body].concat()
 }
 
-/// Sends bytes and reads the answer. The server may answer before it has read all.
+/// Sends bytes and reads the response. The server may respond before it has read everything.
 pub fn exchange(agent: &Agent, bytes: &[u8]) -> Answer {
     exchange_at(agent.port, bytes)
 }
@@ -60,7 +60,7 @@ fn exchange_at(port: u16, bytes: &[u8]) -> Answer {
     answer(stream)
 }
 
-/// As [`exchange`], by a client that says that it will send nothing more.
+/// Like [`exchange`], but the client half-closes the connection after the request.
 pub fn exchange_half_closed(agent: &Agent, bytes: &[u8]) -> Answer {
     let mut stream = agent.connect();
     stream.write_all(bytes).expect("written");
@@ -68,7 +68,7 @@ pub fn exchange_half_closed(agent: &Agent, bytes: &[u8]) -> Answer {
     answer(stream)
 }
 
-/// As [`exchange_half_closed`], with all that comes as text.
+/// Like [`exchange_half_closed`], with the full response as text.
 pub fn exchange_half_closed_text(agent: &Agent, bytes: &[u8]) -> String {
     let mut stream = agent.connect();
     stream.write_all(bytes).expect("written");
@@ -78,10 +78,10 @@ pub fn exchange_half_closed_text(agent: &Agent, bytes: &[u8]) -> String {
     text
 }
 
-/// What comes until the connection ends.
+/// Reads until the connection ends.
 pub fn answer(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
-    // Who answers early and closes resets the connection; what came before counts.
+    // A server that responds early and closes resets the connection; the data received before counts.
     let ended = stream.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{ended:?}: no answer: {text:?}"));
@@ -92,7 +92,7 @@ pub fn answer(mut stream: TcpStream) -> Answer {
     Answer { status, head, body: body.into() }
 }
 
-/// It runs, answers at once, and nothing in it panicked.
+/// Checks that the agent is running, responds at once, and has not panicked.
 pub fn unharmed(agent: &mut Agent) {
     assert!(agent.runs(), "{}", agent.log());
     let leader = exchange(agent, &head("GET", "/v1/status/leader", ""));
@@ -108,7 +108,7 @@ pub fn led(agent: &Agent) {
     });
 }
 
-/// A number of `/proc/PID/status`, in bytes.
+/// A value of `/proc/PID/status`, in bytes.
 pub fn memory(agent: &Agent, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", agent.pid())).expect("the process");
     let line = text.lines().find(|l| l.starts_with(name)).expect("a line");
@@ -116,7 +116,7 @@ pub fn memory(agent: &Agent, name: &str) -> u64 {
     kib * 1024
 }
 
-/// How many descriptors the process holds.
+/// The number of file descriptors of the process.
 pub fn descriptors(agent: &Agent) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", agent.pid())).expect("the process").count()
 }
@@ -130,7 +130,7 @@ pub fn config(folder: &Folder) -> String {
     )
 }
 
-/// An agent command after a command of the shell, in which mounts are its own; none where that is not allowed.
+/// An agent command after a shell command in a separate mount namespace; `None` if that is not permitted.
 pub fn with_mounts(folder: &Folder, mounts: &str) -> Option<Command> {
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
@@ -147,7 +147,7 @@ pub fn with_mounts(folder: &Folder, mounts: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Bytes that don't get smaller, as text.
+/// Incompressible text.
 pub fn noise(seed: u64, length: usize) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -159,8 +159,8 @@ pub fn noise(seed: u64, length: usize) -> String {
     (0..length).map(|_| next()).collect()
 }
 
-/// Writes variables of 12 KB, by four clients at once, until each is refused. Gives the paths and values of those that
-/// were acknowledged, and the refusals.
+/// Writes variables of 12 KB with four concurrent clients until each is refused. Returns the paths and values of the
+/// acknowledged writes, and the refusals.
 pub fn fill(agent: &Agent, round: &str) -> (Vec<(String, String)>, Vec<Answer>) {
     let port = agent.port;
     let writer = |writer: u64| {
@@ -184,7 +184,7 @@ pub fn fill(agent: &Agent, round: &str) -> (Vec<(String, String)>, Vec<Answer>) 
     })
 }
 
-/// All that was acknowledged is there.
+/// Checks that all acknowledged writes exist.
 pub fn kept(agent: &Agent, written: &[(String, String)]) {
     assert!(!written.is_empty());
     for (path, value) in written {

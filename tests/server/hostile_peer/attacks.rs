@@ -1,4 +1,4 @@
-//! Attacks on the RPC port, one after the other against the same three servers.
+//! Attacks on the RPC port, one after the other, against the same three servers.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::hostile_peer::peer::{Answer, Peer, as_node, as_server, empty_maps, pa
 use crate::hostile_peer::servers::{NODE, SECRET, Servers, gossip};
 use crate::member::{Member, Role, node_ready, running};
 
-/// The most that a server may grow for any of the attacks, in MiB.
+/// Maximum memory growth of a server for any of the attacks, in MiB.
 const MOST_GROWTH: u64 = 200;
 
-/// Calls with a list, and its name.
+/// Calls with a list, and the name of the list.
 const LISTS: [(&str, &str); 6] = [
     ("Node.UpdateAlloc", "allocs"),
     ("Node.EmitEvents", "events"),
@@ -29,9 +29,9 @@ struct Table {
 }
 
 impl Table {
-    /// Carries out an attack; what it gives is what became of it.
+    /// Runs an attack; its result is the outcome.
     fn attack(&mut self, item: &str, what: &str, carry_out: impl FnOnce(&Servers) -> String) {
-        // The node sends no heartbeats: it may be down by now, and reports of such a node are refused for that.
+        // The node sends no heartbeats: it may be down by now, and its reports are then refused for that reason.
         self.servers.register_node();
         let (before, begun) = (self.servers.forget_peaks(), Instant::now());
         let outcome = carry_out(&self.servers);
@@ -44,7 +44,7 @@ impl Table {
     }
 }
 
-/// Status and text of answers that are all alike.
+/// Status and text of answers that are all the same.
 fn alike(answers: Vec<Option<Answer>>) -> String {
     let mut kinds: Vec<String> = answers
         .into_iter()
@@ -62,7 +62,7 @@ fn refused(answer: &Answer, status: u16, text: &str) -> String {
     format!("{} {}", answer.status, answer.text.chars().take(90).collect::<String>())
 }
 
-/// A message of consensus that is right in itself.
+/// A well-formed Raft message.
 fn append(to: &str, term: u64, leader: &str) -> Vec<u8> {
     let vote = json!({"leader_id": {"term": term, "voted_for": server_id(leader)}, "committed": true});
     let request = json!({"vote": vote, "prev_log_id": null, "entries": [], "leader_commit": null});
@@ -80,18 +80,18 @@ fn attacks_on_servers_are_refused_and_cost_little() {
     let mut table = Table { servers, rows: Vec::new() };
     println!("| item | attack | after | memory | time |");
 
-    // C.1: messages that grow when they are read.
+    // C.1: messages that expand when they are decoded.
     let bomb = with_list("allocs", &empty_maps(1_000_000));
     let large = with_list("allocs", &empty_maps(15_000_000));
     table.attack("C.1", "1 MB of empty maps, nobody known", |_| {
         let answer = Peer::connect(&rpc[led]).call("Node.UpdateAlloc", &[], bomb.clone());
-        refused(&answer, 403, "the call does not say which node makes it")
+        refused(&answer, 403, "the call does not identify the calling node")
     });
-    table.attack("C.1", "1 MB of empty maps, made-up node", |_| {
+    table.attack("C.1", "1 MB of empty maps, unknown node", |_| {
         let answer = Peer::connect(&rpc[led]).call("Node.UpdateAlloc", &as_node("x", "y"), bomb.clone());
         refused(&answer, 500, "node not found")
     });
-    table.attack("C.1", "1 MB of empty maps through a follower, made-up node", |_| {
+    table.attack("C.1", "1 MB of empty maps through a follower, unknown node", |_| {
         let answer = Peer::connect(&rpc[follower]).call("Node.UpdateAlloc", &as_node("x", "y"), bomb.clone());
         refused(&answer, 413, "larger than 65536 bytes")
     });
@@ -124,14 +124,14 @@ fn attacks_on_servers_are_refused_and_cost_little() {
     });
     table.attack("C.1", "256 MB to the calls of servers, nobody known", |_| {
         let peer = Peer::connect(&rpc[led]);
-        let kinds: Vec<String> = ["Raft.Message", "Scheduler.Errand"]
+        let kinds: Vec<String> = ["Raft.Message", "Scheduler.WorkerCall"]
             .map(|method| alike(peer.call_at_once(1, method, &[], &vec![0x80; 256 << 20])))
             .into();
         assert!(kinds.iter().all(|k| k.starts_with("403 ") || k == "no answer"), "{kinds:?}");
         kinds.join("; ")
     });
 
-    // C.2: messages of consensus.
+    // C.2: Raft messages.
     table.attack("C.2", "Append of a later term, from an unknown leader", |_| {
         let stranger = "12345678-1234-1234-1234-123456789abc";
         let kinds: Vec<String> = rpc
@@ -140,7 +140,7 @@ fn attacks_on_servers_are_refused_and_cost_little() {
             .map(|(to, id)| {
                 let peer = Peer::connect(to);
                 let message = append(id, term + 1, stranger);
-                refused(&peer.call("Raft.Message", &[], message.clone()), 403, "does not say which server");
+                refused(&peer.call("Raft.Message", &[], message.clone()), 403, "does not identify the sending server");
                 let answer = peer.call("Raft.Message", &as_server(stranger, "00"), message);
                 refused(&answer, 403, "is not a member of this cluster")
             })
@@ -154,12 +154,12 @@ fn attacks_on_servers_are_refused_and_cost_little() {
                 let peer = Peer::connect(to);
                 let answer =
                     peer.call("Raft.Message", &as_server(named, &"ab".repeat(32)), append(id, term + 1, named));
-                last = refused(&answer, 403, "does not know of this call");
+                last = refused(&answer, 403, "does not confirm this call");
             }
         }
         last
     });
-    table.attack("C.2", "votes, removals, errands in the name of another server", |_| {
+    table.attack("C.2", "votes, removals, worker calls in the name of another server", |_| {
         let peer = Peer::connect(&rpc[led]);
         let head = as_server(&ids[follower], "00");
         let own = server_id(&ids[led]);
@@ -170,17 +170,17 @@ fn attacks_on_servers_are_refused_and_cost_little() {
             ("Serf.ForceLeave", json!({"name": "hostile-attacks-1", "prune": true})),
             ("Server.Confirm", json!({"to": own})),
             (
-                "Scheduler.Errand",
-                json!({"errand": {"Dequeue": {"schedulers": ["service"], "wait": {"secs": 1, "nanos": 0}}}}),
+                "Scheduler.WorkerCall",
+                json!({"worker_call": {"Dequeue": {"schedulers": ["service"], "wait": {"secs": 1, "nanos": 0}}}}),
             ),
         ] {
-            refused(&peer.call(method, &head, packed(&body)), 403, "does not know of this call");
-            refused(&peer.call(method, &[], packed(&body)), 403, "does not say which server");
+            refused(&peer.call(method, &head, packed(&body)), 403, "does not confirm this call");
+            refused(&peer.call(method, &[], packed(&body)), 403, "does not identify the sending server");
         }
         "403".into()
     });
 
-    // C.5: a node and what is another node's.
+    // C.5: a node, and objects of another node.
     let mut node = Member::new("hostile-node", Role::Node { servers: vec![rpc[led].clone()] });
     node.start();
     wait_for("the node is ready", || {
@@ -231,7 +231,7 @@ fn attacks_on_servers_are_refused_and_cost_little() {
     });
     drop(node);
 
-    // C.6: members come by sealed datagrams alone.
+    // C.6: members can only join by encrypted gossip.
     table.attack("C.6", "a fabricated identity in a call and in datagrams", |servers| {
         let identity = json!({
             "addr": "127.0.0.1:1", "bump": u64::MAX, "id": [7, 7], "name": "fabricated", "region": "global",
@@ -265,13 +265,13 @@ fn attacks_on_servers_are_refused_and_cost_little() {
 }
 
 #[test]
-fn a_node_still_does_its_work_beside_attackers() {
+fn a_node_still_does_its_work_during_attacks() {
     let servers = Servers::start("work");
     let mut node =
         Member::new("hostile-worker", Role::Node { servers: servers.members.iter().map(Member::rpc).collect() });
     node.start();
     node_ready(servers.leader());
-    // Attackers hold what memory strangers have, on every server.
+    // Attackers use up the memory reserved for unauthenticated peers, on every server.
     let peers: Vec<Peer> = servers.members.iter().map(|m| Peer::connect(&m.rpc())).collect();
     std::thread::scope(|scope| {
         for peer in &peers {

@@ -30,11 +30,11 @@ const CALLS: [(&str, bool); 22] = [
     ("Raft.Message", false),
     ("Raft.Claim", false),
     ("Raft.Stand", false),
-    ("Scheduler.Errand", false),
+    ("Scheduler.WorkerCall", false),
     ("Operator.RaftRemovePeerByID", false),
 ];
 
-/// Names of certificates, whether they are a server's, and whether a node's.
+/// Names of certificates, and whether they are those of a server, and of a node.
 const KINDS: [(&str, bool, bool); 6] = [
     ("server.global.nomad", true, false),
     ("client.global.nomad", false, true),
@@ -45,7 +45,7 @@ const KINDS: [(&str, bool, bool); 6] = [
 ];
 
 #[test]
-fn every_certificate_makes_the_calls_of_its_role_alone() {
+fn every_certificate_can_only_make_the_calls_of_its_role() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let authority = Authority::new();
     let mut server = Member::new("hostile-tls", Role::Server { expect: 1, join: vec![] });

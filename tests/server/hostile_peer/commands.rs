@@ -1,4 +1,4 @@
-//! The command line and servers that are none, and files that are none.
+//! The command line against fake servers and malformed files.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use flate2::write::GzEncoder;
 
 use crate::program::{self, Folder};
 
-/// The most memory that a command may take, in MiB.
+/// Maximum memory of a command, in MiB.
 const MOST: u64 = 700;
 
-/// Answers every connection by what a function writes; gives the address, and the heads of the requests.
+/// Answers every connection with the output of a function. Returns the address, and the heads of the requests.
 fn serve(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -38,7 +38,7 @@ fn serve(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> (String, Ar
     (address, heads)
 }
 
-/// What a command said, and the most memory it took, in MiB.
+/// The output of a command, and its peak memory in MiB.
 fn measured(folder: &Folder, args: &[&str], env: &[(&str, &str)]) -> (String, i32, u64) {
     let mut child = Command::new(program::path())
         .args(args)
@@ -94,7 +94,7 @@ fn answers_without_an_end_are_given_up() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[");
         while stream.write_all(&[b' '; 1 << 16]).is_ok() {}
     });
-    let wanted = "it is larger than 256 MiB, the most that is read";
+    let wanted = "it is larger than 256 MiB, the limit";
     is_refused("an answer without an end", measured(&folder, &["job", "status", "-address", &endless], &[]), wanted);
 
     let mut zipped = GzEncoder::new(Vec::new(), Compression::best());
@@ -154,6 +154,6 @@ fn snapshot_files_of_blanks_are_given_up() {
     for name in ["blanks.json.gz", "blanks.json.zst"] {
         let size = std::fs::metadata(folder.path().join(name)).expect("a file").len();
         let ran = measured(&folder, &["job", "plan", "-snapshot", name, "job.hcl"], &[]);
-        is_refused(&format!("{name} of {size} bytes that holds 2 GB"), ran, "the most that is read of a file of");
+        is_refused(&format!("{name} of {size} bytes that holds 2 GB"), ran, "the limit for a file of");
     }
 }

@@ -1,4 +1,4 @@
-//! Attacks on the HTTP interface: bodies that grow, and clients that are slow.
+//! Attacks on the HTTP interface: bodies that expand, and slow clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ fn header(name: &str, size: u64) -> Vec<u8> {
     header
 }
 
-/// A snapshot of a gigabyte of blanks.
+/// A snapshot that contains a gigabyte of blanks.
 fn blanks() -> Vec<u8> {
     let mut out = GzEncoder::new(Vec::new(), Compression::best());
     out.write_all(&header("meta.json", 512)).expect("gzip");
@@ -37,7 +37,7 @@ fn put(port: u16, path: &str, body: &[u8]) -> String {
     let length = body.len();
     let head = format!("PUT {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
     let mut text = String::new();
-    // A server that has heard enough may close before all was sent.
+    // A server that refuses the request may close before everything was sent.
     let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
     let read = stream.read_to_string(&mut text);
     assert!(!text.is_empty() || sent.is_err() || read.is_err(), "no answer");
@@ -60,7 +60,7 @@ fn bodies_that_grow_and_clients_that_are_slow_cost_little() {
     server.start();
     crate::member::leader(std::slice::from_ref(&server));
     let port = server.port();
-    // Heads and bodies that never come to an end; their answers are checked last.
+    // Heads and bodies that never end; their answers are checked last.
     let begun = Instant::now();
     let slow = |text: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");

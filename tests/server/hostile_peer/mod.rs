@@ -1,8 +1,8 @@
-//! Agents among peers that wish them ill: what is sent to the ports of servers, to the interface, and to the command
-//! line by servers that are none. Each attack has a row in a table that the tests print: what it did, and the most
-//! memory that a process took for it.
+//! Agents among hostile peers: attacks on the ports of servers, on the HTTP interface, and on the command line by fake
+//! servers. The tests print a table with a row for each attack: its outcome, and the peak memory of any process during
+//! it.
 //!
-//! `ENCAMP_HOSTILE_SECONDS=n`: how long random calls are made (10). `ENCAMP_HOSTILE_SEED=n`: what they are made from.
+//! `ENCAMP_HOSTILE_SECONDS=n`: duration of the random calls (10). `ENCAMP_HOSTILE_SEED=n`: their seed.
 
 mod attacks;
 mod certificates;

@@ -1,4 +1,4 @@
-//! A peer that says what it wants on the RPC port: HTTP/2 with any head and any body.
+//! A peer that sends arbitrary data to the RPC port: HTTP/2 with any head and any body.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use tokio::runtime::Runtime;
 
 use crate::program::Folder;
 
-/// Longest wait for an answer.
+/// Maximum time to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was answered.
+/// An answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
     pub text: String,
 }
 
-/// The certificate that a peer shows, and the authority that it trusts.
+/// The certificate of a peer, and the authority that it trusts.
 pub fn certificate(folder: &Folder) -> Arc<rustls::ClientConfig> {
     let path = |name: &str| folder.path().join(name);
     let mut roots = rustls::RootCertStore::empty();
@@ -47,7 +47,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Without a certificate.
+    /// Connects without a certificate.
     pub fn connect(address: &str) -> Peer {
         Peer::with(address, None)
     }
@@ -78,17 +78,17 @@ impl Peer {
         request.body(Body::from(body)).expect("a request")
     }
 
-    /// Makes a call; nothing if the connection broke or no answer came.
+    /// Makes a call; `None` if the connection broke or no answer arrived.
     pub fn try_call(&self, method: &str, head: &[(&str, &str)], body: Vec<u8>) -> Option<Answer> {
         self.calls(vec![self.request(method, head, body)]).pop().flatten()
     }
 
-    /// Makes a call that has to be answered.
+    /// Makes a call that must be answered.
     pub fn call(&self, method: &str, head: &[(&str, &str)], body: Vec<u8>) -> Answer {
         self.try_call(method, head, body).unwrap_or_else(|| panic!("{method}: no answer"))
     }
 
-    /// Makes the same call several times at the same time.
+    /// Makes the same call several times in parallel.
     pub fn call_at_once(&self, count: usize, method: &str, head: &[(&str, &str)], body: &[u8]) -> Vec<Option<Answer>> {
         self.calls((0..count).map(|_| self.request(method, head, body.to_vec())).collect())
     }
@@ -120,12 +120,12 @@ where
     sender
 }
 
-/// A message as agents write it.
+/// A message in the encoding of agents.
 pub fn packed(value: &Json) -> Vec<u8> {
     rmp_serde::to_vec_named(value).expect("MessagePack")
 }
 
-/// A list of empty maps, which is a thousand times larger when it is read.
+/// A list of empty maps, which is a thousand times larger when it is decoded.
 pub fn empty_maps(count: u32) -> Vec<u8> {
     let mut list = vec![0xdd];
     list.extend_from_slice(&count.to_be_bytes());
@@ -133,7 +133,7 @@ pub fn empty_maps(count: u32) -> Vec<u8> {
     list
 }
 
-/// A message of one list under a name.
+/// A message with a named list.
 pub fn with_list(name: &str, list: &[u8]) -> Vec<u8> {
     let mut message = vec![0x81];
     message.extend(packed(&Json::from(name)));
@@ -141,18 +141,18 @@ pub fn with_list(name: &str, list: &[u8]) -> Vec<u8> {
     message
 }
 
-/// An ID as messages of servers hold it.
+/// An ID in the encoding of server messages.
 pub fn server_id(text: &str) -> Json {
     let all = u128::from_str_radix(&text.replace('-', ""), 16).expect("a UUID");
     serde_json::json!([(all >> 64) as u64, all as u64])
 }
 
-/// The head of a call of a node.
+/// The head of a node's call.
 pub fn as_node<'a>(id: &'a str, secret: &'a str) -> [(&'a str, &'a str); 2] {
     [("x-encamp-node", id), ("x-encamp-secret", secret)]
 }
 
-/// The head of a call that claims to be a server's.
+/// The head of a call that claims to be from a server.
 pub fn as_server<'a>(id: &'a str, proof: &'a str) -> [(&'a str, &'a str); 2] {
     [("x-encamp-server", id), ("x-encamp-proof", proof)]
 }

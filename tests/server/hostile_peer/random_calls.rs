@@ -1,4 +1,4 @@
-//! Random calls that look right, by peers that nobody knows and by a registered node, against three servers.
+//! Random well-formed calls, by unauthenticated peers and by a registered node, against three servers.
 
 use std::env;
 use std::net::UdpSocket;
@@ -13,14 +13,14 @@ use crate::hostile_peer::peer::{Peer, as_node, packed, server_id};
 use crate::hostile_peer::servers::{NODE, SECRET, Servers, memory};
 use crate::member::Member;
 
-/// The most that a server may grow, in MiB.
+/// Maximum memory growth of a server, in MiB.
 const MOST_GROWTH: u64 = 200;
 
 fn number(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// A generator that repeats itself from its seed.
+/// A random generator that is reproducible from its seed.
 struct Random(random::Random);
 
 impl Random {
@@ -66,7 +66,7 @@ impl Random {
     }
 }
 
-/// What the calls are about.
+/// The objects of the calls.
 struct World {
     servers: Vec<String>,
     term: u64,
@@ -151,7 +151,9 @@ impl World {
             17 => ("Raft.Claim", json!({"to": self.server(random), "by": self.server(random)})),
             18 => ("Raft.Stand", json!({"to": self.server(random)})),
             19 => ("Operator.RaftRemovePeerByID", json!({"id": self.server(random)})),
-            20 => ("Scheduler.Errand", json!({"errand": {"Dequeue": {"schedulers": ["service"], "wait": wait}}})),
+            20 => {
+                ("Scheduler.WorkerCall", json!({"worker_call": {"Dequeue": {"schedulers": ["service"], "wait": wait}}}))
+            }
             _ => ("Raft.Message", json!({"to": self.server(random), "message": self.message(random)})),
         }
     }
@@ -168,7 +170,7 @@ fn node(random: &mut Random) -> Json {
 }
 
 fn alloc(random: &mut Random) -> Json {
-    // A list in a long list has to be short, or the message takes the attacker's own memory.
+    // A nested list has to be short, or the message would use up the attacker's own memory.
     let events: Vec<Json> =
         (0..random.below(5)).map(|_| json!({"Type": random.text(), "Time": 1, "Message": random.text()})).collect();
     json!({
@@ -188,7 +190,7 @@ fn service(random: &mut Random) -> Json {
     })
 }
 
-/// Makes random calls until the time is over; gives how many.
+/// Makes random calls until the time is over. Returns their number.
 fn calls(world: &World, address: &str, registered: bool, seed: u64, until: Instant) -> u64 {
     let mut random = Random::new(seed, "calls");
     let mut peer = Peer::connect(address);

@@ -1,4 +1,4 @@
-//! Three servers with a key for their gossip, and what the attacks check.
+//! Three servers with a gossip key, and the checks after attacks.
 
 use std::fs;
 
@@ -14,11 +14,11 @@ pub const KEY: &str = "cHJvdGVjdHMgdGhlIGdvc3NpcCBvZiBhIGNsdXN0ZXI=";
 pub const NODE: &str = "aaaaaaaa-1111-4222-8333-444444444444";
 pub const SECRET: &str = "bbbbbbbb-1111-4222-8333-444444444444";
 
-/// Three servers that have a leader.
+/// Three servers with a leader.
 pub struct Servers {
     pub members: Vec<Member>,
     pub leader: usize,
-    /// The term when all began.
+    /// The term at the start.
     pub term: String,
 }
 
@@ -45,7 +45,7 @@ impl Servers {
         &self.members[self.leader]
     }
 
-    /// IDs of the members of consensus, by the ports of their RPC.
+    /// IDs of the Raft peers, by their RPC ports.
     pub fn ids(&self) -> Vec<String> {
         let configuration = self.leader().read("/v1/operator/raft/configuration").expect("a configuration");
         let servers = configuration["Servers"].as_array().cloned().unwrap_or_default();
@@ -56,7 +56,7 @@ impl Servers {
         self.members.iter().map(by_address).collect()
     }
 
-    /// Registers a node by its calls alone.
+    /// Registers a node using calls only.
     pub fn register_node(&self) {
         let peer = Peer::connect(&self.leader().rpc());
         let node = json!({
@@ -73,7 +73,7 @@ impl Servers {
         }
     }
 
-    /// Nothing panicked, the same server leads in the same term, and writes are taken.
+    /// Nothing panicked, the same server leads in the same term, and writes are accepted.
     pub fn are_well(&mut self, after: &str) {
         for member in &mut self.members {
             assert!(member.agent_mut().runs(), "after {after}: {}", member.log());
@@ -89,13 +89,13 @@ impl Servers {
         assert_eq!(made.status, 200, "after {after}: {}", made.body);
     }
 
-    /// The most memory that any of the servers had since [`Servers::forget_peaks`], beyond what it had then, in MiB.
+    /// The maximum memory growth of any of the servers since [`Servers::forget_peaks`], in MiB.
     pub fn grown(&self, before: &[u64]) -> u64 {
         let grown = self.members.iter().zip(before).map(|(m, b)| memory(m, "VmHWM").saturating_sub(*b) >> 20);
         grown.max().unwrap_or_default()
     }
 
-    /// Forgets peaks of memory; gives what each server has now.
+    /// Resets the peaks of memory use. Returns the current memory use of each server.
     pub fn forget_peaks(&self) -> Vec<u64> {
         for member in &self.members {
             let path = format!("/proc/{}/clear_refs", member.agent().pid());
@@ -105,13 +105,13 @@ impl Servers {
     }
 }
 
-/// The term as a server tells it.
+/// The term according to a server.
 pub fn term(member: &Member) -> String {
     let told = member.read("/v1/agent/self").expect("the agent");
     told["stats"]["raft"]["term"].as_str().unwrap_or_else(|| panic!("{}", told["stats"])).to_string()
 }
 
-/// A figure of a process, in bytes.
+/// A value of a process, in bytes.
 pub fn memory(member: &Member, figure: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", member.agent().pid())).expect("a status");
     let line = status.lines().find_map(|l| l.strip_prefix(figure)).expect("a figure");
@@ -119,7 +119,7 @@ pub fn memory(member: &Member, figure: &str) -> u64 {
     digits.parse::<u64>().expect("a number") << 10
 }
 
-/// Names of the servers that gossip knows, as a server tells them.
+/// Names of the servers in the gossip pool according to a server.
 pub fn gossip(member: &Member) -> Vec<Json> {
     member.read("/v1/agent/members").expect("members")["Members"].as_array().cloned().unwrap_or_default()
 }

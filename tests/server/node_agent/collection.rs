@@ -1,8 +1,8 @@
-//! Which remains of allocations the node removes, and how many.
+//! Which terminal allocations the node removes, and how many.
 
 use super::*;
 
-/// Jobs that end one after the other, by the order of their ends.
+/// Jobs that end one after the other, in order of their ends.
 fn ended(agent: &Agent, count: usize) -> Vec<Json> {
     let run = |n: usize| {
         let name = format!("ended-{n}");
@@ -12,7 +12,7 @@ fn ended(agent: &Agent, count: usize) -> Vec<Json> {
 }
 
 #[test]
-fn after_a_restart_the_oldest_go_first_and_no_more_than_it_takes() {
+fn after_a_restart_only_as_many_of_the_oldest_as_necessary_are_removed() {
     let folder = Folder::new("node-gc");
     let agent = start(&folder, " gc_max_allocs = 50\n");
     let allocs = ended(&agent, 7);
@@ -23,7 +23,7 @@ fn after_a_restart_the_oldest_go_first_and_no_more_than_it_takes() {
     let there = || allocs.iter().map(|a| dir(&folder, a).exists()).collect::<Vec<_>>();
     let wanted = [false, false, false, true, true, true, true];
     wait_for("three are collected", || if there() == wanted { Ok(()) } else { Err(format!("{:?}", there())) });
-    // One more ends: one more goes.
+    // One more ends: one more is removed.
     let later = run(&agent, &job("later", "batch", &[task("main", "true")]), "complete");
     let wanted = [false, false, false, false, true, true, true];
     wait_for("one more is collected", || if there() == wanted { Ok(()) } else { Err(format!("{:?}", there())) });
@@ -45,7 +45,7 @@ fn stop_and_count(mut agent: Agent, allocs: &[Json], text: &str) {
 }
 
 #[test]
-fn a_forced_collection_is_told_of_once() {
+fn a_forced_collection_is_reported_once() {
     let folder = Folder::new("node-gc-forced");
     let mut agent = start(&folder, " gc_max_allocs = 50\n");
     let allocs = ended(&agent, 2);

@@ -1,4 +1,4 @@
-//! Links that a task puts where the agent reads and writes.
+//! Symbolic links that a task creates where the agent reads and writes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// What must never be answered.
+/// Content that must never appear in a response.
 const FOREIGN: &str = "FOREIGN-CONTENT ";
-/// The same as the data of a frame begins.
+/// The same content as the data of a frame starts with.
 const FOREIGN_FRAME: &str = "Rk9SRUlHTi";
-/// Its size, which no other file here has.
+/// The size of that file, which no other file here has.
 const FOREIGN_SIZE: usize = 4240;
 
-/// Files that are none of the allocation's.
+/// Files outside the allocation.
 fn outside(folder: &Folder) -> PathBuf {
     let dir = folder.path().join("outside");
     std::fs::create_dir_all(&dir).expect("a directory");
@@ -30,7 +30,7 @@ fn is_foreign(body: &str) -> bool {
     marks.iter().any(|mark| body.contains(mark))
 }
 
-/// Every way to read files of an allocation, with links in the places it reads.
+/// All ways to read files of an allocation, with links at the paths.
 fn paths(alloc: &str, file: &str, dir: &str) -> Vec<String> {
     vec![
         format!("/v1/client/fs/cat/{alloc}?path={file}"),
@@ -44,11 +44,11 @@ fn paths(alloc: &str, file: &str, dir: &str) -> Vec<String> {
     ]
 }
 
-/// A connection that is used again and again.
+/// A connection with keep-alive.
 struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    /// The body of an answer, whatever its status.
+    /// The body of a response, whatever its status.
     fn get(&mut self, path: &str) -> String {
         write!(self.0.get_mut(), "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
         let (mut line, mut length) = (String::new(), None);
@@ -126,7 +126,7 @@ fn links_are_not_written_through_when_a_task_starts_again() {
     let outside = outside(&folder);
     let agent = start(&folder, "");
     let out = outside.display();
-    // Whatever the agent writes for the next start: logs, the pipes to them, the word of how the task ended.
+    // Files that the agent writes for the next start: logs, their pipes, the exit status of the task.
     let script = format!(
         "if test -e local/again; then touch local/twice; exec sleep 600; fi; touch local/again; cd ../alloc/logs; \
          for f in *; do ln -sf {out}/f \"$f\"; done; ln -s {out}/f main.stdout.1; for f in .*.fifo; do \
@@ -140,7 +140,7 @@ fn links_are_not_written_through_when_a_task_starts_again() {
     job["TaskGroups"][0]["RestartPolicy"] = Json::Null;
     let reply = agent.send("PUT", "/v1/jobs", &json!({ "Job": job }));
     assert_eq!(reply.status, 200, "{}", reply.body);
-    // A link in place of its private directory costs the task its start, or the word of how it ended.
+    // If its private directory is replaced by a link, the start of the task fails, or its exit status is lost.
     wait_for("the end or the second start", || {
         let list = agent.list("/v1/job/writes/allocations");
         let alloc = list.first().ok_or("none yet")?;
@@ -160,7 +160,7 @@ fn mode(path: &Path) -> (u32, u32) {
     (meta.mode(), meta.uid())
 }
 
-/// What the task of the race runs: this very program, for this test alone.
+/// The program of the racing task: this test program, running only this test.
 #[test]
 #[ignore = "runs for ever as the task of another test"]
 fn swap_directories_for_links() {
@@ -174,7 +174,7 @@ fn swap_directories_for_links() {
         symlink(&outside, beside(name, "link")).expect("a link");
     }
     std::fs::write(places[0].join("ready"), "").expect("a file");
-    // Should nobody end it.
+    // In case the process is not stopped.
     let end = Instant::now() + Duration::from_secs(1200);
     while Instant::now() < end {
         for name in &names {
@@ -187,7 +187,7 @@ fn swap_directories_for_links() {
 }
 
 #[test]
-fn a_task_that_swaps_directories_for_links_gets_nothing_foreign_read() {
+fn a_task_that_swaps_directories_for_links_cannot_read_foreign_files() {
     let count: usize = std::env::var("ENCAMP_LINK_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);
     let folder = Folder::new("node-race");
     let outside = outside(&folder);

@@ -1,8 +1,7 @@
-//! The node agent through the real program: files that tasks can't turn against it, state that is damaged, workloads,
-//! collection.
+//! The node agent with the real program: files that tasks cannot exploit, damaged state, workloads, garbage collection.
 //!
-//! `ENCAMP_LINK_REQUESTS=100000 cargo test --release --test server node_agent` asks that often while a task swaps
-//! links.
+//! `ENCAMP_LINK_REQUESTS=100000 cargo test --release --test server node_agent`: the number of requests while a task
+//! swaps links.
 
 mod collection;
 mod links;
@@ -15,7 +14,7 @@ use crate::agent::{Agent, wait_for};
 use crate::program::Folder;
 use serde_json::{Value as Json, json};
 
-/// The configuration of a server that is a node, too; `client`: further settings of the node.
+/// The configuration of an agent that is both server and node; `client`: additional settings of the node.
 fn config(folder: &Folder, client: &str) -> String {
     let data = folder.path().join("data").display().to_string();
     format!(
@@ -26,14 +25,14 @@ fn config(folder: &Folder, client: &str) -> String {
     )
 }
 
-/// An agent whose node takes jobs.
+/// An agent whose node is ready.
 fn start(folder: &Folder, client: &str) -> Agent {
     let agent = Agent::start(folder, &config(folder, client), &[]);
     ready(&agent);
     agent
 }
 
-/// Starts an agent again that was started in the folder before.
+/// Restarts an agent in the same directory.
 fn start_again(folder: &Folder) -> Agent {
     let mut agent = Agent::spawn(folder, &["-config", "agent.hcl"]);
     agent.serves();
@@ -48,7 +47,7 @@ fn ready(agent: &Agent) {
     });
 }
 
-/// Ends an agent, and waits for it; its tasks stay.
+/// Stops an agent, and waits for it; its tasks keep running.
 fn stop(mut agent: Agent) {
     agent.signal("TERM");
     agent.exit();
@@ -64,7 +63,7 @@ fn task(name: &str, script: &str) -> Json {
     })
 }
 
-/// A job of one group.
+/// A job with one group.
 fn job(id: &str, kind: &str, tasks: &[Json]) -> Json {
     json!({
         "ID": id, "Name": id, "Type": kind, "Datacenters": ["*"],
@@ -76,7 +75,7 @@ fn job(id: &str, kind: &str, tasks: &[Json]) -> Json {
     })
 }
 
-/// Registers a job and waits for its allocation to be in a state that is looked for.
+/// Registers a job and waits until its allocation is in the expected state.
 fn run(agent: &Agent, job: &Json, status: &str) -> Json {
     let reply = agent.send("PUT", "/v1/jobs", &json!({ "Job": job }));
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -96,7 +95,7 @@ fn alloc(agent: &Agent, job: &str, status: &str) -> Json {
     found
 }
 
-/// Waits until an event is among those of a task; gives the task's events.
+/// Waits until the events of a task include this one. Returns the task's events.
 fn events(agent: &Agent, alloc: &Json, task: &str, wanted: &str) -> Vec<Json> {
     let mut found = Vec::new();
     wait_for(&format!("event {wanted}"), || {
@@ -116,7 +115,7 @@ fn dir(folder: &Folder, alloc: &Json) -> PathBuf {
     folder.path().join("data/alloc").join(id(alloc))
 }
 
-/// Waits for a file to have content; a script writes it elsewhere first.
+/// Waits until a file has content; a script writes it elsewhere first and renames it.
 fn content(path: &std::path::Path) -> String {
     let mut text = String::new();
     wait_for(&path.display().to_string(), || {

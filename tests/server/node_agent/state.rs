@@ -1,11 +1,11 @@
-//! What an agent remembers between runs: permissions, and files that are damaged or missing.
+//! The persisted state of an agent: permissions, and damaged or missing files.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
 
-/// Starts an agent that refuses to, and gives what it says.
+/// Starts an agent that refuses to start, and returns its output.
 fn refused(folder: &Folder) -> String {
     let mut agent = Agent::spawn(folder, &["-config", "agent.hcl"]);
     assert_eq!(agent.exit(), 1);
@@ -16,7 +16,7 @@ fn refused(folder: &Folder) -> String {
 #[test]
 fn directories_of_the_agent_are_its_own() {
     let folder = Folder::new("node-modes");
-    // Made by somebody who did not think of it.
+    // Created with unsafe permissions before the agent started.
     for dir in ["data/server", "data/client"] {
         std::fs::create_dir_all(folder.path().join(dir)).expect("a directory");
     }

@@ -1,17 +1,17 @@
-//! What tasks get and how they end: limits, checks, payloads, networks, events.
+//! The environment of tasks and how they end: limits, checks, payloads, networks, events.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::*;
 
-/// Text of an event as people read it.
+/// The display message of an event.
 fn shown(events: &[Json], kind: &str) -> Vec<String> {
     let of_kind = events.iter().filter(|e| e["Type"] == kind);
     of_kind.map(|e| e["DisplayMessage"].as_str().unwrap_or_default().to_string()).collect()
 }
 
-/// Whether an agent of this test may make cgroups: it says so if it may not.
+/// Whether an agent in this test can create cgroups: otherwise it logs that it cannot.
 fn has_cgroups(agent: &mut Agent) -> bool {
     const NONE: &str = "limits of memory and CPU are not enforced";
     let told = agent.log().matches(NONE).count();
@@ -28,13 +28,13 @@ fn a_task_that_uses_more_memory_than_it_has_is_killed() {
         run(&agent, &job("without", "batch", &[task("main", "true")]), "complete");
         return;
     }
-    // The last program of the pipe keeps everything until a line ends.
+    // The last program of the pipe buffers everything until a line ends.
     let alloc = run(&agent, &job("greedy", "batch", &[task("main", "head -c 300m /dev/zero | tail")]), "failed");
     let events = events(&agent, &alloc, "main", "Terminated");
     let end = events.iter().find(|e| e["Type"] == "Terminated").expect("an end");
     assert_eq!(end["Details"]["oom_killed"], "true", "{end}");
     assert_eq!((&end["Details"]["exit_code"], &end["ExitCode"]), (&json!("137"), &json!(137)), "{end}");
-    // What stays below its limit runs, in a group of its own that goes with it.
+    // A task below its limit runs in its own cgroup, which is removed with it.
     let script = "cp /proc/self/cgroup local/cgroup.new; mv local/cgroup.new local/cgroup; exec sleep 600";
     let alloc = run(&agent, &job("modest", "service", &[task("main", script)]), "running");
     let groups = content(&dir(&folder, &alloc).join("main/local/cgroup"));
@@ -116,7 +116,7 @@ fn a_completed_batch_allocation_is_not_restarted() {
 }
 
 #[test]
-fn a_task_that_runs_too_long_is_killed_for_that() {
+fn a_task_that_runs_too_long_is_killed() {
     let folder = Folder::new("node-limit");
     let agent = start(&folder, "");
     let mut job = job("long", "batch", &[task("main", "exec sleep 600")]);
@@ -180,7 +180,7 @@ fn an_allocation_with_network_mode_none_sees_its_loopback_alone() {
     let text = content(&local.join("dev"));
     let devices: Vec<&str> = text.lines().filter_map(|l| l.split_once(':')).map(|(name, _)| name.trim()).collect();
     assert!(devices.contains(&"lo"), "{text}");
-    // Some kernels have tunnels of their own in every namespace; none of the host's links is there.
+    // Some kernels have tunnels in every namespace; none of the host's links exists there.
     let host = std::fs::read_to_string("/proc/net/dev").expect("readable");
     let links = host.lines().filter_map(|l| l.split_once(':')).map(|(name, _)| name.trim());
     let real = links.filter(|n| Path::new("/sys/class/net").join(n).join("device").exists());
@@ -239,7 +239,7 @@ fn secrets_of_the_agents_environment_do_not_reach_tasks() {
     for name in secrets {
         assert!(!out.contains(&format!("value-of-{name}")), "{name}: {out}");
     }
-    // A list of one's own takes the place of all that.
+    // A custom list replaces the default one.
     let out = output(" options = {\n  \"env.denylist\" = \"HARM*,VAULT_TOKEN\"\n }\n");
     assert!(!out.contains("HARMLESS") && !out.contains("VAULT_TOKEN="), "{out}");
     assert!(out.contains("AWS_SESSION_TOKEN=value-of-AWS_SESSION_TOKEN"), "{out}");
@@ -256,7 +256,7 @@ fn the_host_is_described_in_full() {
         assert_eq!(attributes["os.version"], wanted.trim());
     }
     assert!(attributes["os.version"].as_str().is_some_and(|v| !v.is_empty()), "{attributes}");
-    // A kernel without Landlock has no such attribute.
+    // A kernel without Landlock does not have this attribute.
     let landlock = &attributes["kernel.landlock"];
     let version = landlock.as_str().and_then(|v| v.strip_prefix('v')?.parse::<u32>().ok());
     assert!(landlock.is_null() || version.is_some_and(|v| v > 0), "{landlock}");

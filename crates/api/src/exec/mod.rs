@@ -1,6 +1,7 @@
-//! Commands that run in tasks, over a WebSocket (`docs/spec/http-api.md §6.4`).
+//! Runs commands in tasks over a WebSocket (`docs/spec/http-api.md §6.4`).
 //!
-//! [`Client::exec`] opens a stream; [`Input`] is what the command reads, [`Output`] what it does. `frames`: the frames.
+//! [`Client::exec`] opens a stream; [`Input`] is the command's input, [`Output`] its output and exit. `frames`: the
+//! frames.
 
 mod frames;
 
@@ -15,7 +16,7 @@ use super::error::ApiError;
 use encamp_model::json::or_default;
 use frames::{Decoder, Message};
 
-/// What a command that runs in a task does.
+/// An event of a command that runs in a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// It wrote to its standard output.
@@ -30,13 +31,13 @@ pub enum Event {
     Ping(Vec<u8>),
 }
 
-/// What arrives from a command.
+/// The output stream of a command.
 pub struct Output {
     read: ReadHalf<reqwest::Upgraded>,
     decoder: Decoder,
 }
 
-/// What is sent to a command.
+/// The input stream of a command.
 pub struct Input {
     write: WriteHalf<reqwest::Upgraded>,
     random: fn() -> u64,
@@ -95,7 +96,7 @@ fn accept(key: &str) -> String {
 }
 
 impl Output {
-    /// What happens next. Nothing is lost when the future is dropped.
+    /// The next event. Nothing is lost when the future is dropped.
     pub async fn next(&mut self) -> Result<Event, String> {
         loop {
             while let Some(message) = self.decoder.next()? {

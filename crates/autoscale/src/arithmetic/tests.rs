@@ -5,7 +5,8 @@ fn figures(nodes: usize, total: Amounts, consumed: Amounts, reserve: Amounts) ->
     Arithmetic::new(&pool_view(nodes, total, consumed, reserve), &parameters())
 }
 
-/// The example of §3: five nodes of 10,000 MHz and 10,000 MB, a reserve of 1,500 MHz and 2,000 MB.
+/// The example of `docs/spec/cluster-scaling.md §3`: five nodes of 10,000 MHz and 10,000 MB, a reserve of 1,500 MHz and
+/// 2,000 MB.
 fn example(memory: i64) -> Arithmetic {
     figures(5, amounts(50_000, 50_000, 0), amounts(26_000, memory, 0), amounts(1_500, 2_000, 0))
 }

@@ -82,7 +82,8 @@ fn the_proof_names_groups_without_a_place() {
     };
     let (passed, detail) = of(&proof_of(vec![]));
     assert!(passed);
-    let want = "node \"name-n1\" (n1) can be drained: 3 allocations find another node, 1 end without a replacement";
+    let want =
+        "node \"name-n1\" (n1) can be drained: 3 allocations can be placed on other nodes, 1 end without a replacement";
     assert_eq!(detail, want);
     let (passed, detail) = of(&proof_of(vec![group(1, "default"), group(2, "prod")]));
     assert!(!passed);

@@ -1,5 +1,5 @@
-//! Carries out the operation of a pool (`docs/spec/cluster-scaling.md §5`, `§6`): asks [`operation::next`] what comes
-//! next until the operation is over, fails for now, or is taken away.
+//! Carries out the operation of a pool (`docs/spec/cluster-scaling.md §5`, `§6`): calls [`operation::next`] for the
+//! next step until the operation completes, fails temporarily, or is taken over.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ struct Attempt {
     accepted: bool,
     /// After the last try there was a pause and another look.
     paused: bool,
-    /// What the last call that failed said.
+    /// The error of the last failed call.
     error: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl Attempt {
     }
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 enum Tried {
     /// The operation is observed once more, after this pause.
     Look(Duration),
@@ -86,8 +86,8 @@ enum Tried {
 }
 
 impl Shared {
-    /// Goes on with an operation; true if it is not over. It ends early when this instance does not lead any more,
-    /// somebody else writes the state object, or something failed: later cycles go on.
+    /// Goes on with an operation; true if it is not over. It ends early when this instance is no longer the leader,
+    /// another client writes the state object, or something failed: later cycles go on.
     pub(super) async fn operate(&self, pool: &Pool, path: &str) -> bool {
         let mut pause = FIRST_PAUSE;
         let mut attempt: Option<Attempt> = None;
@@ -97,7 +97,7 @@ impl Shared {
             }
             let Ok(permit) = self.permits.acquire().await else { return true };
             let observed = self.observe(pool).await;
-            // Read anew each time, right before anything is done: an operator may have entered failsafe mode.
+            // Read again each time, right before anything is done: an operator may have entered failsafe mode.
             let loaded = match self.load(&pool.name, path).await {
                 Ok(loaded) => loaded,
                 Err(error) => {
@@ -302,7 +302,7 @@ impl Shared {
         self.board.decide(name, action, text, self.now());
     }
 
-    /// Pauses, for less if this instance does not lead any more.
+    /// Pauses, for less if this instance is no longer the leader.
     async fn pause(&self, mut left: Duration) {
         while !left.is_zero() && self.cluster.leads() {
             let part = left.min(LEAD_CHECK);

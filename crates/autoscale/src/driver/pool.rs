@@ -18,7 +18,7 @@ use crate::view::Metric;
 /// A state object as it is stored.
 pub(super) struct Loaded {
     pub(super) record: Record,
-    /// What the next write checks.
+    /// The index for the check-and-set of the next write.
     pub(super) index: u64,
 }
 
@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-/// What an evaluation decided, in words.
+/// The decision of an evaluation, as text.
 fn decision(evaluation: &Evaluation) -> (Action, String) {
     match &evaluation.outcome {
         Outcome::Failsafe => (Action::Failsafe, "the pool is in failsafe mode".into()),

@@ -1,4 +1,4 @@
-//! What operators see of worker pools (`docs/spec/cluster-scaling.md §11`), and their gauges.
+//! The status of worker pools for operators (`docs/spec/cluster-scaling.md §11`), and their gauges.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::record::Record;
 use crate::registry::{NodeProblem, Pool};
 use crate::status::{Action, Decision, PoolStatus, utilization};
 
-/// What is known of a pool.
+/// The status of a pool.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     /// The pool; none if it is known by its state object alone.
@@ -32,7 +32,7 @@ struct Known {
     problems: BTreeMap<String, Vec<String>>,
 }
 
-/// What is known of all pools.
+/// The status of all pools.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     known: Mutex<Known>,

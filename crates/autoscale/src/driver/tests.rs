@@ -1,4 +1,4 @@
-//! The driver against a world in memory.
+//! The driver against a simulated world in memory.
 
 mod crashes;
 mod properties;

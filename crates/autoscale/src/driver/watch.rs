@@ -1,4 +1,4 @@
-//! Which worker pools there are (`docs/spec/cluster-scaling.md §1`, `§2`).
+//! Discovers worker pools (`docs/spec/cluster-scaling.md §1`, `§2`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

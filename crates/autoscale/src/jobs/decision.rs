@@ -18,7 +18,7 @@ pub struct Utilization {
     pub measured: usize,
 }
 
-/// What is decided about a group.
+/// The decision about a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Its count is changed by one.
@@ -39,14 +39,14 @@ pub enum Decision {
     },
     /// It would be scaled, or nothing can be said about it.
     Denied {
-        /// What stands against it.
+        /// The reason against it.
         by: Denial,
         /// Why, as a sentence.
         reason: String,
     },
 }
 
-/// What stands against scaling a group.
+/// A reason against scaling a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Denial {
     /// The job is in a deployment.
@@ -140,7 +140,7 @@ pub fn decide(
     let (direction, reason) = match wanted(group, parameters, used) {
         Wanted::Nothing(reason) => return Decision::Keep { reason },
         Wanted::Unknown => {
-            return denied(Denial::UnknownUtilization, "no running allocation tells what it uses".into());
+            return denied(Denial::UnknownUtilization, "no running allocation reports its usage".into());
         }
         Wanted::Scale(direction, reason) => (direction, reason),
     };
@@ -188,7 +188,7 @@ fn wanted(group: &TaskGroup, p: &GroupParameters, used: &Utilization) -> Wanted 
         }
     };
     if most.used > most.bounds.scale_out as f64 {
-        let reason = format!("{} is used to {:.1} %, above {} %", most.name, most.used, most.bounds.scale_out);
+        let reason = format!("{} usage is {:.1} %, above {} %", most.name, most.used, most.bounds.scale_out);
         return Wanted::Scale(Direction::Out, reason);
     }
     let below = |share: &Share| share.used < share.bounds.scale_in as f64;
@@ -196,12 +196,13 @@ fn wanted(group: &TaskGroup, p: &GroupParameters, used: &Utilization) -> Wanted 
         (Some(cpu), Some(memory)) if below(&cpu) && below(&memory) => {
             let (c, m) = (cpu.bounds.scale_in, memory.bounds.scale_in);
             let (c_used, m_used) = (cpu.used, memory.used);
-            let reason = format!("CPU is used to {c_used:.1} %, below {c} %, and memory to {m_used:.1} %, below {m} %");
+            let reason =
+                format!("CPU usage is {c_used:.1} %, below {c} %, and memory usage is {m_used:.1} %, below {m} %");
             Wanted::Scale(Direction::In, reason)
         }
         _ => {
             let shares = [cpu, memory].into_iter().flatten();
-            let texts: Vec<_> = shares.map(|s| format!("{} is used to {:.1} %", s.name, s.used)).collect();
+            let texts: Vec<_> = shares.map(|s| format!("{} usage is {:.1} %", s.name, s.used)).collect();
             Wanted::Nothing(texts.join(", "))
         }
     }

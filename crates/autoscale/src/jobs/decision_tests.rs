@@ -78,8 +78,8 @@ fn scaling_policies_bound_the_count_too() {
     let policy = |min, max| Some(ScalingPolicy { min, max, ..ScalingPolicy::default() });
     let bounded = TaskGroup { scaling: policy(3, 3), ..group(3) };
     let at = |used| decide(&bounded, &p, &Record::default(), &used, false, NOW);
-    let most = "CPU is used to 90.0 %, above 75 %, but its scaling policy allows 3 at most";
-    let fewest = "CPU is used to 0.0 %, below 30 %, and memory to 0.0 %, below 40 %, \
+    let most = "CPU usage is 90.0 %, above 75 %, but its scaling policy allows 3 at most";
+    let fewest = "CPU usage is 0.0 %, below 30 %, and memory usage is 0.0 %, below 40 %, \
                   but its scaling policy allows 3 at least";
     for (used, want) in [(used(90.0, 0.0), most), (used(0.0, 0.0), fewest)] {
         assert_eq!(at(used), Decision::Denied { by: Denial::Limits, reason: want.into() });
@@ -102,7 +102,7 @@ fn the_cooldown_counts_from_the_last_change() {
     assert_eq!(cooldown_left(&p, &Record::default(), NOW), 0);
     let record = Record { last_scaling_event: Some(Time::from_unix_nanos(NOW)), ..Record::default() };
     let kept = decide(&group(2), &p, &record, &used(50.0, 50.0), false, NOW);
-    assert_eq!(kept, Decision::Keep { reason: "CPU is used to 50.0 %, memory is used to 50.0 %".into() });
+    assert_eq!(kept, Decision::Keep { reason: "CPU usage is 50.0 %, memory usage is 50.0 %".into() });
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::store::{self, StoreError};
 /// How often an operator's change is tried while others write as well.
 const TRIES: usize = 5;
 
-/// Settings of the loop (§1.1).
+/// Settings of the loop (`docs/spec/cluster-scaling.md §1.1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The pause between the start of two cycles (`job_interval`).
@@ -111,7 +111,7 @@ impl JobScaler {
     }
 
     /// Enters or leaves failsafe mode of a group; that it is in that state already is no error. `who` is noted.
-    /// Entering it notifies (§7).
+    /// Entering it notifies (`docs/spec/cluster-scaling.md §7`).
     ///
     /// # Errors
     /// There is no such group, or its state object cannot be read or written.

@@ -67,7 +67,7 @@ async fn a_busy_group_grows_to_its_maximum() {
     let status = only(&scaler);
     assert_eq!((status.count, status.min, status.max, status.running, status.measured), (5, 1, 5, 5, 5));
     assert_eq!(status.cpu, Some(90.0));
-    let why = "CPU is used to 90.0 %, above 75 %, but it has the most allocations, 5";
+    let why = "CPU usage is 90.0 %, above 75 %, but it has the most allocations, 5";
     assert_eq!((status.last_decision.action, status.last_decision.reason.as_str()), (Action::Denied, why));
 }
 
@@ -134,7 +134,7 @@ async fn failures_below_the_threshold_are_tried_again() {
     run_for(&scaler, 3600).await;
     assert_eq!((changes(&fake), reasons(&fake)), (vec![], vec![Reason::JobGroupFailsafeMode]));
     let text = fake.lock().notifications[0].text.clone();
-    assert!(text.contains("web/g is not scaled any more after 2 failures") && text.contains("no luck"), "{text}");
+    assert!(text.contains("web/g is no longer scaled after 2 failures") && text.contains("no luck"), "{text}");
 
     fake.lock().scale = Fault::Hangs;
     scaler.set_failsafe(&web(), false, "ops").await.expect("it is there");
@@ -235,7 +235,7 @@ async fn allocations_that_do_not_tell_are_left_out() {
     run_for(&scaler, 60).await;
     let status = only(&scaler);
     assert_eq!((status.running, status.measured, status.cpu), (3, 0, None));
-    let why = "no running allocation tells what it uses";
+    let why = "no running allocation reports its usage";
     assert_eq!((status.last_decision.action, status.last_decision.reason.as_str()), (Action::Denied, why));
     assert_eq!(changes(&fake), []);
     fake.lock().usage = [("a1".to_string(), 80.0), ("a3".to_string(), 90.0)].into();
@@ -266,7 +266,7 @@ async fn other_changes_of_the_job_end_a_change() {
     fake.change(|job| job.task_groups[0].count = 5);
     run_for(&scaler, 5).await;
     let status = only(&scaler);
-    assert_eq!(status.last_decision.reason, "somebody else changed the job during the change of its count");
+    assert_eq!(status.last_decision.reason, "another client changed the job while its count was being changed");
     let record = fake.record();
     assert_eq!((record.scaling, record.failure_count, status.failures), (None, 0, 0));
     assert!(status.cooldown_left > 0);
@@ -305,7 +305,7 @@ async fn nothing_is_done_without_leadership() {
     timeout(Duration::from_secs(1), scaler.run()).await.expect("it ends at once");
     scaler.cycle().await;
     assert_eq!((changes(&fake), fake.lock().points), (vec![], 0));
-    assert_eq!(only(&scaler).last_decision.reason, "this instance does not lead any more");
+    assert_eq!(only(&scaler).last_decision.reason, "this instance is no longer the leader");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,5 @@
-//! A cluster in memory for the tests of job scaling: deployments take time and may fail, calls fail and hang as told,
-//! and the process can be stopped before or after each write and each change of a count.
+//! A cluster in memory for the tests of job scaling: deployments take time and may fail, calls fail and hang as
+//! configured, and the process can be stopped before or after each write and each change of a count.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,8 +1,7 @@
-//! Job groups that size themselves (`docs/spec/cluster-scaling.md §13`).
+//! Autoscaling of job groups (`docs/spec/cluster-scaling.md §13`).
 //!
-//! Pure: [`params`] is what the meta of a group says, [`decision`] whether its count changes, [`progress`] how far a
-//! change has come. [`driver`] is the loop around them, `visit` what it does with one group. [`status`] is what
-//! operators see of it.
+//! Pure: [`params`] parses the meta of a group, [`decision`] decides whether its count changes, [`progress`] tracks a
+//! change. [`driver`] is the loop around them, `visit` handles one group. [`status`] is the status for operators.
 
 pub mod decision;
 pub mod driver;

@@ -47,7 +47,7 @@ pub struct GroupParameters {
     pub retry_threshold: i64,
 }
 
-/// What the meta of a group says about scaling.
+/// The scaling configuration in the meta of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupConfiguration {
     /// None of the required keys is there.

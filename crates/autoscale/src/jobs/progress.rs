@@ -1,4 +1,4 @@
-//! How far a change of a group's count has come (`docs/spec/cluster-scaling.md §13`).
+//! The progress of a change of a group's count (`docs/spec/cluster-scaling.md §13`).
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub enum Progress {
     Failed,
     /// The change took longer than [`LIMIT`].
     Late,
-    /// Somebody else has changed or stopped the job meanwhile.
+    /// Another client has changed or stopped the job meanwhile.
     Superseded,
 }
 
@@ -39,7 +39,7 @@ pub fn progress(state: &State, job: (&str, &str), group: &str, scaling: &GroupSc
     let Some(count) = job.lookup_group(group).map(|g| g.count) else { return Progress::Superseded };
     let over = is_over(scaling, now);
     if job.version <= scaling.job_version {
-        // The same version with another count: the version was counted anew.
+        // The same version with another count: the version was recounted.
         return match (count == scaling.from, over) {
             (false, _) => Progress::Superseded,
             (true, false) => Progress::NotSet,

@@ -1,4 +1,4 @@
-//! What operators see of a job's group (`docs/spec/cluster-scaling.md §13`).
+//! The status of a job's group for operators (`docs/spec/cluster-scaling.md §13`).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,20 +25,20 @@ pub struct GroupStatus {
     pub min: i64,
     /// The most allocations.
     pub max: i64,
-    /// What its allocations use of the CPU they ask for, percent; none if it is not known.
+    /// CPU usage of its allocations in percent of the requested CPU; none if it is not known.
     #[serde(rename = "CPU")]
     pub cpu: Option<f64>,
     /// The same of memory.
     pub memory: Option<f64>,
     /// Running allocations.
     pub running: usize,
-    /// How many of them told what they use.
+    /// How many of them reported their usage.
     pub measured: usize,
     /// How long until its count may be changed again, nanoseconds.
     pub cooldown_left: i64,
     /// The group is in failsafe mode.
     pub failsafe: bool,
-    /// Who or what entered or left it, and when.
+    /// The operator or component that last entered or left it, and the time.
     pub failsafe_admin: String,
     /// Failures since the last success.
     pub failures: i64,
@@ -46,7 +46,7 @@ pub struct GroupStatus {
     pub operation: String,
     /// The last decision.
     pub last_decision: Decision,
-    /// What is wrong with its meta, one line each. Such a group is not scaled.
+    /// Problems of its meta, one line each. Such a group is not scaled.
     pub problems: Vec<String>,
 }
 

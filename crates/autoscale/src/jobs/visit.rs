@@ -1,4 +1,4 @@
-//! What a cycle does with one group: begins a change of its count, or takes the one in progress further
+//! Handles one group in a cycle: starts a change of its count, or continues the one in progress
 //! (`docs/spec/cluster-scaling.md §13`).
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const ALL_USAGES: Duration = Duration::from_secs(15);
 /// The pauses between the attempts to set a count.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 
-/// What is shown as the last decision.
+/// The text shown as the last decision.
 type Shown = (Action, String);
 
 /// A look at one group.
@@ -156,7 +156,7 @@ impl Visit<'_> {
                 },
             }
         };
-        // A call that failed may have had its effect, and one that was refused may have come after somebody else's
+        // A call that failed may have had its effect, and one that was refused may have come after another client's
         // change.
         let state = store::within(self.inner.cluster.state()).await?;
         match progress(&state, job, &self.id.group, scaling, self.inner.now()) {
@@ -179,7 +179,7 @@ impl Visit<'_> {
         let minutes = LIMIT.as_secs() / 60;
         match progress(self.state, job, &self.id.group, scaling, self.inner.now()) {
             Progress::NotSet if set => Ok((action(scaling), "the cluster does not show the new count yet".into())),
-            Progress::NotSet => self.set_count(loaded, scaling, "goes on after an interruption").await,
+            Progress::NotSet => self.set_count(loaded, scaling, "resumed after an interruption").await,
             Progress::Abandoned if set => {
                 let why = format!("the cluster took the new count, but did not show it within {minutes} minutes");
                 self.fail(loaded, scaling, why, false).await
@@ -199,7 +199,7 @@ impl Visit<'_> {
             Progress::Superseded => {
                 let record = Record { scaling: None, ..loaded.record.clone() };
                 self.save(loaded, self.changed_now(record)).await?;
-                Ok((Action::Denied, "somebody else changed the job during the change of its count".into()))
+                Ok((Action::Denied, "another client changed the job while its count was being changed".into()))
             }
         }
     }
@@ -249,7 +249,7 @@ impl Visit<'_> {
         }
         let failures = loaded.record.failure_count;
         let times = if failures == 1 { "1 failure".to_string() } else { format!("{failures} failures") };
-        let text = format!("{name} is not scaled any more after {times}; the last one, count {from} to {to}: {why}.");
+        let text = format!("{name} is no longer scaled after {times}; the last one, count {from} to {to}: {why}.");
         self.notify(Reason::JobGroupFailsafeMode, text);
         Ok((Action::Failsafe, why))
     }

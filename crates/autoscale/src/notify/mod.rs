@@ -11,7 +11,7 @@ use std::fmt;
 
 use reqwest::Url;
 
-/// What a notification is about.
+/// The subject of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// A worker pool entered failsafe mode.
@@ -64,13 +64,13 @@ pub struct Notification {
     pub uid: String,
     /// The cluster: see [`Cluster::name`](crate::cluster::Cluster::name).
     pub cluster: String,
-    /// What it is about.
+    /// The subject.
     pub reason: Reason,
     /// The pool, or `job/group`.
     pub resource_id: String,
     /// The Variable that holds the state of the pool or group.
     pub state_path: String,
-    /// What happened, as a sentence.
+    /// The event, as a sentence.
     pub text: String,
 }
 
@@ -156,7 +156,7 @@ impl Backend {
     /// Checks the address and the key.
     ///
     /// # Errors
-    /// What is wrong, without the secret.
+    /// The problem, without the secret.
     pub fn check(&self) -> Result<(), BackendError> {
         self.target().map(|_| ())
     }
@@ -195,7 +195,7 @@ pub enum BackendError {
     Client,
 }
 
-/// A configured backend (a `notify` block of §1.1).
+/// A configured backend (a `notify` block of `docs/spec/cluster-scaling.md §1.1`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendSettings {
     /// The name of the block, for logs and metrics.

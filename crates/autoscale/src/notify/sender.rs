@@ -1,5 +1,5 @@
 //! Sends notifications (`docs/spec/cluster-scaling.md §10`): every backend has a queue and a task of its own, so that
-//! none of them holds up scaling or another backend.
+//! none of them delays scaling or another backend.
 
 use std::error::Error;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub struct Sender {
     tasks: JoinSet<()>,
 }
 
-/// What waits for one backend.
+/// The queue of one backend.
 #[derive(Debug)]
 struct Queue {
     backend: BackendSettings,
@@ -74,7 +74,7 @@ enum Failure {
     #[error("it did not answer within {} ms", .0.as_millis())]
     Timeout(Duration),
     /// No connection was made.
-    #[error("no connection to it could be made: {0}")]
+    #[error("it could not be reached: {0}")]
     Connect(String),
     /// The connection broke, or the answer is not HTTP.
     #[error("the connection broke, or the answer is not valid HTTP")]
@@ -167,7 +167,7 @@ impl Notify for Sender {
     }
 }
 
-/// Redirects are not followed: the key would go to somebody else.
+/// Redirects are not followed: the key would be sent to another host.
 fn client(timing: Timing) -> Result<Client, BackendError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().timeout(timing.attempt).redirect(redirect::Policy::none()).referer(false);
@@ -185,7 +185,7 @@ impl Worker {
             () = self.drain(queue) => {}
             () = over => {
                 let name = self.name.as_str();
-                tracing::warn!(target: "autoscale", backend = name, "notifications were left behind at the end");
+                tracing::warn!(target: "autoscale", backend = name, "undelivered notifications were dropped");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Whether the work of a drained node runs elsewhere (`docs/spec/cluster-scaling.md §6`).
+//! Whether the allocations of a drained node run elsewhere (`docs/spec/cluster-scaling.md §6`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

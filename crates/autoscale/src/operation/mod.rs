@@ -1,10 +1,10 @@
 //! A scale-out or scale-in as a state machine (`docs/spec/cluster-scaling.md §5`, `§6`, `§8`).
 //!
-//! [`next`] says what comes next from the state object and what is observed, and nothing else. Every step is written
-//! before what it stands for is done, and a side effect is asked for only while the observation shows that it has not
-//! happened. So an operation goes on wherever a crash left it: ask [`next`] again.
+//! [`next`] computes the next step from the state object and the observation alone. Every step is written before its
+//! side effect, and a side effect is requested only while the observation shows that it has not happened. So an
+//! operation can be resumed after a crash at any point, by calling [`next`] again.
 //!
-//! - `scale_out`, `scale_in`: the steps. `evacuation`: whether the work of a drained node runs elsewhere.
+//! - `scale_out`, `scale_in`: the steps. `evacuation`: whether the allocations of a drained node run elsewhere.
 
 mod evacuation;
 mod scale_in;
@@ -25,7 +25,7 @@ use crate::record::{Direction, Operation, Record, Step};
 /// How many instances one step deals with at most. What a provider reports beyond is left to later rounds.
 const MOST_INSTANCES: usize = 100;
 
-/// What is observed of the cluster and the scaling group.
+/// The observed state of the cluster and the scaling group.
 #[derive(Debug, Clone, Copy)]
 pub struct Observation<'a> {
     /// The cluster.
@@ -34,7 +34,7 @@ pub struct Observation<'a> {
     pub group: &'a ScalingGroup,
 }
 
-/// How long the steps of an operation may take (§5, §6).
+/// How long the steps of an operation may take (`docs/spec/cluster-scaling.md §5, §6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Until the group shows as many instances as desired.
@@ -52,7 +52,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of §5 and §6 with that deadline of drains.
+    /// The limits of `docs/spec/cluster-scaling.md §5 and §6` with that deadline of drains.
     pub fn new(drain_deadline: Duration) -> Limits {
         Limits {
             instances: Duration::from_secs(180),
@@ -141,17 +141,17 @@ pub enum Event {
     Failed {
         /// Direction of the operation.
         direction: Direction,
-        /// What failed, as a sentence without its full stop.
+        /// The failure, as a sentence without its full stop.
         reason: String,
     },
     /// The failure that was counted last brought the pool into failsafe mode.
     EnteredFailsafe {
-        /// What failed.
+        /// The failure.
         reason: String,
     },
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// The record is written by check-and-set, then the events are reported.
@@ -175,7 +175,7 @@ pub enum Failure<'a> {
     ReadingGroup,
 }
 
-/// What comes next in the operation of a pool (§5, §6). `now` is in Unix nanoseconds.
+/// The next step in the operation of a pool (`docs/spec/cluster-scaling.md §5, §6`). `now` is in Unix nanoseconds.
 pub fn next(record: &Record, seen: &Observation<'_>, parameters: &PoolParameters, limits: &Limits, now: i64) -> Next {
     let Some(operation) = &record.operation else { return Next::Idle };
     if record.failsafe_mode {
@@ -249,15 +249,15 @@ pub fn describe(operation: &Operation) -> String {
         Step::Replace => format!("out: terminating {instances}, to be replaced"),
         Step::Detach => format!("out: detaching {instances}"),
         Step::Drain => format!("in: draining node {node}"),
-        Step::AwaitDrained => format!("in: waiting until the work of node {node} runs elsewhere"),
+        Step::AwaitDrained => format!("in: waiting until the allocations of node {node} run elsewhere"),
         Step::CancelDrain => format!("in: cancelling the drain of node {node}"),
         Step::Terminate => format!("in: terminating {instances} of node {node}"),
         Step::Purge => format!("in: removing node {node} from the cluster"),
     }
 }
 
-/// Notes in the record that notifications are sent. That of failsafe mode is noted once it was sent, not before, so
-/// that it is made up for if it was not.
+/// Records which notifications are sent. The notification of failsafe mode is recorded after it was sent, not before,
+/// so that a missed one is sent later.
 fn note_notification(record: &mut Record, events: &[Event], now: i64) {
     if events.iter().any(|e| matches!(e, Event::EnteredFailsafe { .. })) {
         record.last_notification_event = None;

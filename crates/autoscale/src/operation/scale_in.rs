@@ -49,7 +49,7 @@ pub(super) fn await_drained(at: &At<'_>) -> Next {
     let problem = match node(at) {
         Seen::Gone => return at.go(Step::Terminate),
         Seen::Open => {
-            let reason = format!("the drain of node {id} was cancelled by somebody else");
+            let reason = format!("the drain of node {id} was cancelled by another client");
             return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
         }
         Seen::Closed(_) if has_work(at) => "it still has allocations".to_string(),
@@ -93,7 +93,7 @@ pub(super) fn terminate(at: &At<'_>) -> Next {
         Seen::Open => true,
     };
     if back_in_use {
-        let reason = format!("node {id} took work again before its instance was terminated");
+        let reason = format!("node {id} received allocations again before its instance was terminated");
         return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
     }
     let desired = at.seen.group.desired;
@@ -105,7 +105,7 @@ pub(super) fn terminate(at: &At<'_>) -> Next {
         _ => {
             let wanted = target.saturating_add(1);
             let reason =
-                format!("the desired size of the group is {desired} instead of {wanted}: somebody else set it");
+                format!("the desired size of the group is {desired} instead of {wanted}: another client set it");
             return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
         }
     };

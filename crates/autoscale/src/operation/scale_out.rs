@@ -63,7 +63,7 @@ fn active(at: &At<'_>) -> i64 {
     i64::try_from(at.seen.group.active().count()).unwrap_or(i64::MAX)
 }
 
-/// The group's desired size is set. A larger one, set by somebody else meanwhile, is never lowered.
+/// The group's desired size is set. A larger one, set by another client meanwhile, is never lowered.
 pub(super) fn set_desired(at: &At<'_>) -> Next {
     if at.seen.group.desired >= at.operation.target {
         return at.go(Step::AwaitInstances);

@@ -1,4 +1,4 @@
-//! What comes next, step by step, on a pool of three nodes.
+//! The next step in every situation, on a pool of three nodes.
 
 use std::time::Duration;
 
@@ -223,8 +223,8 @@ fn an_instance_that_a_ready_node_runs_on_is_never_removed() {
 }
 
 #[test]
-fn a_provider_that_makes_instances_up_does_not_empty_the_group() {
-    let names: Vec<String> = (0..500).map(|n| format!("i-made-up-{n}")).collect();
+fn a_provider_that_reports_unknown_instances_does_not_empty_the_group() {
+    let names: Vec<String> = (0..500).map(|n| format!("i-unknown-{n}")).collect();
     let many = group(4, &names.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
     let r = Record { failure_count: 2, ..record(Step::AwaitNodes) };
     let (step, last, _) = written(after(&r, &cluster(3), &many, 5 * MINUTE));
@@ -315,7 +315,7 @@ fn a_drain_that_does_not_finish_is_cancelled() {
     assert_eq!(after(&back, &closed(json!({})), &three, 17 * MINUTE), Next::Act(cancel));
     let (step, over, events) = written(after(&back, &cluster(3), &three, 17 * MINUTE));
     assert_eq!((step, over.failsafe_mode, over.last_scaling_event, events.len()), (None, true, None, 1));
-    // Somebody else has cancelled it.
+    // Another client has cancelled it.
     let (step, back, _) = written(after(&record(Step::AwaitDrained), &cluster(3), &three, 0));
     assert_eq!((step, back.failure_count), (Some(Step::CancelDrain), 1));
 }

@@ -56,7 +56,7 @@ fn groups_that_find_no_place_are_named() {
     run(&mut state, &fills, 1, "n3");
     run(&mut state, &small, 1, "n2");
     run(&mut state, &small, 2, "n3");
-    // One of two of `big` waited for room before.
+    // One of two of `big` waited for capacity before.
     let found = prove(&state, "n1", NOW).expect("a proof");
     assert_eq!((unplaced(&found), found.moved), (vec![("big", "g", 1)], 1));
     assert!(!found.holds());

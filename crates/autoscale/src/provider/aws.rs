@@ -1,4 +1,4 @@
-//! The provider `aws`: auto scaling groups, by the official SDK (`docs/spec/cluster-scaling.md §9.3`).
+//! The provider `aws`: auto scaling groups, through the official SDK (`docs/spec/cluster-scaling.md §9.3`).
 
 mod errors;
 mod http;

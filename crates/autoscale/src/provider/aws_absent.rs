@@ -1,4 +1,4 @@
-//! Stands in for the provider `aws` in builds without it, so that a pool that asks for it is told so.
+//! Replaces the provider `aws` in builds without it: a pool that requests it gets an error that says so.
 
 use super::{Answer, GroupId, Provider, ProviderError, ScalingGroup};
 
@@ -14,7 +14,7 @@ impl Aws {
 }
 
 fn absent<'a, T: Send + 'a>() -> Answer<'a, T> {
-    let error = ProviderError::Failed("this build has no provider aws: it was made without the feature `aws`".into());
+    let error = ProviderError::Failed("this build has no provider aws: it was built without the feature `aws`".into());
     Box::pin(std::future::ready(Err(error)))
 }
 

@@ -195,7 +195,7 @@ impl Command {
         }
         serde_json::from_slice(&ran.stdout).map_err(|e| {
             let text = limits::message(e.to_string().as_bytes());
-            ProviderError::Invalid(with_stderr(format!("{} printed no valid reply: {text}", self.settings.program)))
+            ProviderError::Invalid(with_stderr(format!("{} printed an invalid reply: {text}", self.settings.program)))
         })
     }
 

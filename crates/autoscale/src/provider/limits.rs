@@ -1,4 +1,4 @@
-//! What bounds a call of a provider (`docs/spec/cluster-scaling.md §9`).
+//! Limits of provider calls (`docs/spec/cluster-scaling.md §9`).
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub(super) fn checked(group: ScalingGroup) -> Result<ScalingGroup, ProviderError
     let mut ids: Vec<&str> = group.instances.iter().map(|i| i.id.as_str()).collect();
     ids.sort_unstable();
     if let Some(id) = ids.iter().find(|id| id.is_empty() || id.len() > ID || id.chars().any(char::is_control)) {
-        return wrong(format!("{:?} is no ID of an instance", message(id.as_bytes())));
+        return wrong(format!("{:?} is not an instance ID", message(id.as_bytes())));
     }
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => wrong(format!("the instance {} is listed twice", pair[0])),
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(group(-1, 0, 3, &[]), wrong("the desired size is -1"));
         assert_eq!(group(1, 3, 2, &[]), wrong("the min size, 3, is more than the max size, 2"));
         assert_eq!(group(1, 0, 2, &["a", "b", "a"]), wrong("the instance a is listed twice"));
-        assert_eq!(group(1, 0, 2, &["a\n"]), wrong("\"a\" is no ID of an instance"));
-        assert_eq!(group(1, 0, 2, &[""]), wrong("\"\" is no ID of an instance"));
+        assert_eq!(group(1, 0, 2, &["a\n"]), wrong("\"a\" is not an instance ID"));
+        assert_eq!(group(1, 0, 2, &[""]), wrong("\"\" is not an instance ID"));
     }
 }

@@ -1,8 +1,8 @@
-//! The provider `local`: client agents of this binary on this machine (`docs/spec/cluster-scaling.md §9.2`), so that a
-//! laptop shows a pool that sizes itself.
+//! The provider `local`: client agents of this program on this machine (`docs/spec/cluster-scaling.md §9.2`), for
+//! trying out autoscaling on a laptop.
 //!
-//! Every call compares what is meant to run with what runs, and starts and ends what differs. [`Local::reconcile`] does
-//! that without a call, as a cloud would.
+//! Every call compares the desired with the running instances, and starts or terminates the difference.
+//! [`Local::reconcile`] does that without a call, as a cloud provider would.
 
 mod process;
 mod store;
@@ -133,8 +133,9 @@ impl Local {
         Local { pools: Arc::new(groups.into_iter().map(pool).collect()) }
     }
 
-    /// Starts and ends what is missing or too much in every group, as a cloud does by itself; gives what failed. Pools
-    /// come to life by it: without a node nothing asks for their groups. To be repeated now and then.
+    /// Starts missing instances and terminates surplus ones in every group, as a cloud provider does by itself, and
+    /// returns the failures. Call it periodically: it also starts the first instances of an empty pool, for whose group
+    /// nobody else asks.
     pub async fn reconcile(&self) -> Vec<(String, ProviderError)> {
         let mut failed = Vec::new();
         for name in self.pools.keys() {
@@ -199,7 +200,7 @@ impl Pool {
                         pool = self.name.as_str(),
                         instance = id.as_str(),
                         log = %log.display(),
-                        "a local instance ended by itself; another one takes its place"
+                        "a local instance exited; it will be replaced"
                     );
                     entry.state = State::Terminating;
                 }

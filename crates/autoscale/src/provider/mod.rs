@@ -1,4 +1,4 @@
-//! What starts and stops the instances of a pool (`docs/spec/cluster-scaling.md §9`).
+//! Providers, which start and terminate the instances of a pool (`docs/spec/cluster-scaling.md §9`).
 
 #[cfg(feature = "aws")]
 pub mod aws;

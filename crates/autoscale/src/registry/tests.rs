@@ -109,8 +109,12 @@ fn a_variable_holds_what_nodes_leave_out() {
     let told: Vec<_> = registry.problems().iter().map(|p| (p.node_id.as_str(), p.problems.join("; "))).collect();
     let want = [
         ("b", "encamp/autoscale/pools/db: replicator_worker_pool is missing"),
-        ("c", "the node names its pool alone, and there is no Variable encamp/autoscale/pools/ci with the rest"),
-        ("d", "encamp/autoscale/pools/old: replicator_worker_pool is \"web\", but the Variable is the one of \"old\""),
+        (
+            "c",
+            "the node sets only the pool's name, and the Variable encamp/autoscale/pools/ci with the other parameters \
+             does not exist",
+        ),
+        ("d", "encamp/autoscale/pools/old: replicator_worker_pool is \"web\", but the Variable belongs to \"old\""),
     ];
     assert_eq!(told, want.map(|(id, problem)| (id, problem.to_string())));
 }

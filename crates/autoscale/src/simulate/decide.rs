@@ -1,4 +1,4 @@
-//! Evaluations of a simulation, and the operations that follow from them.
+//! Evaluations of a simulation, and the resulting operations.
 
 use encamp_model::{SECOND, Time};
 
@@ -12,7 +12,7 @@ use crate::protection::Protection;
 use crate::record::{Direction, Operation};
 use crate::view::{JobCache, Metric};
 
-/// How long a new instance may take to register (§5).
+/// How long a new instance may take to register (`docs/spec/cluster-scaling.md §5`).
 const JOIN_LIMIT: i64 = 300 * SECOND;
 
 impl Run<'_> {
@@ -156,7 +156,7 @@ impl Run<'_> {
         self.record.failsafe_mode
     }
 
-    /// An instance is replaced, or, at the threshold of failures, detached (§5).
+    /// An instance is replaced, or, at the threshold of failures, detached (`docs/spec/cluster-scaling.md §5`).
     pub(super) fn not_joined(&mut self, instance: &str) {
         self.awaited.remove(instance);
         let limit = JOIN_LIMIT / SECOND;

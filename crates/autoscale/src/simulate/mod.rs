@@ -1,10 +1,9 @@
-//! A day of load replayed through the decisions of the autoscaler (`docs/spec/cluster-scaling.md §3` to `§8`): the
-//! cluster is a snapshot, counts of groups follow a trace, the scheduler places what is wanted, and a simulated
-//! provider starts and stops instances. Nothing but the seed decides about chance.
+//! Replays a day of load through the decisions of the autoscaler (`docs/spec/cluster-scaling.md §3` to `§8`): the
+//! cluster is a snapshot, counts of groups follow a trace, the scheduler places their allocations, and a simulated
+//! provider starts and stops instances. The seed is the only source of randomness.
 //!
 //! - [`trace`]: the load. [`report`]: the result. [`svg`]: a plot of it.
-//! - `fleet`: the cluster and its instances. `run`: what happens when. `decide`: evaluations and
-//!   operations.
+//! - `fleet`: the cluster and its instances. `run`: the order of events. `decide`: evaluations and operations.
 
 mod decide;
 mod fleet;
@@ -57,7 +56,8 @@ impl Overrides {
         p.retry_threshold = self.retry_threshold.unwrap_or(p.retry_threshold);
     }
 
-    /// The bounds of §1 for what is given, and between `min` and `max` as they are in the end.
+    /// The bounds of `docs/spec/cluster-scaling.md §1` for what is given, and between `min` and `max` as they are in
+    /// the end.
     fn check(&self, p: &PoolParameters) -> Result<(), SimulateError> {
         let at_least = |name: &'static str, value: Option<i64>, least: i64| match value {
             Some(value) if value < least => Err(SimulateError::Parameter { name, value, least }),
@@ -97,7 +97,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The intervals of §1.1, instances that register after 90 s, drains of 60 s.
+    /// The intervals of `docs/spec/cluster-scaling.md §1.1`, instances that register after 90 s, drains of 60 s.
     fn default() -> Options {
         Options {
             pool: None,
@@ -138,7 +138,7 @@ pub enum SimulateError {
         least: i64,
     },
     /// The bounds contradict each other.
-    #[error("the fewest nodes, {min}, are more than the most, {max}")]
+    #[error("the minimum of {min} nodes is more than the maximum of {max}")]
     Bounds {
         /// The fewest nodes.
         min: i64,

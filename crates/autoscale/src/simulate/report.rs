@@ -1,4 +1,4 @@
-//! What a simulation tells.
+//! The report of a simulation.
 
 use serde::Serialize;
 
@@ -205,7 +205,7 @@ pub struct Sample {
     pub metric: Option<Metric>,
     /// What registered nodes offer.
     pub total: Amounts,
-    /// What runs on them.
+    /// Their usage.
     pub consumed: Amounts,
     /// The most that may be used of the metric (CPU without one).
     pub max_allowed: i64,

@@ -1,4 +1,4 @@
-//! What happens when: loads of the trace, evaluations, instances that register, drains that end.
+//! The order of events: loads of the trace, evaluations, instances that register, drains that complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

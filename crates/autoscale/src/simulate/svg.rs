@@ -1,4 +1,4 @@
-//! A plot of a simulation as one SVG file that needs nothing else, readable on light and dark backgrounds.
+//! A plot of a simulation as one self-contained SVG file, readable on light and dark backgrounds.
 
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ fn panels() -> [Panel; PANELS] {
         },
         Panel {
             title: "Demand, allocations",
-            lines: vec![line("wanted", "a", |s| s.wanted as f64), line("without a node", "c", |s| s.unplaced as f64)],
+            lines: vec![line("wanted", "a", |s| s.wanted as f64), line("unplaced", "c", |s| s.unplaced as f64)],
         },
         Panel {
             title: "Utilisation of the prioritised metric, %",

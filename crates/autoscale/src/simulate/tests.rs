@@ -1,4 +1,4 @@
-//! Small clusters through hours of load.
+//! Simulations of small clusters over hours of load.
 
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ fn what_does_not_fit_is_refused() {
     );
     assert_eq!(
         with(Overrides { min: Some(11), ..Overrides::default() }),
-        "the fewest nodes, 11, are more than the most, 10"
+        "the minimum of 11 nodes is more than the maximum of 10"
     );
     let pool = Some("x".to_string());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The load that is replayed: a CSV file that says when which group has which count.
+//! The load to replay: a CSV file with the counts of groups over time.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Side effects on the world, and what the autoscaler must never do.
+//! Side effects on the world, and the invariants that the autoscaler must never violate.
 
 use encamp_model::{DrainStrategy, SECOND};
 
@@ -93,7 +93,7 @@ impl Machine {
                 }
                 let node = self.state.node(&node_of(id)).filter(|e| e.node.status == "ready");
                 if node.is_some_and(|e| e.live_allocs().next().is_some() || e.node.ready()) {
-                    self.violations.push(format!("{id} is terminated with work on it"));
+                    self.violations.push(format!("{id} is terminated with allocations on it"));
                 }
                 if *decrement {
                     self.group.desired -= 1;

@@ -1,4 +1,4 @@
-//! Calls that fail, hang and lie, by chance from a seed.
+//! Calls that fail, hang and return false data, at random from a seed.
 
 use crate::provider::{Instance, InstanceState, ScalingGroup};
 

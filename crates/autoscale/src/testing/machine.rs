@@ -1,4 +1,4 @@
-//! What happens in the world: instances start and become nodes, drains move work, Variables are written.
+//! Events in the world: instances start and become nodes, drains migrate allocations, Variables are written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

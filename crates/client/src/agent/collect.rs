@@ -1,4 +1,4 @@
-//! Local garbage (`docs/spec/client.md §27`).
+//! Local garbage collection (`docs/spec/client.md §27`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::fingerprint::host;
 const LONGEST_REMOVAL: Duration = Duration::from_secs(60);
 
 impl Agent {
-    /// Looks whether something has to go: each interval and whenever it is told to.
+    /// Runs garbage collection at every interval and on request.
     pub(super) async fn collect_forever(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(self.shared.config.gc.interval.max(std::time::Duration::from_millis(1)));
         // The first tick is at once: nothing is there yet.

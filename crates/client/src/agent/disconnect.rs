@@ -1,4 +1,5 @@
-//! Allocations that must not run long without servers (`docs/spec/client.md §8.2`), and leaving in good order (`§8.5`).
+//! Stops allocations that must not run long without servers (`docs/spec/client.md §8.2`), and drains the node when it
+//! leaves (`docs/spec/client.md §8.5`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use super::Agent;
 use crate::clock;
 use encamp_model::{DrainStrategy, SECOND, Time};
 
-/// How often the last contact is looked at.
+/// How often the time of the last contact is checked.
 const LOOK: Duration = Duration::from_millis(500);
 /// A second more than the deadline of a drain; then it has failed.
 const DRAIN_GRACE: i64 = 5 * SECOND;

@@ -1,4 +1,4 @@
-//! What the node counts and measures (`docs/spec/agent-config.md §11`).
+//! Metrics of the node (`docs/spec/agent-config.md §11`).
 
 use super::super::fingerprint::MIB;
 use super::super::runner::alloc::AllocRunner;

@@ -1,9 +1,9 @@
 //! The loops of a node (`docs/spec/client.md §2` to `§8`).
 //!
-//! - [`start`]: from settings to a running node, and back. [`register`]: registration and heartbeats. [`watch`]: what
-//!   to run. [`tell`]: what became of it. [`node`]: what changes about the node. [`volumes`]: host volumes.
-//!   [`disconnect`]: without servers.
-//! - [`collect`]: local garbage. [`stats`]: host and tasks, measured. [`metrics`]: what is published of that.
+//! - [`start`]: starts and stops the node. [`register`]: registration and heartbeats. [`watch`]: pulls allocations.
+//!   [`tell`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. [`disconnect`]: loss of
+//!   the servers.
+//! - [`collect`]: local garbage collection. [`stats`]: usage of the host and of tasks. [`metrics`]: published metrics.
 
 pub mod collect;
 pub mod disconnect;

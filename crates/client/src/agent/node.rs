@@ -1,4 +1,4 @@
-//! What changes about the node while it runs: drivers, meta, events (`docs/spec/client.md §3.4`, `§4.5`, `§5`).
+//! Changes of the node while it runs: drivers, metadata, events (`docs/spec/client.md §3.4`, `§4.5`, `§5`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};

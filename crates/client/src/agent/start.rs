@@ -1,4 +1,4 @@
-//! From settings to a running node, and back (`docs/spec/client.md §2`).
+//! Starts and stops a node (`docs/spec/client.md §2`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::DirBuilderExt;

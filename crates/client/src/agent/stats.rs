@@ -1,4 +1,4 @@
-//! Host and tasks, measured (`docs/spec/client.md §26.3`).
+//! Measures the usage of the host and of tasks (`docs/spec/client.md §26.3`).
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What became of the allocations (`docs/spec/client.md §7`).
+//! Reports the status of allocations to the servers (`docs/spec/client.md §7`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::Agent;
 use crate::clock;
 use encamp_model::{Allocation, client_status};
 
-/// How often the queue is looked at.
+/// How often the queue is checked.
 const TICK: Duration = Duration::from_millis(200);
 
 impl Agent {

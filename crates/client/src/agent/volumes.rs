@@ -1,5 +1,5 @@
-//! Host volumes made at run time (`docs/spec/client.md §4.6`): folders of the built-in plugin `mkdir`, and folders that
-//! were there.
+//! Dynamic host volumes (`docs/spec/client.md §4.6`): directories that the built-in plugin `mkdir` creates, and
+//! existing directories that are registered.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,10 +15,10 @@ use encamp_model::{ClientHostVolumeConfig, HostVolume};
 
 /// The built-in plugin.
 const MKDIR: &str = "mkdir";
-/// The mode of a folder that does not say.
+/// The default mode of a directory.
 const DEFAULT_MODE: u32 = 0o700;
 
-/// Who may do what in a folder.
+/// The permissions of a directory.
 #[derive(Debug, PartialEq, Eq)]
 struct Access {
     mode: u32,
@@ -44,7 +44,7 @@ impl Access {
     }
 }
 
-/// Makes the folder of a volume; one that is there stays as it is.
+/// Creates the directory of a volume; an existing one stays unchanged.
 fn make(path: &Path, access: &Access) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -59,7 +59,7 @@ fn make(path: &Path, access: &Access) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a text can be the name of a folder among others: IDs are.
+/// Whether a text is safe as the name of a directory, as IDs are.
 fn is_id(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
@@ -74,7 +74,7 @@ fn shown(id: &str, record: &VolumeRecord) -> ClientHostVolumeConfig {
     }
 }
 
-/// The volumes of an earlier run that are still there; folders of the plugin are made again.
+/// The volumes of an earlier run that are still there; directories of the plugin are made again.
 pub fn restored(record: &ClientRecord) -> BTreeMap<String, ClientHostVolumeConfig> {
     let mut out = BTreeMap::new();
     for (id, volume) in &record.volumes {
@@ -94,14 +94,14 @@ pub fn restored(record: &ClientRecord) -> BTreeMap<String, ClientHostVolumeConfi
 }
 
 impl Agent {
-    /// Makes a volume; gives its place on this host and its size in bytes, 0 for folders. Made again, it stays as it
-    /// is.
+    /// Makes a volume; gives its place on this host and its size in bytes, 0 for directories. Made again, it stays as
+    /// it is.
     pub(crate) fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), ClientError> {
         if volume.plugin_id != MKDIR {
             return Err(ClientError::Failed(format!("no such plugin: {:?}", volume.plugin_id)));
         }
         if !is_id(&volume.id) {
-            return Err(ClientError::BadRequest(format!("{:?} is no ID of a volume", volume.id)));
+            return Err(ClientError::BadRequest(format!("{:?} is not a volume ID", volume.id)));
         }
         let path = self.host_volumes_dir.join(&volume.id);
         let access = Access::parse(&volume.parameters).map_err(ClientError::BadRequest)?;
@@ -111,7 +111,7 @@ impl Agent {
         Ok((path.display().to_string(), 0))
     }
 
-    /// Takes a folder that is there for a volume.
+    /// Registers an existing directory as a volume.
     pub(crate) fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
         let path = PathBuf::from(&volume.host_path);
         if !path.is_absolute() {
@@ -149,7 +149,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Lets go of a volume; a folder of the plugin goes with its content. One that is not there is fine.
+    /// Deletes a volume; a directory that the plugin created is removed with its content. A missing volume is no error.
     pub(crate) fn delete_volume(&self, id: &str) -> Result<(), ClientError> {
         let known = locked(&self.record).volumes.get(id).cloned();
         let Some(volume) = known else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What to run (`docs/spec/client.md §6`).
+//! Pulls the allocations of the node from the servers (`docs/spec/client.md §6`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{Agent, BLOCK};
 use crate::clock;
 use encamp_model::{AllocDeploymentStatus, Allocation, TaskState, Time, client_status};
 
-/// How often a predecessor on another node is looked at.
+/// How often a predecessor on another node is polled.
 const REMOTE_POLL: Duration = Duration::from_secs(2);
 
 impl Agent {

@@ -1,4 +1,4 @@
-//! Reads the values of a task's `config` block. Job files bring numbers and booleans also as text.
+//! Reads the values of a task's `config` block. Job files may also give numbers and booleans as strings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

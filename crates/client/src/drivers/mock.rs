@@ -1,4 +1,4 @@
-//! `mock_driver`: tasks that only pretend, for tests (`docs/spec/client.md §23.5`).
+//! `mock_driver`: simulated tasks, for tests (`docs/spec/client.md §23.5`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ impl Script {
     }
 }
 
-/// What is needed to go on with a task after the agent started anew.
+/// What is needed to go on with a task after the agent restarted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct State {
     script: Script,

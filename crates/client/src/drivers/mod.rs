@@ -1,7 +1,7 @@
-//! What runs tasks (`docs/spec/client.md §23`).
+//! Task drivers (`docs/spec/client.md §23`).
 //!
-//! - [`raw_exec`]: processes of the host, each held by a process of its own ([`supervisor`]). [`mock`]: pretended
-//!   tasks.
+//! - [`raw_exec`]: processes of the host, each under a supervisor process of its own ([`supervisor`]). [`mock`]:
+//!   simulated tasks.
 //! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
 
 pub mod config;
@@ -179,7 +179,7 @@ pub enum StartFailure {
     /// It was tried.
     #[error("{text}")]
     Failed {
-        /// What went wrong.
+        /// The error.
         text: String,
         /// Whether another try may help.
         recoverable: bool,

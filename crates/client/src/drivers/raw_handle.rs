@@ -1,4 +1,4 @@
-//! A running process of `raw_exec`, as the agent sees it: through its supervisor and through `/proc`.
+//! A running process of `raw_exec`, which the agent observes through its supervisor and through `/proc`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

@@ -1,8 +1,8 @@
-//! The process that holds a task, so that it outlives the agent: it starts the task, writes its output into log files,
-//! waits for its end, ends what the task left running, and writes down how it ended.
+//! The supervisor process of a task, which lets the task outlive the agent: it starts the task, writes its output to
+//! log files, waits for its exit, kills the processes that the task left running, and records the exit.
 //!
 //! The agent starts it as `<program> task-supervisor` and sends an [`Order`] on its standard input; the first line on
-//! its standard output is a [`Report`]. Nothing of the task's environment is on a command line or on the disk.
+//! its standard output is a [`Report`]. Nothing of the task's environment is on a command line or on disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

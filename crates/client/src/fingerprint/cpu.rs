@@ -1,4 +1,4 @@
-//! Cores and their speeds (`docs/spec/client.md §4.3`).
+//! Fingerprints cores and their speeds (`docs/spec/client.md §4.3`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

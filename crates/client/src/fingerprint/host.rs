@@ -1,4 +1,4 @@
-//! Memory, disks, kernel and name of the host.
+//! Fingerprints memory, disks, kernel and name of the host.
 
 use std::path::Path;
 

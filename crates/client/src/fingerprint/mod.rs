@@ -1,6 +1,6 @@
-//! What a node finds out about itself (`docs/spec/client.md §4`).
+//! Fingerprints the node (`docs/spec/client.md §4`).
 //!
-//! - [`cpu`], [`host`], [`network`]: the parts. [`netlink`]: addresses of the host.
+//! - [`cpu`], [`host`], [`network`]: the fingerprinters. [`netlink`]: addresses of the host.
 
 pub mod cpu;
 pub mod host;

@@ -1,4 +1,4 @@
-//! Interfaces and addresses of the host, as the kernel tells them (rtnetlink(7)).
+//! Interfaces and addresses of the host, as reported by the kernel (rtnetlink(7)).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Networks a node offers (`docs/spec/client.md §4.4`).
+//! Fingerprints the networks of a node (`docs/spec/client.md §4.4`).
 
 use std::net::IpAddr;
 

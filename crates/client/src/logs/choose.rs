@@ -1,9 +1,9 @@
-//! Where reading log files begins (`docs/spec/client.md §26.1`).
+//! Chooses the log file and the offset to read from (`docs/spec/client.md §26.1`).
 
 use std::collections::BTreeMap;
 
 /// File and position to begin at; `files`: sizes by number. `None` without files.
-/// From the end, `offset` counts backwards; 0 there means the beginning of the last file, as in the reference.
+/// From the end, `offset` counts backwards; 0 there means the beginning of the last file, as in Nomad.
 pub fn begin(files: &BTreeMap<u64, u64>, from_end: bool, offset: u64) -> Option<(u64, u64)> {
     let (last, last_size) = files.last_key_value()?;
     if from_end {

@@ -1,6 +1,6 @@
-//! Output of tasks in files (`docs/spec/client.md §20`).
+//! Log files of tasks (`docs/spec/client.md §20`).
 //!
-//! - [`rotate`]: writing them. [`choose`]: where reading them begins and goes on. [`stream`]: reading them while they
+//! - [`rotate`]: writes them. [`choose`]: where to start and to continue reading. [`stream`]: reads them while they
 //!   grow.
 
 pub mod choose;

@@ -1,4 +1,4 @@
-//! Log files that follow each other.
+//! Rotates log files.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -19,7 +19,7 @@ use encamp_model::Bytes;
 
 /// Most data in one frame.
 const MOST: usize = 64 * 1024;
-/// How often a file that is followed is looked at: data of this time is one frame.
+/// How often a followed file is polled: the data of one interval is one frame.
 const POLL: Duration = Duration::from_millis(200);
 /// After so much silence a heartbeat is sent.
 const HEARTBEAT: Duration = Duration::from_secs(1);

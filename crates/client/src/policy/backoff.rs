@@ -1,4 +1,4 @@
-//! How long a node waits before it asks its servers again (`docs/spec/client.md §3`, `§6`).
+//! Delays before a node retries a call to its servers (`docs/spec/client.md §3`, `§6`).
 
 use encamp_model::SECOND;
 use encamp_model::random::Random;

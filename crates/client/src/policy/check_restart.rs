@@ -70,9 +70,9 @@ mod tests {
         let mut t = CheckRestartTracker::default();
         let mut see = |now, outcome| t.step(now, Some(100), outcome, &rule);
         assert!(!see(105, Failure), "within the grace");
-        assert!(!see(110, Failure) && !see(119, Failure) && !see(119, Success), "a success begins anew");
+        assert!(!see(110, Failure) && !see(119, Failure) && !see(119, Success), "a success resets the count");
         assert!(!see(120, Failure) && !see(125, Pending) && see(130, Failure));
-        assert!(!see(131, Failure), "the count begins anew");
+        assert!(!see(131, Failure), "the count restarts");
         assert!(!t.step(150, Some(149), Failure, &rule), "a new start has a new grace");
         assert!(!t.step(200, None, Failure, &rule) && !t.step(201, Some(149), Failure, &rule));
         let once = CheckRestartRule { limit: 1, grace: 0, interval: 5 };

@@ -1,4 +1,4 @@
-//! Which dead allocation is removed, and why (`docs/spec/client.md §27`).
+//! Chooses the terminal allocation to remove, and gives the reason (`docs/spec/client.md §27`).
 
 use std::collections::{BTreeSet, HashMap};
 

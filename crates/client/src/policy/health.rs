@@ -1,4 +1,4 @@
-//! Whether an allocation is healthy, for its deployment or the drain it came from (`docs/spec/client.md §14`).
+//! Whether an allocation is healthy, for its deployment or its migration (`docs/spec/client.md §14`).
 
 use super::lifecycle::Stage;
 use encamp_model::{Allocation, SECOND, SortedMap, TaskState, format_duration};
@@ -67,7 +67,7 @@ pub(crate) struct HealthTracker {
     passing_since: Option<i64>,
 }
 
-/// How often checks are looked at.
+/// How often checks are evaluated.
 const LOOK: i64 = SECOND / 2;
 
 impl HealthTracker {

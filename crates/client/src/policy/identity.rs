@@ -1,4 +1,5 @@
-//! Identities of tasks: which are wanted, where they go, when they are renewed (`docs/spec/client.md §19.3`).
+//! Workload identities of tasks: which are needed, where they are written, when they are renewed (`docs/spec/client.md
+//! §19.3`).
 
 use super::backoff::below;
 use encamp_model::random::Random;

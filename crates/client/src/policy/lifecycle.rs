@@ -58,7 +58,7 @@ pub(crate) struct Coordinator {
 }
 
 impl Coordinator {
-    /// A coordinator for these tasks; `restored`: the agent started anew while they were running.
+    /// A coordinator for these tasks; `restored`: the agent restarted while they were running.
     pub(crate) fn new(tasks: &[Task], restored: bool) -> Coordinator {
         let stages = tasks.iter().map(|t| (t.name.clone(), Stage::of(t))).collect();
         Coordinator { phase: if restored { Phase::Prestart } else { Phase::Init }, stages }
@@ -69,7 +69,7 @@ impl Coordinator {
         self.stages.get(task).copied().unwrap_or(Stage::Main)
     }
 
-    /// All tasks are started anew.
+    /// All tasks are restarted.
     pub(crate) fn restart(&mut self) {
         self.phase = Phase::Init;
     }

@@ -1,9 +1,9 @@
-//! Decisions of a node agent as plain functions and state machines: now and randomness come in as arguments.
+//! Decisions of a node agent as pure functions and state machines: the time and random numbers are arguments.
 //!
-//! - [`restart`]: whether a task starts again; [`check_restart`]: because a check fails. [`lifecycle`]: which tasks may
-//!   start. [`status`]: what the states of the tasks mean for the allocation. [`health`]: whether it is healthy.
-//! - [`pull`]: what changed on the servers. [`report`]: what they are told, and when. [`backoff`]: how long to wait.
-//! - [`gc`]: which dead allocation goes first. [`identity`]: tokens of tasks.
+//! - [`restart`]: whether a task restarts; [`check_restart`]: restarts due to a failing check. [`lifecycle`]: which
+//!   tasks may start. [`status`]: the allocation's status from its task states. [`health`]: whether it is healthy.
+//! - [`pull`]: changes on the servers. [`report`]: updates to the servers and their timing. [`backoff`]: retry delays.
+//! - [`gc`]: which terminal allocation is collected first. [`identity`]: workload identity tokens.
 
 pub mod backoff;
 pub(crate) mod check_restart;

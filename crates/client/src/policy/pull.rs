@@ -1,4 +1,4 @@
-//! What changed on the servers (`docs/spec/client.md §6`).
+//! Compares the allocations on the servers with those on the node (`docs/spec/client.md §6`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

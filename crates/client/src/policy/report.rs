@@ -1,4 +1,4 @@
-//! When the servers are told about allocations (`docs/spec/client.md §7`).
+//! Queues and batches allocation updates for the servers (`docs/spec/client.md §7`).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct ReportQueue {
 }
 
 impl ReportQueue {
-    /// Queues the newest view of an allocation; only the fields that clients own are looked at.
+    /// Queues the newest version of an allocation; only the fields that clients own are considered.
     pub(crate) fn push(&mut self, alloc: Allocation) {
         self.queued.insert(alloc.id.clone(), alloc);
     }

@@ -1,4 +1,4 @@
-//! Whether a task starts again after it ended (`docs/spec/client.md §12`).
+//! Whether a task restarts after it exited (`docs/spec/client.md §12`).
 
 use encamp_model::random::Random;
 use encamp_model::{RestartPolicy, TaskLifecycleConfig, format_duration};

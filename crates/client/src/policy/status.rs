@@ -1,4 +1,4 @@
-//! What the states of the tasks mean for the allocation (`docs/spec/client.md §9.5` to `§9.7`).
+//! Computes an allocation's status from the states of its tasks (`docs/spec/client.md §9.5` to `§9.7`).
 
 use super::lifecycle::Stage;
 use encamp_model::{SortedMap, TaskState, client_status};

@@ -1,5 +1,4 @@
-//! What is asked of an allocation while it runs: to end, to start anew, to take a signal (`docs/spec/client.md §9.5`,
-//! `§13`).
+//! Requests to a running allocation: stop, restart, signal (`docs/spec/client.md §9.5`, `§13`).
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! One allocation: what comes before its tasks, how their states hang together, what comes after (`docs/spec/client.md
-//! §9`).
+//! The allocation runner: pre-run hooks, the tasks and their dependencies, post-run hooks (`docs/spec/client.md §9`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -78,7 +77,7 @@ pub struct AllocRunner {
     restored: bool,
 }
 
-/// What changes.
+/// The changes.
 pub(super) struct Inner {
     pub coordinator: Coordinator,
     pub deployment_status: Option<AllocDeploymentStatus>,

@@ -1,4 +1,4 @@
-//! Tokens for the identities of an allocation's tasks: asked for, kept, renewed, given to the tasks
+//! Workload identity tokens of an allocation's tasks: requests, stores and renews them, and passes them to the tasks
 //! (`docs/spec/client.md §9.1`, `§19.3`).
 
 use std::collections::BTreeMap;

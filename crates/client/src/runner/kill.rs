@@ -1,4 +1,4 @@
-//! How a task is ended (`docs/spec/client.md §10.5`).
+//! Kills a task (`docs/spec/client.md §10.5`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use encamp_model::{TaskEvent, duration, format_duration};
 
 /// Pauses between the attempts to stop a task, in seconds.
 const PAUSES: [u64; 4] = [5, 20, 80, 120];
-/// How long the end of a task is waited for that could not be stopped, before it is looked at again.
+/// How long to wait for a task that could not be stopped before its state is checked again.
 const DEFAULT_KILL_TIMEOUT: i64 = 5_000_000_000;
 
 impl TaskRunner {

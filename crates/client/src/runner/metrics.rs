@@ -1,4 +1,4 @@
-//! What runners count (`docs/spec/agent-config.md §11`).
+//! Metrics of the runners (`docs/spec/agent-config.md §11`).
 
 use std::time::Instant;
 

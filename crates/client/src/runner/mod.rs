@@ -1,10 +1,10 @@
 //! Runs allocations and their tasks (`docs/spec/client.md §9`, `§10`).
 //!
-//! - [`alloc`]: one allocation: what comes before its tasks, how their states hang together, what comes after.
-//!   [`actions`]: what is asked of it meanwhile.
-//! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends. [`identity`]: their
-//!   tokens.
-//! - [`services`]: its services and checks. [`metrics`]: what is counted.
+//! - [`alloc`]: the allocation runner: pre-run hooks, the tasks and their dependencies, post-run hooks. [`actions`]:
+//!   requests to a running allocation.
+//! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
+//!   workload identity tokens.
+//! - [`services`]: services and checks. [`metrics`]: metrics.
 
 pub mod actions;
 pub mod alloc;
@@ -63,7 +63,7 @@ impl Shared {
         self.node.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Who asks the servers.
+    /// The connection to the servers.
     pub fn who(&self) -> Credentials {
         locked(&self.who).clone()
     }

@@ -1,4 +1,4 @@
-//! Services of an allocation and its tasks, in the catalogue (`docs/spec/client.md §16.1`).
+//! Registers the services of an allocation and its tasks (`docs/spec/client.md §16.1`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl AllocRunner {
         Ok(())
     }
 
-    /// Registers anew what an update changed.
+    /// Registers again what an update changed.
     pub(super) async fn update_services(self: Arc<Self>) {
         let running = self.tasks.iter().filter(|t| t.handle().is_some());
         let places: Vec<Option<&TaskRunner>> = std::iter::once(None).chain(running.map(|t| Some(t.as_ref()))).collect();

@@ -1,4 +1,4 @@
-//! What comes before a task starts, and the start (`docs/spec/client.md §10.3`, `§10.4`).
+//! Prepares and starts a task (`docs/spec/client.md §10.3`, `§10.4`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One task: the loop of its starts and ends (`docs/spec/client.md §10.2`).
+//! The task runner: the loop of starts and restarts (`docs/spec/client.md §10.2`).
 
 use std::sync::{Arc, Mutex, RwLock, Weak};
 
@@ -42,7 +42,7 @@ pub struct TaskRunner {
     pub(super) shutdown: watch::Receiver<bool>,
 }
 
-/// What changes.
+/// The changes.
 pub(super) struct Inner {
     pub record: TaskRecord,
     pub tracker: RestartTracker,

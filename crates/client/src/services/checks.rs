@@ -1,4 +1,4 @@
-//! What is checked, and what came out (`docs/spec/client.md §16.3`).
+//! Definitions and results of checks (`docs/spec/client.md §16.3`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub struct CheckResult {
     pub output: String,
     /// Unix seconds.
     pub timestamp: i64,
-    /// Name of the allocation: so the reference has it.
+    /// Name of the allocation: so Nomad has it.
     pub group: String,
     /// The task of the service; empty for services of the group.
     #[serde(skip_serializing_if = "is_default")]
@@ -56,7 +56,7 @@ pub struct CheckResult {
 pub struct Check {
     /// How its results begin.
     pub first: CheckResult,
-    /// Whom to ask.
+    /// The address to check.
     pub host: String,
     /// At which port.
     pub port: i64,

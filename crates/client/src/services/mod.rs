@@ -1,6 +1,6 @@
 //! Services of the cluster's own catalogue, and their checks (`docs/spec/client.md §16`).
 //!
-//! - [`checks`]: what is checked. [`run`]: checking it.
+//! - [`checks`]: definitions and results of checks. [`run`]: runs them.
 
 pub mod checks;
 pub mod run;

@@ -141,7 +141,7 @@ async fn ask(check: &Check, http: &Http, at: &str) -> Result<(&'static str, i64,
     })
 }
 
-/// A method as errors of the reference begin: `Get`.
+/// A method as errors of Nomad begin: `Get`.
 fn capital(method: &str) -> String {
     let mut chars = method.chars();
     let first: String = chars.next().map(|c| c.to_ascii_uppercase()).into_iter().collect();

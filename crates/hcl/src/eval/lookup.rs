@@ -205,7 +205,7 @@ fn sequence_index(key: &Value) -> Result<Option<usize>, String> {
 
 /// Cuts `${…}` around `file[start..end]` out of the file. The search for the closing brace starts one byte too far to
 /// the right, as clients have come to expect: braces and spaces behind the sequence are taken in as well. Beside the
-/// text: how many bytes of the file were looked at.
+/// text: the number of bytes of the file that were scanned.
 fn kept_text(file: &[u8], start: usize, end: usize) -> (String, usize) {
     let part = |from: usize, to: usize| file.get(from..to.max(from)).unwrap_or_default();
     let before = part(0, start.min(file.len()));
@@ -220,7 +220,7 @@ fn kept_text(file: &[u8], start: usize, end: usize) -> (String, usize) {
         seen = at;
         match byte {
             b'}' => {
-                // Each brace takes in everything since the reference; the file cannot make that large.
+                // Each brace takes in everything since Nomad; the file cannot make that large.
                 copied = copied.saturating_add(at - end);
                 if copied > 1 << 16 {
                     break;

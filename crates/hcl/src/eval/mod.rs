@@ -1,12 +1,12 @@
-//! Evaluation of expressions.
+//! Evaluates expressions.
 //!
 //! - [`expr`]: operators, constructors, templates
 //! - [`lookup`]: attributes, indexes, splats
-//! - [`call`]: function calls and the forms that look at their arguments' expressions
+//! - [`call`]: function calls, and the forms that inspect the expressions of their arguments
 //! - [`type_expr`]: type expressions
 //!
 //! An expression always has a value: where evaluation fails, a diagnostic is recorded and the value is unknown. The
-//! work one parse may do is bounded, so that a short text cannot keep a caller busy.
+//! work of one parse is bounded, so that a short text cannot keep a caller busy.
 
 mod call;
 mod expr;

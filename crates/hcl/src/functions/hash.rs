@@ -54,7 +54,7 @@ fn bcrypt_hash(args: &Args, context: &FunctionContext) -> Result<Value, Failure>
         2 => args.int(1, i64::MIN, i64::MAX)?,
         _ => return Err("bcrypt() takes no more than two arguments".into()),
     };
-    // The reference takes the default for costs that are too low.
+    // Nomad takes the default for costs that are too low.
     let cost = if cost < 4 { DEFAULT_BCRYPT_COST } else { cost };
     if cost > MAX_BCRYPT_COST {
         let text = format!(

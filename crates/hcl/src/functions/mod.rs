@@ -1,8 +1,9 @@
 //! The functions of the job file language (`docs/spec/jobspec.md §5`): one file per family, each with a table of its
-//! functions. `can`, `try` and `convert` look at their arguments' expressions, so the evaluator handles them itself.
+//! functions. `can`, `try` and `convert` inspect the expressions of their arguments, so the evaluator handles them
+//! itself.
 //!
 //! Every result is bounded: texts and collections larger than [`super::value`] allows are errors, and so are
-//! arguments that would ask for unreasonable work.
+//! arguments that would request unreasonable work.
 
 mod encoding;
 mod filesystem;
@@ -44,7 +45,7 @@ pub struct FunctionContext {
     pub allow_fs: bool,
     /// What relative paths of file functions are relative to.
     pub working_dir: PathBuf,
-    /// What `~` stands for in `pathexpand`.
+    /// The value of `~` in `pathexpand`.
     pub home_dir: Option<PathBuf>,
     /// Fills a buffer with random bytes, for `uuidv4` and the salt of `bcrypt`.
     pub random: RandomBytes,

@@ -123,7 +123,7 @@ fn cidrsubnets(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let kind = if network.v6 { "IPv6" } else { "IPv4" };
     let last = network.first | network.host_mask();
     let mut subnets: Vec<Value> = Vec::new();
-    // The last address handed out, none at first.
+    // The last allocated address; `None` at first.
     let mut used: Option<u128> = None;
     for index in 1..args.all().len() {
         let more = args.int(index, i64::MIN, i64::MAX)?;

@@ -1,4 +1,4 @@
-//! No function panics or runs away, whatever it is given.
+//! No function panics or runs without bound, whatever its arguments.
 
 use std::sync::Arc;
 

@@ -132,8 +132,7 @@ fn regex_replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     Ok(Value::string(out.into_string())?)
 }
 
-/// Steps of the evaluator that a call of `regex_replace` is worth: each byte may be looked at by all parts of the
-/// pattern.
+/// The evaluator steps that a call of `regex_replace` costs: every part of the pattern may examine every byte.
 pub(crate) fn regex_steps(arguments: &[Value]) -> usize {
     let text = |index: usize| arguments.get(index).and_then(|v: &Value| v.as_str()).unwrap_or_default();
     let weight = regexp::weight(text(1)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What the function tables are made of: parameters, arguments, failures.
+//! The types of the function tables: parameters, arguments, failures.
 
 use dashu_int::IBig;
 

@@ -1,10 +1,11 @@
-//! From tokens to the syntax tree.
+//! Parses tokens to the syntax tree.
 //!
 //! - `body`: attributes and blocks
 //! - `expr`: expressions
 //! - `template`: strings with template sequences
 //!
-//! A syntax error is recorded where it is found and ends the item it is in; the body parser goes on behind that item.
+//! A syntax error is recorded where it is found and ends the item that contains it; the body parser continues after
+//! that item.
 
 mod body;
 mod expr;

@@ -1,4 +1,4 @@
-//! What filter expressions mean.
+//! The semantics of filter expressions.
 
 use std::borrow::Cow;
 

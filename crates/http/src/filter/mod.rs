@@ -1,14 +1,15 @@
 //! Filter expressions over stored objects (`docs/spec/http-api.md §4.6`): `Status == "ready" and Meta.rack is not
 //! empty`.
 //!
-//! [`Filter::parse`] reads the text, [`Filter::matches`] judges an object. An object is its JSON form together with the
-//! name of its type: the type tells what the JSON form does not, such as fields that are left out when they are zero,
-//! and whether a null is a list, a map or a pointer. Of the JSON form only fields that the expression names are made.
+//! [`Filter::parse`] reads the text, [`Filter::matches`] evaluates it for an object. An object is its JSON form
+//! together with the name of its type: the type supplies what the JSON form lacks, such as fields that are left out
+//! when they are zero, and whether a null is a list, a map or a pointer. Only the fields that the expression names are
+//! converted to JSON.
 //!
 //! [`parse`]: the grammar. [`eval`]: the semantics. [`schema`]: the types. [`pick`]: some fields of an object.
 //!
-//! Secrets of nodes and tokens are no fields here: who may list objects must not be able to guess them letter by
-//! letter.
+//! Secrets of nodes and tokens are not fields here: a caller that may list objects must not be able to guess them
+//! letter by letter.
 
 mod eval;
 mod parse;
@@ -41,7 +42,7 @@ impl Filter {
     /// Whether the object matches. `ty` is its name in the API's type tables. An object that can't be written is empty.
     ///
     /// # Errors
-    /// A field that does not exist, or a comparison that its type does not know: the text of the reference.
+    /// A field that does not exist, or a comparison that its type does not know: the text of Nomad.
     pub fn matches<T: Serialize + ?Sized>(&self, ty: &str, object: &T) -> Result<bool, String> {
         let value = pick::fields(object, &self.fields).unwrap_or_default();
         eval::matches(&self.expr, &value, schema::object(ty))

@@ -1,5 +1,5 @@
-//! The grammar of filter expressions: a recursive descent that tries alternatives in order, and remembers what would
-//! have been right at the furthest place it came to.
+//! The grammar of filter expressions: a recursive descent that tries alternatives in order, and remembers what was
+//! expected at the furthest position that it reached.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,5 +1,4 @@
-//! Some fields of an object in its JSON form: whoever looks through fifty thousand objects for a status needs no more
-//! of each.
+//! Converts some fields of an object to JSON: a search of fifty thousand objects for a status needs no more of each.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeStruct, Serializer};

@@ -1,4 +1,4 @@
-//! The types of the objects that filters look into.
+//! The types of the objects that filters apply to.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Bodies as values.
+//! Parses request bodies.
 
 use std::sync::OnceLock;
 

@@ -1,7 +1,7 @@
-//! JSON as the API speaks it (`docs/spec/http-api.md §2`).
+//! The JSON of the API (`docs/spec/http-api.md §2`).
 //!
-//! - [`output`]: objects as text: keys of structures in order, numbers in free-form values as floats, secrets left out.
-//! - [`input`]: bodies as values: keys in any case, only the first value of the body.
+//! - [`output`]: writes objects: keys of structures in order, numbers in free-form values as floats, secrets left out.
+//! - [`input`]: parses bodies: keys in any case, only the first value of the body.
 
 pub mod input;
 pub mod output;

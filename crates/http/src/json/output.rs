@@ -1,4 +1,4 @@
-//! Objects as text.
+//! Writes objects as JSON.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -352,7 +352,7 @@ impl Structure<'_> {
         Ok(())
     }
 
-    /// What is shown of a node differs from what is stored (§2.1).
+    /// The shown form of a node differs from the stored one (`docs/spec/http-api.md §2.1`).
     fn show_node(&mut self) {
         let drains = self.fields.iter().find(|(k, _)| *k == "DrainStrategy");
         let drains = drains.is_some_and(|(_, r)| self.out.get(r.clone()) != Some(b"null"));

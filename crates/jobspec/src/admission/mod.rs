@@ -1,8 +1,8 @@
-//! What registering (or planning) a job does to it: server canonicalisation and mutators (`docs/spec/jobspec.md
+//! Admission of a job when it is registered or planned: server canonicalisation and mutators (`docs/spec/jobspec.md
 //! §12-13`), validation (`§14`) and warnings (`§15`).
 //!
-//! - [`mutate`]: what the server adds to a job. [`validate`]: what it refuses and warns about.
-//! - [`update`]: what a job inherits from the stored version of itself, and whether it differs from it (`§16.2`).
+//! - [`mutate`]: additions of the server. [`validate`]: errors and warnings.
+//! - [`update`]: values inherited from the stored version of the job, and whether the job differs from it (`§16.2`).
 
 pub mod mutate;
 pub mod update;
@@ -15,7 +15,7 @@ use encamp_model::{Job, Namespace, NodePool, SchedulerConfiguration, WorkloadIde
 pub use update::{Entry, check_modify_index, check_request, check_update, copy_scaling_ids, spec_changed};
 pub use validate::error_list;
 
-/// What admission depends on besides the job: cluster objects and server settings.
+/// The context of admission: cluster objects and server settings.
 #[derive(Debug, Clone)]
 pub struct ServerContext {
     /// The agent's region.
@@ -40,7 +40,7 @@ pub struct ServerContext {
     pub consul_service_identity: Option<WorkloadIdentity>,
     /// `consul.task_identity` of the server configuration.
     pub consul_task_identity: Option<WorkloadIdentity>,
-    /// Where the digits of made-up names and ids come from: the same seed gives the same job.
+    /// The seed of generated names and IDs: the same seed gives the same job.
     pub random_seed: u64,
 }
 
@@ -94,12 +94,12 @@ pub struct Admitted {
     pub warnings: String,
 }
 
-/// What the server makes of a job, valid or not.
+/// The result of admission for a job, valid or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The job with everything the server adds.
     pub job: Job,
-    /// What is wrong with it, in the validators' order; empty for a valid job.
+    /// The errors, in the validators' order; empty for a valid job.
     pub errors: Vec<String>,
     /// The `Warnings` text, empty without warnings.
     pub warnings: String,

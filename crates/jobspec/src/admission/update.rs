@@ -1,4 +1,4 @@
-//! What a submission must satisfy besides the job's own validity: the request, and the stored version of the job
+//! Requirements on a submission besides the job's own validity: the request, and the stored version of the job
 //! (`docs/spec/jobspec.md §16.2`, `docs/spec/http-api.md §5.3`).
 
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Defaults that are filled in before a job is sent or converted (`docs/spec/jobspec.md §10`).
+//! Sets defaults before a job is sent or converted (`docs/spec/jobspec.md §10`).
 //!
 //! - this file: job and group. [`policies`]: merging and defaults of policies. [`task`], [`service`]: the rest.
 

@@ -1,4 +1,4 @@
-//! Defaults of policies and how a group's policies combine with the job's (`docs/spec/jobspec.md §10`).
+//! Defaults of policies, and the merging of a group's policies with the job's (`docs/spec/jobspec.md §10`).
 
 use encamp_model::api::*;
 use encamp_model::{HOUR, MINUTE, SECOND};

@@ -90,7 +90,8 @@ fn fill_proxy(proxy: &mut ConsulProxy) {
     }
 }
 
-/// These values later win over those of the injected sidecar (`§13.3`): a block that says nothing resets it.
+/// These values later win over those of the injected sidecar (`docs/spec/jobspec.md §13.3`): a block that says nothing
+/// resets it.
 fn fill_sidecar_task(task: &mut SidecarTask) {
     null_if_empty(&mut task.config);
     null_if_empty(&mut task.env);

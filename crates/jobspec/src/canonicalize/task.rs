@@ -1,4 +1,4 @@
-//! Defaults of tasks and what belongs to them, services excepted (`docs/spec/jobspec.md §10`).
+//! Defaults of tasks and their blocks, except services (`docs/spec/jobspec.md §10`).
 
 use encamp_model::SECOND;
 use encamp_model::api::*;

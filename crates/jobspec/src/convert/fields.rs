@@ -1,6 +1,6 @@
 //! The stored form of every object, field by field: null becomes the zero value, lists lose the difference between null
-//! and empty, free-form numbers become floats (they pass JSON on their way into the state, `docs/spec/jobspec.md
-//! §16.1`).
+//! and empty, free-form numbers become floats (they are converted to JSON before they reach the state,
+//! `docs/spec/jobspec.md §16.1`).
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! From the job clients send to the job that is stored (`docs/spec/jobspec.md §11`).
+//! Converts the job that clients send to the stored job (`docs/spec/jobspec.md §11`).
 //!
-//! - this file: what depends on the surroundings or is dropped. [`fields`]: the conversion field by field.
+//! - this file: fields that depend on the context or are dropped. [`fields`]: the conversion field by field.
 
 mod fields;
 

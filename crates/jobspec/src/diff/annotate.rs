@@ -1,4 +1,4 @@
-//! What the scheduler's counts add to a diff (`docs/spec/jobspec.md §18`).
+//! Annotates a diff with the scheduler's counts (`docs/spec/jobspec.md §18`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The kinds of comparison that object diffs are made of (`docs/spec/jobspec.md §17.3`).
+//! The kinds of comparison used by object diffs (`docs/spec/jobspec.md §17.3`).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Values to field texts, and two sets of texts to field diffs (`docs/spec/jobspec.md §17.2`).
+//! Converts values to field texts, and compares two sets of texts (`docs/spec/jobspec.md §17.2`).
 
 use std::collections::BTreeMap;
 

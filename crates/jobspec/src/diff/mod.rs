@@ -1,12 +1,11 @@
 //! Job diffs (`docs/spec/jobspec.md §17`) and their annotations (`§18`).
 //!
-//! Both jobs are turned into JSON once and walked side by side as `Pair`s, since what the diff shows are the names and
-//! values of the HTTP API. Which values of an object count, and in what order its nested objects come, is said per
-//! object:
+//! Both jobs are turned into JSON once and walked side by side as `Pair`s, because the diff shows the names and values
+//! of the HTTP API. For each object the code states which values are compared and the order of its nested objects:
 //!
-//! - this file: jobs and groups; `task`: tasks and what hangs off them; `network`; `service`, `connect`.
+//! - this file: jobs and groups; `task`: tasks and their blocks; `network`; `service`, `connect`.
 //! - `blocks`: the kinds of comparison (object, primitive object, string set, keyed set), `fields`: values to texts.
-//! - `annotate`: what the scheduler's counts add.
+//! - `annotate`: annotations from the scheduler's counts.
 
 mod annotate;
 mod blocks;

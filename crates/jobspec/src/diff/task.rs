@@ -1,4 +1,4 @@
-//! Tasks and what hangs off them (`docs/spec/jobspec.md §17.6`).
+//! Tasks and their blocks (`docs/spec/jobspec.md §17.6`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What may help with a diagnostic of the parser, by its summary.
+//! Hints for diagnostics of the parser, by their summary.
 
 use super::outline::{Element, Outline, Setting};
 use super::scope::{Allowed, allowed, instead_of, nearest};
@@ -72,19 +72,17 @@ pub(crate) fn advise(given: &Given) -> Advice {
         }
         "Invalid multi-line string" => Advice::say(
             "this string is not closed before the line ends",
-            Some("add the missing quote; a text of several lines is written <<EOF … EOF".to_owned()),
+            Some("add the missing quote; write a multi-line string as <<EOF … EOF".to_owned()),
         ),
         "Argument or block definition required" => definition(given),
         "Missing required argument" => missing_argument(given),
-        "Missing job block" => {
-            Advice::help("a job file holds one block job \"NAME\" { … } with at least one group in it")
-        }
+        "Missing job block" => Advice::help("a job file contains one job \"NAME\" { … } block with at least one group"),
         "Attribute redefined" => Advice { related: first_definition(given), ..Advice::help("keep one of the two") },
         "Undefined -var variable" | "Undefined variable" => undeclared(given),
         "Duplicate variable" => declared_twice(given),
         s if s.starts_with("Unset variable ") => unset(given, s),
         s if s.starts_with("Missing name for ") || s.starts_with("Missing type for ") => missing_label(s),
-        s if s.starts_with("Extraneous label for ") => Advice::help("take this label away"),
+        s if s.starts_with("Extraneous label for ") => Advice::help("remove this label"),
         s if s.starts_with("Duplicate ") && s.ends_with(" block") => {
             Advice { related: first_definition(given), ..Advice::help("keep one of the two blocks, or merge them") }
         }
@@ -109,7 +107,7 @@ fn unknown_name(given: &Given) -> Advice {
     let Some(innermost) = path.last() else {
         let help = match nearest(name, ["job", "locals", "variable", "variables"]) {
             Some(other) => format!("did you mean {other:?}?"),
-            None => "only job, variable, variables and locals blocks stand outside of the job".to_owned(),
+            None => "only job, variable, variables and locals blocks are allowed outside of the job".to_owned(),
         };
         return Advice::help(help);
     };
@@ -170,10 +168,10 @@ fn unknown_value(given: &Given) -> Advice {
     if root == "local" && names.iter().any(|n| n == name) {
         return match given.setting().and_then(|s| cycle(main, &s.name)) {
             Some(way) => Advice::say(
-                format!("these locals need each other in a circle: {}", way.join(" -> ")),
+                format!("these locals depend on each other in a cycle: {}", way.join(" -> ")),
                 Some("give one of them a value that does not depend on the others".to_owned()),
             ),
-            None => Advice::help(format!("the value of local.{name} could not be told; see the other problems")),
+            None => Advice::help(format!("the value of local.{name} could not be determined; see the other problems")),
         };
     }
     let what = if root == "var" { "variable" } else { "local" };
@@ -239,9 +237,9 @@ fn unknown_function(given: &Given) -> Advice {
 
 fn operand(given: &Given) -> Advice {
     let help = match given.detail.contains("a number is required") {
-        true => Some(
-            "operators such as + calculate with numbers; strings are joined in a template: \"${a}-${b}\"".to_owned(),
-        ),
+        true => {
+            Some("operators such as + work on numbers; concatenate strings in a template: \"${a}-${b}\"".to_owned())
+        }
         false => None,
     };
     Advice { help, ..Advice::default() }

@@ -1,9 +1,9 @@
-//! Problems of job files for people and editors: the place with its source line, the blocks around it, what was
-//! probably meant. The texts of the problems stay those of the parser and the validators; everything here comes on top,
-//! and is found afterwards from the text of the file, so that valid jobs cost nothing.
+//! Explains problems of job files for people and editors: the location with its source line, the enclosing blocks, and
+//! a hint about the probable intention. The texts of the problems stay those of the parser and the validators; the rest
+//! is added afterwards from the text of the file, so that valid jobs cost nothing.
 //!
-//! - [`outline`], `outline_json`: blocks and attributes of a file with their places
-//! - `scope`: which names a place allows. `values`: advice about wrong values
+//! - [`outline`], `outline_json`: blocks and attributes of a file with their locations
+//! - `scope`: the names that are allowed at a location. `values`: hints about wrong values
 //! - `parsing`, `advice`: diagnostics of the parser
 //! - `problems`, `steps`, `rules`: problems that the validators found
 
@@ -43,7 +43,7 @@ pub enum Severity {
 /// Which step found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Getting at the file, before anything in it was looked at.
+    /// Opening and reading the file, before parsing.
     Read,
     /// Parsing the file.
     Parse,
@@ -68,7 +68,7 @@ pub struct Finding {
     pub place: Option<Place>,
     /// The blocks around it, outermost first: `job "web"`, `group "api"`.
     pub block_path: Vec<String>,
-    /// What may help.
+    /// A hint.
     pub suggestion: Option<String>,
     /// Another place that has to do with it, and why.
     pub related: Option<(Place, String)>,

@@ -1,4 +1,4 @@
-//! The blocks and attributes of a job file with their places, whatever its syntax.
+//! The blocks and attributes of a job file with their locations, in either syntax.
 
 use super::outline_json;
 use encamp_hcl::ast::{Body, Expr, ExprKind};
@@ -19,7 +19,7 @@ pub enum Syntax {
     Api,
 }
 
-/// What a file holds. Empty where the file can't be read.
+/// The content of a file. Empty where the file can't be read.
 #[derive(Debug)]
 pub struct Outline {
     /// The file's name.
@@ -59,7 +59,7 @@ pub struct Setting {
     pub name_span: Span,
     /// Where the value is.
     pub value: Span,
-    /// What the value looks like.
+    /// The shape of the value.
     pub literal: Literal,
 }
 

@@ -1,4 +1,4 @@
-//! Outlines of JSON documents: which member is a block and which a label follows from the schema.
+//! Outlines of JSON documents: the schema determines which member is a block and which is a label.
 
 use super::outline::{Element, Literal, Setting, Syntax};
 use crate::parse::schema::{Block, Inside, JOB, Schema};

@@ -1,4 +1,4 @@
-//! Findings of the parser's diagnostics.
+//! Findings from the parser's diagnostics.
 
 use super::advice::{Given, advise};
 use super::outline::{Outline, Syntax};

@@ -1,5 +1,5 @@
-//! Findings of what the validators say: their nested lists are taken apart, and each text is followed down to the block
-//! it speaks of.
+//! Findings from the validators' errors: their nested lists are split, and each text is matched to the block it is
+//! about.
 
 use std::rc::Rc;
 

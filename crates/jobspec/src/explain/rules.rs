@@ -1,8 +1,8 @@
-//! Which attribute a text of the validators is about, and what may help.
+//! Maps each text of the validators to the attribute it is about and to a hint.
 
 use Help::{None, OneOf, Text};
 
-/// What may help.
+/// A hint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Help {
     None,
@@ -64,12 +64,12 @@ const CRON: Help = Text(
      @monthly, @yearly",
 );
 const FIVE_SECONDS: Help = Text("write a duration with its unit, such as \"30s\"");
-const REMOVE_BLOCK: Help = Text("take this block away, or change the type of the job");
+const REMOVE_BLOCK: Help = Text("remove this block, or change the type of the job");
 
 /// In order: the first one whose text occurs counts.
 pub(crate) static RULES: &[Rule] = &[
     // The job.
-    rule("Job ID contains a space", "id", Text("job names have no blanks: write web-app, not \"web app\"")),
+    rule("Job ID contains a space", "id", Text("job names must not contain spaces: write web-app, not \"web app\"")),
     rule("Invalid job type", "type", OneOf(&["service", "batch", "system", "sysbatch"])),
     rule("job type cannot be core", "type", None),
     rule("Missing job datacenters", "datacenters", Text("write datacenters = [\"*\"], or leave it out")),
@@ -92,7 +92,7 @@ pub(crate) static RULES: &[Rule] = &[
     rule("Parameterized job can only", "parameterized", Text("add type = \"batch\" to the job")),
     rule("Invalid cron spec", "periodic.crons|periodic.cron", CRON),
     rule("Must specify a spec", "periodic", Text("add crons = [\"30 3 * * *\"]")),
-    rule("Only cron or crons", "periodic.cron", Text("keep crons, take cron away")),
+    rule("Only cron or crons", "periodic.cron", Text("keep crons, remove cron")),
     rule(
         "Invalid time zone",
         "periodic.time_zone",
@@ -109,7 +109,7 @@ pub(crate) static RULES: &[Rule] = &[
         "operator|distinct_hosts|distinct_property",
         Text("move it into the group or the job"),
     ),
-    rule("does not support an RTarget", "value", Text("take the value away")),
+    rule("does not support an RTarget", "value", Text("remove the value")),
     rule("requires an RTarget", "value|operator", Text("add value = \"…\"")),
     rule("require an RTarget", "value|operator", Text("add value = \"…\"")),
     rule("Regular expression failed", "value|regexp", None),
@@ -133,7 +133,7 @@ pub(crate) static RULES: &[Rule] = &[
             "known: ${attr.…}, ${meta.…}, ${device.…}, ${node.datacenter}, ${node.class}, ${node.pool}, ${node.unique.id}, ${node.unique.name}",
         ),
     ),
-    rule("Affinity weight", "weight", Text("weights go from -100 to 100 without 0")),
+    rule("Affinity weight", "weight", Text("weights range from -100 to 100, excluding 0")),
     rule("System jobs may not have an affinity", "affinity", REMOVE_BLOCK),
     rule("System jobs may not have a spread", "spread", REMOVE_BLOCK),
     rule("Missing spread attribute", "attribute", Text("add attribute = \"${node.datacenter}\"")),
@@ -181,7 +181,7 @@ pub(crate) static RULES: &[Rule] = &[
     rule("Invalid health check given", "update.health_check", OneOf(&["checks", "task_states", "manual"])),
     rule("Max parallel can not", "update.max_parallel", None),
     rule("Canary count can not", "update.canary", None),
-    rule("Auto Promote requires", "update.auto_promote", Text("add canary = 1, or take auto_promote away")),
+    rule("Auto Promote requires", "update.auto_promote", Text("add canary = 1, or remove auto_promote")),
     rule("Minimum healthy time", "update.min_healthy_time", None),
     rule("Healthy deadline", "update.healthy_deadline", None),
     rule("Progress deadline", "update.progress_deadline", None),
@@ -208,9 +208,9 @@ pub(crate) static RULES: &[Rule] = &[
     rule(
         "cannot be greater than 65535",
         "static",
-        Text("ports go from 1 to 65535; leave static out for a dynamic port"),
+        Text("ports range from 1 to 65535; leave static out for a dynamic port"),
     ),
-    rule("cannot be mapped to", "to", Text("ports go from 1 to 65535; -1 means the same number as outside")),
+    rule("cannot be mapped to", "to", Text("ports range from 1 to 65535; -1 means the same port as on the host")),
     rule("collision may not be ignored", "ignore_collision", None),
     rule("CNI arg", "cni.args", None),
     rule("Hostname is not a valid", "hostname", None),
@@ -292,7 +292,7 @@ pub(crate) static RULES: &[Rule] = &[
     rule("hange mode", "change_mode", OneOf(&["noop", "signal", "script", "restart"])),
     rule("Must specify a source path", "", Text("add data = … or source = …")),
     rule("Must specify a destination", "", Text("add destination = \"local/…\"")),
-    rule("escapes", "destination|file", Text("paths stay inside of the allocation's folder")),
+    rule("escapes", "destination|file", Text("paths must stay inside the allocation directory")),
     rule("Vault \"", "*.vault.cluster|*.vault", None),
     rule("Vault namespaces", "*.vault.namespace|*.vault", None),
     rule("uses Vault cluster", "vault.cluster|vault", None),

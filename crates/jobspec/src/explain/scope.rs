@@ -1,4 +1,4 @@
-//! Which names a place in a job file allows, and where else a name is allowed.
+//! The names that are allowed at a location in a job file, and the other locations where a name is allowed.
 
 use super::outline::Element;
 use crate::parse::constraint;
@@ -7,7 +7,7 @@ use crate::parse::schema::{Inside, JOB, Kind, Schema};
 /// Names listed when no allowed one is near.
 const MAX_LISTED: usize = 14;
 
-/// What a block may hold.
+/// The allowed content of a block.
 #[derive(Clone, Copy)]
 pub(crate) enum Allowed {
     Schema(&'static Schema),

@@ -1,4 +1,4 @@
-//! From the texts that errors are nested in to the blocks they name.
+//! Maps the prefixes of nested errors to the blocks they name.
 
 use super::outline::{Element, Literal};
 

@@ -64,7 +64,7 @@ fn duplicates_show_both_places() {
 #[test]
 fn circles_of_locals_are_named() {
     let f = parsed("locals {\n  a = local.b\n  b = \"${local.c}x\"\n  c = local.a\n}\njob \"j\" {}\n");
-    assert_eq!(f.message, "these locals need each other in a circle: local.a -> local.b -> local.c -> local.a");
+    assert_eq!(f.message, "these locals depend on each other in a cycle: local.a -> local.b -> local.c -> local.a");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn validation_errors_find_their_place() {
             "Task group g validation failed: 1 error occurred:\n\t* Task group network validation failed: 1 error \
              occurred:\n\t* Port http (99999) cannot be greater than 65535\n\n\n\n",
             "10: static = 99999",
-            "ports go from 1 to 65535",
+            "ports range from 1 to 65535",
         ),
         (
             "Task group g validation failed: 1 error occurred:\n\t* Constraint 1 validation failed: 1 error \

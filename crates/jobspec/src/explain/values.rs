@@ -1,10 +1,10 @@
-//! Wrong values: what the attribute takes, and what was probably meant.
+//! Wrong values: the expected type of the attribute, and the probable intention.
 
 use super::outline::Literal;
 use crate::parse::schema::Kind;
 use encamp_model::duration::parse_duration;
 
-/// What is wrong with a value and what helps.
+/// The problem of a value, and a hint.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Advice {
     /// In plain words; the original text where there are none.
@@ -51,7 +51,7 @@ pub(crate) fn wrong_value(name: &str, kind: Kind, literal: &Literal, source: &st
     Advice { message, help }
 }
 
-/// What an attribute of this kind takes.
+/// The values that an attribute of this kind accepts.
 fn takes(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Str | Kind::OptStr => "a string",
@@ -105,7 +105,7 @@ fn number_help(name: &str, text: &str) -> Option<String> {
         let factor = match unit.as_str() {
             "ghz" | "g" => 1000.0,
             "mhz" | "" => 1.0,
-            _ => return Some("cpu is a number of MHz; whole cores are asked for with cores = …".to_owned()),
+            _ => return Some("cpu is a number of MHz; request entire cores with cores = …".to_owned()),
         };
         return Some(format!("cpu is a number of MHz: write cpu = {}", (number * factor).round()));
     }
@@ -113,7 +113,7 @@ fn number_help(name: &str, text: &str) -> Option<String> {
     Some(if whole { format!("write {name} = {number}, without quotes and unit") } else { plain })
 }
 
-/// What was meant by a text that is no duration.
+/// The duration that was probably meant by an invalid text.
 fn duration_help(name: &str, text: &str) -> String {
     const UNITS: &str = "units are ns, us, ms, s, m and h, as in \"1h30m\"";
     let Some((number, unit)) = number_and_unit(text) else { return UNITS.to_owned() };
@@ -133,7 +133,7 @@ fn duration_help(name: &str, text: &str) -> String {
     let why = match unit.as_str() {
         "" => "a duration needs a unit",
         "d" | "day" | "days" | "w" | "week" | "weeks" => "the largest unit is h",
-        _ => "units are written ns, us, ms, s, m and h, without blanks",
+        _ => "units are written ns, us, ms, s, m and h, without spaces",
     };
     format!("{why}: write {name} = {meant:?}")
 }
@@ -165,7 +165,7 @@ mod tests {
                 "delay",
                 Duration,
                 text("5 min"),
-                "units are written ns, us, ms, s, m and h, without blanks: write delay = \"5m\"",
+                "units are written ns, us, ms, s, m and h, without spaces: write delay = \"5m\"",
             ),
             ("delay", Duration, text("soon"), "units are ns, us, ms, s, m and h, as in \"1h30m\""),
             ("leader", Bool, text("yes"), "write leader = true"),

@@ -26,7 +26,7 @@ struct Placed<'a> {
     spaces: usize,
 }
 
-/// The text of the pieces in canonical layout.
+/// The text of the pieces in the standard format.
 pub(crate) fn format(pieces: &[Piece<'_>]) -> String {
     let mut lines: Vec<Line<'_>> = pieces.split_inclusive(ends_line).map(Line::new).collect();
     indent(&mut lines);

@@ -3,7 +3,7 @@
 use encamp_hcl::lexer::{Start, lex};
 use encamp_hcl::token::Kind;
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A token. Its kind is never a line end, nor the end of the file.

@@ -107,7 +107,7 @@ pub(crate) fn constraint(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -
     out
 }
 
-/// An `affinity` block. The weight is cut to a whole number and then to its low 8 bits, as the reference does.
+/// An `affinity` block. The weight is cut to a whole number and then to its low 8 bits, as Nomad does.
 pub(crate) fn affinity(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String, Json> {
     let found = attributes(body, &AFFINITY, ev, scope);
     let shorthands = ["version", "semver", "regexp", "set_contains_any", "set_contains_all", "set_contains"];

@@ -1,8 +1,8 @@
-//! Job files to client jobs (`docs/spec/jobspec.md §2-4, 6, 8, 9`).
+//! Parses job files to client jobs (`docs/spec/jobspec.md §2-4, 6, 8, 9`).
 //!
 //! - [`variables`]: variables and locals
 //! - [`schema`], [`decode`], [`constraint`], [`free`]: the job body
-//! - [`normalize`]: what is filled in at the end
+//! - [`normalize`]: normalisation after parsing
 //! - [`api_json`]: jobs as API JSON
 
 mod api_json;
@@ -52,9 +52,9 @@ pub struct ParseOptions {
     pub strict: bool,
     /// Functions may read files.
     pub allow_fs: bool,
-    /// What relative paths are relative to.
+    /// The base directory of relative paths.
     pub working_dir: PathBuf,
-    /// What `~` stands for in `pathexpand`.
+    /// The value of `~` in `pathexpand`.
     pub home_dir: Option<PathBuf>,
     /// Fills a buffer with random bytes, for `uuidv4` and the salt of `bcrypt`.
     pub random: RandomBytes,
@@ -78,7 +78,7 @@ impl Default for ParseOptions {
     }
 }
 
-/// Why a job file is no job. Prints as the reference does; [`crate::explain`] tells more.
+/// Why a job file is no job. Prints as Nomad does; [`crate::explain`] tells more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// The diagnostics of the phase that failed.
@@ -158,7 +158,7 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
     let job = only_job(&root, &mut ev);
     end_phase(&mut ev)?;
     let Some(job) = job else { return Err(first_only(Vec::new(), "")) };
-    // Variables and locals are one phase: the errors of both are told.
+    // Variables and locals are one phase: the errors of both are reported.
     let values = variables::variables(&root, &files, opts, &checks, &mut ev);
     ev.names = Names::Kept;
     ev.functions = Some(&functions);

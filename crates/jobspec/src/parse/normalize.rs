@@ -1,4 +1,4 @@
-//! What a parse does to the job at its end (`docs/spec/jobspec.md §9`).
+//! Normalises the job at the end of a parse (`docs/spec/jobspec.md §9`).
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
@@ -80,7 +80,7 @@ fn finish_task(task: &mut Task, vault: Option<&Vault>, group_secrets: &[Secret],
     task.vault = task.vault.take().or_else(|| vault.cloned()).map(with_vault_defaults);
     let mut secrets = task.secrets.take().unwrap_or_default();
     if !group_secrets.is_empty() {
-        // A task with secrets of its own gets those once more, not the group's: as the reference does.
+        // A task with secrets of its own gets those once more, not the group's: as Nomad does.
         let more = if secrets.is_empty() { group_secrets.to_vec() } else { secrets.clone() };
         secrets.extend(more);
     }

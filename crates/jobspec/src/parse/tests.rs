@@ -1,4 +1,4 @@
-//! The language as job files use it: values, error texts, bounds.
+//! The language of job files: values, error texts, limits.
 
 use super::{ParseOptions, parse};
 

@@ -81,7 +81,7 @@ pub(crate) fn variables<'e>(
     assign_args(&mut declared, opts, ev);
     for variable in declared.list.iter().filter(|v| v.value.is_none()) {
         let summary = format!("Unset variable {:?}", variable.name);
-        // Two spaces before the last word, as the reference prints it.
+        // Two spaces before the last word, as Nomad prints it.
         let detail = "A used variable must be set or have a default value; see \
                       https://developer.hashicorp.com/nomad/docs/reference/hcl2/variables  for details.";
         ev.report(Diag::nowhere(summary, detail));

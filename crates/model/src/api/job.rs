@@ -46,7 +46,7 @@ pub struct Job {
     pub spreads: Option<Vec<Spread>>,
     /// When the job launches children; null: it is not periodic.
     pub periodic: Option<PeriodicConfig>,
-    /// What dispatches must carry; null: the job is not parameterized.
+    /// Requirements on dispatches; null: the job is not parameterized.
     pub parameterized_job: Option<ParameterizedJobConfig>,
     /// When failed allocations of groups without a block of their own are replaced.
     pub reschedule: Option<ReschedulePolicy>,
@@ -54,7 +54,7 @@ pub struct Job {
     pub migrate: Option<MigrateStrategy>,
     /// Free-form metadata; tasks see them as `NOMAD_META_…`.
     pub meta: Option<BTreeMap<String, String>>,
-    /// What web interfaces show beside the job.
+    /// Texts and links that web UIs show with the job.
     #[serde(rename = "UI")]
     pub ui: Option<JobUiConfig>,
     /// Whether the job was stopped.
@@ -151,7 +151,7 @@ pub struct TaskGroup {
     pub volumes: Option<BTreeMap<String, VolumeRequest>>,
     /// When failed tasks restart on their node.
     pub restart_policy: Option<RestartPolicy>,
-    /// What happens when the node loses contact; null: its allocations are lost at once.
+    /// The behaviour when the node disconnects; null: its allocations are lost at once.
     pub disconnect: Option<DisconnectStrategy>,
     /// When failed allocations are replaced; null for system and sysbatch jobs.
     pub reschedule_policy: Option<ReschedulePolicy>,
@@ -194,7 +194,7 @@ pub struct UpdateStrategy {
     pub stagger: Option<i64>,
     /// How many allocations of a group are replaced at a time; 0: all at once, without a deployment.
     pub max_parallel: Option<i64>,
-    /// What makes an allocation healthy: `checks`, `task_states` or `manual`.
+    /// How the health of an allocation is determined: `checks`, `task_states` or `manual`.
     pub health_check: Option<String>,
     /// How long an allocation must be well to count as healthy.
     pub min_healthy_time: Option<i64>,
@@ -288,7 +288,7 @@ pub struct ReschedulePolicy {
 pub struct MigrateStrategy {
     /// How many allocations of the group leave at a time.
     pub max_parallel: Option<i64>,
-    /// What makes a replacement healthy: `checks` or `task_states`.
+    /// How the health of a replacement is determined: `checks` or `task_states`.
     pub health_check: Option<String>,
     /// How long a replacement must be well to count as healthy.
     pub min_healthy_time: Option<i64>,
@@ -337,7 +337,7 @@ pub struct Task {
     pub user: String,
     /// When the task runs; null: it is a main task.
     pub lifecycle: Option<TaskLifecycle>,
-    /// What the driver reads; its keys are the driver's.
+    /// The configuration of the driver; its keys depend on the driver.
     pub config: Option<BTreeMap<String, Value>>,
     /// Beside those of job and group; the whole group has to satisfy them.
     pub constraints: Option<Vec<Constraint>>,
@@ -347,7 +347,7 @@ pub struct Task {
     pub env: Option<BTreeMap<String, String>>,
     /// Services of this task.
     pub services: Option<Vec<Service>>,
-    /// What the task asks for.
+    /// The requested resources of the task.
     pub resources: Option<Resources>,
     /// When the task restarts; by default as the group says.
     pub restart_policy: Option<RestartPolicy>,
@@ -357,7 +357,7 @@ pub struct Task {
     pub kill_timeout: Option<i64>,
     /// How logs are rotated.
     pub log_config: Option<LogConfig>,
-    /// What is downloaded before the task starts, in this order.
+    /// The artifacts to download before the task starts, in this order.
     pub artifacts: Option<Vec<TaskArtifact>>,
     /// Vault settings; null: the task gets no Vault token.
     pub vault: Option<Vault>,
@@ -381,7 +381,7 @@ pub struct Task {
     /// The signal that asks the task to stop; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
-    /// What the task is to the service mesh: `connect-proxy:<service>`, … Empty: an ordinary task.
+    /// The kind of a service mesh task: `connect-proxy:<service>`, … Empty: an ordinary task.
     #[serde(deserialize_with = "or_default")]
     pub kind: String,
     /// Policies for scaling CPU and memory of the task.
@@ -449,7 +449,7 @@ pub struct RestartPolicy {
     pub render_templates: Option<bool>,
 }
 
-/// What happens to allocations of a node that lost contact; durations in nanoseconds.
+/// The behaviour of allocations on a disconnected node; durations in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DisconnectStrategy {
@@ -518,7 +518,7 @@ pub struct ScalingPolicy {
     pub min: Option<i64>,
     /// The largest count; -1: not given, which validation rejects.
     pub max: Option<i64>,
-    /// What autoscalers read, in a form of their own.
+    /// The policy for an autoscaler, in the autoscaler's format.
     pub policy: Option<BTreeMap<String, Value>>,
     /// Whether autoscalers may act.
     pub enabled: Option<bool>,
@@ -531,7 +531,7 @@ pub struct ScalingPolicy {
     /// Without effect: `target` names the namespace.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
-    /// What is scaled: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
+    /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     pub target: Option<BTreeMap<String, String>>,
     /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
@@ -562,7 +562,7 @@ pub struct Consul {
 pub struct MultiregionStrategy {
     /// How many regions are deployed to at a time; 0: all.
     pub max_parallel: Option<i64>,
-    /// What other regions do when one fails: `fail_all`, `fail_local` or empty.
+    /// The behaviour of other regions when one fails: `fail_all`, `fail_local` or empty.
     pub on_failure: Option<String>,
 }
 
@@ -620,7 +620,7 @@ pub struct TaskLifecycle {
     pub sidecar: bool,
 }
 
-/// What a task asks for: MHz, MB, cores, networks, devices.
+/// The requested resources of a task: MHz, MB, cores, networks, devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Resources {
@@ -678,7 +678,7 @@ pub struct TaskArtifact {
     pub getter_options: Option<BTreeMap<String, String>>,
     /// HTTP headers of the request.
     pub getter_headers: Option<BTreeMap<String, String>>,
-    /// What the source is: `any`, `file` or `dir`.
+    /// The mode of the source: `any`, `file` or `dir`.
     pub getter_mode: Option<String>,
     /// Whether certificates are accepted unverified.
     pub getter_insecure: Option<bool>,
@@ -707,7 +707,7 @@ pub struct Vault {
     pub env: Option<bool>,
     /// Whether the token is kept out of the file `secrets/vault_token`.
     pub disable_file: Option<bool>,
-    /// What happens when the token changes: `restart`, `signal` or `noop`.
+    /// The action when the token changes: `restart`, `signal` or `noop`.
     pub change_mode: Option<String>,
     /// The signal of `signal`: `SIGHUP`.
     pub change_signal: Option<String>,
@@ -725,9 +725,9 @@ pub struct Template {
     pub dest_path: Option<String>,
     /// The text of the template.
     pub embedded_tmpl: Option<String>,
-    /// What happens when the result changes: `restart`, `signal`, `script` or `noop`.
+    /// The action when the result changes: `restart`, `signal`, `script` or `noop`.
     pub change_mode: Option<String>,
-    /// What runs if `change_mode` is `script`.
+    /// The script to run if `change_mode` is `script`.
     pub change_script: Option<ChangeScript>,
     /// The signal of `signal`, in capitals.
     pub change_signal: Option<String>,
@@ -741,9 +741,9 @@ pub struct Template {
     pub uid: Option<i64>,
     /// The group of the file; null: the agent's group.
     pub gid: Option<i64>,
-    /// What begins an action of the template: `{{`.
+    /// The left delimiter of template actions: `{{`.
     pub left_delim: Option<String>,
-    /// What ends an action of the template: `}}`.
+    /// The right delimiter of template actions: `}}`.
     pub right_delim: Option<String>,
     /// Whether the result is lines `KEY=value` for the environment of the task.
     pub envvars: Option<bool>,
@@ -809,13 +809,13 @@ pub struct Secret {
     /// Names the secret in `${secret.<name>.<key>}`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// What fetches it: `nomad`, `vault` or a plugin.
+    /// The provider: `nomad`, `vault` or a plugin.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// Where the provider finds it.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
-    /// What the provider reads, in a form of its own.
+    /// The configuration of the provider, in the provider's format.
     pub config: Option<BTreeMap<String, Value>>,
     /// Environment variables of a plugin that is the provider.
     pub env: Option<BTreeMap<String, String>>,
@@ -828,9 +828,9 @@ pub struct WorkloadIdentity {
     /// `default`, or a name that is unique in the task.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Who accepts the token: its `aud` claims.
+    /// The audience of the token: its `aud` claims.
     pub audience: Option<Vec<String>>,
-    /// What happens when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
+    /// The action when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`, in capitals.

@@ -173,7 +173,7 @@ pub struct ConsulConnect {
     pub gateway: Option<ConsulGateway>,
     /// The sidecar proxy of the service; null: none.
     pub sidecar_service: Option<ConsulSidecarService>,
-    /// What is different about the task that runs the proxy.
+    /// Overrides for the task that runs the proxy.
     pub sidecar_task: Option<SidecarTask>,
 }
 
@@ -238,7 +238,7 @@ pub struct SidecarTask {
     pub config: Option<BTreeMap<String, Value>>,
     /// Environment variables of the task.
     pub env: Option<BTreeMap<String, String>>,
-    /// What the task asks for; zeros leave the defaults.
+    /// The requested resources of the task; zeros leave the defaults.
     pub resources: Option<Resources>,
     /// Free-form metadata.
     pub meta: Option<BTreeMap<String, String>>,

@@ -1,8 +1,8 @@
-//! Evaluations one after the other on the evolving state, until nothing happens any more.
+//! Processes evaluations one after the other on the evolving state, until there are none left.
 //!
-//! As on a server: the highest priority first, one evaluation per job at a time; a plan is carried out before the next
-//! one is made; jobs that lost allocations to others are evaluated again; what found no node is tried again when there
-//! is new room. Delayed evaluations run when nothing else is left, at their time.
+//! As on a server: the highest priority first, one evaluation per job at a time; a plan is applied before the next one
+//! is made; jobs with preempted allocations are evaluated again; blocked jobs are evaluated again when there is new
+//! capacity. Delayed evaluations run at their time, when nothing else is left.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,14 +31,14 @@ const MOST_REPEATS: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Jobs whose evaluations do the same whatever is placed, as long as nothing of them is evicted and, where they
-    /// lack room, no node gains any.
+    /// lack capacity, no node gains any.
     pub quiet: Arc<BTreeMap<JobKey, Quiet>>,
     /// Those of them of which this is not true of the change that is followed.
     pub stirred: BTreeSet<JobKey>,
     /// Service and batch jobs of which an evaluation finds nothing to do; nor does it once all that they lose is
     /// replaced.
     pub settled: Arc<BTreeSet<JobKey>>,
-    /// Jobs that wait for room.
+    /// Jobs that wait for capacity.
     pub waiting: Option<Arc<BTreeSet<JobKey>>>,
 }
 
@@ -69,11 +69,11 @@ pub(crate) struct Cascade {
     /// Jobs whose last plan changed something, and how often that was.
     changed: BTreeMap<JobKey, usize>,
     to_repeat: BTreeSet<JobKey>,
-    /// Groups without a node, by job, as the last evaluation left them.
+    /// Groups with unplaced allocations after the last evaluation, by job.
     pub(super) failed: BTreeMap<JobKey, BTreeMap<String, AllocMetric>>,
-    /// Jobs that were evaluated for a reason other than new room.
+    /// Jobs that were evaluated for a reason other than new capacity.
     pub(super) affected: BTreeSet<JobKey>,
-    /// Jobs that waited for room before; read when first asked for.
+    /// Jobs that waited for capacity before; read when first asked for.
     waited: Option<Arc<BTreeSet<JobKey>>>,
     /// Ready nodes on which room came up since the last look.
     freed: BTreeSet<String>,
@@ -169,13 +169,13 @@ impl Cascade {
         (self.state, self.made)
     }
 
-    /// What went wrong, in words.
+    /// The errors, as text.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut out: Vec<String> = self.errors.iter().cloned().collect();
         out.extend(self.rejections.iter().take(MOST_REJECTIONS).cloned());
         let more = self.rejections.len().saturating_sub(MOST_REJECTIONS);
         if more > 0 {
-            out.push(format!("Servers would reject parts of plans in {more} more cases"));
+            out.push(format!("Servers would reject parts of {more} more plans"));
         }
         if self.unsettled {
             out.push(format!("Stopped after {MOST_EVALUATIONS} evaluations: the cluster was still changing"));
@@ -365,7 +365,7 @@ impl Cascade {
         }
     }
 
-    /// Lets jobs that wait for room try again if there is new room.
+    /// Lets jobs that wait for capacity try again if there is new capacity.
     fn try_waiting(&mut self, before: &State) -> bool {
         if !std::mem::take(&mut self.gained) && self.freed.is_empty() {
             return false;
@@ -436,7 +436,7 @@ fn stopped(a: &Allocation) -> Allocation {
     }
 }
 
-/// Whether a ready node may have more room once a plan is carried out.
+/// Whether a ready node may have more room once a plan is applied.
 fn gives_room(state: &State, plan: &Plan) -> bool {
     let ready = |a: &Allocation| state.node(&a.node_id).is_some_and(|n| n.node.ready());
     let leaving = plan.node_update.values().chain(plan.node_preemptions.values()).flatten();

@@ -1,4 +1,4 @@
-//! The changes a what-if starts from, and how they are written on a command line.
+//! The changes of a what-if and their command-line syntax.
 
 use encamp_model::quoted;
 
@@ -55,9 +55,9 @@ pub enum Change {
 pub struct ChangeError {
     /// The flag without its dash.
     pub flag: &'static str,
-    /// What was given.
+    /// The given value.
     pub value: String,
-    /// What is wrong with it, and what to do.
+    /// The problem and a remedy.
     pub problem: String,
 }
 

@@ -1,8 +1,8 @@
-//! Whose turn it is to leave draining nodes (`docs/spec/server.md §12`).
+//! Chooses the next allocations to migrate from draining nodes (`docs/spec/server.md §12`).
 //!
-//! Servers let services go as their `migrate` blocks allow, wait for batch work until the deadline, and take system and
-//! plugin allocations last. A what-if asks for the end: replacements count as healthy at once, and the deadline comes
-//! when nothing else is left to do.
+//! Servers migrate services as their `migrate` blocks allow, wait for batch allocations until the deadline, and stop
+//! system and plugin allocations last. A what-if computes the final state: replacements count as healthy at once, and
+//! the deadline passes when nothing else is left to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::edit::{JobKey, Trigger, Triggers};
 use encamp_model::*;
 use encamp_state::State;
 
-/// The next allocations to be told to migrate, and the evaluations that follow; empty when the drain is over.
+/// The next allocations to mark for migration, and the evaluations that follow; empty when the drain is complete.
 pub(crate) fn next(state: &State, draining: &BTreeSet<String>) -> (Vec<Arc<Allocation>>, Triggers) {
     let mut left: Vec<&Arc<Allocation>> = Vec::new();
     for entry in draining.iter().filter_map(|id| state.node(id)) {

@@ -1,4 +1,4 @@
-//! Changes written into a state, and the evaluations they cause (`docs/spec/server.md §10`).
+//! Applies changes to a state and creates the evaluations they trigger (`docs/spec/server.md §10`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -144,13 +144,13 @@ impl Edited {
     }
 
     /// Sets the drain strategy, which makes the node ineligible (`docs/spec/server.md §12.1`); evaluations follow when
-    /// allocations are told to migrate.
+    /// allocations are marked for migration.
     fn drain(&mut self, which: &Nodes) -> Result<(), String> {
         let nodes = find::nodes(&self.state, which)?;
         for node in &nodes {
             if self.down.contains(&node.id) || node.status == "down" {
                 return Err(format!(
-                    "node {} is down: what ran there is lost, there is nothing to drain",
+                    "node {} is down: its allocations are lost, so there is nothing to drain",
                     quoted(&node.name)
                 ));
             }

@@ -1,4 +1,4 @@
-//! The nodes and jobs that changes name.
+//! Finds the nodes and jobs that changes name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub fn job(state: &State, text: &str, namespace: &str) -> Result<Arc<Job>, Strin
     Err(format!("no job in namespace {} has this ID{hint}", quoted(namespace)))
 }
 
-/// What else there is: the nearest name, or all if they are few.
+/// A hint: the nearest name, or all names if they are few.
 pub(crate) fn instead(given: &str, known: &BTreeSet<&str>) -> String {
     let list = || known.iter().copied().collect::<Vec<_>>().join(", ");
     match nearest(given, known.iter().copied()) {

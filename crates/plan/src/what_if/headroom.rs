@@ -1,4 +1,4 @@
-//! What ready nodes have left.
+//! The free capacity of ready nodes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use encamp_state::State;
 
-/// What a set of ready nodes offers and what of it is not used.
+/// Total and free capacity of a set of ready nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Room {
@@ -32,7 +32,7 @@ pub struct Room {
     pub disk_free_mb: i64,
 }
 
-/// The room of one node pool before and after.
+/// The free capacity of one node pool before and after.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct PoolRoom {
@@ -44,7 +44,7 @@ pub struct PoolRoom {
     pub after: Room,
 }
 
-/// The room of every node pool that has nodes, by name.
+/// The free capacity of every node pool that has nodes, by name.
 pub fn headroom(before: &State, after: &State) -> Vec<PoolRoom> {
     let (mut old, mut new) = (rooms(before), rooms(after));
     let mut pools: Vec<String> = old.keys().chain(new.keys()).cloned().collect();

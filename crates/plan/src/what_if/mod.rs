@@ -1,11 +1,12 @@
-//! What becomes of a cluster's allocations when nodes leave or come, jobs are scaled or stopped, or settings change.
+//! Computes what happens to a cluster's allocations when nodes leave or join, jobs are scaled or stopped, or settings
+//! change.
 //!
-//! - [`change`]: the changes, and how they are written. [`find`]: the nodes and jobs they name.
-//! - `edit`: changes written into a state, and the evaluations they cause (`docs/spec/server.md §10`).
-//! - `cascade`: evaluations processed in order of priority on the evolving state, until nothing happens any more.
-//!   `drain`: whose turn it is on draining nodes. `waiting`: jobs that wait for room.
-//! - [`timeline`]: several of them one after the other. [`copy_of`]: a node like another one.
-//! - [`outcome`]: where every allocation went. [`headroom`]: what is left on ready nodes.
+//! - [`change`]: the changes and their syntax. [`find`]: the nodes and jobs they name.
+//! - `edit`: applies changes to a state and creates the evaluations they trigger (`docs/spec/server.md §10`).
+//! - `cascade`: processes evaluations in order of priority on the evolving state, until there are none left.
+//!   `drain`: the next allocations to migrate from draining nodes. `waiting`: jobs that wait for capacity.
+//! - [`timeline`]: several what-ifs one after the other. [`copy_of`]: a copy of a node.
+//! - [`outcome`]: what happened to every allocation. [`headroom`]: the free capacity of ready nodes.
 
 mod cascade;
 pub mod change;
@@ -40,7 +41,7 @@ use encamp_state::State;
 pub struct WhatIf {
     /// The cluster in the end.
     pub state: State,
-    /// What happened on the way.
+    /// Notes on the simulation.
     pub outcome: Outcome,
 }
 
@@ -58,8 +59,8 @@ pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) ->
     Ok(WhatIf { state: cascade.into_state(), outcome: Outcome { headroom, ..outcome } })
 }
 
-/// What a drain of a node leads to, to its end, where allocations of system jobs stay: the same as [`what_if`] gives for the
-/// others, in less time. The node is told by its full ID. What is free before and after is not told.
+/// What a drain of a node leads to, to its end, where allocations of system jobs stay: the same as [`what_if`] gives
+/// for the others, in less time. The node is told by its full ID. What is free before and after is not told.
 ///
 /// # Errors
 /// No node has this ID, or it is down.
@@ -88,7 +89,7 @@ fn drained(before: &State, node_id: &str, now: i64) -> Result<edit::Edited, Chan
     Ok(edited)
 }
 
-/// What a loss leads to.
+/// The result of a loss.
 pub(super) struct Lost {
     /// The state in the end.
     pub state: State,
@@ -98,8 +99,9 @@ pub(super) struct Lost {
     pub changed: BTreeSet<u32>,
 }
 
-/// The state after a loss and all that follows from it: the same as [`what_if`] gives, in less time. Deployments of jobs
-/// that are known to be quiet stay as they were. `known` gives what is known beforehand for the nodes that go down.
+/// The state after a loss and all that follows from it: the same as [`what_if`] gives, in less time. Deployments of
+/// jobs that are known to be quiet stay as they were. `known` gives what is known beforehand for the nodes that go
+/// down.
 pub(super) fn lose(
     before: &State,
     lost: &change::Nodes,

@@ -1,4 +1,4 @@
-//! Where every allocation went: the state before against the state in the end.
+//! What happened to every allocation: compares the initial state with the final state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use encamp_model::*;
 use encamp_scheduler::descriptions;
 use encamp_state::State;
 
-/// Why an allocation does not go on where it was.
+/// Why an allocation was displaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
@@ -20,28 +20,28 @@ pub enum Cause {
     Drained,
     /// Its node went down.
     Lost,
-    /// Something of higher priority took its place.
+    /// An allocation of higher priority preempted it.
     Preempted,
-    /// It was told to leave before: its node drained already, or it was stopped by hand.
+    /// It was already marked for migration: its node was draining, or an operator stopped it.
     Migrated,
-    /// Its job wants it otherwise: a rollout that was under way goes on.
+    /// Its job specifies a new version: a rollout that was in progress continues.
     Updated,
-    /// Its job does not want it any more.
+    /// Its job no longer needs it.
     Stopped,
 }
 
-/// What became of it.
+/// The outcome for a displaced allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fate {
-    /// Another allocation runs in its stead.
+    /// A replacement runs.
     Moved,
-    /// Its job wants another one, but no node takes it.
+    /// Its job needs a replacement, which cannot be placed.
     Unplaced,
-    /// Nothing takes its place: system and sysbatch work belongs to its node, batch work is not placed again when a
-    /// drain ends it, and what a job does not want any more is gone.
+    /// It is not replaced: system and sysbatch allocations are bound to their node, batch allocations are not replaced
+    /// when a drain stops them, and the job may no longer need it.
     Stopped,
-    /// It stays: the contact is lost, but its job says not to replace it.
+    /// It stays: its node is disconnected, but its job specifies not to replace it.
     Stays,
 }
 
@@ -59,7 +59,7 @@ pub struct Place {
     pub node_name: String,
 }
 
-/// Whose an allocation is.
+/// The job and group of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Owner {
@@ -79,7 +79,7 @@ pub struct Owner {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Displaced {
-    /// Whose it is.
+    /// Its job and group.
     #[serde(flatten)]
     pub owner: Owner,
     /// Its name.
@@ -88,7 +88,7 @@ pub struct Displaced {
     pub from: Place,
     /// Why it left.
     pub cause: Cause,
-    /// What became of it.
+    /// The outcome.
     pub fate: Fate,
     /// Its successor, if it moved.
     pub to: Option<Place>,
@@ -98,7 +98,7 @@ pub struct Displaced {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Placed {
-    /// Whose it is.
+    /// Its job and group.
     #[serde(flatten)]
     pub owner: Owner,
     /// Its name.
@@ -111,18 +111,18 @@ pub struct Placed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Unplaced {
-    /// Whose they are.
+    /// Their job and group.
     #[serde(flatten)]
     pub owner: Owner,
     /// How many.
     pub count: i64,
-    /// The changes did not concern the job: it waited for room before and still does.
+    /// The changes did not concern the job: it waited for capacity before and still does.
     pub waited: bool,
-    /// What the search for a node met.
+    /// Metrics of the search for a node.
     pub metrics: AllocMetric,
 }
 
-/// What the changes lead to.
+/// The result of the changes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Outcome {
@@ -132,13 +132,13 @@ pub struct Outcome {
     pub displaced: Vec<Displaced>,
     /// New allocations besides their successors.
     pub placed: Vec<Placed>,
-    /// What found no node.
+    /// Unplaced allocations.
     pub unplaced: Vec<Unplaced>,
-    /// What is free before and after.
+    /// Free capacity before and after.
     pub headroom: Vec<PoolRoom>,
     /// Evaluations processed.
     pub evaluations: usize,
-    /// What else is to be known.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
@@ -148,7 +148,7 @@ impl Outcome {
         self.displaced.iter().filter(|d| cause.is_none_or(|c| c == d.cause) && d.fate == fate).count()
     }
 
-    /// Whether something that the changes concern is left without a node.
+    /// Whether an allocation affected by the changes is unplaced.
     pub fn falls_short(&self) -> bool {
         self.unplaced.iter().any(|u| !u.waited)
     }

@@ -1,4 +1,4 @@
-//! What names mean, what changes write, and where allocations are said to go, on a cluster of four nodes.
+//! Names, edits and the reported outcomes, on a cluster of four nodes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -154,7 +154,7 @@ fn a_drain_makes_a_node_ineligible_and_waits_for_its_turn() {
     let both = edit(&cluster(), &[Change::Drain(one("n1")), Change::Down(one("n1"))], "default", NOW).unwrap_err();
     assert_eq!(
         both.to_string(),
-        "-drain \"n1\": node \"n1\" is down: what ran there is lost, there is nothing to drain"
+        "-drain \"n1\": node \"n1\" is down: its allocations are lost, so there is nothing to drain"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Several what-ifs one after the other, on a cluster that goes on in between.
+//! Several what-ifs one after the other, on a cluster that keeps running in between.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Timeline {
         Ok(self.follow(drained(&self.state, node_id, now)?, now))
     }
 
-    /// A node joins; what waits for room is tried again. Its indexes are set here.
+    /// A node joins; what waits for capacity is tried again. Its indexes are set here.
     pub fn join(&mut self, node: Node, now: i64) -> Outcome {
         self.follow(join(&self.state, node), now)
     }

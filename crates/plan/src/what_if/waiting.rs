@@ -1,4 +1,5 @@
-//! Jobs that wait for room. Snapshots hold no evaluations, so that it is read from what jobs have and want.
+//! Jobs that wait for capacity. Snapshots contain no evaluations, so this is derived from the actual and desired counts
+//! of jobs.
 
 use std::collections::BTreeSet;
 

@@ -30,7 +30,7 @@ const MAGIC: &[u8; 4] = b"ENCL";
 /// Sectors are written whole or not at all.
 const SECTOR: usize = 512;
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Entry,
@@ -125,7 +125,7 @@ pub(super) fn write_committed(id: EntryId, durable: u64, out: &mut Vec<u8>) {
 /// Reads an entry back. `bytes` is the whole frame.
 pub(super) fn decode_entry(bytes: &[u8], id: EntryId) -> Result<openraft::Entry<Types>, String> {
     let (head, payload) = bytes.split_first_chunk::<HEADER>().ok_or("it is cut off")?;
-    let header = Header::decode(head).ok_or("its head has a wrong checksum")?;
+    let header = Header::decode(head).ok_or("its header has a wrong checksum")?;
     if header.id != id || header.kind != Kind::Entry {
         return Err(format!("entry {} lies where {id} should be", header.id));
     }
@@ -136,7 +136,7 @@ pub(super) fn decode_entry(bytes: &[u8], id: EntryId) -> Result<openraft::Entry<
     Ok(openraft::Entry { log_id: id, payload })
 }
 
-/// What is wrong with a frame that can't be read.
+/// The problem of a frame that can't be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Broken {
     /// It was never written to its end.
@@ -152,7 +152,7 @@ pub(super) fn diagnose(rest: &[u8], offset: u64) -> Broken {
     let (end, why) = match Header::decode(head) {
         Some(h) if payload.len() < h.len as usize => return Broken::Torn,
         Some(h) => (HEADER + h.len as usize, "the frame has a wrong checksum"),
-        None => (HEADER, "the frame's head has a wrong checksum"),
+        None => (HEADER, "the frame's header has a wrong checksum"),
     };
     let mut at = 0;
     while at < end {

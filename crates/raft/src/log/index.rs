@@ -1,4 +1,4 @@
-//! What of the log is in memory: where each entry lies, and the newest entries themselves.
+//! The in-memory part of the log: the position of each entry, and the newest entries themselves.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! The log on disk: entries in segment files (`segment`, `frame`), written by one thread with group commit (`writer`),
-//! found through an index in memory (`index`); vote and purge point in small files of their own. `storage` shows it to
-//! openraft.
+//! found through an index in memory (`index`); vote and purge point are in small files of their own. `storage`
+//! implements openraft's log storage.
 //!
-//! What was acknowledged is durable. After a failed write nothing is acknowledged any more: the log refuses until the
-//! server is started again, which reads back what is really on disk.
+//! Acknowledged entries are durable. After a failed write nothing is acknowledged any more: the log refuses writes
+//! until the server is restarted, which reads back what is on disk.
 
 mod frame;
 mod index;
@@ -34,7 +34,7 @@ use encamp_telemetry::Metrics;
 /// Where the log starts a new file, in bytes.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
-/// What readers and the writing thread share.
+/// State shared between readers and the writer thread.
 #[derive(Debug)]
 struct Core {
     index: Mutex<Index>,

@@ -1,4 +1,4 @@
-//! Segment files: `log-<index of the first entry>.seg`, a head of 24 bytes, then frames.
+//! Segment files: `log-<index of the first entry>.seg`, a header of 24 bytes, then frames.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct Found {
     pub len: u32,
 }
 
-/// What a segment holds.
+/// The content of a segment.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub entries: Vec<Found>,
@@ -89,7 +89,7 @@ impl Segment {
         if newest && length <= HEAD && (length < HEAD || found.iter().all(|b| *b == 0)) {
             return Ok(None);
         }
-        Err(StoreError::Damaged { path, offset: 0, why: "it does not begin like a log segment".into() })
+        Err(StoreError::Damaged { path, offset: 0, why: "it is not a log segment".into() })
     }
 
     /// Reads all frames. What a crash left half-written at the end of the newest segment is cut off.

@@ -1,4 +1,4 @@
-//! The log as openraft sees it.
+//! openraft's log storage, implemented on the log.
 
 use std::fmt::Debug;
 use std::ops::{Bound, RangeBounds};

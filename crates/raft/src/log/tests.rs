@@ -277,9 +277,9 @@ async fn files_of_another_format_are_refused() {
     fs::write(&path, [&crc32fast::hash(&old).to_le_bytes()[..], &old].concat()).expect("written");
     let error = Log::open(dir.path()).expect_err("refused").to_string();
     let told = format!(
-        "{} has format 1, of another version of encamp; this one reads format 2 alone. Run that version on the data directory, or \
-         remove the directory and let the server rejoin its cluster; the state of a whole cluster is taken along by `operator \
-         snapshot save` and `operator snapshot restore`",
+        "{} has format 1, which another version of encamp wrote; this version reads only format 2. Run the other \
+         version on the data directory, or remove the directory and let the server rejoin its cluster; to move the \
+         state of an entire cluster, use `operator snapshot save` and `operator snapshot restore`",
         path.display()
     );
     assert_eq!(error, told);

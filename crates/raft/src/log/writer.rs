@@ -1,4 +1,4 @@
-//! The thread that writes the log: all appends that wait are written and made durable together.
+//! The thread that writes the log: all waiting appends are written and made durable together.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,10 +28,10 @@ pub(super) const HELD: &str = "held";
 /// Most bytes of appends that share one write.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// What tells the caller that it is done.
+/// The callback that notifies the caller of completion.
 pub(super) type Done = oneshot::Sender<Result<(), StoreError>>;
 
-/// What the thread is asked to do; done in order.
+/// A request to the thread; requests are processed in order.
 pub(super) enum Job {
     Append(Vec<Encoded>, Flushed),
     Vote(Vec<u8>, Done),
@@ -40,7 +40,7 @@ pub(super) enum Job {
     Close(Done),
 }
 
-/// Who hears that an append is durable.
+/// The waiter that is notified when an append is durable.
 pub(super) enum Flushed {
     Raft(LogFlushed<Types>),
     #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Messages that no server of the cluster has sent, and what a panic of consensus looks like from outside.
+//! Messages that no server of the cluster has sent, and how a panic of consensus appears from outside.
 
 use std::sync::Arc;
 use std::time::Duration;

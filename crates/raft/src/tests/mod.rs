@@ -1,4 +1,4 @@
-//! Tests of consensus as a whole.
+//! Tests of consensus.
 
 mod alone;
 mod forged;

@@ -14,7 +14,7 @@ use crate::{Answer, Message, Peer, Pending, ServerId, Transport};
 
 const LIMIT: Duration = Duration::from_millis(100);
 
-/// Answers signs of life at once and entries after a time of its own for each message; without one, never.
+/// Answers heartbeats at once, and entries after a delay given for each message; without a delay, never.
 #[derive(Default)]
 struct Slow {
     entries: Mutex<Vec<usize>>,

@@ -1,4 +1,4 @@
-//! Snapshot files: whole, damaged, old.
+//! Snapshot files: intact, damaged, old.
 
 use std::fs;
 use std::io::{self, Read, Write};

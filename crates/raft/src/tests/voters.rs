@@ -187,7 +187,7 @@ async fn a_leader_that_hears_nothing_makes_room() {
     let old = cluster.leader(None).await;
     cluster.propose(old, 5).await;
     cluster.network.deafen(cluster.settings[old].id);
-    // The others hear it as before: it has to fall silent by itself.
+    // The others receive its heartbeats as before: it has to step down by itself.
     let new = cluster.leader(Some(old)).await;
     cluster.propose(new, 5).await;
     assert!(!cluster.nodes[&old].0.leads());

@@ -1,4 +1,4 @@
-//! How a server calls itself among the others.
+//! The gossip identity of a server.
 
 use std::net::SocketAddr;
 

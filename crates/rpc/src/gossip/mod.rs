@@ -1,5 +1,5 @@
-//! Which servers there are: each asks others at random for a sign of life and passes on what it heard (SWIM, by
-//! `foca`), in datagrams on the serf port.
+//! Membership of the servers: each server probes random others and gossips what it learns (SWIM, by `foca`), in
+//! datagrams on the serf port.
 
 mod identity;
 mod packets;
@@ -165,7 +165,7 @@ impl Gossip {
         }
     }
 
-    /// Falls silent.
+    /// Stops gossiping.
     pub fn stop(&self) {
         if let Some(task) = lock(&self.0.task).take() {
             task.abort();
@@ -252,7 +252,7 @@ impl Node {
                 },
             };
             if let Err(error) = done {
-                tracing::debug!(target: "nomad", %error, "a datagram was not understood");
+                tracing::debug!(target: "nomad", %error, "failed to decode a datagram");
             }
             self.follow(&mut runtime).await;
         }
@@ -399,9 +399,9 @@ mod tests {
         }
         c.leave().await;
         b.stop();
-        until(&a, "who leaves has left", |k| count(Status::Left, k) == 1).await;
-        until(&a, "who is silent has failed", |k| count(Status::Failed, k) == 1).await;
-        assert_eq!(stranger.known().len(), 1, "without the key nobody is let in");
+        until(&a, "the member that leaves has left", |k| count(Status::Left, k) == 1).await;
+        until(&a, "the member that stopped has failed", |k| count(Status::Failed, k) == 1).await;
+        assert_eq!(stranger.known().len(), 1, "a member without the key is not accepted");
         assert_eq!(a.known().len(), 3);
     }
 }

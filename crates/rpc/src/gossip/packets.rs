@@ -1,4 +1,4 @@
-//! Datagrams: how members are written, and how they are sealed with the key of `server.encrypt`.
+//! Datagrams: the encoding of members, and encryption with the key of `server.encrypt`.
 
 use bytes::{Buf, BufMut};
 use foca::{Codec, Header, Member};
@@ -26,7 +26,7 @@ const GREETING_LENGTH: usize = 512;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packed;
 
-/// What can't be written or read.
+/// An encoding or decoding error.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct PackedError(String);

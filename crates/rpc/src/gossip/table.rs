@@ -1,4 +1,4 @@
-//! Who was heard of. Pure.
+//! The table of known members. Pure.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Table {
             return;
         }
         let status = if identity.left { Status::Left } else { status };
-        // Who was told to leave while it did not answer has left, until it comes back.
+        // A failed member that was forced to leave counts as left until it returns.
         let gone = known.is_some_and(|(_, s)| *s == Status::Left) && status == Status::Failed;
         self.0.insert(identity.id, (identity.clone(), if gone { Status::Left } else { status }));
     }
@@ -35,7 +35,7 @@ impl Table {
         self.put(identity, Status::Failed);
     }
 
-    /// What was known under one identity has another one now.
+    /// A member changed its identity.
     pub(crate) fn renamed(&mut self, old: &Identity, new: &Identity) {
         if old.id != new.id {
             self.down(old);

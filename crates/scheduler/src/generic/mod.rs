@@ -1,8 +1,8 @@
-//! The scheduler of service and batch jobs: reconcile, place, submit, and again when a part was rejected
+//! The scheduler of service and batch jobs: reconciles, places and submits, and retries if a part was rejected
 //! (`docs/spec/reconciliation.md §3`).
 //!
-//! - `update`: can an allocation go on with the new job version (`§7`).
-//! - `place`: a node for everything that is to be placed (`§8`).
+//! - `update`: whether an allocation can be updated in place (`docs/spec/reconciliation.md §7`).
+//! - `place`: finds a node for every placement (`docs/spec/reconciliation.md §8`).
 
 mod place;
 #[cfg(test)]
@@ -56,7 +56,7 @@ pub(crate) fn process(
     }
 }
 
-/// What lasts over all attempts at an evaluation.
+/// State shared by all attempts at an evaluation.
 struct Generic<'a, 'c> {
     /// The evaluation, with the IDs of the evaluations made for it.
     eval: Evaluation,
@@ -76,7 +76,7 @@ enum Outcome {
     Again { progress: bool },
 }
 
-/// One attempt: everything that is built anew after a rejection.
+/// One attempt: everything that is rebuilt after a rejection.
 struct Attempt {
     job: Option<Arc<Job>>,
     plan: WorkingPlan,
@@ -149,7 +149,7 @@ impl Attempt {
         }
     }
 
-    /// Makes and submits a plan (`§3.3`).
+    /// Makes and submits a plan (`docs/spec/reconciliation.md §3.3`).
     fn run(&mut self, g: &mut Generic) -> Result<Outcome, String> {
         let mut results = self.reconcile(g);
         let follow_ups = std::mem::take(&mut results.follow_ups);
@@ -190,7 +190,7 @@ impl Attempt {
         Ok(Outcome::Done)
     }
 
-    /// Compares what the job wants with what it has (`§4` steps 1-4).
+    /// Compares what the job wants with what it has (`docs/spec/reconciliation.md §4` steps 1-4).
     fn reconcile(&mut self, g: &mut Generic) -> Results {
         let entries = g.state.allocs_of_job(&g.eval.namespace, &g.eval.job_id);
         let allocs: Vec<Arc<Allocation>> = entries.iter().map(|e| e.alloc.clone()).collect();
@@ -224,7 +224,7 @@ impl Attempt {
         results
     }
 
-    /// Plans everything that needs no node (`§4` step 4).
+    /// Plans everything that needs no node (`docs/spec/reconciliation.md §4` step 4).
     fn plan_changes(&mut self, results: &mut Results) {
         for s in std::mem::take(&mut results.stop) {
             self.plan.append_stop(&s.alloc, s.description, s.client_status, &s.followup_eval);
@@ -248,7 +248,7 @@ impl Attempt {
         }
     }
 
-    /// Creates the evaluation that waits for room (`§3.5`).
+    /// Creates the evaluation that waits for capacity (`docs/spec/reconciliation.md §3.5`).
     fn block(&mut self, g: &mut Generic, trigger: &str, description: &str) {
         let classes = (!self.stack.escaped()).then(|| self.stack.class_eligibility());
         let missing = self.stack.missing_non_node_resources();

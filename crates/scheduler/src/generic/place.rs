@@ -1,4 +1,4 @@
-//! A node for everything that is to be placed (`docs/spec/reconciliation.md §8`).
+//! Finds a node for every placement (`docs/spec/reconciliation.md §8`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::stack::{RankedNode, SelectOptions, Selection};
 use encamp_model::*;
 use encamp_state::NodeEntry;
 
-/// What the entries of one evaluation share.
+/// State shared by the entries of one evaluation.
 struct Round {
     /// The current job.
     job: Arc<Job>,
@@ -62,7 +62,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Places one entry (`§8.1`).
+    /// Places one entry (`docs/spec/reconciliation.md §8.1`).
     fn place(&mut self, g: &mut Generic, round: &mut Round, p: Placement, destructive: bool) -> Result<(), String> {
         let older = if p.downgrade { older_version(g, round, &p) } else { None };
         if let Some((_, deployment)) = &older {
@@ -120,7 +120,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Plans the new allocation (`§8.2`).
+    /// Plans the new allocation (`docs/spec/reconciliation.md §8.2`).
     fn found(
         &mut self,
         g: &mut Generic,
@@ -142,7 +142,8 @@ impl Attempt {
                 let tracker = tracker_of_replacement(previous, g.ctx.now);
                 let note = noted(previous, &tracker.last_reschedule);
                 a.reschedule_tracker = Some(tracker);
-                // The record in the plan becomes the annotated allocation, without the fields of a stop (§6.6 Q1).
+                // The record in the plan becomes the annotated allocation, without the fields of a stop
+                // (`docs/spec/reconciliation.md §6.6` Q1).
                 if !self.plan.replace_stop(note.clone()) {
                     self.plan.replace_alloc(note);
                 }
@@ -164,7 +165,8 @@ impl Attempt {
         self.plan.append_alloc(a, older);
     }
 
-    /// Notes the failure, and leaves in place what a destructive update or a reschedule would have replaced (`§8.5`).
+    /// Notes the failure, and leaves in place what a destructive update or a reschedule would have replaced
+    /// (`docs/spec/reconciliation.md §8.5`).
     fn not_found(&mut self, p: Placement, tg: &TaskGroup, destructive: bool, mut metrics: AllocMetric) {
         add_exhausted_resources(&mut metrics, tg);
         self.failed.insert(p.group.to_string(), metrics);
@@ -188,7 +190,8 @@ fn noted(a: &Allocation, outcome: &str) -> Arc<Allocation> {
     Arc::new(a)
 }
 
-/// The job version, with its deployment, that a stable allocation is replaced with while canaries wait (`§8.4`).
+/// The job version, with its deployment, that a stable allocation is replaced with while canaries wait
+/// (`docs/spec/reconciliation.md §8.4`).
 fn older_version(g: &Generic, round: &mut Round, p: &Placement) -> Option<(Arc<Job>, String)> {
     let (state, job) = (&g.state, &round.job);
     let deployments = round.deployments.get_or_insert_with(|| {

@@ -76,7 +76,7 @@ fn eval() -> Evaluation {
     }
 }
 
-/// What becomes of the plans, in order; past the end they are accepted.
+/// The results of the plans, in order; further plans are accepted.
 #[derive(Clone, Copy)]
 enum Fate {
     Rejected,
@@ -212,7 +212,7 @@ fn delayed_evaluations_do_not_create_follow_ups() {
         s.upsert_allocs([Arc::new(failed_alloc())]);
         let (r, _) = run(s, &Evaluation { wait_until, ..eval() }, &[]);
         assert_eq!(r.created.len(), created);
-        // The allocation carries the ID of a follow-up either way (§3.3 Q2).
+        // The allocation carries the ID of a follow-up either way (`docs/spec/reconciliation.md §3.3` Q2).
         let noted = r.plans[0].node_allocation["n1"].iter().find(|a| a.id == "a0").unwrap();
         assert!(!noted.followup_eval_id.is_empty());
         assert_eq!(r.updated[0].next_eval.is_empty(), created == 0);

@@ -1,4 +1,4 @@
-//! Whether an allocation can go on with the new job version (`docs/spec/reconciliation.md §7`).
+//! Whether an allocation can be updated in place to the new job version (`docs/spec/reconciliation.md §7`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,7 +56,8 @@ impl<'a> InPlaceCheck<'a> {
         if !covers(job, &node.node) {
             return UpdateCheck::Destructive;
         }
-        // Meant for changed durations; in effect every change that got here is taken (§7 Q8).
+        // Meant for changed durations; in effect every change that got here is taken (`docs/spec/reconciliation.md §7`
+        // Q8).
         if old.r#type == "batch" && a.group().and_then(|g| g.max_run_duration).is_some_and(|d| d > 0) {
             return UpdateCheck::InPlace(Box::new(Allocation { eval_id: self.eval_id.into(), ..(**a).clone() }));
         }

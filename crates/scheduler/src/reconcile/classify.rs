@@ -1,5 +1,5 @@
-//! What nodes say about allocations, and which allocations may be replaced (`docs/spec/reconciliation.md §5.2, 5.4,
-//! 5.5`).
+//! Classifies allocations by the state of their nodes, and finds those that may be rescheduled
+//! (`docs/spec/reconciliation.md §5.2, 5.4, 5.5`).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::reschedule::{self, Verdict};
 use crate::{descriptions, disconnect};
 use encamp_model::*;
 
-/// The classes of `§5.4`.
+/// The classes of `docs/spec/reconciliation.md §5.4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Untainted,
@@ -133,8 +133,8 @@ impl Reconciler<'_> {
         allocs.len() as u64
     }
 
-    /// Which allocations are replaced now, later or not (`§5.5`). Those that are neither here nor there are dropped:
-    /// they no longer count toward the group's count.
+    /// Which allocations are replaced now, later or not (`docs/spec/reconciliation.md §5.5`). Those that are neither
+    /// here nor there are dropped: they no longer count toward the group's count.
     pub(super) fn reschedule_filter(&self, allocs: &[Arc<Allocation>], set: &Set, disconnecting: bool) -> Filtered {
         let mut untainted = Vec::new();
         let mut now = Vec::new();

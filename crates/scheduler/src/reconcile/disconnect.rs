@@ -1,4 +1,5 @@
-//! Allocations whose node went away or came back, and evaluations for later (`docs/spec/reconciliation.md §5.6-5.8,
+//! Allocations whose node disconnected or reconnected, and follow-up evaluations (`docs/spec/reconciliation.md
+//! §5.6-5.8,
 //! 6.5`).
 
 use std::cmp::Ordering;
@@ -15,7 +16,8 @@ use encamp_model::*;
 const MIN_KILL_WAIT: i64 = 5 * SECOND;
 
 impl Group<'_, '_> {
-    /// Decides for each allocation that came back whether it or its replacement goes on (`§5.6`).
+    /// Decides for each allocation that came back whether it or its replacement goes on (`docs/spec/reconciliation.md
+    /// §5.6`).
     pub(super) fn reconnect(&mut self, all: &Set, reconnecting: &Set) {
         if reconnecting.is_empty() {
             return;
@@ -119,7 +121,8 @@ impl Group<'_, '_> {
         first
     }
 
-    /// Sets allocations of disconnected nodes to `unknown`; what the policy allows is replaced (`§5.7`).
+    /// Sets allocations of disconnected nodes to `unknown`; what the policy allows is replaced
+    /// (`docs/spec/reconciliation.md §5.7`).
     pub(super) fn disconnect(&mut self) {
         if self.disconnecting.is_empty() {
             return;
@@ -146,7 +149,7 @@ impl Group<'_, '_> {
         self.d.reschedule_later = self.later.len() as u64;
     }
 
-    /// Finds lost allocations that their client may still be stopping (`§5.8`).
+    /// Finds lost allocations that their client may still be stopping (`docs/spec/reconciliation.md §5.8`).
     pub(super) fn delay_lost(&mut self) {
         let now = self.r.input.now;
         let due = |i: usize| {
@@ -166,7 +169,8 @@ impl Group<'_, '_> {
         self.follow_up_of.extend(evals);
     }
 
-    /// Creates the evaluations for what is replaced later and notes them on the allocations (`§6.5`).
+    /// Creates the evaluations for what is replaced later and notes them on the allocations
+    /// (`docs/spec/reconciliation.md §6.5`).
     pub(super) fn delay_reschedules(&mut self) {
         if self.later.is_empty() {
             return;

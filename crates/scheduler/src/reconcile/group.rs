@@ -1,4 +1,4 @@
-//! One task group, from its allocations to what is to be done (`docs/spec/reconciliation.md §5.3`).
+//! Reconciles one task group (`docs/spec/reconciliation.md §5.3`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl Group<'_, '_> {
             self.d.ignore += (before - all.len()) as u64;
         }
         self.settle_canaries(&mut all);
-        // Whether the deployment of this version already placed something (§5.15).
+        // Whether the deployment of this version already placed something (`docs/spec/reconciliation.md §5.15`).
         let had = all.iter().any(|i| {
             let a = &self.allocs[i];
             a.job_version() == Some(self.job.version)

@@ -1,13 +1,16 @@
-//! The cluster reconciler of service and batch jobs: what a job wants against what it has
-//! (`docs/spec/reconciliation.md §5`). Pure: everything, the clock included, comes in as an argument.
+//! The cluster reconciler of service and batch jobs: compares the desired with the actual allocations of a job
+//! (`docs/spec/reconciliation.md §5`). Pure: everything, including the clock, is an argument.
 //!
-//! - `group`: one task group from beginning to end (`§5.3`).
-//! - `classify`: what the nodes say about each allocation (`§5.4`) and which of them may be replaced (`§5.5`).
-//! - `disconnect`: allocations whose node went away or came back (`§5.6-5.8`), follow-up evaluations (`§6.5`).
-//! - `stops`: scaling down (`§5.10`). `placements`: what is placed, and how fast (`§5.12-5.15`).
-//! - [`names`]: the names of a group. `set`: sets of a group's allocations.
+//! The sections are those of `docs/spec/reconciliation.md`:
 //!
-//! Where the field iterates hash maps, groups go by name, allocations and deployments by ID.
+//! - `group`: reconciles one task group (`§5.3`).
+//! - `classify`: classifies allocations by the state of their nodes (`§5.4`), and finds those that may be rescheduled
+//!   (`§5.5`).
+//! - `disconnect`: allocations whose node disconnected or reconnected (`§5.6-5.8`), follow-up evaluations (`§6.5`).
+//! - `stops`: scaling down (`§5.10`). `placements`: placements, and their rate (`§5.12-5.15`).
+//! - [`names`]: the allocation names of a group. `set`: sets of a group's allocations.
+//!
+//! Where Nomad iterates hash maps, groups are ordered by name, allocations and deployments by ID.
 
 mod classify;
 mod disconnect;
@@ -27,7 +30,7 @@ use super::tainted::TaintedNodes;
 use encamp_model::*;
 pub use names::NameIndex;
 
-/// What the reconciler looks at.
+/// The input of the reconciler.
 pub struct Input<'a> {
     /// The current job; `None` when it was purged.
     pub job: Option<&'a Job>,
@@ -49,7 +52,7 @@ pub struct Input<'a> {
     pub now: i64,
 }
 
-/// What a new job version means for an allocation (`§7`).
+/// What a new job version means for an allocation (`docs/spec/reconciliation.md §7`).
 #[derive(Debug)]
 pub enum UpdateCheck {
     /// Nothing to do.
@@ -95,7 +98,7 @@ pub struct Placement {
     pub min_version: u64,
 }
 
-/// What is to be done. Lists go group by group.
+/// The result of the reconciler. Lists are ordered by group.
 #[derive(Debug, Default)]
 pub struct Results {
     /// Destructive updates: the previous allocation stops when the new one has a node.
@@ -140,7 +143,7 @@ struct Reconciler<'a> {
     out: Results,
 }
 
-/// Compares what the job wants with what it has (`§5.1`).
+/// Compares what the job wants with what it has (`docs/spec/reconciliation.md §5.1`).
 pub fn reconcile<'a>(
     input: Input<'a>,
     check: &'a mut CheckUpdate<'a>,

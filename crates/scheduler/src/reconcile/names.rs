@@ -1,4 +1,4 @@
-//! Names of allocations: which indexes of a group are taken (`docs/spec/reconciliation.md §5.9`).
+//! Allocation names: which indexes of a group are in use (`docs/spec/reconciliation.md §5.9`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

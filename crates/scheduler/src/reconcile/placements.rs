@@ -1,4 +1,4 @@
-//! What a group places, how fast it rolls, and its deployment (`docs/spec/reconciliation.md §5.12-5.15`).
+//! The placements of a group, the rate of its rollout, and its deployment (`docs/spec/reconciliation.md §5.12-5.15`).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::descriptions;
 use encamp_model::*;
 
 impl Group<'_, '_> {
-    /// How many allocations may be destroyed in this plan (`§5.12`).
+    /// How many allocations may be destroyed in this plan (`docs/spec/reconciliation.md §5.12`).
     pub(super) fn limit(&self, destructive: &Set, canarying: bool) -> usize {
         let update = self.tg.update.as_ref().filter(|u| !u.is_empty());
         let Some(update) = update.filter(|_| !(destructive.is_empty() && self.migrate.is_empty())) else {
@@ -31,7 +31,7 @@ impl Group<'_, '_> {
         limit.saturating_sub(pending)
     }
 
-    /// What should be placed: replacements, then new names up to the count (`§5.13`).
+    /// What should be placed: replacements, then new names up to the count (`docs/spec/reconciliation.md §5.13`).
     pub(super) fn candidates(&mut self, canarying: bool) -> Vec<Placement> {
         let mut out = Vec::new();
         for i in self.now.iter() {
@@ -76,7 +76,8 @@ impl Group<'_, '_> {
         }
     }
 
-    /// Takes over what may be placed and stops what failed (`§5.14`); what is left of the limit.
+    /// Takes over what may be placed and stops what failed (`docs/spec/reconciliation.md §5.14`); what is left of the
+    /// limit.
     pub(super) fn apply_candidates(&mut self, candidates: Vec<Placement>, ready: bool, limit: usize) -> usize {
         let replaced = |group: &Self, i: usize| {
             let gone = group.disconnected.contains_key(&i) || group.allocs[i].client_status == client_status::UNKNOWN;
@@ -94,7 +95,7 @@ impl Group<'_, '_> {
             return left;
         }
         // Only what was there before the deployment stalled is replaced. Lost allocations are counted from the head of
-        // the list, where reschedules come first (§5.14 Q6).
+        // the list, where reschedules come first (`docs/spec/reconciliation.md §5.14` Q6).
         let lost = self.lost.len().min(candidates.len());
         self.place.extend_from_slice(&candidates[..lost]);
         self.d.place += lost as u64;
@@ -156,7 +157,8 @@ impl Group<'_, '_> {
         v
     }
 
-    /// Makes the group part of a deployment if it rolls out something (`§5.15`). `had`: this version was placed before.
+    /// Makes the group part of a deployment if it rolls out something (`docs/spec/reconciliation.md §5.15`). `had`:
+    /// this version was placed before.
     pub(super) fn create_deployment(&mut self, had: bool, destructive: bool) {
         let no_rollout = self.tg.update.as_ref().is_none_or(|u| u.is_empty());
         let updating = destructive || self.d.in_place_update > 0;

@@ -1,4 +1,4 @@
-//! Which allocations stop when there are too many (`docs/spec/reconciliation.md §5.10`).
+//! Chooses the allocations to stop when there are too many (`docs/spec/reconciliation.md §5.10`).
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! The worked examples of `docs/spec/reconciliation.md §14`, as far as the reconciler decides them.
+//! The examples of `docs/spec/reconciliation.md §14`, as far as the reconciler decides them.
 
 use super::*;
 use crate::descriptions;

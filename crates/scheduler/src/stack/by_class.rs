@@ -1,4 +1,4 @@
-//! What was found out about computed classes, by their numbers in the node index.
+//! Cached feasibility of computed classes, by their numbers in the node index.
 
 /// A value per class, for classes that were asked about.
 #[derive(Debug, Clone)]
@@ -11,7 +11,7 @@ impl<T> Default for ByClass<T> {
 }
 
 impl<T: Copy> ByClass<T> {
-    /// What is known of a class.
+    /// The cached feasibility of a class.
     pub(crate) fn get(&self, class: usize) -> Option<T> {
         self.0.get(class).copied().flatten()
     }

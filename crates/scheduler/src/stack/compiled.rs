@@ -1,4 +1,4 @@
-//! A job and its groups prepared for looking at many nodes: constraints compiled, asks summed up.
+//! A job and its groups, prepared for evaluating many nodes: constraints compiled, requested resources summed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::constraint::{Check, escapes};
 use encamp_model::*;
 use encamp_state::AllocUsage;
 
-/// What one task asks for.
+/// The requested resources of one task.
 #[derive(Debug, Clone)]
 pub struct TaskAsk {
     /// The task.
@@ -64,7 +64,7 @@ pub struct CompiledGroup {
     pub escaped: bool,
     /// `distinct_hosts` of the group itself.
     pub distinct_hosts: bool,
-    /// What every placement gets, as long as no ports, devices or cores are asked for.
+    /// The resources of every placement if no ports, devices or cores are requested.
     pub template: Arc<AllocatedResources>,
     /// The template flattened.
     pub usage: AllocUsage,

@@ -1,4 +1,4 @@
-//! The job a stack searches nodes for, prepared, with what the searches for its groups share.
+//! The job that a stack places, prepared, with the state that the searches for its groups share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct CurrentJob {
     pub distinct_hosts: bool,
     /// The job's own `distinct_property` constraints.
     pub distinct: Vec<DistinctProperty>,
-    /// Groups looked at so far.
+    /// Groups considered so far.
     pub groups: Vec<GroupState>,
     /// Emptier nodes score higher.
     pub spread_algorithm: bool,

@@ -1,4 +1,5 @@
-//! Device requests: can a node ever serve them, and which instances to give (`docs/spec/scheduling.md §6.3, 7.4`).
+//! Device requests: whether a node can satisfy them, and which instances to assign (`docs/spec/scheduling.md §6.3,
+//! 7.4`).
 
 use std::cmp::Ordering;
 
@@ -271,7 +272,7 @@ pub struct DeviceAsk {
 /// Instances offered for one request.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceOffer {
-    /// What the task gets.
+    /// The assigned resources of the task.
     pub device: AllocatedDeviceResource,
     /// Numbers of the instances on the node.
     pub instances: Vec<usize>,

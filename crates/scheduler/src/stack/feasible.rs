@@ -1,4 +1,4 @@
-//! Can a node run a group at all: the checks that depend on the node alone, remembered per computed class
+//! Whether a node can run a group at all: the checks that depend on the node alone, cached per computed class
 //! (`docs/spec/scheduling.md §5, 6.1-6.5`).
 
 use std::borrow::Cow;
@@ -72,8 +72,8 @@ impl ClassCache {
         }
     }
 
-    /// What a blocked evaluation remembers (`§5.4`): eligible if any group can run there, ineligible if none can, and
-    /// always ineligible where the job can't.
+    /// What a blocked evaluation remembers (`docs/spec/scheduling.md §5.4`): eligible if any group can run there,
+    /// ineligible if none can, and always ineligible where the job can't.
     pub(crate) fn eligibility(&self, names: &[String]) -> BTreeMap<String, bool> {
         let mut out: BTreeMap<String, bool> = BTreeMap::new();
         for (_, verdicts) in &self.groups {
@@ -142,7 +142,7 @@ impl Constraints {
 }
 
 /// The network check. It keeps the mode and ports of the last group that had a network, also for groups that have
-/// none (a quirk of the reference).
+/// none (a quirk of Nomad).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NetworkCheck {
     group: Option<Arc<CompiledGroup>>,

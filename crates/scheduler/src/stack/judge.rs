@@ -1,4 +1,4 @@
-//! One node's case, told in full: the search's own checks, without the verdicts it remembers per class.
+//! The full evaluation of one node: the search's own checks, without the results it caches per class.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::working_plan::WorkingPlan;
 use encamp_model::{Scores, TaskGroup};
 use encamp_state::{AllocEntry, NodeEntry};
 
-/// What a node is to a group.
+/// The verdict of a group's search for a node.
 #[derive(Debug, Clone)]
 pub enum Judgement {
     /// It can't run the group.
@@ -35,7 +35,7 @@ pub enum Judgement {
         score: f64,
         /// Its scores by scorer.
         scores: Scores,
-        /// Who has to go.
+        /// The allocations to evict.
         victims: Vec<Arc<AllocEntry>>,
     },
 }

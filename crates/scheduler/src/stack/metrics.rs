@@ -1,4 +1,4 @@
-//! What a search counts while it looks at nodes, and the metrics it turns into (`docs/spec/scheduling.md §10`).
+//! The counters of a search and the metrics made from them (`docs/spec/scheduling.md §10`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ pub(crate) struct ScoreParts {
     pub binpack: f64,
     /// Device score, if any device affinity has a weight.
     pub devices: Option<f64>,
-    /// What only service and batch jobs have.
+    /// Metrics of service and batch jobs only.
     pub generic: Option<GenericScores>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct GenericScores {
     pub affinity: f64,
     /// Spreads; 0 does not show.
     pub spread: f64,
-    /// What has to be evicted, if anything.
+    /// The allocations to evict, if any.
     pub preemption: Option<f64>,
 }
 

@@ -1,12 +1,14 @@
-//! One search for a node (`docs/spec/scheduling.md`): candidates in, the best node with what it gives the allocation
-//! out.
+//! One search for a node (`docs/spec/scheduling.md`): takes candidates, returns the best node and the resources it
+//! offers.
 //!
-//! - [`Stack`]: the search. Lives as long as one attempt at an evaluation and keeps what the searches share: the class
-//!   cache, the place in the list of nodes, counts of spreads. [`current`]: the job it searches for. `visit`: one node.
-//! - [`compiled`]: jobs and groups prepared for many nodes. [`feasible`]: can a node run it at all; [`volumes`],
-//!   [`property`]: the checks that depend on the plan. [`rank`]: what a node gives; [`network`], [`devices`]: ports and
-//!   devices; [`preempt`]: whom to evict. [`spread`]: the spread score. [`metrics`]: what was looked at.
-//!   `by_class`: what was found out about classes. [`Judgement`]: one node's case, for explanations.
+//! - [`Stack`]: the search. It lives as long as one attempt at an evaluation and holds the state that the searches
+//!   share: the class cache, the position in the list of nodes, counts of spreads. [`current`]: the job it places.
+//!   `visit`: one node.
+//! - [`compiled`]: jobs and groups prepared for many nodes. [`feasible`]: whether a node can run a group at all;
+//!   [`volumes`], [`property`]: the checks that depend on the plan. [`rank`]: the resources a node offers; [`network`],
+//!   [`devices`]: ports and devices; [`preempt`]: the allocations to evict. [`spread`]: the spread score. [`metrics`]:
+//!   the counters. `by_class`: cached feasibility of classes. [`Judgement`]: the full evaluation of one node, for
+//!   explanations.
 
 mod by_class;
 mod compiled;
@@ -45,7 +47,7 @@ use encamp_state::{AllocEntry, NodeEntry, NodeIndex, Snapshot};
 /// Uniform random numbers below the argument.
 pub type Random<'a> = dyn FnMut(u64) -> u64 + 'a;
 
-/// How many nodes are looked at when affinities or spreads are in play and nothing else is configured.
+/// The default number of nodes that are scored when the job has affinities or spreads.
 const DEFAULT_NODE_LIMIT: u64 = 100;
 /// How many options with a score of zero or less are held back.
 const MAX_SKIPPED: usize = 3;
@@ -63,7 +65,7 @@ pub enum StackKind {
     SysBatch,
 }
 
-/// What a search is for besides the group.
+/// The options of a search besides the group.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SelectOptions<'a> {
     /// Name of the allocation to be, for per-allocation volumes.
@@ -94,7 +96,7 @@ pub struct RankedNode {
 pub struct Selection {
     /// The node, if one fits.
     pub option: Option<RankedNode>,
-    /// What was looked at. Nodes available, nodes in pool and the pool's name are the caller's to fill.
+    /// The search metrics. The caller fills in the nodes available, the nodes in the pool and the pool's name.
     pub metrics: AllocMetric,
 }
 
@@ -157,7 +159,7 @@ impl Stack {
         self.current = Some(CurrentJob::new(&self.state, job, self.is_system()));
     }
 
-    /// Sets the candidates in the order in which they are visited; the place in the list and the limit start anew.
+    /// Sets the candidates in the order in which they are visited; the place in the list and the limit restart.
     pub fn set_nodes(&mut self, slots: Vec<u32>) {
         self.nodes = slots;
         self.restart();

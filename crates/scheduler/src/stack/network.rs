@@ -11,7 +11,7 @@ use encamp_state::{NodeInfo, NodeUsage};
 /// How often a dynamic port is drawn before all free ports are listed.
 const MAX_DRAWS: usize = 20;
 
-/// What one placement was offered so far.
+/// The resources offered to one placement so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offers {
     ports: Vec<(String, i64)>,
@@ -22,9 +22,9 @@ pub(crate) struct Offers {
 pub(crate) struct PortView<'a> {
     /// The node's addresses.
     pub info: &'a NodeInfo,
-    /// What others use.
+    /// The usage of other allocations.
     pub usage: &'a NodeUsage,
-    /// What this placement has.
+    /// The resources of this placement.
     pub offers: &'a mut Offers,
 }
 

@@ -1,4 +1,4 @@
-//! Which allocations to evict so that a placement fits (`docs/spec/scheduling.md §8`).
+//! Chooses the allocations to evict so that a placement fits (`docs/spec/scheduling.md §8`).
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use encamp_state::{AllocEntry, AllocUsage, NodeEntry};
 /// A victim's priority must be at least this much lower (the documentation says more, ten suffices).
 pub const PRIORITY_DELTA: i64 = 10;
 
-/// Who asks.
+/// The placement that preempts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
     /// The job being placed.
@@ -75,7 +75,7 @@ impl Amounts {
     }
 }
 
-/// What is free on a node: amounts, and cores in ascending order.
+/// The free resources of a node: amounts, and cores in ascending order.
 #[derive(Debug, Clone)]
 struct Room {
     amounts: Amounts,
@@ -107,8 +107,8 @@ impl Room {
     }
 }
 
-/// Victims for CPU, memory and disk (`§8.3`), in the order in which they are reported. The penalty for victims of one
-/// job never applies: planned evictions carry no group name.
+/// Victims for CPU, memory and disk (`docs/spec/scheduling.md §8.3`), in the order in which they are reported. The
+/// penalty for victims of one job never applies: planned evictions carry no group name.
 pub(crate) fn for_resources(
     asker: Asker,
     node: &NodeEntry,
@@ -213,8 +213,8 @@ impl Holder<'_> {
     }
 }
 
-/// Victims for ports and bandwidth (`§8.4`), given the bandwidth in use per device; an allocation that holds two asked
-/// ports is listed twice.
+/// Victims for ports and bandwidth (`docs/spec/scheduling.md §8.4`), given the bandwidth in use per device; an
+/// allocation that holds two asked ports is listed twice.
 pub(crate) fn for_network(
     asker: Asker,
     node: &NodeEntry,
@@ -304,7 +304,7 @@ fn victims_on_device(
     None
 }
 
-/// Victims for one device request (`§8.5`).
+/// Victims for one device request (`docs/spec/scheduling.md §8.5`).
 pub(crate) fn for_devices(
     asker: Asker,
     node: &NodeEntry,
@@ -364,7 +364,7 @@ pub(crate) fn for_devices(
     best.map(|(_, v)| v)
 }
 
-/// The `preemption` score: 1 for cheap victims, towards 0 for important ones (`§8.6`).
+/// The `preemption` score: 1 for cheap victims, towards 0 for important ones (`docs/spec/scheduling.md §8.6`).
 pub(crate) fn score(victims: &[Arc<AllocEntry>]) -> f64 {
     let max = victims.iter().map(|a| a.priority()).max().unwrap_or(0) as f64;
     let sum = victims.iter().fold(0, |sum: i64, a| sum.saturating_add(a.priority()));

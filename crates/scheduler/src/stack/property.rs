@@ -183,7 +183,7 @@ impl PropertySet {
         self.extremes
     }
 
-    /// The reference forgets a zero minimum when a later value has a count, so the result depends on the order of
+    /// Nomad forgets a zero minimum when a later value has a count, so the result depends on the order of
     /// values: ascending here.
     fn find_extremes(&self) -> Option<(i64, i64)> {
         let mut out: Option<(i64, i64)> = None;

@@ -1,5 +1,5 @@
-//! What one node gives a group: ports, networks, devices, cores, room, and the fit score (`docs/spec/scheduling.md
-//! §7.1`).
+//! The resources that one node offers a group: ports, networks, devices, cores, capacity, and the fit score
+//! (`docs/spec/scheduling.md §7.1`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use encamp_state::{AllocEntry, AllocUsage, NodeEntry, NodeUsage};
 pub(crate) enum Refusal {
     /// Something is used up: the dimension.
     Exhausted(Cow<'static, str>),
-    /// Passed over without a trace: a host network that can't be resolved past a cached class.
-    Silent,
+    /// Skipped without a metric: a host network that can't be resolved past a cached class.
+    Unreported,
 }
 
 fn exhausted(text: impl Into<Cow<'static, str>>) -> Refusal {
@@ -40,7 +40,7 @@ pub(crate) struct Fitted {
 
 /// How to look at the node.
 pub(crate) struct Terms<'a> {
-    /// Who asks.
+    /// The placement that requests resources.
     pub asker: Asker<'a>,
     /// May evict.
     pub preempt: bool,
@@ -166,7 +166,7 @@ fn assign(
     let node = p.node;
     let mut offers = Offers::default();
     if let Some(ask) = &group.network {
-        let hosts = network::resolve_hosts(&node.node, ask).ok_or(Refusal::Silent)?;
+        let hosts = network::resolve_hosts(&node.node, ask).ok_or(Refusal::Unreported)?;
         let ports = with_preemption(p, terms, ask, &Offers::default(), |usage| {
             let mut offers_now = offers.clone();
             let mut view = PortView { info: &node.info, usage, offers: &mut offers_now };

@@ -7,7 +7,7 @@ use crate::working_plan::WorkingPlan;
 use encamp_model::{Job, Spread, TaskGroup};
 use encamp_state::{NodeEntry, State};
 
-/// What is wanted for one attribute.
+/// The desired spread over one attribute.
 #[derive(Debug, Clone, Default)]
 struct Detail {
     weight: f64,
@@ -76,7 +76,7 @@ impl GroupSpreads {
     }
 }
 
-/// What one spread adds to the score of a node.
+/// The contribution of one spread to the score of a node.
 fn boost(
     set: &mut PropertySet,
     detail: &Detail,

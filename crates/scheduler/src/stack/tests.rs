@@ -1,4 +1,4 @@
-//! Searches on small clusters: what the recorded cases do not show (`docs/spec/scheduling.md`).
+//! Searches on small clusters: cases that the recorded ones do not cover (`docs/spec/scheduling.md`).
 
 use super::*;
 use encamp_state::State;
@@ -91,7 +91,7 @@ fn victims(s: &Selection) -> Option<Vec<&str>> {
     s.option.as_ref().map(|o| o.preempted.iter().map(|v| v.alloc.id.as_str()).collect())
 }
 
-/// The lowest free core is a reserved one; no victim can make it usable (§7.5, §8.3 step 3).
+/// The lowest free core is a reserved one; no victim can make it usable (`docs/spec/scheduling.md §7.5, §8.3` step 3).
 #[test]
 fn nobody_is_evicted_for_a_reserved_core() {
     let cpu = AllocatedCpuResources { cpu_shares: 500, ..Default::default() };
@@ -103,7 +103,7 @@ fn nobody_is_evicted_for_a_reserved_core() {
     assert_eq!(s.metrics.dimension_exhausted, BTreeMap::from([("cores".to_string(), 1)]));
 }
 
-/// What an earlier task of the placement was offered is used bandwidth (§8.4 step 2).
+/// What an earlier task of the placement was offered is used bandwidth (`docs/spec/scheduling.md §8.4` step 2).
 #[test]
 fn bandwidth_of_earlier_tasks_is_not_free() {
     let network = |mbits| NetworkResource { mbits, ..Default::default() };
@@ -116,7 +116,7 @@ fn bandwidth_of_earlier_tasks_is_not_free() {
     assert_eq!(victims(&s), Some(vec!["a", "b"]));
 }
 
-/// The flag of blocked evaluations covers groups that were not looked at (§5.4).
+/// The flag of blocked evaluations covers groups that were not considered (`docs/spec/scheduling.md §5.4`).
 #[test]
 fn any_group_of_the_job_makes_it_escaped() {
     let mut web = job("web", 50, vec![]);
@@ -131,7 +131,7 @@ fn any_group_of_the_job_makes_it_escaped() {
     assert!(stack.escaped());
 }
 
-/// The walk of §13.7.
+/// The walk of `docs/spec/scheduling.md §13.7`.
 #[test]
 fn bandwidth_is_freed_by_distance() {
     let network = |mbits| NetworkResource { mbits, ..Default::default() };
@@ -149,7 +149,7 @@ fn bandwidth_is_freed_by_distance() {
     assert_eq!(victims(&search(vec![holder("a", 20, 100), holder("b", 20, 900)], ask(800))), Some(vec!["b"]));
 }
 
-/// The options of §13.9: the group whose victims have the smaller sum of distinct priorities.
+/// The options of `docs/spec/scheduling.md §13.9`: the group whose victims have the smaller sum of distinct priorities.
 #[test]
 fn devices_are_freed_by_priority() {
     let holder = |id: &str, priority, name: &str, ids: &[&str]| {

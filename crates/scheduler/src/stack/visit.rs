@@ -1,4 +1,4 @@
-//! What a search does at one node: the checks, the fit and the scores.
+//! Evaluates one node in a search: the checks, the fit and the scores.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct Search<'a> {
     pub number: usize,
     /// The group, prepared.
     pub group: Arc<CompiledGroup>,
-    /// What the caller wants.
+    /// The options of the caller.
     pub options: &'a SelectOptions<'a>,
     /// May evict.
     pub preempt: bool,
@@ -140,7 +140,7 @@ impl Stack {
                 tally.exhaust(&entry.node, dimension);
                 return None;
             }
-            Err(rank::Refusal::Silent) => return None,
+            Err(rank::Refusal::Unreported) => return None,
         };
         let mut mean = Mean::default();
         mean.add(fitted.score);

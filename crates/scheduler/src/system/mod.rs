@@ -1,9 +1,9 @@
 //! The system and sysbatch schedulers: one instance of every group on every node that fits
 //! (`docs/spec/reconciliation.md §9`).
 //!
-//! - `reconcile`: per node, what is missing, outdated or unwanted.
-//! - [`deployment`]: which deployment the changes belong to. [`rollout`]: how far it is, canaries.
-//! - [`place`]: in-place checks and placements.
+//! - `reconcile`: the missing, outdated and unneeded allocations of each node.
+//! - [`deployment`]: the deployment of the changes. [`rollout`]: its progress, canaries.
+//! - [`place`]: in-place updates and placements.
 
 mod deployment;
 mod place;
@@ -69,7 +69,7 @@ struct Attempt {
     blocked: Vec<Evaluation>,
 }
 
-/// What the evaluation reports.
+/// The reported status of the evaluation.
 #[derive(Default)]
 struct Outcome {
     failed: BTreeMap<String, AllocMetric>,
@@ -148,7 +148,7 @@ fn attempt(snapshot: &Snapshot, eval: &Evaluation, ctx: &mut Context) -> Attempt
     Attempt { plan: plan.plan, outcome, blocked }
 }
 
-/// Plans what leaves its node or loses contact.
+/// Plans allocations that are displaced, and those whose node is disconnected.
 fn plan_departures(plan: &mut WorkingPlan, found: &Reconciled, now: i64) {
     for a in &found.stop {
         plan.append_stop(a, descriptions::NOT_NEEDED, "", "");

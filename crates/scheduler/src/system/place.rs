@@ -1,4 +1,4 @@
-//! In-place checks and placements of system and sysbatch jobs (`docs/spec/reconciliation.md §9.3`).
+//! In-place updates and placements of system and sysbatch jobs (`docs/spec/reconciliation.md §9.3`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{Context, common, descriptions};
 use encamp_model::*;
 use encamp_state::{NodeEntry, Snapshot};
 
-/// What placing leaves behind about one group.
+/// The result of placing one group.
 #[derive(Debug, Default)]
 struct Tally {
     /// Destructive updates that may still be made.
@@ -272,7 +272,7 @@ impl<'a, 'p> Placer<'a, 'p> {
     ) -> Vec<Evaluation> {
         for (name, tally) in self.groups {
             if self.sysbatch && tally.refused > 0 {
-                // Unsigned in the reference too: destructive updates on filtered nodes were never counted as places.
+                // Unsigned in Nomad too: destructive updates on filtered nodes were never counted as places.
                 let updates = count(desired, name);
                 updates.place = updates.place.wrapping_sub(tally.refused);
             }

@@ -1,4 +1,4 @@
-//! The node reconciler: what has to happen on each node so that a system or sysbatch job runs everywhere it may
+//! The node reconciler: decides what to do on each node so that a system or sysbatch job runs on every eligible node
 //! (`docs/spec/reconciliation.md §9.2`).
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,7 @@ use crate::tainted::TaintedNodes;
 use encamp_model::*;
 use encamp_state::{AllocEntry, NodeEntry, State};
 
-/// What the reconciler looks at.
+/// The input of the reconciler.
 pub(crate) struct Inputs<'a> {
     /// The state.
     pub state: &'a State,
@@ -46,7 +46,7 @@ pub(crate) struct Entry<'a> {
     pub canary: bool,
 }
 
-/// What has to be done, each list in the order of nodes.
+/// The result of the reconciler, each list in the order of nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Reconciled<'a> {
     /// Missing allocations.

@@ -1,4 +1,4 @@
-//! How far the deployment of a system job is, and which of its canaries stay (`docs/spec/reconciliation.md §9.4`).
+//! The progress of a system job's deployment, and which of its canaries stay (`docs/spec/reconciliation.md §9.4`).
 
 use std::collections::{BTreeMap, HashSet};
 

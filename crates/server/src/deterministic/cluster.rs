@@ -1,4 +1,4 @@
-//! The servers of a simulation: the real ones, on made-up disks and a made-up network.
+//! The servers of a simulation: real servers on simulated disks and a simulated network.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use encamp_model::random::Random;
 use encamp_raft::{Peer, ServerId};
 use encamp_telemetry::Metrics;
 
-/// The servers, and what they live on.
+/// The servers, their disks and their network.
 pub(crate) struct Cluster {
-    /// What it all belongs to.
+    /// The simulation.
     pub sim: Arc<Sim>,
-    /// How they reach each other.
+    /// The network between them.
     pub network: Network,
-    /// Chance for whoever drives the cluster.
+    /// The random source of the cluster's driver.
     random: Mutex<Random>,
     members: BTreeMap<ServerId, Peer>,
     settings: Settings,
@@ -38,7 +38,7 @@ fn address(at: Place) -> String {
     format!("server-{at}:4647")
 }
 
-/// What all servers of a cluster have in common.
+/// The common settings of all servers.
 fn settings(random: &mut Random) -> Settings {
     let mut settings = Settings::new("", "", PathBuf::new());
     settings.snapshot_threshold = 20 + random.below(300);
@@ -52,7 +52,7 @@ fn settings(random: &mut Random) -> Settings {
 }
 
 impl Cluster {
-    /// As a seed wants it; no server runs yet.
+    /// Creates a cluster from a seed; no server is running yet.
     pub(crate) fn new(seed: u64, sim: &Arc<Sim>) -> Arc<Cluster> {
         let mut random = Random::new(seed, "cluster");
         let size = if random.below(4) == 0 { 5 } else { 3 };
@@ -75,17 +75,17 @@ impl Cluster {
         self.disks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream of chance.
+    /// A random stream.
     pub(crate) fn chance(&self, purpose: &str) -> Random {
         Random::new(self.random.lock().unwrap_or_else(PoisonError::into_inner).number(), purpose)
     }
 
-    /// How many servers there are when all run.
+    /// The number of servers of the cluster.
     pub(crate) fn size(&self) -> usize {
         self.members.len()
     }
 
-    /// Starts all servers, which make a cluster.
+    /// Starts all servers, which bootstrap a cluster.
     pub(crate) async fn begin(&self) {
         for at in 0..self.size() {
             self.start(at).await;
@@ -93,11 +93,11 @@ impl Cluster {
         if let Some(first) = self.network.server(0)
             && let Err(e) = first.consensus().make_cluster(self.members.clone()).await
         {
-            self.sim.broken(&format!("no cluster was made: {e}"));
+            self.sim.broken(&format!("the cluster was not bootstrapped: {e}"));
         }
     }
 
-    /// Starts a server on what its disk holds.
+    /// Starts a server with the contents of its disk.
     pub(crate) async fn start(&self, at: Place) {
         let start = self.network.begin(at);
         let disk = format!("{at}-{start}");
@@ -118,7 +118,7 @@ impl Cluster {
         }
     }
 
-    /// A server's power is cut: what it does from now on reaches nobody, and of its disk there is what was durable.
+    /// Cuts the power of a server: it cannot send anything any more, and its disk retains only durable data.
     pub(crate) fn crash(&self, at: Place) {
         let Some(gone) = self.network.leave(at) else { return };
         let (disk, damage) = self.disks()[at].after_crash();
@@ -130,27 +130,27 @@ impl Cluster {
         tokio::spawn(async move { gone.shutdown().await });
     }
 
-    /// Whether a server is in the middle of a write.
+    /// Whether a server has pending writes.
     pub(crate) fn writes(&self, at: Place) -> bool {
         self.disks()[at].busy()
     }
 
-    /// Whether a server runs.
+    /// Whether a server is running.
     pub(crate) fn runs(&self, at: Place) -> bool {
         self.network.server(at).is_some()
     }
 
-    /// The servers that run.
+    /// The running servers.
     pub(crate) fn servers(&self) -> Vec<(Place, Server)> {
         (0..self.size()).filter_map(|at| Some((at, self.network.server(at)?))).collect()
     }
 
-    /// The server that leads, as far as it knows.
+    /// The server that is the leader to its own knowledge.
     pub(crate) fn leader(&self) -> Option<(Place, Server)> {
         self.servers().into_iter().find(|(_, s)| s.consensus().leadership().borrow().is_leader)
     }
 
-    /// A server that has stopped by itself is broken: nothing that happens here may do that.
+    /// Reports a violation if a server has stopped: no injected fault may cause that.
     pub(crate) fn check_running(&self) {
         for (at, server) in self.servers() {
             if let Some(why) = server.consensus().stopped() {
@@ -159,7 +159,7 @@ impl Cluster {
         }
     }
 
-    /// Ends all servers, and waits for whoever still runs.
+    /// Stops all servers, and waits for the remaining threads.
     pub(crate) async fn end(&self) {
         for at in 0..self.size() {
             if let Some(server) = self.network.leave(at) {

@@ -1,5 +1,4 @@
-//! What goes wrong: crashes, cuts of power, servers that can't reach each other, messages that are lost, late or come
-//! twice, leaders that are told to hand over.
+//! Faults: crashes, power failures, partitions, messages that are lost, delayed or duplicated, leadership transfers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use encamp_model::random::Random;
 /// How long a crash waits for a write, in milliseconds.
 const AMBUSH: u64 = 500;
 
-/// Makes things go wrong until told to stop; all is well then, and all servers run.
+/// Injects faults until asked to stop; afterwards all faults are removed and all servers are running.
 pub(crate) async fn happen(cluster: Arc<Cluster>, stop: Stop) {
     let mut random = cluster.chance("faults");
     while !stop.now() {
@@ -33,16 +32,16 @@ pub(crate) async fn happen(cluster: Arc<Cluster>, stop: Stop) {
             cluster.start(at).await;
         }
     }
-    cluster.sim.note(format_args!("all is well"));
+    cluster.sim.note(format_args!("no more faults"));
 }
 
-/// How long something lasts.
+/// The duration of a fault.
 fn while_(random: &mut Random) -> Duration {
     let most = if random.below(4) == 0 { 12_000 } else { 2_500 };
     Duration::from_millis(50 + random.below(most))
 }
 
-/// One server, often the leader.
+/// Picks one server, often the leader.
 fn victim(cluster: &Cluster, random: &mut Random) -> Place {
     let leader = cluster.leader().filter(|_| random.below(2) == 0);
     leader.map_or_else(|| random.below(cluster.size() as u64) as Place, |(at, _)| at)
@@ -50,7 +49,7 @@ fn victim(cluster: &Cluster, random: &mut Random) -> Place {
 
 async fn crash(cluster: &Cluster, random: &mut Random) {
     let at = victim(cluster, random);
-    // Most servers write nothing most of the time, but that is when a crash hurts.
+    // Most servers are not writing most of the time, but a crash during a write is the interesting case.
     let mut patience = random.below(2) * AMBUSH;
     while patience > 0 && !cluster.writes(at) {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -61,7 +60,7 @@ async fn crash(cluster: &Cluster, random: &mut Random) {
     cluster.start(at).await;
 }
 
-/// All servers at once.
+/// Crashes all servers at once.
 async fn cut_power(cluster: &Cluster, random: &mut Random) {
     cluster.sim.watch.count("crashes of all servers", 1);
     (0..cluster.size()).for_each(|at| cluster.crash(at));
@@ -71,7 +70,7 @@ async fn cut_power(cluster: &Cluster, random: &mut Random) {
     }
 }
 
-/// Servers in two halves, or in one direction.
+/// Partitions the servers into two halves, or in one direction.
 async fn part(cluster: &Cluster, random: &mut Random) {
     let size = cluster.size();
     let sides: Vec<bool> = (0..size).map(|_| random.below(2) == 0).collect();
@@ -96,7 +95,7 @@ async fn cut_for_a_while(cluster: &Cluster, links: Vec<(Place, Place)>, random: 
     cluster.sim.note(format_args!("no cut"));
 }
 
-/// The leader from all or some of the others, while clients still reach it.
+/// Partitions the leader from all or some of the others, while clients still reach it.
 async fn isolate_leader(cluster: &Cluster, random: &mut Random) {
     let at = victim(cluster, random);
     cluster.sim.watch.count("cuts around a server", 1);

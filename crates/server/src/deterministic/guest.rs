@@ -1,8 +1,8 @@
-//! Guests: code that waits like a thread, run in turns with the one thread of a simulation.
+//! Guests: code that blocks like a thread, run in turns with the single thread of a simulation.
 //!
-//! A guest has a thread of its own, but either it runs or the simulation does. Where it waits for a future it polls
-//! that, and while the future is pending it gives the turn back; the task that stands for it in the runtime is woken
-//! with the future.
+//! A guest has its own thread, but either the guest or the simulation runs. When the guest waits for a future, it polls
+//! the future and returns control while it is pending; the future wakes the task that represents the guest in the
+//! runtime.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +13,10 @@ use std::task::{Context, Poll, Waker};
 use super::sim::{self, Sim};
 use encamp_host::threads::STACK;
 
-/// What the unwinding of an abandoned guest carries.
+/// The panic payload that unwinds an abandoned guest.
 struct Abandoned;
 
-/// Whose turn it is.
+/// Which side runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Host,
@@ -41,7 +41,7 @@ impl Baton {
         self.moved.notify_all();
     }
 
-    /// Waits for the guest's turn; gives what wakes its task. A guest that is abandoned unwinds.
+    /// Waits for the guest's turn. Returns the waker of its task. An abandoned guest unwinds.
     fn guests_turn(&self) -> Waker {
         let held = self.moved.wait_while(self.lock(), |t| t.0 == Turn::Host);
         let (turn, waker) = held.unwrap_or_else(PoisonError::into_inner).clone();
@@ -51,7 +51,7 @@ impl Baton {
         waker
     }
 
-    /// Lets the guest run until it waits; true if it is over.
+    /// Lets the guest run until it waits. Returns true if it has ended.
     fn run_guest(&self, waker: &Waker) -> bool {
         *self.lock() = (Turn::Guest, waker.clone());
         self.moved.notify_all();
@@ -61,16 +61,16 @@ impl Baton {
 }
 
 thread_local! {
-    /// The baton of this thread, if it is a guest's.
+    /// The baton of this thread, if it is a guest.
     static BATON: std::cell::RefCell<Option<Arc<Baton>>> = const { std::cell::RefCell::new(None) };
 }
 
-/// Whether this thread is a guest's, which may wait.
+/// Whether this thread is a guest, which may block.
 pub(crate) fn may_wait() -> bool {
     BATON.with_borrow(Option::is_some)
 }
 
-/// Starts a guest. Its first turn comes when the runtime gets to it.
+/// Starts a guest. Its first turn comes when the runtime polls its task.
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     let baton = Arc::new(Baton { turn: Mutex::new((Turn::Host, Waker::noop().clone())), moved: Condvar::new() });
     let (own, sim, runtime) = (baton.clone(), Sim::current(), tokio::runtime::Handle::current());
@@ -96,7 +96,7 @@ pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     tokio::spawn(poll_fn(move |cx| if host.0.run_guest(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }));
 }
 
-/// The task that stands for a guest.
+/// The task that represents a guest.
 struct Host(Arc<Baton>);
 
 impl Drop for Host {
@@ -109,7 +109,7 @@ impl Drop for Host {
     }
 }
 
-/// Waits for a future, as a guest.
+/// Waits for a future in a guest.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let baton = BATON.with_borrow(Clone::clone).expect("only guests wait");
     let mut future = pin!(future);

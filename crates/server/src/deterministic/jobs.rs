@@ -1,4 +1,4 @@
-//! Operators: they register jobs, change, scale, stop and evaluate them, often the same one several times in a row.
+//! Operators: they register, change, scale, stop and evaluate jobs, often the same one several times in a row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use encamp_model::*;
 use encamp_ops::{JobRegister, Operation};
 
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How many jobs there may be.
+/// The maximum number of jobs.
 const JOBS: u64 = 5;
 
-/// Those of them whose versions are rolled out step by step.
+/// The jobs that have a deployment for every version.
 const ROLLED_OUT: [u64; 2] = [1, 4];
 
-/// A made-up version of a job. Its type goes with its ID.
+/// A generated version of a job. The type depends on the ID.
 fn version(number: u64, random: &mut Random) -> Job {
     let mut job = job(&format!("job-{number}"), random.below(6) as i64);
     job.r#type = ["service", "service", "batch", "system", "service"][number as usize % 5].into();
@@ -41,7 +41,7 @@ fn version(number: u64, random: &mut Random) -> Job {
             ..Default::default()
         });
     }
-    // Without one, what failed is not replaced.
+    // Without a reschedule policy, failed allocations are not replaced.
     job.task_groups[0].reschedule_policy = Some(ReschedulePolicy {
         delay: (1 + random.below(15) as i64) * SECOND,
         delay_function: "constant".into(),
@@ -58,7 +58,7 @@ fn version(number: u64, random: &mut Random) -> Job {
     job
 }
 
-/// What an operator wants.
+/// An operator's request.
 #[derive(Debug)]
 enum Wish {
     Register(Box<Job>),
@@ -88,13 +88,13 @@ async fn carry_out(server: Server, id: String, wish: Wish) -> Result<u64, Error>
     }
 }
 
-/// An operator, until told to stop.
+/// An operator, until asked to stop.
 pub(crate) async fn operator(cluster: Arc<Cluster>, place: Place, stop: Stop) {
     let mut random = cluster.chance("jobs");
     while !stop.now() {
         tokio::time::sleep(Duration::from_millis(50 + random.below(2500))).await;
         let number = random.below(JOBS);
-        // Several in a row: all but the newest are called off.
+        // Several requests in a row: all evaluations except the newest are cancelled.
         for _ in 0..1 + random.below(4) {
             let Some(to) = users::find_leader(&cluster, &mut random) else { continue };
             let wish = match random.below(10) {

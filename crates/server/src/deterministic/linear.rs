@@ -1,37 +1,37 @@
-//! Whether what clients saw of a register can have happened one after the other, each operation at some moment between
-//! its call and its answer (Wing and Gong). Values that are written are unique.
+//! Checks linearizability of a register: whether the observed operations can have happened one after the other, each at
+//! some time between its call and its answer (Wing and Gong). Written values are unique.
 
 use std::collections::{HashSet, VecDeque};
 
-/// A value; `None`: there is none.
+/// A value; `None` means the register does not exist.
 pub(crate) type Value = Option<u64>;
 
-/// What a client did, and what it was told.
+/// An operation of a client, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Did {
-    /// Read this.
+    /// Read this value.
     Read(Value),
-    /// Wrote this, whatever was there.
+    /// Wrote this value unconditionally.
     Write(Value),
-    /// Wrote the second, because the first was there.
+    /// Wrote the second value because the first one was there.
     Swap(Value, Value),
-    /// Did not write, because this was not there.
+    /// Did not write because this value was not there.
     Refused(Value),
 }
 
-/// An operation of a client. Times are any numbers that rise.
+/// A call of a client. Times are any increasing numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// When it began.
+    /// When the call began.
     pub from: i64,
-    /// When the answer came; none: nobody knows whether it was done.
+    /// When the answer arrived; `None` if the outcome is unknown.
     pub to: Option<i64>,
-    /// What was done, if it was.
+    /// The operation, if it was executed.
     pub did: Did,
 }
 
 impl Call {
-    /// The value afterwards, if that is possible.
+    /// The value after the operation, or `None` if the operation is impossible.
     fn after(&self, now: Value) -> Option<Value> {
         match self.did {
             Did::Read(seen) => (seen == now).then_some(now),
@@ -49,7 +49,7 @@ impl Call {
     }
 }
 
-/// Puts the calls in an order; the error tells how far that got.
+/// Searches for an order of the calls; the error shows how many calls fit.
 ///
 /// # Errors
 /// There is no order.
@@ -72,18 +72,18 @@ pub(crate) fn check(calls: &[Call]) -> Result<(), String> {
     ))
 }
 
-/// The calls that count: what nobody knows the end of counts if somebody may have seen what it wrote.
+/// The relevant calls: a call with unknown outcome is relevant if another client may have read the value it wrote.
 fn known(calls: &[Call]) -> Vec<Call> {
     let reads = |value: Value| {
         calls.iter().any(|c| match c.did {
             Did::Read(seen) => seen == value,
             Did::Swap(old, _) => old == value && c.to.is_some(),
-            // It saw something else than what it names.
+            // It read a different value from the one it names.
             Did::Refused(_) => true,
             Did::Write(_) => false,
         })
     };
-    // Removals can't be told apart: all of them may count.
+    // Removals cannot be told apart: all of them may be relevant.
     let matters = |c: &&Call| c.to.is_some() || c.wrote().is_some_and(|v| v.is_none() || reads(v));
     let mut out: Vec<Call> = calls.iter().filter(matters).cloned().collect();
     out.sort_by_key(|c| c.from);
@@ -98,7 +98,7 @@ fn place(
     path: &mut VecDeque<usize>,
     best: &mut (usize, VecDeque<usize>),
 ) -> bool {
-    // What is unknown may never have been done.
+    // A call with unknown outcome may never have been executed.
     if calls.iter().zip(done.iter()).all(|(c, d)| *d || c.to.is_none()) {
         return true;
     }
@@ -154,17 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_is_told() {
+    fn impossible_histories_are_rejected() {
         let write = call(0, 10, Did::Write(Some(1)));
         let lost = check(&[write.clone(), call(11, 12, Did::Read(None))]);
-        assert!(lost.is_err(), "an acknowledged write is gone");
+        assert!(lost.is_err(), "an acknowledged write was lost");
         let back = [
             write.clone(),
             call(11, 30, Did::Write(Some(2))),
             call(12, 13, Did::Read(Some(2))),
             call(14, 15, Did::Read(Some(1))),
         ];
-        assert!(check(&back).is_err(), "a read went back");
+        assert!(check(&back).is_err(), "a later read returned an older value");
         let both = [write, call(11, 20, Did::Swap(Some(1), Some(2))), call(11, 20, Did::Swap(Some(1), Some(3)))];
         assert!(check(&both).is_err(), "two swaps of one value");
     }

@@ -1,16 +1,15 @@
-//! The deterministic test of a cluster: three or five real servers, their clients and their nodes in one thread, on a
-//! made-up clock, network and disks, with faults. A seed decides everything, so that it gives the same run again
+//! The deterministic cluster test: three or five real servers, their clients and their nodes in one thread, with a
+//! simulated clock, network and disks, and with faults. A seed decides everything, so that a run can be reproduced
 //! (`docs/reliability.md`).
 //!
-//! - [`run`]: one run from begin to rest. [`sim`]: what a run belongs to - clock, chance, disks, trace, the first
-//!   broken rule.
-//! - What stands in for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and
-//!   chance.
-//! - [`cluster`]: the servers. Who uses them ([`users`]): [`registers`], [`jobs`], [`nodes`]. What goes wrong:
-//!   [`faults`].
-//! - What is checked: all the time [`watch`] and [`ledger`], in the end [`rest`] and [`linear`].
+//! - [`run`]: a run from the start until the cluster has settled. [`sim`]: the state of a run: clock, random source,
+//!   disks, trace, first violation.
+//! - Replacements for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and
+//!   randomness.
+//! - [`cluster`]: the servers. Clients ([`users`]): [`registers`], [`jobs`], [`nodes`]. Faults: [`faults`].
+//! - Checks: continuously [`watch`] and [`ledger`], at the end [`rest`] and [`linear`].
 //!
-//! The server does not know of it: it is the [simulation](encamp_host::simulation) that threads of a run turn to.
+//! The server itself is unmodified: it uses the [simulation](encamp_host::simulation) of the current thread.
 
 pub(crate) mod cluster;
 #[allow(unreachable_pub)]
@@ -32,5 +31,5 @@ mod tests;
 pub(crate) mod users;
 pub(crate) mod watch;
 
-/// What a rule found wrong, or nothing.
+/// The violation found by a check, or `Ok`.
 type Verdict = Result<(), String>;

@@ -1,5 +1,5 @@
-//! A network between the servers of a simulation and their clients: messages take time, overtake each other, come twice
-//! or never, and pairs of places can't reach each other for a while, in one direction or both.
+//! A network between the servers of a simulation and their clients: messages are delayed, reordered, duplicated or
+//! lost, and pairs of places are partitioned for a while, in one direction or both.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use super::sim::Sim;
 use crate::Server;
 use crate::error::Error;
 use crate::handle::Others;
-use crate::pipeline::errands::{self, Errand, Outcome};
+use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
 use encamp_model::random::Random;
 use encamp_ops::codec;
 use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
@@ -20,23 +20,23 @@ use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
 /// How long a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where messages come from and go to: servers from 0, everybody else after them.
+/// The endpoints of messages: servers from 0, clients and nodes after them.
 pub(crate) type Place = usize;
 
-/// How the network is at the moment.
+/// The current quality of the network.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weather {
-    /// Messages that are lost, of a thousand.
+    /// Messages lost, per thousand.
     pub loss: u64,
-    /// Messages between servers that come twice, of a thousand.
+    /// Messages between servers that are duplicated, per thousand.
     pub twice: u64,
-    /// Longest delay of most messages, in milliseconds.
+    /// Maximum delay of most messages, in milliseconds.
     pub delay: u64,
-    /// Messages that take up to twenty times as long, of a thousand.
+    /// Messages that take up to twenty times as long, per thousand.
     pub late: u64,
 }
 
-/// A server at a place; every start has a number of its own.
+/// A server at a place; every start has its own number.
 #[derive(Clone)]
 struct Seat {
     start: u64,
@@ -46,7 +46,7 @@ struct Seat {
 struct Inner {
     random: Random,
     weather: Weather,
-    /// From where no message gets where.
+    /// Pairs of sender and receiver between which no message is delivered.
     cut: Vec<(Place, Place)>,
     seats: Vec<Seat>,
     ids: BTreeMap<ServerId, Place>,
@@ -59,17 +59,17 @@ pub(crate) struct Network {
     sim: Arc<Sim>,
 }
 
-/// What became of a call.
+/// A call without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// It never began.
+    /// The call was not executed.
     Refused,
-    /// Nobody knows.
+    /// Whether the call was executed is unknown.
     Unknown,
 }
 
 impl Network {
-    /// Between servers with these IDs.
+    /// Creates a network between servers with these IDs.
     pub(crate) fn new(seed: u64, sim: Arc<Sim>, ids: &[ServerId]) -> Network {
         let inner = Inner {
             random: Random::new(seed, "network"),
@@ -85,29 +85,29 @@ impl Network {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the weather.
+    /// Changes the quality of the network.
     pub(crate) fn set_weather(&self, weather: Weather) {
         self.lock().weather = weather;
     }
 
-    /// From now on nothing gets from the one place to the other.
+    /// Partitions the network: no message is delivered over these links.
     pub(crate) fn cut(&self, links: Vec<(Place, Place)>) {
         self.lock().cut = links;
     }
 
-    /// A server is about to start at a place; gives the number of the start.
+    /// Called before a server starts at a place. Returns the number of the start.
     pub(crate) fn begin(&self, at: Place) -> u64 {
         let seat = &mut self.lock().seats[at];
         seat.start += 1;
         seat.start
     }
 
-    /// The server of a start can be reached.
+    /// Makes the server of a start reachable.
     pub(crate) fn join(&self, at: Place, server: Server) {
         self.lock().seats[at].server = Some(server);
     }
 
-    /// Nobody reaches the server any more, and nothing it sends arrives.
+    /// Makes the server unreachable and drops the messages it sends.
     pub(crate) fn leave(&self, at: Place) -> Option<Server> {
         let seat = &mut self.lock().seats[at];
         seat.start += 1;
@@ -119,7 +119,7 @@ impl Network {
         self.lock().seats[at].server.clone()
     }
 
-    /// Where a server is.
+    /// The place of a server.
     pub(crate) fn place_of(&self, id: ServerId) -> Option<Place> {
         self.lock().ids.get(&id).copied()
     }
@@ -128,7 +128,7 @@ impl Network {
         self.lock().seats[at].start == start
     }
 
-    /// Decides about a message: its delay, unless it gets lost.
+    /// Decides on a message: its delay, or `None` if it is lost.
     fn fate(&self, from: Place, to: Place) -> Option<Duration> {
         let inner = &mut *self.lock();
         let (weather, random) = (inner.weather, &mut inner.random);
@@ -146,18 +146,18 @@ impl Network {
         (!lost && !cut).then(|| Duration::from_millis(ms))
     }
 
-    /// Carries a message; false if it never arrives.
+    /// Delivers a message. Returns false if it is lost.
     async fn hop(&self, from: Place, to: Place) -> bool {
         let Some(delay) = self.fate(from, to) else { return false };
         tokio::time::sleep(delay).await;
         true
     }
 
-    /// Has the server at a place do something, for a caller at another one who waits for the answer. The work goes on
-    /// even if the caller gives up.
+    /// Runs an operation on the server at a place for a caller at another place, which waits for the answer. The
+    /// operation continues even if the caller times out.
     ///
     /// # Errors
-    /// The server is down, or there was no answer in time.
+    /// The server is down, or the call timed out.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         (from, to): (Place, Place),
@@ -168,7 +168,7 @@ impl Network {
         let network = self.clone();
         tokio::spawn(async move {
             if !network.hop(from, to).await {
-                // The caller learns nothing.
+                // The caller gets no answer.
                 tokio::time::sleep(PATIENCE * 10).await;
                 return;
             }
@@ -192,7 +192,7 @@ impl Network {
         tokio::time::timeout(patience, answered).await.map_or(Err(Lost::Unknown), |a| a.unwrap_or(Err(Lost::Unknown)))
     }
 
-    /// The network as the server of a start sees it.
+    /// The network as seen by the server of a start.
     pub(crate) fn end(&self, at: Place, start: u64) -> Arc<End> {
         Arc::new(End { network: self.clone(), at, start })
     }
@@ -210,7 +210,7 @@ impl End {
         !self.network.is(self.at, self.start)
     }
 
-    /// Servers that are gone send nothing.
+    /// Never returns for a stopped server, because it sends nothing.
     async fn unless_gone(&self) {
         if self.gone() {
             std::future::pending().await
@@ -237,7 +237,7 @@ impl End {
             Some(server) => {
                 let message: Message = codec::decode(&bytes).expect("a message");
                 let handled = server.consensus().handle(from, message).await;
-                let handled = handled.expect("servers send each other nothing that they refuse");
+                let handled = handled.expect("servers never refuse messages from each other");
                 if !network.is(to, start) {
                     return;
                 }
@@ -258,7 +258,7 @@ enum Carried {
     Refused,
 }
 
-/// An end that can be handed to consensus.
+/// An end of the network in the form that Raft uses.
 pub(crate) struct Line(pub Arc<End>);
 
 impl Transport for Line {
@@ -285,12 +285,12 @@ impl Transport for Line {
             }
             drop(answer);
             let answered = answered.await;
-            // It may have gone meanwhile.
+            // The server may have stopped meanwhile.
             end.unless_gone().await;
             match answered {
                 Ok(Carried::Answer(bytes)) => codec::decode(&bytes).map_err(TransportError),
-                Ok(Carried::Refused) => Err(TransportError(format!("nobody answers at {}", peer.address))),
-                // Lost: whoever waits bounds the time.
+                Ok(Carried::Refused) => Err(TransportError(format!("no server answers at {}", peer.address))),
+                // The message was lost: the caller has its own timeout.
                 Err(_) => std::future::pending().await,
             }
         })
@@ -309,20 +309,20 @@ impl Others for Line {
         })
     }
 
-    fn run<'a>(&'a self, leader: ServerId, _: &'a Peer, errand: &'a Errand) -> BoxFuture<'a, Result<Outcome, Error>> {
+    fn run<'a>(&'a self, leader: ServerId, _: &'a Peer, call: &'a WorkerCall) -> BoxFuture<'a, Result<Outcome, Error>> {
         let end = self.0.clone();
         Box::pin(async move {
-            // A thread of a server that is gone has to see that it is to end.
+            // A thread of a stopped server has to notice that it must end.
             if end.gone() {
                 return Err(Error::no_leader());
             }
             let Some(place) = end.network.place_of(leader) else { return Err(Error::no_leader()) };
-            // As on a wire.
-            let bytes = codec::encode(errand).map_err(Error::internal)?;
+            // Encoded as on the wire.
+            let bytes = codec::encode(call).map_err(Error::internal)?;
             let work = |server: Server| -> BoxFuture<'static, Result<Vec<u8>, Error>> {
                 Box::pin(async move {
-                    let errand: Errand = codec::decode(&bytes).map_err(Error::internal)?;
-                    let outcome = errands::carry_out(&server, errand).await?;
+                    let call: WorkerCall = codec::decode(&bytes).map_err(Error::internal)?;
+                    let outcome = worker_calls::handle(&server, call).await?;
                     codec::encode(&outcome).map_err(Error::internal)
                 })
             };

@@ -1,4 +1,5 @@
-//! Nodes: they register, send heartbeats, run what they are given and report; at times they go away and come back.
+//! Simulated nodes: they register, send heartbeats, run their allocations and report; at times they disconnect and
+//! return.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,20 +27,20 @@ pub(crate) struct Node {
     id: String,
     random: Random,
     calm: Stop,
-    /// The identity it was given.
+    /// The identity token of the node.
     held: String,
     registered: bool,
-    /// When the next heartbeat is to be sent.
+    /// When the next heartbeat is due.
     beat: i64,
     /// The index of the newest list of allocations.
     seen: u64,
-    /// What it is to run.
+    /// The allocations to run.
     allocs: Vec<Arc<Allocation>>,
-    /// What it last told about what it runs.
+    /// The last reported status of each allocation.
     runs: BTreeMap<String, String>,
 }
 
-/// The state of the one task of an allocation.
+/// The state of the single task of an allocation.
 fn task_state(status: &str) -> TaskState {
     let (now, over) = (Time::from_unix_nanos(ids::now()), status != client_status::RUNNING);
     let finished_at = if over { now } else { Time::default() };
@@ -50,7 +51,7 @@ fn task_state(status: &str) -> TaskState {
 type Reply<T> = Result<T, Error>;
 
 impl Node {
-    /// A node at a place. `calm`: nothing goes wrong any more.
+    /// Creates a node at a place. `calm`: no further faults are injected.
     pub(crate) fn new(cluster: Arc<Cluster>, place: Place, calm: Stop) -> Node {
         let mut random = cluster.chance("node");
         Node {
@@ -84,7 +85,7 @@ impl Node {
         }
     }
 
-    /// Lives until the cluster ends.
+    /// Runs until the cluster ends.
     pub(crate) async fn live(mut self) {
         loop {
             tokio::time::sleep(Duration::from_millis(100 + self.random.below(500))).await;
@@ -93,7 +94,7 @@ impl Node {
                 self.cluster.sim.watch.count("nodes away", 1);
                 self.cluster.sim.note(format_args!("node {} is away for {away} s", self.place));
                 tokio::time::sleep(Duration::from_secs(away)).await;
-                // Some come back as after a restart of their agent.
+                // Some return as if their agent had been restarted.
                 self.registered &= self.random.below(2) == 0;
             }
             if ids::now() >= self.beat || !self.registered {
@@ -128,7 +129,7 @@ impl Node {
         }
     }
 
-    /// Looks what there is to run, on any server, and reports what became of it.
+    /// Reads the allocations to run from any server, and reports their statuses.
     async fn look(&mut self) {
         let servers = self.cluster.servers();
         let Some(at) = self.random.pick(&servers).map(|s| s.0) else { return };
@@ -141,7 +142,7 @@ impl Node {
             })
         });
         let Some((allocs, index)) = listed.await else { return };
-        // Another server may be behind the one that was asked before.
+        // This server may be behind the one contacted before.
         if index >= self.seen {
             self.seen = index;
             self.runs.retain(|id, _| allocs.iter().any(|a| a.id == *id));
@@ -163,7 +164,7 @@ impl Node {
         }
     }
 
-    /// The verdict on an allocation of a rollout: there is none at first, and it stays.
+    /// The health of an allocation in a deployment: unset at first, then constant.
     fn health(&mut self, a: &Allocation, status: &str) -> Option<bool> {
         let known = a.health();
         if known.is_some() || a.deployment_id.is_empty() {
@@ -174,14 +175,14 @@ impl Node {
         (bad || good).then_some(!bad)
     }
 
-    /// What there is to tell about an allocation.
+    /// The report about an allocation, if there is something to report.
     fn carry_out(&mut self, a: &Allocation) -> Option<Allocation> {
         if a.client_terminal() {
             return None;
         }
         let last = self.runs.get(&a.id).unwrap_or(&a.client_status).clone();
         let kind = a.job.as_ref().map_or("", |j| j.r#type.as_str());
-        // What fails of a system job is replaced with the next evaluation alone.
+        // A failed allocation of a system job is only replaced with the next evaluation.
         let fails = kind != "system" && !self.calm.now() && self.random.below(300) == 0;
         let status = match last.as_str() {
             over @ (client_status::COMPLETE | client_status::FAILED) => over,

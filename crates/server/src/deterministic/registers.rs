@@ -1,4 +1,4 @@
-//! Clients that read and write registers: variables, and jobs that never place anything.
+//! Clients that read and write registers: variables, and jobs that have no allocations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use encamp_ops::{JobRegister, Operation, VariableReply};
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Which register.
+/// A register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Register {
     /// A variable.
@@ -31,7 +31,7 @@ pub(crate) enum Register {
 }
 
 impl Register {
-    /// All of them.
+    /// All registers.
     pub(crate) const ALL: [Register; 4] =
         [Register::Variable(0), Register::Variable(1), Register::Variable(2), Register::Job(0)];
 
@@ -42,7 +42,7 @@ impl Register {
         }
     }
 
-    /// What a server's state holds, and its index.
+    /// The value in a server's state, and its index.
     pub(crate) fn read(self, server: &Server) -> (Value, u64) {
         let (store, key) = (server.snapshot(), self.key());
         match self {
@@ -57,7 +57,7 @@ impl Register {
         }
     }
 
-    /// Writes a value; with an index, only if the register has it.
+    /// Writes a value; with an index, only if the register has this index.
     async fn write(self, server: &Server, value: Value, cas: Option<u64>) -> Result<Written, Error> {
         let key = self.key();
         match (self, value) {
@@ -91,18 +91,18 @@ impl Register {
     }
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug)]
 enum Written {
-    /// It was done, at an index.
+    /// Written at an index.
     At(u64),
-    /// It was not done, because this was there.
+    /// Not written, because the register had this value.
     Found(Value),
-    /// It was not done, because something else was there.
+    /// Not written, because the register had a different value.
     Refused,
 }
 
-/// What all clients saw.
+/// The operations observed by all clients.
 #[derive(Default)]
 pub(crate) struct History(Mutex<Seen>);
 
@@ -123,23 +123,23 @@ impl History {
         seen.next
     }
 
-    /// Notes a call that began at a time. `answered`: it is over.
+    /// Records a call that began at a time. `answered`: the outcome is known.
     pub(crate) fn note(&self, register: Register, from: i64, answered: bool, did: Did) {
         let to = answered.then(ids::now);
         self.lock().calls.entry(register).or_default().push(Call { from, to, did });
     }
 
-    /// How many calls there were, and how many of them nobody knows the end of.
+    /// The number of calls, and how many of them have an unknown outcome.
     pub(crate) fn size(&self) -> (usize, usize) {
         let seen = self.lock();
         let calls = || seen.calls.values().flatten();
         (calls().count(), calls().filter(|c| c.to.is_none()).count())
     }
 
-    /// Whether all of it can have happened in an order.
+    /// Checks that all calls are linearizable.
     ///
     /// # Errors
-    /// It can't.
+    /// They are not.
     pub(crate) fn check(&self) -> Result<(), String> {
         let seen = self.lock();
         seen.calls
@@ -148,7 +148,7 @@ impl History {
     }
 }
 
-/// A client, until it is told to stop.
+/// A client, until asked to stop.
 pub(crate) async fn client(cluster: Arc<Cluster>, place: Place, history: Arc<History>, stop: Stop) {
     let mut random = cluster.chance("registers");
     let mut known: BTreeMap<Register, (Value, u64)> = BTreeMap::new();
@@ -183,7 +183,7 @@ async fn step(
         }
         return;
     }
-    // Jobs are not removed: what is removed counts from 1 again.
+    // Jobs are not removed, because the indexes of a removed job start at 1 again.
     let removes = matches!(register, Register::Variable(_)) && random.below(6) == 0;
     let value = if removes { None } else { Some(history.fresh()) };
     let before = known.get(&register).copied().filter(|_| random.below(3) > 0);

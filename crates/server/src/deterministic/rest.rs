@@ -1,4 +1,4 @@
-//! Everything comes to rest, and what holds then.
+//! Waits until the cluster has settled, and checks the final state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use encamp_model::*;
 use encamp_ops::codec;
 use encamp_state::StoreSnapshot;
 
-/// How long it may take: evaluations that failed are tried again after six minutes at most.
+/// The maximum time to settle: failed evaluations are retried after at most six minutes.
 const LONGEST: Duration = Duration::from_secs(900);
 const LOOK: Duration = Duration::from_millis(500);
-/// Nothing comes any more if nothing was written for so long, and nothing waits for its time.
+/// The cluster is stuck if nothing was written for this long and no evaluation is delayed.
 const STUCK: Duration = Duration::from_secs(150);
 
-/// The newest index, and whether evaluations wait for a time.
+/// The newest index, and whether evaluations are delayed.
 fn progress(cluster: &Cluster) -> (u64, bool) {
     let newest = cluster.servers().iter().map(|(_, s)| s.store().applied_index()).max();
     let broker = cluster.leader().map(|(_, s)| s.queues().broker().stats());
     (newest.unwrap_or(0), broker.is_some_and(|b| b.waiting + b.unacked > 0))
 }
 
-/// Waits until nothing is left to do; what keeps it from that is broken.
+/// Waits until the cluster has settled. Reports a violation if it does not.
 pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
     let deadline = tokio::time::Instant::now() + LONGEST;
     let (mut why, mut newest, mut since) = (String::new(), 0, tokio::time::Instant::now());
@@ -38,7 +38,7 @@ pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
         match at_rest(cluster, nodes) {
             Ok(()) => {
                 if let Err(text) = check(cluster) {
-                    cluster.sim.broken(&format!("at rest: {text}"));
+                    cluster.sim.broken(&format!("settled: {text}"));
                 }
                 return;
             }
@@ -49,12 +49,12 @@ pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
             (newest, since) = (index, tokio::time::Instant::now());
         }
     }
-    cluster.sim.broken(&format!("no rest: {why}"));
+    cluster.sim.broken(&format!("not settled: {why}"));
 }
 
-/// What is still on its way.
+/// Fails with the work that is still in progress.
 fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
-    let (_, leader) = cluster.leader().ok_or("nobody leads")?;
+    let (_, leader) = cluster.leader().ok_or("there is no leader")?;
     let store = leader.snapshot();
     let index = leader.store().applied_index();
     for (at, server) in cluster.servers() {
@@ -86,30 +86,30 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
             }
         }
     }
-    // What is rolled out needs no more than reports, or room.
+    // A deployment needs nothing but health reports, or capacity.
     let jobs = store.state();
     let open =
         |d: &&Arc<Deployment>| d.active() && !jobs.job(&d.namespace, &d.job_id).is_some_and(|j| waits(&store, j));
     if let Some(d) = store.deployments_by_create().find(open) {
         return Err(format!("deployment {} of {} version {} is {}", d.id, d.job_id, d.job_version, d.status));
     }
-    // Duplicates are called off in a moment.
+    // Duplicates will be cancelled soon.
     blocked(&leader, &store)
 }
 
-/// What holds at rest.
+/// Checks the state of a settled cluster.
 fn check(cluster: &Cluster) -> Verdict {
-    let (_, leader) = cluster.leader().ok_or("nobody leads")?;
+    let (_, leader) = cluster.leader().ok_or("there is no leader")?;
     same_everywhere(cluster)?;
     let store = leader.snapshot();
     let state = store.state();
     let (told, index) = (cluster.sim.watch.told(), leader.store().applied_index());
     if told > index {
-        return Err(format!("a write was acknowledged at index {told}, but there are {index} alone"));
+        return Err(format!("a write was acknowledged at index {told}, but the highest index is {index}"));
     }
-    // What is replaced goes on to run while there is no room for all of the newer version (`docs/spec/reconciliation.md
-    // §8`), also where the next attempt finds it beside its replacement: the count is right, and the name changes with
-    // the update that waits.
+    // Replaced allocations keep running while there is insufficient capacity for all of the newer version
+    // (`docs/spec/reconciliation.md §8`), even if the next attempt finds one next to its replacement: the count is
+    // right, and the name changes with the pending update.
     given_once(state, |j| waits(&store, j))?;
     state.jobs().try_for_each(|j| placed(&store, &j.current))
 }
@@ -152,7 +152,7 @@ fn tables(store: &StoreSnapshot) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// The blocked evaluations are those that are tracked, one per job and node.
+/// The stored blocked evaluations are exactly the tracked ones, one per job and node.
 fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
     let mut blocked: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
     for e in store.evals_from("").filter(|e| e.status == "blocked") {
@@ -167,21 +167,21 @@ fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
     Ok(())
 }
 
-/// Whether a job waits for room.
+/// Whether a job is blocked for lack of capacity.
 fn waits(store: &StoreSnapshot, job: &Job) -> bool {
     store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked")
 }
 
-/// Whether the rollout of a job's version has failed: what is not placed by then is not placed
+/// Whether the deployment of a job's version has failed: allocations that were not placed before stay unplaced
 /// (`docs/spec/reconciliation.md §5`).
 fn failed(store: &StoreSnapshot, job: &Job) -> bool {
     let latest = store.state().latest_deployment(&job.namespace, &job.id);
     latest.is_some_and(|d| d.status == "failed" && d.job_version == job.version)
 }
 
-/// Whether an allocation failed and stays in its place all the same, which the reference has in two cases
-/// (`docs/spec/reconciliation.md`): it was called healthy, and failed while the rest was still rolled out (§6.4); a
-/// delayed evaluation found it and makes no follow-up for it (§3, quirk 2).
+/// Whether a failed allocation is not replaced, which happens in Nomad in two cases (`docs/spec/reconciliation.md`): it
+/// was marked healthy and failed while the deployment was still running (`§6.4`), or a delayed evaluation found it and
+/// creates no follow-up for it (`§3`, quirk 2).
 fn left_alone(store: &StoreSnapshot, a: &Allocation) -> bool {
     let went_on = |d: &Arc<Deployment>| d.modify_index > a.modify_index;
     let rolled_out = a.health() == Some(true) && store.state().deployment(&a.deployment_id).is_some_and(went_on);
@@ -189,7 +189,7 @@ fn left_alone(store: &StoreSnapshot, a: &Allocation) -> bool {
     a.desired_status == "run" && a.client_status == client_status::FAILED && (rolled_out || forgotten)
 }
 
-/// A job has what it asks for, or less and waits for room, or less after a rollout that failed.
+/// A job has all its allocations, or it has fewer and is blocked, or fewer after a failed deployment.
 fn placed(store: &StoreSnapshot, job: &Job) -> Verdict {
     if job.r#type == "batch" {
         return Ok(());
@@ -203,7 +203,7 @@ fn placed(store: &StoreSnapshot, job: &Job) -> Verdict {
     let allocs = store.state().allocs_of_job(&job.namespace, &job.id);
     let count = |of: &dyn Fn(&Allocation) -> bool| allocs.iter().filter(|a| of(&a.alloc)).count() as i64;
     let (live, left) = (count(&|a| !a.terminal()), count(&|a| left_alone(store, a)));
-    // Jobs that were never evaluated are registers.
+    // Jobs that were never evaluated are used as registers.
     let evaluated = store.evals_of_job(&job.namespace, &job.id).next().is_some();
     let enough = live + left >= wanted || waits(store, job) || failed(store, job);
     if evaluated && (live > wanted || !enough) {

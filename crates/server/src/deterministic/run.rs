@@ -1,4 +1,4 @@
-//! One run: a cluster, those who use it, faults, and the way to rest.
+//! A run: a cluster, its clients, faults, and the wait until it has settled.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::users::Stop;
 use super::{faults, jobs, rest};
 use encamp_host::ids;
 
-/// Clients of registers.
+/// The number of register clients.
 const CLIENTS: usize = 3;
 
-/// What became of a seed.
+/// The result of a seed.
 pub(crate) struct Outcome {
-    /// The first broken rule, with what happened before.
+    /// The first violation, with the preceding trace.
     pub broken: Option<String>,
-    /// A digest of all that happened: the same for the same seed.
+    /// A digest of the trace: the same for the same seed.
     pub digest: u64,
-    /// What occurred, and how often.
+    /// Occurrences with their counts.
     pub counts: BTreeMap<&'static str, u64>,
 }
 

@@ -1,5 +1,4 @@
-//! The simulation a thread belongs to: its clock, its chance, its disks, what was seen, and the first rule that was
-//! broken.
+//! The simulation of a thread: its clock, random source, disks, trace, and the first violation.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -21,23 +20,23 @@ use super::watch::Watch;
 use encamp_model::SECOND;
 use encamp_model::random::Random;
 
-/// Begin of the made-up time, in Unix nanoseconds.
+/// The start of the simulated time, in Unix nanoseconds.
 const START: i64 = 1_700_000_000 * SECOND;
-/// Lines of the trace that are kept to be shown.
+/// The number of trace lines that are retained for output.
 const SHOWN: usize = 60;
 
-/// A bug made on purpose, to see whether it is found.
+/// A deliberate bug, to verify that the checks find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// Disks say that data is durable one write too early.
+    /// Disks report data as durable one write too early.
     AckBeforeFsync,
-    /// The broker hands an evaluation out although somebody has it.
+    /// The broker delivers an evaluation that is already outstanding.
     DoubleDequeue,
-    /// The reaper forgets evaluations it should have cancelled.
+    /// The reaper does not cancel some evaluations.
     LostCancel,
 }
 
-/// Everything a seed decides, and what became of it.
+/// A simulation: everything that depends on the seed, and the results.
 pub(crate) struct Sim {
     epoch: OnceLock<Instant>,
     ids: Mutex<Random>,
@@ -45,9 +44,9 @@ pub(crate) struct Sim {
     trace: Mutex<Trace>,
     broken: Mutex<Option<String>>,
     guests: AtomicUsize,
-    /// What is looked at all the time.
+    /// The continuous checks.
     pub watch: Watch,
-    /// The bug that is looked for.
+    /// The deliberate bug, if any.
     pub bug: Option<Bug>,
 }
 
@@ -70,19 +69,19 @@ pub(crate) fn running() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
 
-/// Whether this thread's simulation has a bug.
+/// Whether this thread's simulation has a deliberate bug.
 pub(crate) fn has(bug: Bug) -> bool {
     CURRENT.with_borrow(|c| c.as_ref().is_some_and(|s| s.bug == Some(bug)))
 }
 
-/// The text of a panic.
+/// The message of a panic.
 pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
 }
 
 impl Sim {
-    /// For a seed; `aloud` prints what happens.
+    /// Creates a simulation from a seed; `aloud` prints the trace.
     pub(crate) fn new(seed: u64, bug: Option<Bug>, aloud: bool) -> Arc<Sim> {
         let trace = Trace { aloud, digest: 0xcbf2_9ce4_8422_2325, last: VecDeque::new() };
         Arc::new(Sim {
@@ -97,34 +96,34 @@ impl Sim {
         })
     }
 
-    /// The simulation this thread belongs to.
+    /// The simulation of this thread.
     pub(crate) fn current() -> Arc<Sim> {
         CURRENT.with_borrow(Clone::clone).expect("a thread of a simulation")
     }
 
-    /// Makes this thread one of the simulation, until the guard is dropped.
+    /// Makes this thread part of the simulation until the guard is dropped.
     pub(crate) fn enter(self: &Arc<Self>) -> Inside {
         CURRENT.set(Some(self.clone()));
         Inside { _host: simulation::enter(self.clone()) }
     }
 
-    /// The clock begins now.
+    /// Starts the clock.
     pub(crate) fn begin(&self) {
         self.epoch.get_or_init(Instant::now);
     }
 
-    /// The made-up time, in Unix nanoseconds.
+    /// The simulated time in Unix nanoseconds.
     pub(crate) fn now(&self) -> i64 {
         let passed = self.elapsed().as_nanos();
         START.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX))
     }
 
-    /// Puts a disk in.
+    /// Adds a disk.
     pub(crate) fn mount(&self, name: &str, disk: Arc<Disk>) {
         lock(&self.disks).insert(name.into(), disk);
     }
 
-    /// Notes what happens: it is part of the digest.
+    /// Adds a line to the trace, which is part of the digest.
     pub(crate) fn note(&self, what: fmt::Arguments<'_>) {
         let ms = (self.now() - START) / 1_000_000;
         let line = format!("{ms:>7} {what}");
@@ -139,35 +138,35 @@ impl Sim {
         trace.last.push_back(line);
     }
 
-    /// Tells more, to whoever looks at one seed alone.
+    /// Prints details when a single seed is run.
     pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
         if lock(&self.trace).aloud {
             println!("        {what}");
         }
     }
 
-    /// A rule is broken; the first one counts.
+    /// Reports a violation; the first one is retained.
     pub(crate) fn broken(&self, what: &str) {
         self.note(format_args!("BROKEN: {what}"));
         lock(&self.broken).get_or_insert_with(|| what.to_string());
     }
 
-    /// The first rule that was broken.
+    /// The first violation.
     pub(crate) fn verdict(&self) -> Option<String> {
         lock(&self.broken).clone()
     }
 
-    /// A digest of all that was noted.
+    /// A digest of the trace.
     pub(crate) fn digest(&self) -> u64 {
         lock(&self.trace).digest
     }
 
-    /// How long it has been running.
+    /// The simulated time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.epoch.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
-    /// The last lines that were noted.
+    /// The last lines of the trace.
     pub(crate) fn last_lines(&self) -> String {
         lock(&self.trace).last.iter().map(|l| format!("  {l}\n")).collect()
     }
@@ -180,13 +179,13 @@ impl Sim {
         self.guests.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// How many guests there are.
+    /// The number of running guests.
     pub(crate) fn guests(&self) -> usize {
         self.guests.load(Ordering::Acquire)
     }
 }
 
-/// What the server asks of its machine.
+/// The server's interface to its simulated machine.
 impl Simulation for Sim {
     fn now(&self) -> i64 {
         self.now()
@@ -205,7 +204,7 @@ impl Simulation for Sim {
         guest::block_on(future);
     }
 
-    /// Made-up disks are at `/simulated/<disk>`.
+    /// Simulated disks are at `/simulated/<disk>`.
     fn disk_of(&self, path: &Path) -> Option<Arc<dyn simulation::Disk>> {
         let mut parts = path.strip_prefix("/simulated").ok()?.components();
         let name = parts.next()?.as_os_str().to_str()?;
@@ -213,7 +212,7 @@ impl Simulation for Sim {
     }
 }
 
-/// This thread belongs to a simulation until this is dropped.
+/// Makes this thread part of a simulation until it is dropped.
 pub(crate) struct Inside {
     _host: simulation::Inside,
 }

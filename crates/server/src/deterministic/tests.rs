@@ -1,4 +1,4 @@
-//! Many seeds; the same seed twice; bugs made on purpose.
+//! Runs of many seeds, of the same seed twice, and with deliberate bugs.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,15 +8,15 @@ use std::time::Instant;
 use super::run::run;
 use super::sim::Bug;
 
-/// How many seeds a plain run has.
+/// The default number of seeds.
 const SEEDS: u64 = 60;
-/// Seeds within which a bug made on purpose has to be found.
+/// The number of seeds within which a deliberate bug has to be found.
 const ENOUGH: u64 = 100;
 
-/// A word after so many seeds, for long runs.
+/// Progress is printed after this many seeds, for long runs.
 const WORD: u64 = 500;
 
-/// What many seeds bring about; otherwise nobody looked at it.
+/// Occurrences that must be seen over many seeds; otherwise the test would not cover them.
 const OCCURS: [&str; 16] = [
     "crashes",
     "crashes of all servers",
@@ -41,13 +41,13 @@ fn setting(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
-/// What became of many seeds.
+/// The result of many seeds.
 #[derive(Default)]
 struct Tally {
     occurred: BTreeMap<&'static str, u64>,
     failures: Vec<String>,
     done: u64,
-    /// The same for the same seeds, in any order.
+    /// The same for the same seeds, regardless of their order.
     digest: u64,
 }
 
@@ -72,8 +72,8 @@ fn seeds(first: u64, count: u64, most_failures: usize) -> Tally {
             let again = format!(
                 "ENCAMP_CLUSTER_SEED={seed} cargo test -p encamp-server --lib faults_break_nothing -- --nocapture"
             );
-            eprintln!("seed {seed}: {why}\nto see it again:\n  {again}");
-            tally.failures.push(format!("seed {seed}: {why}to see it again:\n  {again}"));
+            eprintln!("seed {seed}: {why}\nto reproduce:\n  {again}");
+            tally.failures.push(format!("seed {seed}: {why}to reproduce:\n  {again}"));
         }
     };
     std::thread::scope(|s| (0..threads).for_each(|_| drop(s.spawn(work))));
@@ -109,7 +109,7 @@ fn the_same_seed_gives_the_same_run() {
     }
 }
 
-/// The first seed that finds a bug, and what it says.
+/// The first seed that finds a bug, and the message.
 fn found(bug: Bug) -> Option<(u64, String)> {
     (1..=ENOUGH).find_map(|seed| Some((seed, run(seed, Some(bug), false).broken?)))
 }
@@ -121,15 +121,15 @@ fn acknowledgements_before_the_disk_are_found() {
 }
 
 #[test]
-fn evaluations_handed_out_twice_are_found() {
+fn evaluations_delivered_twice_are_found() {
     let (seed, why) = found(Bug::DoubleDequeue).expect("found");
     println!("found by seed {seed}: {}", why.lines().next().unwrap_or_default());
-    assert!(why.contains("is handed out while"), "{why}");
+    assert!(why.contains("is delivered while"), "{why}");
 }
 
 #[test]
-fn cancellations_that_are_forgotten_are_found() {
+fn forgotten_cancellations_are_found() {
     let (seed, why) = found(Bug::LostCancel).expect("found");
     println!("found by seed {seed}: {}", why.lines().next().unwrap_or_default());
-    assert!(why.contains("no rest: evaluation"), "{why}");
+    assert!(why.contains("not settled: evaluation"), "{why}");
 }

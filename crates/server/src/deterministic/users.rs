@@ -1,4 +1,4 @@
-//! What all who use the cluster have in common: they look for the leader, and stop when they are told.
+//! Common parts of all clients of the cluster: they look for the leader, and stop when asked to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,23 +7,23 @@ use super::cluster::Cluster;
 use super::network::Place;
 use encamp_model::random::Random;
 
-/// Tells everybody to stop.
+/// A stop flag for all clients.
 #[derive(Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on.
+    /// Asks all clients to stop.
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether it is time.
+    /// Whether clients have to stop.
     pub(crate) fn now(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// The server that some server takes for the leader. That may be long over.
+/// The server that some server considers the leader. This may be outdated.
 pub(crate) fn find_leader(cluster: &Cluster, random: &mut Random) -> Option<Place> {
     let servers = cluster.servers();
     let (at, asked) = random.pick(&servers)?;

@@ -1,4 +1,4 @@
-//! What is looked at while a simulation runs: who leads, what the servers apply, and what the state gives away.
+//! Continuous checks of a simulation: leaders, applied entries, and invariants of the state.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,21 +13,21 @@ use encamp_ops::codec;
 use encamp_raft::{Message, ServerId};
 use encamp_state::{State, StateStore};
 
-/// What was seen so far.
+/// The observations so far.
 #[derive(Default)]
 pub(crate) struct Watch(Mutex<Seen>);
 
 #[derive(Default)]
 struct Seen {
     leaders: BTreeMap<u64, ServerId>,
-    /// A checksum of what is at each index, and its name.
+    /// A checksum of the entry at each index, and its name.
     entries: BTreeMap<u64, (u32, &'static str)>,
-    /// The highest index a client was told.
+    /// The highest index that was acknowledged to a client.
     told: u64,
     counts: BTreeMap<&'static str, u64>,
 }
 
-/// A server applied an operation; called for every server, in the order of the log.
+/// Called when a server has applied an operation; for every server, in log order.
 pub(crate) fn applied(index: u64, op: &Operation, store: &StateStore) {
     if sim::running() {
         let sim = Sim::current();
@@ -35,7 +35,7 @@ pub(crate) fn applied(index: u64, op: &Operation, store: &StateStore) {
     }
 }
 
-/// A server applied an entry without an operation.
+/// Called when a server has applied an entry without an operation.
 pub(crate) fn skipped(index: u64) {
     if sim::running() {
         let sim = Sim::current();
@@ -48,7 +48,7 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A server sends a message to another one: of a term there is one leader alone.
+    /// Called when a server sends a message to another one: a term has a single leader.
     pub(crate) fn message(&self, sim: &Sim, from: Place, to: Place, message: &Message) {
         let (what, vote, entries) = match message {
             Message::Append(m) => ("append", &m.vote, m.entries.len()),
@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// A server has this at an index: all have, at all times. False if another one had something else.
+    /// Checks that all servers have the same entry at an index. Returns false after a violation.
     fn entered(&self, sim: &Sim, index: u64, entry: (u32, &'static str)) -> bool {
         let mut seen = self.lock();
         let known = *seen.entries.entry(index).or_insert(entry);
@@ -98,7 +98,7 @@ impl Watch {
         known == entry
     }
 
-    /// What holds after an operation.
+    /// Checks the invariants after an operation.
     fn check(&self, sim: &Sim, index: u64, op: &Operation, store: &StateStore) {
         if let Operation::PlanResults(r) = op {
             sim.note(format_args!("applied {index} {}", op.metric()));
@@ -121,27 +121,27 @@ impl Watch {
         }
     }
 
-    /// A client was told that its write is at an index: it was applied there, and so it stays.
+    /// Records that a write was acknowledged at an index: the entry must have been applied there.
     pub(crate) fn acknowledged(&self, sim: &Sim, index: u64) {
         let mut seen = self.lock();
         seen.told = seen.told.max(index);
         if !seen.entries.contains_key(&index) {
             drop(seen);
-            sim.broken(&format!("a write was acknowledged at index {index}, where nothing is"));
+            sim.broken(&format!("a write was acknowledged at index {index}, where there is no entry"));
         }
     }
 
-    /// The highest index that was acknowledged.
+    /// The highest acknowledged index.
     pub(crate) fn told(&self) -> u64 {
         self.lock().told
     }
 
-    /// Something occurred.
+    /// Counts an occurrence.
     pub(crate) fn count(&self, what: &'static str, n: u64) {
         *self.lock().counts.entry(what).or_default() += n;
     }
 
-    /// What occurred: operations by name, terms with a leader, and more.
+    /// The counts of operations by name, terms with a leader, and others.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
         let seen = self.lock();
         let mut counts = seen.counts.clone();
@@ -150,8 +150,9 @@ impl Watch {
     }
 }
 
-/// Nothing is given away twice: counted from the records alone. What a job `may` still replace can run beside its
-/// replacement: its node rejected its part of the plan (`docs/spec/server.md §7`).
+/// No resource is allocated twice, computed from the records only. If `may` returns true for a job, a replaced
+/// allocation can run next to its replacement because its node rejected its part of the plan
+/// (`docs/spec/server.md §7`).
 pub(crate) fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
     for id in state.nodes().map(|n| &n.node.id) {
         within_capacity(state, id).map_err(|e| format!("node {id}: {e}: {:?}", live_on(state, id)))?;
@@ -159,7 +160,7 @@ pub(crate) fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
     state.jobs().try_for_each(|j| no_twins(state, &j.current, &may))
 }
 
-/// What a node has, for messages.
+/// The allocations of a node, for messages.
 fn live_on(state: &State, node: &str) -> Vec<String> {
     let tell = |a: &Allocation| {
         let (t, version) = (taken(a), a.job.as_ref().map_or(0, |j| j.version));
@@ -169,7 +170,7 @@ fn live_on(state: &State, node: &str) -> Vec<String> {
     state.allocs_of_node(node).iter().filter(|e| !e.phase.terminal()).map(|e| tell(&e.alloc)).collect()
 }
 
-/// No name of a job is placed twice.
+/// No allocation name of a job is used twice.
 fn no_twins(state: &State, job: &Job, may: &impl Fn(&Job) -> bool) -> Verdict {
     let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
     let mut names: BTreeMap<(&str, &str), &Allocation> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Allocations shown and stopped (`docs/spec/http-api.md §5.4`, `docs/spec/server.md §10`).
+//! Displaying and stopping allocations (`docs/spec/http-api.md §5.4`, `docs/spec/server.md §10`).
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_ops::Operation;
 
-/// Stops an allocation; its job is looked at again, which replaces it.
+/// Stops an allocation; its job is evaluated again, which replaces the allocation.
 ///
 /// # Errors
-/// 404: there is none.
+/// 404: the allocation does not exist.
 pub async fn stop(
     server: &Server,
     id: &str,
@@ -45,8 +45,8 @@ pub async fn stop(
     Ok(AllocStopResponse { eval_id, index })
 }
 
-/// The allocation as the API shows it: with its resources also in the form of old clients, and without what only files
-/// of ours hold.
+/// The allocation in API format: with its resources in the legacy format as well, and without fields that only encamp's
+/// own files contain.
 pub fn shown(alloc: &Allocation) -> Allocation {
     let mut out = Allocation { stored_job_version: None, job_ref: None, ..alloc.clone() };
     out.job = alloc.job.as_ref().map(job_reads::shown);
@@ -78,7 +78,7 @@ pub fn shown(alloc: &Allocation) -> Allocation {
     out
 }
 
-/// The allocation as lists show it.
+/// The allocation in list format.
 pub fn listed(alloc: &Allocation, resources: bool, task_states: bool) -> AllocListStub {
     let mut stub = alloc.stub();
     if resources {

@@ -1,4 +1,5 @@
-//! Deployments paused, promoted, failed, and told about health (`docs/spec/server.md §13.7`).
+//! Pausing, promoting and failing deployments, and setting the health of their allocations
+//! (`docs/spec/server.md §13.7`).
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use encamp_model::*;
 use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus, Operation};
 use encamp_state::StateStore;
 
-/// A deployment that goes on, and its job.
+/// An active deployment, and its job.
 struct Target {
     deployment: Arc<Deployment>,
     job: Arc<Job>,
 }
 
-/// Finds the deployment; `terminal` is the answer for one that is over.
+/// Finds an active deployment; `terminal` is the error text for a terminal one.
 fn target(store: &StateStore, id: &str, terminal: &str) -> Result<Target, Error> {
     if id.is_empty() {
         return Err(Error::internal("missing deployment ID"));
@@ -37,10 +38,10 @@ fn answer(eval_id: String, index: u64) -> DeploymentUpdateResponse {
     DeploymentUpdateResponse { eval_id, eval_create_index, deployment_modify_index: index, index, ..Default::default() }
 }
 
-/// Pauses a deployment, or has it go on.
+/// Pauses or resumes a deployment.
 ///
 /// # Errors
-/// There is none, or it is over.
+/// The deployment does not exist, or is terminal.
 pub async fn pause(server: &Server, id: &str, pause: bool) -> Result<DeploymentUpdateResponse, Error> {
     server.wait_ready().await?;
     let verb = if pause { "pause" } else { "resume" };
@@ -56,17 +57,17 @@ pub async fn pause(server: &Server, id: &str, pause: bool) -> Result<DeploymentU
     Ok(answer(eval_id, index))
 }
 
-/// What failing writes; `roll_back`: a group concerned goes back.
+/// The writes for a failed deployment; `roll_back`: an affected group has `auto_revert` set.
 fn failure(store: &StateStore, t: &Target, cause: Cause, roll_back: bool) -> Failure {
     let entry = store.state().job_entry(&t.job.namespace, &t.job.id);
     let versions = entry.into_iter().flat_map(|e| e.versions.values());
     rollout::failure(&t.deployment.id, cause, roll_back, &t.job, versions)
 }
 
-/// Fails a deployment; the job goes back if any group wants to.
+/// Fails a deployment; the job is rolled back if any group has `auto_revert` set.
 ///
 /// # Errors
-/// There is none, or it is over.
+/// The deployment does not exist, or is terminal.
 pub async fn fail(server: &Server, id: &str) -> Result<DeploymentUpdateResponse, Error> {
     server.wait_ready().await?;
     let store = server.snapshot();
@@ -80,10 +81,10 @@ pub async fn fail(server: &Server, id: &str) -> Result<DeploymentUpdateResponse,
     Ok(DeploymentUpdateResponse { reverted_job_version: f.reverted_version, ..answer(eval_id, index) })
 }
 
-/// Promotes canaries: of some groups, or of all (`None`).
+/// Promotes the canaries of some groups, or of all groups (`None`).
 ///
 /// # Errors
-/// There is no such deployment, it is over, or canaries are not healthy.
+/// The deployment does not exist or is terminal, or canaries are not healthy.
 pub async fn promote(
     server: &Server,
     id: &str,
@@ -99,17 +100,17 @@ pub async fn promote(
     Ok(answer(eval_id, index))
 }
 
-/// Tells a deployment of several regions to go on. There are none: nothing happens.
+/// Unblocks a multi-region deployment. These are not supported, so this does nothing.
 ///
 /// # Errors
-/// There is no such deployment, or it is over.
+/// The deployment does not exist, or is terminal.
 pub async fn unblock(server: &Server, id: &str) -> Result<DeploymentUpdateResponse, Error> {
     server.wait_ready().await?;
     target(&server.snapshot(), id, "can't unblock terminal deployment")?;
     Ok(DeploymentUpdateResponse::default())
 }
 
-/// Tells the health of allocations. Unhealthy ones fail the deployment.
+/// Sets the health of allocations. Unhealthy allocations fail the deployment.
 ///
 /// # Errors
 /// See `docs/spec/server.md §13.7`.

@@ -1,4 +1,4 @@
-//! Parameterized jobs dispatched (`docs/spec/server.md §15`).
+//! Dispatch of parameterized jobs (`docs/spec/server.md §15`).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_ops::{JobRegister, Operation, Reply};
 
-/// Dispatches a parameterized job. `exempt`: the caller may although the cluster takes no jobs.
+/// Dispatches a parameterized job. `exempt`: the caller may do so even if job registration is disabled.
 ///
 /// # Errors
 /// Texts of `docs/spec/server.md §15`.
@@ -41,7 +41,7 @@ pub async fn dispatch(
     let (index, reply) = server.commit(Operation::JobRegister(Box::new(op))).await?;
     answer.index = index;
     match reply {
-        // An earlier request with the same token made a child: that is the one.
+        // An earlier request with the same token already created the child job.
         Reply::Dispatched { job_id, create_index } => {
             answer.dispatched_job_id = job_id;
             answer.eval_id.clear();

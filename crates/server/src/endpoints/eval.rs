@@ -1,4 +1,4 @@
-//! Evaluations: which others one is related to, and which may be deleted (`docs/spec/garbage-collection.md §14.1`).
+//! Evaluations: related evaluations, and deletion (`docs/spec/garbage-collection.md §14.1`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use encamp_ops::Operation;
 use encamp_scheduler::reschedule;
 use encamp_state::StateStore;
 
-/// How many evaluations one entry may delete.
+/// Maximum number of evaluations deleted by one log entry.
 const MOST_IDS: usize = 7281;
-/// How many of the evaluations a filter found go into one entry.
+/// The number of evaluations found by a filter that are deleted per log entry.
 const PER_ENTRY: usize = 728;
 
-/// The evaluations that are connected with one through predecessors, successors and blocked evaluations, by ID.
+/// The evaluations connected with this one through predecessors, successors and blocked evaluations, ordered by ID.
 pub fn related(store: &StateStore, eval: &Evaluation) -> Vec<EvaluationStub> {
     let links = |e: &Evaluation| [&e.next_eval, &e.previous_eval, &e.blocked_eval].map(String::clone);
     let mut found: BTreeMap<String, EvaluationStub> = BTreeMap::new();
@@ -56,7 +56,7 @@ fn stub(e: &Evaluation) -> EvaluationStub {
     }
 }
 
-/// Whether nothing that still runs, or is still to be replaced, depends on an evaluation.
+/// Whether no running or yet to be replaced allocation depends on an evaluation.
 pub(crate) fn safe_to_delete(store: &StateStore, eval: &Evaluation) -> bool {
     let job = store.state().job(&eval.namespace, &eval.job_id);
     if job.is_none_or(|j| j.stop || j.status == "dead") {
@@ -75,10 +75,10 @@ pub(crate) fn safe_to_delete(store: &StateStore, eval: &Evaluation) -> bool {
     })
 }
 
-/// Whether a request to delete makes sense.
+/// Validates a delete request.
 ///
 /// # Errors
-/// 400.
+/// 400: the request is invalid.
 pub fn check_delete(request: &EvalDeleteRequest) -> Result<(), Error> {
     match (request.eval_ids.len(), request.filter.is_empty()) {
         (1.., false) => Err(Error::bad("evals cannot be deleted by both ID and filter")),
@@ -90,10 +90,10 @@ pub fn check_delete(request: &EvalDeleteRequest) -> Result<(), Error> {
     }
 }
 
-/// Evaluations can be deleted only while nobody works on them.
+/// Fails unless the broker is paused: evaluations can only be deleted while no worker processes them.
 ///
 /// # Errors
-/// 500.
+/// 500: the broker is enabled.
 pub(crate) fn check_paused(server: &Server) -> Result<(), Error> {
     let paused = server.snapshot().state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
     if paused && !server.queues().broker().enabled() {
@@ -103,10 +103,10 @@ pub(crate) fn check_paused(server: &Server) -> Result<(), Error> {
     }
 }
 
-/// Deletes evaluations by ID: all or none.
+/// Deletes evaluations by ID, all or none.
 ///
 /// # Errors
-/// One is missing or still needed, or the broker runs.
+/// An evaluation does not exist or is still needed, or the broker is enabled.
 pub async fn delete(server: &Server, evals: Vec<String>) -> Result<EvalDeleteResponse, Error> {
     server.wait_ready().await?;
     check_paused(server)?;
@@ -125,7 +125,7 @@ pub async fn delete(server: &Server, evals: Vec<String>) -> Result<EvalDeleteRes
 /// Deletes those of the evaluations that are not needed any more.
 ///
 /// # Errors
-/// The broker runs, or there is no leader; what is written already stays so.
+/// The broker is enabled, or there is no leader; deletions already written stay.
 pub async fn delete_found(server: &Server, found: &[Arc<Evaluation>]) -> Result<EvalDeleteResponse, Error> {
     server.wait_ready().await?;
     check_paused(server)?;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_runs_keeps_its_evaluation() {
+    fn evaluations_of_running_allocations_cannot_be_deleted() {
         let mut store = StateStore::new();
         let e = eval("e", "", "", "");
         store.put_eval(e.clone());
@@ -205,7 +205,7 @@ mod tests {
         assert!(safe("complete", "", policy(1, false), 0));
         assert!(safe("failed", "", None, 0) && safe("failed", "", policy(0, false), 0));
         assert!(!safe("failed", "", policy(1, false), 1), "to be replaced");
-        assert!(!safe("failed", "x", policy(0, true), 1), "again and again");
+        assert!(!safe("failed", "x", policy(0, true), 1), "unlimited rescheduling");
         assert!(!safe("failed", "x", policy(1, false), 0) && safe("failed", "x", policy(1, false), 1));
         store.put_job(Arc::new(Job { stop: true, ..job(None) }));
         assert!(safe_to_delete(&store, &e));

@@ -1,8 +1,8 @@
-//! Identities of tasks and nodes (`docs/spec/http-api.md §10`).
+//! Identity tokens of tasks and nodes (`docs/spec/http-api.md §10`).
 //!
-//! A signature takes about a millisecond, and most tasks never see their default identity. So the plan only notes the
-//! key ([`Allocation::signing_key_id`]); the token is signed when the node asks for it, and is the same whenever that
-//! is: its times are those of the allocation, its ID follows from it.
+//! A signature takes about a millisecond, and most tasks never use their default identity. A plan therefore only
+//! records the key ([`Allocation::signing_key_id`]); the token is signed when the node requests it. It is always the
+//! same token, because its times are those of the allocation and its ID is derived from it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use encamp_host::threads;
 use encamp_model::*;
 use encamp_state::StateStore;
 
-/// How long an introduction waits for the first key of a new cluster.
+/// Maximum time an introduction waits for the first key of a new cluster.
 const KEY_WAIT: Duration = Duration::from_secs(5);
 
-/// The identity of a node, if it needs a new one: token and key. None also while there is no key to sign with.
+/// The new identity of a node, if it needs one: token and key ID. `None` as well while there is no signing key.
 pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(String, String)> {
     let (now, settings) = (ids::now(), server.settings());
     let known = jwt::key_id(held).is_some_and(|id| server.keyring().has(&id));
@@ -34,11 +34,11 @@ pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(Strin
     server.keyring().sign(&issue.node(node, ttl, ids::uuid())).ok()
 }
 
-/// A token that introduces a node of that name, any if it is empty, in a pool (§5.16). `ttl` in nanoseconds: 0 for the
-/// default, and never longer than the configuration allows.
+/// Creates an introduction token for a node with this name (any name if empty) in a node pool
+/// (`docs/spec/http-api.md §5.16`). `ttl` is in nanoseconds: 0 for the default, at most the configured maximum.
 ///
 /// # Errors
-/// A pool that no node can be in, a TTL below zero, no key to sign with.
+/// The node pool cannot contain nodes, the TTL is negative, or there is no signing key.
 pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Result<String, Error> {
     server.wait_ready().await?;
     let pool = if pool.is_empty() { "default" } else { pool };
@@ -58,10 +58,10 @@ pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Res
     Ok(signed.map_err(|_| Error::internal("the agent is stopping"))??.0)
 }
 
-/// Whether a node that is not known yet may register: it is introduced by its token, or need not be.
+/// Checks whether an unknown node may register: it has a valid introduction token, or does not need one.
 ///
 /// # Errors
-/// It has to be introduced, and is not.
+/// An introduction token is required, and the node has none.
 pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> Result<(), Error> {
     let enforcement = server.settings().introduction.enforcement;
     let introduced = || server.keyring().verified(token, ids::now()).is_some_and(|c| c.introduces(node));
@@ -77,10 +77,10 @@ pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> R
     }
 }
 
-/// Signs identities of allocations of a node; what it can't be given is left out.
+/// Signs identities for allocations of a node; identities that it may not have are left out.
 ///
 /// # Errors
-/// Unknown node, wrong secret, no key to sign with.
+/// The node is unknown, its secret is wrong, or there is no signing key.
 pub async fn sign(
     server: &Server,
     node_id: &str,
@@ -122,7 +122,7 @@ fn sign_one(
         let identity = task.identity.as_ref().unwrap_or(&every);
         let claims = issue.task(alloc, &task.name, identity, namespace, fixed_id(&alloc.id, &task.name))?;
         let noted = keyring.sign_with(&alloc.signing_key_id, &claims);
-        // The key may have been removed by force, or there was none when the allocation was placed.
+        // The key may have been removed with `force`, or there was none when the allocation was placed.
         let jwt = noted.or_else(|_| keyring.sign(&claims).map(|(jwt, _)| jwt));
         (claims, jwt)
     } else {

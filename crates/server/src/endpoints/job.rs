@@ -1,5 +1,4 @@
-//! Jobs registered, planned and looked at before that (`docs/spec/http-api.md §5.3`, `docs/spec/server.md §10`,
-//! `§19.4`).
+//! Registering, planning and validating jobs (`docs/spec/http-api.md §5.3`, `docs/spec/server.md §10`, `§19.4`).
 
 use std::sync::Arc;
 
@@ -21,24 +20,24 @@ use encamp_ops::{JobRegister, Operation};
 use encamp_plan::{PlanError, plan_job};
 use encamp_state::StateStore;
 
-/// The refusal of registrations while the scheduler configuration says so.
+/// The error text while the scheduler configuration disables registrations.
 pub const REJECTED: &str = "Job registration, dispatch, and scale are disabled by the scheduler configuration";
 
-/// Whether the caller may do what it asks with a job; the error is the answer.
+/// Whether the caller is permitted to register a job; the error is the response.
 pub(crate) type Permit<'a> = &'a (dyn Fn(&Job) -> Result<(), Error> + Send + Sync);
 
-/// Where a request about a job wants to go, besides what it says itself (§4.2).
+/// The target of a job request according to its URL (`docs/spec/http-api.md §4.2`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Target<'a> {
-    /// The job's ID, if the path names it.
+    /// The job ID, if the path contains it.
     pub path_id: Option<&'a str>,
-    /// `region` of the query.
+    /// The `region` query parameter.
     pub region: &'a str,
-    /// `namespace` of the query, empty if it is not given.
+    /// The `namespace` query parameter; empty if it is not set.
     pub namespace: &'a str,
 }
 
-/// What admission has to know about the cluster right now.
+/// The cluster data needed by admission.
 pub(crate) fn admission_context(server: &Server, store: &StateStore) -> ServerContext {
     let state = store.state();
     ServerContext {
@@ -50,10 +49,11 @@ pub(crate) fn admission_context(server: &Server, store: &StateStore) -> ServerCo
     }
 }
 
-/// Refuses registration, dispatch and scaling where the scheduler configuration does; `exempt` callers may go on.
+/// Refuses registration, dispatch and scaling if the scheduler configuration disables them; `exempt` callers are not
+/// affected.
 ///
 /// # Errors
-/// 403.
+/// 403: registration is disabled.
 pub(crate) fn check_accepting(store: &StateStore, exempt: bool) -> Result<(), Error> {
     let rejects = store.state().scheduler_config.as_ref().is_some_and(|c| c.reject_job_registration);
     if rejects && !exempt { Err(Error::denied(REJECTED)) } else { Ok(()) }
@@ -68,13 +68,13 @@ fn options(server: &Server, target: Target<'_>, region: &str, namespace: &str) -
     }
 }
 
-/// A job of another region would have to be sent there.
+/// Jobs of other regions would have to be forwarded.
 fn check_region(server: &Server, job: &Job) -> Result<(), Error> {
     let ours = job.multiregion.is_some() || job.region == server.settings().region;
     if ours { Ok(()) } else { Err(Error::internal("No path to region")) }
 }
 
-/// Takes over what the registered job keeps: counts of groups, resources of tasks.
+/// Preserves values of the registered job: group counts, task resources.
 fn preserve(job: &mut Job, registered: &Job, counts: bool, resources: bool) {
     for group in &mut job.task_groups {
         let Some(old) = registered.lookup_group(&group.name) else { continue };
@@ -89,7 +89,7 @@ fn preserve(job: &mut Job, registered: &Job, counts: bool, resources: bool) {
     }
 }
 
-/// The source to keep with a version, and what is to be said if it is too large.
+/// The source to store with a version, and the warning if it is too large.
 fn kept_source(
     submission: Option<JobSubmission>,
     namespace: &str,
@@ -102,7 +102,7 @@ fn kept_source(
     (kept, warning)
 }
 
-/// Registers a job. `exempt`: the caller may register although the cluster takes no jobs.
+/// Registers a job. `exempt`: the caller may register even if job registration is disabled.
 ///
 /// # Errors
 /// See `docs/spec/http-api.md §5.3`.
@@ -151,14 +151,14 @@ pub async fn register(
     Ok(JobRegisterResponse { warnings, ..answer })
 }
 
-/// A job that was admitted, and what is written with it.
+/// An admitted job, and the objects written with it.
 #[derive(Debug)]
 pub(super) struct Put {
     /// The job.
     pub job: Job,
-    /// The evaluation that goes with it.
+    /// The evaluation written with the job.
     pub eval: Option<Evaluation>,
-    /// The text it was made from.
+    /// The source of the job.
     pub submission: Option<JobSubmission>,
     /// See [`JobRegister::enforce_index`].
     pub enforce_index: Option<u64>,
@@ -166,10 +166,10 @@ pub(super) struct Put {
     pub now: i64,
 }
 
-/// Writes an admitted job: as a new version if it says something new, else only its evaluation.
+/// Writes an admitted job: as a new version if its specification changed, else only its evaluation.
 ///
 /// # Errors
-/// The state machine refuses, or there is no leader.
+/// The state machine refused the operation, or there is no leader.
 pub(super) async fn put_job(server: &Server, put: Put, existing: Option<&Job>) -> Result<JobRegisterResponse, Error> {
     let Put { mut job, eval, submission, enforce_index, now } = put;
     let mut answer = JobRegisterResponse::default();
@@ -185,7 +185,7 @@ pub(super) async fn put_job(server: &Server, put: Put, existing: Option<&Job>) -
         }
         return Ok(answer);
     }
-    // A tag names one version: it does not move on to the next one.
+    // A tag names one version and is not carried over to the next one.
     job.version_tag = None;
     let made = eval.is_some();
     let op = JobRegister { job: Arc::new(job), eval, submission, enforce_index, now };
@@ -230,7 +230,7 @@ pub async fn plan(
     let mut response = plan.response;
     response.index = response.job_modify_index;
     if response.job_modify_index == 0 {
-        // The index a new job is given for the dry run is nobody's business.
+        // The index of a new job in the dry run is meaningless to the caller.
         response.created_evals.iter_mut().for_each(|e| e.job_modify_index = 0);
     }
     if !request.diff {
@@ -239,10 +239,10 @@ pub async fn plan(
     Ok(response)
 }
 
-/// Says what a server thinks of a job.
+/// Validates a job.
 ///
 /// # Errors
-/// 400: there is no job.
+/// 400: the job is missing.
 pub fn validate(
     server: &Server,
     request: JobValidateRequest,

@@ -1,5 +1,5 @@
-//! What is done with registered jobs: stopped, evaluated, launched, reverted, called stable, tagged
-//! (`docs/spec/http-api.md §5.3`, `docs/spec/server.md §10`, `§14.4`, `§19.4`).
+//! Operations on registered jobs: stop, evaluate, launch, revert, set stability, tag (`docs/spec/http-api.md §5.3`,
+//! `docs/spec/server.md §10`, `§14.4`, `§19.4`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use encamp_ops::{JobDeregister, Operation};
 use encamp_scheduler::reschedule;
 use encamp_state::StateStore;
 
-/// The priority of evaluations whose job does not say one.
+/// The default priority of evaluations.
 const DEFAULT_PRIORITY: i64 = 50;
 
-/// How a job is stopped.
+/// Options for stopping a job.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stop {
-    /// Remove every trace.
+    /// Whether to purge the job.
     pub purge: bool,
-    /// Allocations stop without their shutdown delay.
+    /// Whether allocations stop without their shutdown delay.
     pub no_shutdown_delay: bool,
-    /// Priority of the evaluation; 0 and less: the job's.
+    /// Priority of the evaluation; 0 or less means the job's priority.
     pub eval_priority: i64,
 }
 
-/// Stops a job. A job that is not there is none to stop: the answer is empty.
+/// Stops a job. If the job does not exist, the response is empty.
 ///
 /// # Errors
-/// 400: the priority is none.
+/// 400: the priority is invalid.
 pub async fn deregister(
     server: &Server,
     namespace: &str,
@@ -71,7 +71,7 @@ pub async fn deregister(
     })
 }
 
-/// The failed allocations of a job that are replaced now, although their policies would wait or have given up.
+/// The failed allocations of a job that are replaced now, although their policies would delay or refuse it.
 fn to_force(store: &StateStore, job: &Job) -> BTreeMap<String, DesiredTransition> {
     let enabled = |a: &Allocation| reschedule::policy(a).is_some_and(|p| p.attempts != 0 || p.unlimited);
     let wanted = |a: &Allocation| {
@@ -85,7 +85,7 @@ fn to_force(store: &StateStore, job: &Job) -> BTreeMap<String, DesiredTransition
     allocs.iter().filter(|a| wanted(&a.alloc)).map(|a| (a.alloc.id.clone(), forced())).collect()
 }
 
-/// Has a job looked at again.
+/// Creates an evaluation of a job.
 ///
 /// # Errors
 /// Texts of `docs/spec/server.md §10`.
@@ -121,7 +121,7 @@ pub async fn evaluate(
     Ok(JobRegisterResponse { eval_id, eval_create_index: index, job_modify_index, index, ..Default::default() })
 }
 
-/// Launches a periodic job now.
+/// Forces a launch of a periodic job.
 ///
 /// # Errors
 /// Texts of `docs/spec/server.md §14.4`.
@@ -139,7 +139,7 @@ fn version(store: &StateStore, namespace: &str, id: &str, number: u64) -> Result
     })
 }
 
-/// Takes a job back to an older version, which becomes the newest.
+/// Reverts a job to an older version, which becomes the newest.
 ///
 /// # Errors
 /// Texts of `docs/spec/http-api.md §5.3`.
@@ -163,7 +163,7 @@ pub async fn revert(
     let old = version(&store, namespace, id, request.job_version)?;
     let now = ids::now();
     let job = Job { stable: false, version_tag: None, submit_time: now, stop: false, ..Job::clone(&old) };
-    // Pools, namespaces and rules may have changed since.
+    // Node pools, namespaces and rules may have changed since.
     let context = admission_context(server, &store);
     let admitted = admission::admit(job, &context, Some(&current)).map_err(|e| Error::internal(e.to_string()))?;
     let job = admitted.job;
@@ -178,10 +178,10 @@ pub async fn revert(
     Ok(JobRegisterResponse { warnings: admitted.warnings, ..answer })
 }
 
-/// Calls a version stable or not. Gives the index.
+/// Sets the stability of a version. Returns the index.
 ///
 /// # Errors
-/// The job or the version is not there.
+/// The job or the version does not exist.
 pub async fn set_stable(server: &Server, namespace: &str, request: &JobStabilityRequest) -> Result<u64, Error> {
     server.wait_ready().await?;
     let id = &request.job_id;
@@ -194,7 +194,7 @@ pub async fn set_stable(server: &Server, namespace: &str, request: &JobStability
     Ok(server.commit(op).await?.0)
 }
 
-/// Puts a tag on a version of a job.
+/// Adds a tag to a version of a job.
 ///
 /// # Errors
 /// Texts of `docs/spec/http-api.md §5.3`.
@@ -226,10 +226,10 @@ pub async fn tag(
     Ok(JobTagResponse { name, description, tagged_time, index, ..Default::default() })
 }
 
-/// Takes a tag off.
+/// Removes a tag.
 ///
 /// # Errors
-/// No version has it.
+/// No version has the tag.
 pub async fn untag(server: &Server, namespace: &str, id: &str, name: &str) -> Result<JobTagResponse, Error> {
     let op = Operation::JobVersionTag { job: (namespace.into(), id.into()), name: name.into(), tag: None };
     let (index, _) = server.commit(op).await?;
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forced_are_failed_allocations_without_a_successor() {
+    fn failed_allocations_without_a_replacement_are_forced() {
         let policy = |attempts| ReschedulePolicy { attempts, ..Default::default() };
         let job = |attempts| {
             let group = TaskGroup { name: "g".into(), reschedule_policy: Some(policy(attempts)), ..Default::default() };

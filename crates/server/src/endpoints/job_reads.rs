@@ -1,4 +1,4 @@
-//! What is read of jobs (`docs/spec/http-api.md §5.2`): pure functions of the store.
+//! Read calls for jobs (`docs/spec/http-api.md §5.2`), computed from the store only.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_state::{AllocEntry, StateStore, Table};
 
-/// The job as the API shows it: its payload as it was before servers compressed it.
+/// The job in API format: with its payload decompressed.
 pub fn shown(job: &Arc<Job>) -> Arc<Job> {
     match &job.payload {
         Some(_) => Arc::new(Job { payload: job.uncompressed_payload(), ..Job::clone(job) }),
@@ -17,7 +17,8 @@ pub fn shown(job: &Arc<Job>) -> Arc<Job> {
     }
 }
 
-/// The allocations of a job, by ID: all of that name, or only those of the job that is registered now.
+/// The allocations of a job, ordered by ID: of all jobs registered under that name, or only of the current
+/// registration.
 pub fn allocations(store: &StateStore, namespace: &str, id: &str, all: bool) -> Vec<Arc<AllocEntry>> {
     let incarnation = store.state().job(namespace, id).map(|j| j.create_index);
     let mut found = store.state().allocs_of_job(namespace, id);
@@ -27,7 +28,8 @@ pub fn allocations(store: &StateStore, namespace: &str, id: &str, all: bool) -> 
     found
 }
 
-/// The deployments of a job, by ID: all of that name, or only those of the job that is registered now.
+/// The deployments of a job, ordered by ID: of all jobs registered under that name, or only of the current
+/// registration.
 pub fn deployments(store: &StateStore, namespace: &str, id: &str, all: bool) -> Vec<Arc<Deployment>> {
     let incarnation = store.state().job(namespace, id).map(|j| j.create_index);
     let mut found = store.state().deployments_of_job(namespace, id);
@@ -37,29 +39,29 @@ pub fn deployments(store: &StateStore, namespace: &str, id: &str, all: bool) -> 
     found
 }
 
-/// The newest deployment of the job that is registered now.
+/// The newest deployment of the current registration of a job.
 pub fn latest_deployment(store: &StateStore, namespace: &str, id: &str) -> Option<Arc<Deployment>> {
     deployments(store, namespace, id, false).into_iter().max_by_key(|d| d.create_index)
 }
 
-/// What versions are compared with.
+/// The version that other versions are compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
-    /// Each with the one before it.
+    /// The previous version of each.
     Previous,
-    /// All with the one of a tag.
+    /// The version with a tag.
     Tag(String),
-    /// All with one.
+    /// The version with a number.
     Version(u64),
 }
 
-/// Versions of a job, the newest first, and what they changed.
+/// The versions of a job, newest first, and their diffs.
 pub type Versions = (Vec<Arc<Job>>, Option<Vec<JobDiff>>);
 
-/// The versions of a job, the newest first, and what they changed, if that is asked for.
+/// The versions of a job, newest first, and their diffs if requested.
 ///
 /// # Errors
-/// There is no such base, or versions can't be compared.
+/// The base version does not exist, or versions cannot be compared.
 pub fn versions(
     store: &StateStore,
     namespace: &str,
@@ -90,7 +92,7 @@ pub fn versions(
     Ok(Some((versions, diffs)))
 }
 
-/// The source of a version as the API shows it: values of variables as they were before they went through a URL.
+/// The source of a version in API format: with URL-decoded variable values.
 pub fn submission(store: &StateStore, namespace: &str, id: &str, version: u64) -> Option<JobSubmission> {
     let stored = store.submission(namespace, id, version)?;
     let mut out = JobSubmission::clone(stored);
@@ -102,7 +104,7 @@ pub fn submission(store: &StateStore, namespace: &str, id: &str, version: u64) -
     Some(out)
 }
 
-/// Undoes URL encoding of a query's value; `None` if it is none.
+/// URL-decodes a query value; `None` if it is not properly encoded.
 fn unescaped(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(['%', '+']) {
         return Some(Cow::Borrowed(text));
@@ -122,7 +124,7 @@ fn unescaped(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(out).ok().map(Cow::Owned)
 }
 
-/// Counts and scaling events, and the index of what is told.
+/// Counts and scaling events, and the index of the answer.
 pub fn scale_status(store: &StateStore, namespace: &str, id: &str) -> (u64, Option<JobScaleStatus>) {
     let events = store.scaling_events(namespace, id);
     let Some(job) = store.state().job(namespace, id) else {
@@ -156,7 +158,7 @@ pub fn scale_status(store: &StateStore, namespace: &str, id: &str) -> (u64, Opti
     (index, Some(status))
 }
 
-/// The commands the tasks of a job offer.
+/// The actions of a job's tasks.
 pub fn actions(job: &Job) -> Vec<JobAction> {
     let mut out = Vec::new();
     for g in &job.task_groups {
@@ -173,7 +175,7 @@ pub fn actions(job: &Job) -> Vec<JobAction> {
     out
 }
 
-/// A job as overviews show it, and the highest ModifyIndex of what is told.
+/// The status summary of a job, and the highest ModifyIndex of the objects in it.
 pub fn status(store: &StateStore, job: &Job) -> (u64, JobStatusesJob) {
     let mut index = job.modify_index;
     let mut out = JobStatusesJob {
@@ -232,7 +234,7 @@ pub fn status(store: &StateStore, job: &Job) -> (u64, JobStatusesJob) {
     (index, out)
 }
 
-/// The registrations of a job's services.
+/// The service registrations of a job.
 pub fn services(store: &StateStore, namespace: &str, id: &str) -> Vec<Arc<ServiceRegistration>> {
     store.services().filter(|s| s.namespace == namespace && s.job_id == id).cloned().collect()
 }
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_registered_incarnation_is_shown() {
+    fn only_the_current_registration_is_shown() {
         let mut store = StateStore::new();
         store.put_job(Arc::new(job(0, 10)));
         let alloc = |id: &str, created| {
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_as_they_were() {
+    fn variables_are_url_decoded() {
         assert_eq!(unescaped("a%20b+c%2F").as_deref(), Some("a b c/"));
         assert_eq!(unescaped("plain").as_deref(), Some("plain"));
         assert_eq!((unescaped("%zz"), unescaped("%4")), (None, None));

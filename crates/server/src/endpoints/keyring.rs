@@ -1,4 +1,5 @@
-//! Root keys: made, rotated, removed (`docs/spec/http-api.md §5.15, §9`; `docs/spec/garbage-collection.md §11`).
+//! Creating, rotating and removing root keys (`docs/spec/http-api.md §5.15, §9`;
+//! `docs/spec/garbage-collection.md §11`).
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ impl From<KeyringError> for Error {
     }
 }
 
-/// Makes the first key of a cluster, if it has none.
+/// Creates the first key of a cluster, if it has none.
 ///
 /// # Errors
-/// The key can't be made or written.
+/// The key cannot be generated or written.
 pub(crate) async fn make_first(server: &Server) -> Result<(), Error> {
     if server.snapshot().root_keys().next().is_some() {
         return Ok(());
@@ -30,21 +31,21 @@ pub(crate) async fn make_first(server: &Server) -> Result<(), Error> {
     Ok(())
 }
 
-/// How a new key takes the place of the active one.
+/// How a new key replaces the active one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rotation {
-    /// At once.
+    /// Immediately.
     Now,
-    /// At once; all variables are encrypted with it anew.
+    /// Immediately; all variables are re-encrypted.
     Full,
-    /// At a time, in Unix nanoseconds; its public part is known before.
+    /// At a time in Unix nanoseconds; its public key is published before.
     At(i64),
 }
 
-/// Makes a new key; gives it as it was written, without indexes, and the index.
+/// Creates a new key. Returns the key as written, without indexes, and the index.
 ///
 /// # Errors
-/// The key can't be made, or there is no leader.
+/// The key cannot be generated, or there is no leader.
 pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64), Error> {
     server.wait_ready().await?;
     let key = match rotation {
@@ -59,10 +60,11 @@ pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64
     Ok((meta, index))
 }
 
-/// Removes a key; gives the index. `force`: even if something was encrypted or signed with it, which is lost then.
+/// Removes a key. Returns the index. `force` also removes a key that is in use; data encrypted or signed with it is
+/// then lost.
 ///
 /// # Errors
-/// The active or an unknown key, one that is in use, no leader.
+/// The key is active, unknown, or in use, or there is no leader.
 pub async fn delete(server: &Server, id: &str, force: bool) -> Result<u64, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();

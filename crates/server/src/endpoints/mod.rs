@@ -1,13 +1,12 @@
-//! What the server does for its callers: operators over HTTP, and the nodes. Rules and texts; no HTTP types.
+//! The calls of operators (over HTTP) and of nodes: rules and texts, no HTTP types.
 //!
-//! - [`job`]: jobs registered, planned, validated. [`job_changes`]: stopped, evaluated, launched, reverted, tagged.
-//!   [`dispatch`], [`scale`]. [`job_reads`]: what is read of them.
+//! - [`job`]: registering, planning and validating jobs. [`job_changes`]: stopping, evaluating, launching, reverting
+//!   and tagging them. [`dispatch`], [`scale`]. [`job_reads`]: read calls.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
-//! - [`node_rpc`]: what node agents ask; [`identity`]: tokens of nodes and tasks.
-//! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: what operators ask about
-//!   clusters.
+//! - [`node_rpc`]: calls of node agents; [`identity`]: identity tokens of nodes and tasks.
+//! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: cluster operations.
 //! - [`variables`]: variables and their locks. [`volume`]: host volumes.
-//! - [`search`]: finding objects by the beginning of their names, or by a part of them.
+//! - [`search`]: searching objects by the prefix of their IDs, or by a part of their names.
 
 pub mod alloc;
 pub mod deployment;

@@ -5,10 +5,10 @@ use crate::error::{Error, multi_error};
 use encamp_model::*;
 use encamp_ops::Operation;
 
-/// Writes a namespace; gives the index.
+/// Writes a namespace. Returns the index.
 ///
 /// # Errors
-/// A name or description that is not allowed, no leader.
+/// The name or description is invalid, or there is no leader.
 pub async fn upsert(server: &Server, mut ns: Namespace) -> Result<u64, Error> {
     server.wait_ready().await?;
     let mut wrong = Vec::new();
@@ -25,10 +25,10 @@ pub async fn upsert(server: &Server, mut ns: Namespace) -> Result<u64, Error> {
     Ok(server.commit(Operation::NamespaceUpsert { namespaces: vec![ns] }).await?.0)
 }
 
-/// Removes a namespace; gives the index.
+/// Removes a namespace. Returns the index.
 ///
 /// # Errors
-/// The default or an unknown namespace, one that is used, no leader.
+/// The namespace is the default one, unknown, or in use, or there is no leader.
 pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     if name == "default" {

@@ -1,4 +1,4 @@
-//! What operators do with nodes: eligibility, evaluation, removal (`docs/spec/server.md §9.6, §12.1`). For drains see
+//! Node operations for operators: eligibility, evaluation, removal (`docs/spec/server.md §9.6, §12.1`). For drains see
 //! [`set_drain`](crate::leadership::loops::drain::set::set_drain).
 
 use std::sync::Arc;
@@ -17,10 +17,10 @@ fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
     snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(|| Error::internal("node not found"))
 }
 
-/// Sets whether a node takes allocations.
+/// Sets the scheduling eligibility of a node.
 ///
 /// # Errors
-/// Another word, an unknown node, a node that drains, no leader.
+/// The word is invalid, the node is unknown or draining, or there is no leader.
 pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     if !matches!(word, "eligible" | "ineligible") {
@@ -38,14 +38,14 @@ pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<NodeAn
     let event = cluster_event(&format!("Node marked as {word} for scheduling"), now);
     let op =
         Operation::NodeEligibility { id: id.into(), eligibility: word.into(), event: Some(event), updated_at: now };
-    // This answer does not name the node's index.
+    // This response does not include the node's index.
     Ok(NodeAnswer { node_modify_index: 0, ..NodeAnswer::of(node_status::change(server, op).await?) })
 }
 
-/// Has all jobs of a node evaluated.
+/// Creates evaluations for all jobs of a node.
 ///
 /// # Errors
-/// An unknown node, no leader.
+/// The node is unknown, or there is no leader.
 pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     let node = node_of(server, id)?;
@@ -58,7 +58,7 @@ pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
 /// Removes a node; its allocations are replaced.
 ///
 /// # Errors
-/// An unknown node, no leader.
+/// The node is unknown, or there is no leader.
 pub async fn purge(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     node_of(server, id)?;

@@ -1,4 +1,5 @@
-//! What node agents ask (`docs/spec/server.md §9`, `§11`): registration, heartbeats, allocations to run, reports.
+//! Calls of node agents (`docs/spec/server.md §9`, `§11`): registration, heartbeats, assigned allocations, allocation
+//! updates.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,19 +17,19 @@ use encamp_model::*;
 use encamp_ops::{NodeRegister, Operation};
 use encamp_state::{State, StateStore, Table};
 
-/// Most reports in one call; nodes that have more make several calls.
+/// Maximum number of allocation updates in one call; nodes with more updates make several calls.
 pub(crate) const MOST_REPORTS: usize = 10_000;
-/// Most events of a node in one call.
+/// Maximum number of node events in one call.
 pub(crate) const MOST_EVENTS: usize = 100;
-/// Most services in one call.
+/// Maximum number of services in one call.
 pub(crate) const MOST_SERVICES: usize = 1_000;
-/// Most registered services of one allocation.
+/// Maximum number of registered services per allocation.
 pub(crate) const MOST_SERVICES_OF_ALLOC: usize = 512;
-/// Most allocations that are asked for in one call.
+/// Maximum number of requested allocations in one call.
 pub(crate) const MOST_IDS: usize = 10_000;
-/// Most identities that are asked for in one call.
+/// Maximum number of requested identities in one call.
 pub(crate) const MOST_IDENTITIES: usize = 1_000;
-/// Longest ID, name or datacenter of a node, in bytes.
+/// Maximum length of a node's ID, name or datacenter, in bytes.
 const LONGEST_NAME: usize = 256;
 
 fn at_most<T>(list: &[T], most: usize, what: &str) -> Result<(), Error> {
@@ -36,40 +37,40 @@ fn at_most<T>(list: &[T], most: usize, what: &str) -> Result<(), Error> {
     if count <= most {
         Ok(())
     } else {
-        Err(Error::bad(format!("{count} {what} in one call; at most {most} are taken")))
+        Err(Error::bad(format!("{count} {what} in one call; at most {most} are accepted")))
     }
 }
 
-/// The answer to a registration, a heartbeat, or another change of a node.
+/// The response to a registration, a heartbeat, or another node change.
 #[derive(Debug, Clone, Default)]
 pub struct NodeAnswer {
-    /// When the next heartbeat is due, in nanoseconds.
+    /// The TTL until the next heartbeat, in nanoseconds.
     pub heartbeat_ttl: i64,
-    /// Evaluations that were made.
+    /// IDs of the created evaluations.
     pub eval_ids: Vec<String>,
-    /// The index they were written at.
+    /// The index at which they were written.
     pub eval_create_index: u64,
-    /// The node's ModifyIndex, if the change concerns it.
+    /// The node's ModifyIndex, if the node was changed.
     pub node_modify_index: u64,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub num_nodes: usize,
     /// The node's eligibility.
     pub scheduling_eligibility: String,
     /// The index of the write; 0 if nothing was written.
     pub index: u64,
-    /// The node's new identity; empty if it may keep the one it has.
+    /// The node's new identity; empty if the current one remains valid.
     pub signed_identity: String,
 }
 
 impl NodeAnswer {
-    /// The node was changed.
+    /// The response for a changed node.
     pub fn of(changed: Changed) -> NodeAnswer {
         let (index, eval_create_index) = (changed.index, changed.eval_index());
         let eval_ids = changed.eval_ids;
         NodeAnswer { index, node_modify_index: index, eval_ids, eval_create_index, ..Default::default() }
     }
 
-    /// With what is stored now of the nodes.
+    /// Adds the stored data of the nodes.
     pub fn completed(mut self, server: &Server, id: &str) -> NodeAnswer {
         let snapshot = server.snapshot();
         self.num_nodes = snapshot.state().node_index().rows().len();
@@ -80,10 +81,10 @@ impl NodeAnswer {
     }
 }
 
-/// A node registers or tells what changed. `held`: the identity it has; one that needs a new one gets it.
+/// Registers a node or updates its registration. `held` is its current identity; a new one is returned if it needs one.
 ///
 /// # Errors
-/// Something is missing, the secret is another node's, or there is no leader.
+/// A field is missing, the secret belongs to another node, or there is no leader.
 pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     for (missing, what) in [
@@ -146,7 +147,7 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     Ok(answer.completed(server, &id))
 }
 
-/// A new cluster has no key to sign with for a moment. Nodes that come then are asked to come again soon.
+/// Shortens the TTL if a node needs an identity and a new cluster has no signing key yet.
 fn come_again_for_identity(server: &Server, answer: &mut NodeAnswer) {
     if answer.signed_identity.is_empty() && server.keyring().active_id().is_none() {
         answer.heartbeat_ttl = answer.heartbeat_ttl.min(SECOND);
@@ -158,22 +159,22 @@ fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
     reset.map_err(|_| Error::internal("failed to reset heartbeat since server is not leader"))
 }
 
-/// Whether the state of this server knows a node by this secret. It may not have heard of the node yet.
+/// Whether the state of this server contains a node with this secret. The state may be behind the leader.
 pub fn knows(server: &Server, id: &str, secret: &str) -> bool {
     !id.is_empty() && authenticate(server, id, secret).is_ok()
 }
 
-/// Whether a registration would make a new node or a new node pool.
+/// Whether a registration would create a new node or a new node pool.
 pub fn is_new(server: &Server, node: &Node) -> bool {
     let snapshot = server.snapshot();
     let pool = node.node_pool.as_str();
     snapshot.state().node(&node.id).is_none() || (!pool.is_empty() && snapshot.state().node_pool(pool).is_none())
 }
 
-/// The node, if the caller is it.
+/// Returns the node if the secret is right.
 ///
 /// # Errors
-/// Unknown node or wrong secret.
+/// The node is unknown, or the secret is wrong.
 pub fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Error> {
     if id.is_empty() {
         return Err(Error::internal("missing node ID for client status update"));
@@ -186,10 +187,11 @@ pub fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>
     Ok(node)
 }
 
-/// A heartbeat (§9.3). `held`: the identity the node has, empty if it wants a new one.
+/// Handles a heartbeat (`docs/spec/server.md §9.3`). `held` is the node's current identity, empty if it requests a new
+/// one.
 ///
 /// # Errors
-/// Unknown node or status, or there is no leader.
+/// The node or status is unknown, or there is no leader.
 pub async fn update_status(
     server: &Server,
     id: &str,
@@ -211,7 +213,8 @@ pub async fn update_status(
     if decision.changes(&node) || (!key.is_empty() && key != node.identity_signing_key_id) {
         let written = set_status(server, &node, &decision.status, decision.event.clone(), key).await;
         if written.is_err() && decision.status != DOWN {
-            // Who was heard of is not lost, though it can't be written down now: the disk may be full.
+            // A node that sends heartbeats is not lost, although its status cannot be written now: the disk may be
+            // full.
             let _ = heartbeat(server, id);
         }
         answer = NodeAnswer { signed_identity, ..NodeAnswer::of(written?) };
@@ -226,11 +229,11 @@ pub async fn update_status(
     Ok(answer.completed(server, id))
 }
 
-/// What a node has to run: AllocModifyIndex by allocation ID, and the index of the answer. Waits until the index
+/// The allocations of a node: AllocModifyIndex by allocation ID, and the index of the response. Waits until the index
 /// exceeds `min_index`.
 ///
 /// # Errors
-/// Unknown node or wrong secret.
+/// The node is unknown, or the secret is wrong.
 pub async fn client_allocs(
     server: &Server,
     id: &str,
@@ -242,7 +245,7 @@ pub async fn client_allocs(
     let deadline = tokio::time::Instant::now() + wait;
     let keys = vec![WatchKey::OfNode(id.to_string())];
     let read = server.store().read_newer(keys, min_index, deadline, |store| {
-        // The list is made once, of what was read last.
+        // The list is only built from the last state that was read.
         Ok::<_, Error>((newest(store, id), store.snapshot()))
     });
     let (mut index, mut snapshot) = read.await?;
@@ -258,17 +261,17 @@ pub async fn client_allocs(
     Ok((allocs.map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect(), index))
 }
 
-/// The index of the last write that concerns a node's allocations.
+/// The index of the last write that affects a node's allocations.
 fn newest(store: &StateStore, id: &str) -> u64 {
     let node = store.state().node(id);
     let newest = node.and_then(|n| n.allocs.iter().map(|a| a.alloc.modify_index).max());
     newest.unwrap_or_else(|| store.index_of(Table::Allocs).max(1))
 }
 
-/// Allocations in full, of a state newer than `min_index`; unknown ones are left out.
+/// Full allocations, from a state newer than `min_index`; unknown IDs are left out.
 ///
 /// # Errors
-/// The state did not get there in time; unknown node, wrong secret.
+/// The state did not reach the index in time, the node is unknown, or the secret is wrong.
 pub async fn allocs(
     server: &Server,
     id: &str,
@@ -288,8 +291,8 @@ pub async fn allocs(
     Ok((found, snapshot.index_of(Table::Allocs)))
 }
 
-/// An allocation as far as it is a node's business: its own in full, and of those that its own allocations replace how
-/// they are, as it waits for their end. Nothing else.
+/// An allocation as far as the node may see it: its own allocations in full, and of those that they replace only the
+/// statuses, because it waits for their end. Nothing else.
 fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> {
     let alloc = &state.alloc(wanted)?.alloc;
     if alloc.node_id == node {
@@ -310,19 +313,19 @@ fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> 
     })
 }
 
-/// The node as the servers know it, for itself; `None` if it is gone.
+/// The stored record of the calling node; `None` if it was removed.
 ///
 /// # Errors
-/// Wrong secret.
+/// The secret is wrong.
 pub fn own_node(server: &Server, id: &str, secret: &str) -> Result<Option<Arc<Node>>, Error> {
     let known = server.snapshot().state().node(id).is_some();
     known.then(|| authenticate(server, id, secret)).transpose()
 }
 
-/// A node reports on its allocations (§11). Gives the index.
+/// Handles the allocation updates of a node (`docs/spec/server.md §11`). Returns the index.
 ///
 /// # Errors
-/// See the texts of §11; an allocation of another node.
+/// See the texts of `docs/spec/server.md §11`; an allocation belongs to another node.
 pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<Allocation>) -> Result<u64, Error> {
     server.wait_ready().await?;
     if allocs.is_empty() {
@@ -347,7 +350,7 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
     if allocs.iter().filter_map(placed).any(|at| at != id) {
         return Err(Error::denied("Permission denied"));
     }
-    // Those that were collected meanwhile are nobody's news.
+    // Allocations that were garbage-collected meanwhile are ignored.
     let known: Vec<Allocation> = allocs.into_iter().filter(|a| placed(a).is_some()).collect();
     if known.is_empty() {
         return Ok(snapshot.latest_index());
@@ -355,10 +358,10 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
     server.alloc_updates().add(server, known).await
 }
 
-/// A node tells what happened to it. Gives the index.
+/// Adds node events. Returns the index.
 ///
 /// # Errors
-/// Unknown node, wrong secret, no leader.
+/// The node is unknown, the secret is wrong, or there is no leader.
 pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<NodeEvent>) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, secret)?;
@@ -367,10 +370,10 @@ pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<No
     Ok(server.commit(Operation::NodeEvents { events }).await?.0)
 }
 
-/// A node registers services of its allocations. Gives the index.
+/// Registers services of a node's allocations. Returns the index.
 ///
 /// # Errors
-/// Unknown node, wrong secret, a service or an allocation of another node, no leader.
+/// The node is unknown, the secret is wrong, a service or an allocation belongs to another node, or there is no leader.
 pub async fn upsert_services(
     server: &Server,
     id: &str,
@@ -399,10 +402,10 @@ pub async fn upsert_services(
     Ok(server.commit(Operation::ServiceUpsert { services }).await?.0)
 }
 
-/// A node removes a service of one of its allocations. Gives the index.
+/// Removes a service registration of one of a node's allocations. Returns the index.
 ///
 /// # Errors
-/// Unknown node, wrong secret, no such service, no leader.
+/// The node is unknown, the secret is wrong, the service does not exist, or there is no leader.
 pub async fn delete_service(
     server: &Server,
     id: &str,
@@ -419,10 +422,10 @@ pub async fn delete_service(
     Ok(server.commit(Operation::ServiceDelete { id }).await?.0)
 }
 
-/// A node is about to leave and wants to be drained. Gives the index.
+/// Drains a node that is about to leave, on its own request. Returns the index.
 ///
 /// # Errors
-/// Unknown node, wrong secret, no leader.
+/// The node is unknown, the secret is wrong, or there is no leader.
 pub async fn drain_self(
     server: &Server,
     id: &str,
@@ -441,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_allocation_that_its_own_replaces_a_node_is_told_the_status_alone() {
+    fn a_node_sees_only_the_status_of_an_allocation_that_its_own_replaces() {
         let mut state = State::new();
         for id in ["one", "other"] {
             state.upsert_node(Arc::new(Node { id: id.into(), ..Node::default() }));

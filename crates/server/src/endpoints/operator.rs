@@ -1,4 +1,4 @@
-//! Configurations of the cluster and its members (`docs/spec/http-api.md §5.15`).
+//! Cluster configuration and Raft peers (`docs/spec/http-api.md §5.15`).
 
 use crate::Server;
 use crate::error::Error;
@@ -8,11 +8,11 @@ use encamp_model::*;
 use encamp_ops::{Operation, Reply};
 use encamp_raft::Member;
 
-/// Writes the scheduler configuration; with `cas`, only if the stored one has that ModifyIndex. Tells whether it was
+/// Writes the scheduler configuration; with `cas`, only if the stored one has that ModifyIndex. Returns whether it was
 /// written, and the index.
 ///
 /// # Errors
-/// An unknown algorithm, no leader.
+/// The algorithm is unknown, or there is no leader.
 pub async fn set_scheduler_config(
     server: &Server,
     config: SchedulerConfiguration,
@@ -23,41 +23,41 @@ pub async fn set_scheduler_config(
         return Err(Error::bad(format!("invalid scheduler algorithm: {}", config.scheduler_algorithm)));
     }
     let (index, reply) = server.commit(Operation::SchedulerConfig { config, cas }).await?;
-    // The broker is paused and resumed by the configuration.
+    // The configuration pauses and resumes the broker.
     if server.consensus().leads() {
         evaluate_unless_paused(server);
     }
     Ok((reply != Reply::Written(false), index))
 }
 
-/// Writes the autopilot configuration; tells whether it was written.
+/// Writes the Autopilot configuration. Returns whether it was written.
 ///
 /// # Errors
-/// No leader.
+/// There is no leader.
 pub async fn set_autopilot(server: &Server, config: AutopilotConfiguration, cas: Option<u64>) -> Result<bool, Error> {
     server.wait_ready().await?;
     let (_, reply) = server.commit(Operation::Autopilot { config, cas }).await?;
     Ok(reply != Reply::Written(false))
 }
 
-/// Replaces the state by the content of an archive that
-/// [`Store::write_snapshot`](crate::storage::store::Store::write_snapshot) wrote.
+/// Replaces the state by the content of an archive written by
+/// [`Store::write_snapshot`](crate::storage::store::Store::write_snapshot).
 ///
 /// # Errors
-/// Something else, no leader.
+/// The content is not such an archive, or there is no leader.
 pub async fn restore(server: &Server, state: Vec<u8>) -> Result<u64, Error> {
     server.wait_ready().await?;
     let failed = |text: String| Error::internal(format!("failed to restore from snapshot: {text}"));
-    // What can't be read is not worth an entry in the log.
+    // Content that cannot be read must not be written to the log.
     let checked = tokio::task::spawn_blocking(move || persist::read(&mut state.as_slice()).map(|_| state)).await;
     let state = checked.map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?;
     server.restore(Bytes(state)).await
 }
 
-/// Removes a member of the cluster.
+/// Removes a Raft peer.
 ///
 /// # Errors
-/// An unknown member; one that has a vote while it is the only one.
+/// The peer is unknown, or it is the only voter.
 pub async fn remove_peer(server: &Server, id: &str) -> Result<(), Error> {
     server.wait_ready().await?;
     let members = server.consensus().configuration().servers;
@@ -67,19 +67,19 @@ pub async fn remove_peer(server: &Server, id: &str) -> Result<(), Error> {
     server.consensus().remove_member(member.id).await.map_err(Error::internal)
 }
 
-/// From which member to which leadership goes.
+/// A leadership transfer.
 #[derive(Debug, Clone)]
 pub struct Transfer {
-    /// The leader.
+    /// The old leader.
     pub from: Member,
-    /// Who is to lead.
+    /// The new leader.
     pub to: Member,
 }
 
-/// Hands leadership over to a member, named by ID or by address. The leader itself is fine: nothing happens then.
+/// Transfers leadership to a peer, given by ID or address. Does nothing if the peer is the leader already.
 ///
 /// # Errors
-/// No or several names, an unknown member, a member that can't lead.
+/// There is no or more than one name, the peer is unknown, or it cannot lead.
 pub async fn transfer_leadership(server: &Server, id: Option<&str>, address: Option<&str>) -> Result<Transfer, Error> {
     server.wait_ready().await?;
     match (id, address) {
@@ -106,7 +106,7 @@ pub async fn transfer_leadership(server: &Server, id: Option<&str>, address: Opt
     };
     let from = members.iter().find(|m| m.leader).ok_or_else(Error::no_leader)?;
     if from.id != to.id && !(to.voter && server.hand_over(to).await) {
-        return Err(Error::internal("leadership could not be handed over to this server"));
+        return Err(Error::internal("leadership could not be transferred to this server"));
     }
     Ok(Transfer { from: from.clone(), to: to.clone() })
 }

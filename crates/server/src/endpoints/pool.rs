@@ -5,24 +5,24 @@ use crate::error::{Error, multi_error};
 use encamp_model::*;
 use encamp_ops::Operation;
 
-/// TTL of the identities of nodes in a pool that does not say, in nanoseconds.
+/// The default TTL of node identities in a node pool, in nanoseconds.
 pub const IDENTITY_TTL: i64 = 24 * HOUR;
 
-/// Whether every cluster has the pool.
+/// Whether a node pool is built in.
 pub(crate) fn built_in(name: &str) -> bool {
     matches!(name, "all" | "default")
 }
 
-/// Whether a pool may be called so.
+/// Whether a node pool name is valid.
 pub fn is_name(name: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=128).contains(&name.len()) && name.chars().all(fine)
 }
 
-/// Writes a pool; gives the index.
+/// Writes a node pool. Returns the index.
 ///
 /// # Errors
-/// A built-in pool, a name or description that is not allowed, no leader.
+/// The node pool is built in, its name or description is invalid, or there is no leader.
 pub async fn upsert(server: &Server, mut pool: NodePool) -> Result<u64, Error> {
     server.wait_ready().await?;
     if pool.scheduler_configuration.is_some() {
@@ -48,10 +48,10 @@ pub async fn upsert(server: &Server, mut pool: NodePool) -> Result<u64, Error> {
     Ok(server.commit(Operation::NodePoolUpsert { pools: vec![pool] }).await?.0)
 }
 
-/// Removes a pool; gives the index.
+/// Removes a node pool. Returns the index.
 ///
 /// # Errors
-/// A built-in or unknown pool, one with nodes or live jobs, no leader.
+/// The node pool is built in, unknown, or has nodes or non-terminal jobs, or there is no leader.
 pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     if built_in(name) {

@@ -1,4 +1,4 @@
-//! Groups scaled (`docs/spec/server.md §16`).
+//! Scaling of task groups (`docs/spec/server.md §16`).
 
 use super::job::{Put, check_accepting, put_job};
 use crate::Server;
@@ -11,10 +11,10 @@ use encamp_model::*;
 use encamp_ops::Operation;
 use encamp_state::StateStore;
 
-/// What can be said about a request without looking at the job; gives the group.
+/// Validates a request without the job. Returns the group.
 ///
 /// # Errors
-/// 400.
+/// 400: the request is invalid.
 pub fn check_request<'r>(job_id: &str, request: &'r ScalingRequest) -> Result<&'r str, Error> {
     let target = |key: &str| request.target.get(key).map(String::as_str).filter(|t| !t.is_empty());
     if target("Job").is_some_and(|j| j != job_id) {
@@ -30,8 +30,8 @@ pub fn check_request<'r>(job_id: &str, request: &'r ScalingRequest) -> Result<&'
     Ok(group)
 }
 
-/// Whether the job may be scaled that way; gives the count the group has now. `most`: allocations a job may ask for, 0
-/// for any number.
+/// Validates a request against the job. Returns the current count of the group. `most`: the maximum number of
+/// allocations of a job, 0 for no limit.
 fn check(store: &StateStore, job: &Job, group: &str, request: &ScalingRequest, most: i64) -> Result<i64, Error> {
     if job.r#type == "system" && request.count.is_some_and(|n| n > 1) {
         return Err(Error::bad("jobs of type \"system\" can only be scaled between 0 and 1"));
@@ -67,7 +67,7 @@ fn check(store: &StateStore, job: &Job, group: &str, request: &ScalingRequest, m
     Ok(scaled.count)
 }
 
-/// Scales a group, or notes that something tried to. `exempt`: the caller may although the cluster takes no jobs.
+/// Scales a group, or records a scaling event. `exempt`: the caller may do so even if job registration is disabled.
 ///
 /// # Errors
 /// Texts of `docs/spec/server.md §16`.
@@ -95,7 +95,7 @@ pub async fn scale(
         if let Some(g) = scaled.task_groups.iter_mut().find(|g| g.name == group) {
             g.count = count;
         }
-        // With the job: a server that stops in between would leave a job that nobody looks at.
+        // Written together with the job: a server that stops in between would leave a job that is never evaluated.
         let eval = (!job.launches_others()).then(|| Evaluation::pending(&job, "job-scaling", now, ids::uuid()));
         let put = Put { job: scaled, eval, submission: None, enforce_index: Some(job.job_modify_index), now };
         answer = put_job(server, put, Some(&job)).await?;
@@ -182,6 +182,6 @@ mod tests {
         }));
         let blocked = "job scaling blocked due to active deployment";
         assert_eq!(told(&store, &job, "g", request(Some(3), "g")), bad(blocked));
-        assert_eq!(told(&store, &job, "g", request(None, "g")), Ok(2), "notes are taken all the same");
+        assert_eq!(told(&store, &job, "g", request(None, "g")), Ok(2), "events are recorded regardless");
     }
 }

@@ -1,4 +1,4 @@
-//! Finding objects: by the beginning of their IDs, or by a part of their names (`docs/spec/http-api.md §5.13`).
+//! Search: by the prefix of IDs, or by a part of names (`docs/spec/http-api.md §5.13`).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::settings::SearchSettings;
 use encamp_model::*;
 use encamp_state::{StateStore, Table};
 
-/// All contexts, in the order in which they are told.
+/// All contexts, in the order in which they are listed.
 pub const CONTEXTS: [&str; 12] = [
     "allocs",
     "jobs",
@@ -25,20 +25,20 @@ pub const CONTEXTS: [&str; 12] = [
     "namespaces",
     "host_volumes",
 ];
-/// Contexts that a search in all contexts leaves out when the prefix begins no UUID.
+/// Contexts that a search in all contexts skips if the prefix is not the beginning of a UUID.
 const BY_UUID: [&str; 4] = ["allocs", "nodes", "evals", "deployment"];
-/// Contexts that a fuzzy search looks into by prefix.
+/// Contexts that a fuzzy search searches by prefix.
 const PREFIX_ONLY: [&str; 5] = ["evals", "deployment", "scaling_policy", "volumes", "host_volumes"];
-/// Rows of a context that are shown, and that are looked at.
+/// Maximum number of rows of a context that are searched, and that are returned.
 const LIMIT: usize = 20;
 
-/// What is looked for, and where.
+/// The scope of a search.
 pub struct Scope<'a> {
-    /// The namespace; `*` for all.
+    /// The namespace; `*` means all.
     pub namespace: &'a str,
-    /// Whether a context may be seen.
+    /// Whether the caller may search a context.
     pub allowed: &'a dyn Fn(&str) -> bool,
-    /// Whether rows of a namespace may be seen.
+    /// Whether the caller may see rows of a namespace.
     pub visible: &'a dyn Fn(&str) -> bool,
 }
 
@@ -48,10 +48,10 @@ impl Scope<'_> {
     }
 }
 
-/// Matches by context, whether there are more of them, and the index of what was searched.
+/// The matches by context, whether the list is truncated, and the index of the searched state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found<T> {
-    /// By context; none where a context has none.
+    /// By context; `None` where a context has no matches.
     pub matches: BTreeMap<&'static str, Option<Vec<T>>>,
     /// By context.
     pub truncations: BTreeMap<&'static str, bool>,
@@ -63,18 +63,18 @@ pub struct Found<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct FuzzyMatch {
-    /// Its ID or name.
+    /// The ID or name.
     #[serde(rename = "ID")]
     pub id: String,
-    /// Where it is.
+    /// The containing objects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scope: Vec<String>,
 }
 
-/// The contexts that a word stands for.
+/// The contexts selected by a word.
 ///
 /// # Errors
-/// 500: an unknown word.
+/// 500: the word is unknown.
 pub(crate) fn contexts(word: &str) -> Result<Vec<&'static str>, Error> {
     if word == "all" {
         return Ok(CONTEXTS.to_vec());
@@ -102,7 +102,7 @@ fn table(context: &str) -> Table {
     }
 }
 
-/// The IDs of a context in their order. Where IDs are UUIDs, from the place on where the prefix would stand.
+/// The IDs of a context in order. If IDs are UUIDs, only those from the prefix on.
 fn ids<'s>(
     store: &'s StateStore,
     context: &str,
@@ -152,25 +152,25 @@ fn ids<'s>(
     }
 }
 
-/// Whether IDs can begin with this.
+/// Whether a text can be the beginning of a UUID.
 fn begins_uuid(prefix: &str) -> bool {
     prefix.len() <= 36 && prefix.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
 }
 
-/// The first rows of a context that begin with the prefix, and whether there are more.
+/// The first rows of a context whose IDs begin with the prefix, and whether there are more.
 fn by_prefix(store: &StateStore, context: &str, prefix: &str, scope: &Scope<'_>) -> (Vec<String>, bool) {
     let uuids = BY_UUID.contains(&context);
-    // What begins no UUID is looked for among the first rows of all.
+    // A prefix that is not the beginning of a UUID is searched among the first rows of all.
     let look = if uuids && !begins_uuid(prefix) { "" } else { prefix };
     let mut rows = ids(store, context, look, scope).filter(|id| id.starts_with(look));
     let shown = rows.by_ref().take(LIMIT).filter(|id| id.starts_with(prefix)).map(String::from).collect();
     (shown, rows.next().is_some())
 }
 
-/// Searches IDs by their beginning.
+/// Searches IDs by prefix.
 ///
 /// # Errors
-/// 500: an unknown context.
+/// 500: the context is unknown.
 pub fn prefix(store: &StateStore, scope: &Scope<'_>, context: &str, prefix: &str) -> Result<Found<String>, Error> {
     let mut found = Found::default();
     for c in contexts(context)? {
@@ -185,10 +185,10 @@ pub fn prefix(store: &StateStore, scope: &Scope<'_>, context: &str, prefix: &str
     Ok(found)
 }
 
-/// Searches names for a text.
+/// Searches names for a substring.
 ///
 /// # Errors
-/// 500: an unknown context, a text that is too short, or searching is switched off.
+/// 500: the context is unknown, the text is too short, or fuzzy search is disabled.
 pub fn fuzzy(
     store: &StateStore,
     scope: &Scope<'_>,
@@ -256,7 +256,7 @@ enum Candidate<'s> {
 type Add<'a> = &'a mut dyn FnMut(&'static str, &str, &[&str]) -> Option<()>;
 
 impl Candidate<'_> {
-    /// Notes every match; tells whether there was one.
+    /// Adds every match. Returns whether there was one.
     fn matches(&self, add: Add<'_>) -> bool {
         match self {
             Candidate::Named(context, name, scope) => add(context, name, scope).is_some(),
@@ -294,7 +294,7 @@ fn job_matches(job: &Job, add: Add<'_>) -> bool {
     any
 }
 
-/// Visits the objects of a context until the visitor has enough.
+/// Visits the objects of a context until the visitor stops.
 fn candidates<'s>(
     store: &'s StateStore,
     context: &str,

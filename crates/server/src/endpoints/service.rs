@@ -1,4 +1,4 @@
-//! Registered services (`docs/spec/http-api.md §5.11`).
+//! Service registrations (`docs/spec/http-api.md §5.11`).
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::error::Error;
 use encamp_model::*;
 use encamp_ops::Operation;
 
-/// Removes a registration; gives the index.
+/// Removes a service registration. Returns the index.
 ///
 /// # Errors
-/// An unknown registration, no leader.
+/// The registration is unknown, or there is no leader.
 pub async fn delete(server: &Server, namespace: &str, id: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     if server.snapshot().service(namespace, id).is_none() {
@@ -21,11 +21,11 @@ pub async fn delete(server: &Server, namespace: &str, id: &str) -> Result<u64, E
     Ok(server.commit(Operation::ServiceDelete { id: (namespace.into(), id.into()) }).await?.0)
 }
 
-/// Chooses some of the registrations of a service: always the same for the same key (rendezvous hashing). `choose` is
-/// `<number>|<key>`.
+/// Chooses some of the registrations of a service: always the same ones for the same key (rendezvous hashing). `choose`
+/// is `<number>|<key>`.
 ///
 /// # Errors
-/// 400: another form.
+/// 400: `choose` has a different form.
 pub fn choose(
     mut services: Vec<Arc<ServiceRegistration>>,
     choose: &str,

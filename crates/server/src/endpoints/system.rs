@@ -1,24 +1,24 @@
-//! Chores an operator asks for (`docs/spec/http-api.md §5.15`).
+//! Maintenance operations (`docs/spec/http-api.md §5.15`).
 
 use crate::Server;
 use crate::error::Error;
 use crate::leadership::gc;
 use encamp_ops::Operation;
 
-/// Has garbage collected, whatever its age.
+/// Forces garbage collection regardless of age.
 ///
 /// # Errors
-/// No leader.
+/// There is no leader.
 pub async fn collect_garbage(server: &Server) -> Result<(), Error> {
     server.wait_ready().await?;
     gc::force(server);
     Ok(())
 }
 
-/// Has the summaries of all jobs counted anew. What is queued is what blocked evaluations wait for.
+/// Recounts the summaries of all jobs. The queued counts are those of the blocked evaluations.
 ///
 /// # Errors
-/// No leader.
+/// There is no leader.
 pub async fn reconcile_summaries(server: &Server) -> Result<u64, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();

@@ -1,5 +1,5 @@
-//! Variables (`docs/spec/http-api.md §8`): checked, encrypted, written with a check, locked. Items are plain in memory
-//! only for as long as one call takes.
+//! Variables (`docs/spec/http-api.md §8`): validated, encrypted, written with a check-and-set, locked. Decrypted items
+//! are kept in memory only for the duration of a call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{Operation, Reply, Sealed, VariableChange, VariableReply, VariableWrite};
 
-/// Bytes of all keys and values of a variable.
+/// Maximum size in bytes of all keys and values of a variable.
 const MAX_SIZE: usize = 65_536;
-/// TTL and delay of a lock that says nothing else.
+/// The default TTL and delay of a lock.
 const LOCK_DEFAULT: i64 = 15 * SECOND;
-/// How long a write waits for the first key of a new cluster.
+/// Maximum time a write waits for the first key of a new cluster.
 const KEY_WAIT: Duration = Duration::from_secs(5);
 
-/// What a variable holds. It has no debug form, and values do not stay in memory.
+/// The items of a variable. They have no debug form, and the values are erased from memory after use.
 #[derive(Default, PartialEq)]
 pub struct Items(pub BTreeMap<String, String>);
 
@@ -36,17 +36,17 @@ impl Items {
     }
 }
 
-/// A write that was answered.
+/// The result of a write.
 #[derive(Debug, PartialEq)]
 pub struct Written {
     /// The index of the log entry.
     pub index: u64,
-    /// What became of the variable.
+    /// The outcome.
     pub reply: VariableReply,
 }
 
 impl Written {
-    /// The variable as it was written; none if it was removed, or was not as the caller expected it.
+    /// The variable as written; `None` if it was removed, or if the check-and-set failed.
     pub fn variable(&self) -> Option<&VariableEncrypted> {
         match &self.reply {
             VariableReply::Written(v) => v.as_deref(),
@@ -57,13 +57,13 @@ impl Written {
     }
 }
 
-/// Decrypts what a variable holds.
+/// Decrypts the items of a variable.
 ///
 /// # Errors
 /// The key is not in the keyring, or the data is damaged.
 pub fn open(server: &Server, v: &VariableEncrypted) -> Result<Items, Error> {
     let plain = server.keyring().decrypt(&v.key_id, &v.data.0)?;
-    // Texts of the decoder could show what it read.
+    // The error text of the decoder could reveal the content.
     serde_json::from_slice(&plain).map(Items).map_err(|_| Error::internal("the items of the variable are damaged"))
 }
 
@@ -80,11 +80,11 @@ async fn commit(server: &Server, write: VariableWrite) -> Result<Written, Error>
     }
 }
 
-/// Writes the items of a variable. `lock`: what the caller says of the lock it holds. With `cas`, only if the stored
-/// one has that ModifyIndex, 0: if there is none.
+/// Writes the items of a variable. `lock` is the lock that the caller claims to hold. With `cas`, the write only
+/// happens if the stored variable has that ModifyIndex, or, for 0, if there is none.
 ///
 /// # Errors
-/// 400: what §8.2 does not allow. No key, no leader.
+/// 400: the request violates `docs/spec/http-api.md §8.2`. There is no key, or no leader.
 pub async fn put(
     server: &Server,
     key: (String, String),
@@ -103,21 +103,21 @@ pub async fn put(
     commit(server, VariableWrite { key, change, cas, lock_id: lock.id, now: ids::now() }).await
 }
 
-/// Removes a variable. With `cas` as in [`put`].
+/// Removes a variable. `cas` is as in [`put`].
 ///
 /// # Errors
-/// No leader.
+/// There is no leader.
 pub async fn delete(server: &Server, key: (String, String), cas: Option<u64>) -> Result<Written, Error> {
     server.wait_ready().await?;
     let change = VariableChange::Delete;
     commit(server, VariableWrite { key, change, cas, lock_id: String::new(), now: ids::now() }).await
 }
 
-/// Takes the lock of a variable and writes its items; makes the variable if there is none. A lock that says nothing has
-/// the default TTL and delay.
+/// Acquires the lock of a variable and writes its items; creates the variable if there is none. The default TTL and
+/// delay are used if the lock does not set them.
 ///
 /// # Errors
-/// 400: what §8.2 and §8.4 do not allow. No key, no leader.
+/// 400: the request violates `docs/spec/http-api.md §8.2` or `§8.4`. There is no key, or no leader.
 pub async fn acquire(
     server: &Server,
     key: (String, String),
@@ -137,10 +137,11 @@ pub async fn acquire(
     commit(server, VariableWrite { key, change, cas: None, lock_id, now: ids::now() }).await
 }
 
-/// Gives the lock of a variable back; its items stay.
+/// Releases the lock of a variable; its items are not changed.
 ///
 /// # Errors
-/// 400: no lock is named, or there are items. 404: there is no such variable. 500: nobody holds it. No leader.
+/// 400: the lock ID is missing, or there are items. 404: the variable does not exist. 500: the variable is not locked.
+/// There is no leader.
 pub async fn release(
     server: &Server,
     key: (String, String),
@@ -162,11 +163,11 @@ pub async fn release(
     }
 }
 
-/// Keeps a lock for another time; gives the variable.
+/// Renews a lock. Returns the variable.
 ///
 /// # Errors
-/// 404: there is no such variable. 409: another holds the lock, or it is too late. 500: no lock is named, or nobody
-/// holds it. No leader.
+/// 404: the variable does not exist. 409: the lock has expired or has a different ID. 500: the lock ID is missing, or
+/// the variable is not locked. There is no leader.
 pub async fn renew(server: &Server, key: &(String, String), lock_id: &str) -> Result<Arc<VariableEncrypted>, Error> {
     server.wait_ready().await?;
     if lock_id.is_empty() {
@@ -181,7 +182,7 @@ pub async fn renew(server: &Server, key: &(String, String), lock_id: &str) -> Re
     Ok(variable)
 }
 
-/// Refusals of variables carry the mark of an inner error in their text.
+/// The texts of variable errors contain the prefix of an inner error.
 fn refused(text: &str) -> Error {
     Error::bad(format!("RPC Error:: 400,{text}"))
 }
@@ -196,7 +197,7 @@ fn check(key: &(String, String), items: &Items) -> Result<(), Error> {
     check_path(&key.1).map_err(|text| refused(&text))
 }
 
-/// Where variables may be (§8.2).
+/// Validates the path of a variable (`docs/spec/http-api.md §8.2`).
 fn check_path(path: &str) -> Result<(), String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '~' | '/');
     if !(1..=128).contains(&path.len()) || !path.chars().all(fine) {
@@ -224,7 +225,7 @@ fn check_path(path: &str) -> Result<(), String> {
     }
 }
 
-/// Fills in what a lock does not say, and checks what it says (§8.4).
+/// Sets the defaults of a lock and validates it (`docs/spec/http-api.md §8.4`).
 fn check_lock(lock: &mut VariableLock) -> Result<(), Error> {
     for duration in [&mut lock.ttl, &mut lock.lock_delay] {
         if *duration == 0 {

@@ -1,5 +1,5 @@
-//! Host volumes made at run time: checked, placed on a node, stored (`docs/spec/http-api.md §5.14`). What nodes do with
-//! them is the caller's.
+//! Dynamic host volumes: validated, placed on a node, stored (`docs/spec/http-api.md §5.14`). The caller performs the
+//! operations on the node.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use encamp_ops::Operation;
 use encamp_scheduler::constraint::Check;
 use encamp_state::State;
 
-/// The plugin that every node has.
+/// The plugin available on every node.
 pub(crate) const DEFAULT_PLUGIN: &str = "mkdir";
 
 const ACCESS_MODES: [&str; 4] =
@@ -39,11 +39,11 @@ fn problems(v: &HostVolume) -> Vec<String> {
     out
 }
 
-/// The volume as it is to be made: complete, with its node. One that exists already, named by its ID, keeps what can't
-/// change.
+/// Prepares a volume for creation: sets defaults and chooses a node. An existing volume, given by its ID, retains its
+/// immutable fields.
 ///
 /// # Errors
-/// 500: what is wrong with it, or that no node can have it.
+/// 500: the volume is invalid, or no node can hold it.
 pub async fn prepare(server: &Server, namespace: &str, mut volume: HostVolume) -> Result<HostVolume, Error> {
     server.wait_ready().await?;
     if volume.namespace.is_empty() {
@@ -90,7 +90,7 @@ pub async fn prepare(server: &Server, namespace: &str, mut volume: HostVolume) -
     Ok(volume)
 }
 
-/// The first node that can have the volume.
+/// The first feasible node for the volume.
 fn place(state: &State, volume: &HostVolume) -> Result<Arc<Node>, Error> {
     let checks: Vec<Check> = volume.constraints.iter().map(Check::from).collect();
     let plugin = format!("plugins.host_volume.{}.version", volume.plugin_id);
@@ -100,7 +100,7 @@ fn place(state: &State, volume: &HostVolume) -> Result<Arc<Node>, Error> {
         if node.status != "ready" || node.scheduling_eligibility != "eligible" || !in_pool(node) {
             continue;
         }
-        // The node may not have told yet.
+        // The node may not have reported the volume yet.
         let stored = state.host_volumes().any(|v| v.node_id == node.id && v.name == volume.name);
         if stored || node.host_volumes.contains_key(&volume.name) {
             have += 1;
@@ -117,19 +117,19 @@ fn place(state: &State, volume: &HostVolume) -> Result<Arc<Node>, Error> {
     )))
 }
 
-/// Stores a volume that its node has; gives the index.
+/// Stores a volume that exists on its node. Returns the index.
 ///
 /// # Errors
-/// Its name is taken on the node, its namespace is gone, no leader.
+/// The name is in use on the node, the namespace does not exist, or there is no leader.
 pub async fn register(server: &Server, volume: HostVolume) -> Result<u64, Error> {
     let op = Operation::HostVolumeRegister { volume: Arc::new(volume) };
     server.commit(op).await.map(|(index, _)| index)
 }
 
-/// The volume that is to be deleted.
+/// The volume to be deleted.
 ///
 /// # Errors
-/// 500: there is none, or allocations have it.
+/// 500: the volume does not exist, or allocations use it.
 pub async fn deletable(server: &Server, id: &str) -> Result<Arc<HostVolume>, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
@@ -138,10 +138,10 @@ pub async fn deletable(server: &Server, id: &str) -> Result<Arc<HostVolume>, Err
     Ok(volume.clone())
 }
 
-/// Removes a volume that its node does not have any more; gives the index.
+/// Removes a volume that was deleted on its node. Returns the index.
 ///
 /// # Errors
-/// There is none, or allocations have it; no leader.
+/// The volume does not exist, allocations use it, or there is no leader.
 pub async fn delete(server: &Server, id: &str) -> Result<u64, Error> {
     server.commit(Operation::HostVolumeDelete { id: id.into() }).await.map(|(index, _)| index)
 }

@@ -1,9 +1,10 @@
-//! Evaluations that wait: for a worker, for room, for their end. Pure: times and random numbers come in.
+//! Waiting evaluations: for a worker, for capacity, for their cancellation. No I/O: times and random numbers are
+//! parameters.
 //!
-//! - [`broker`]: who gets which evaluation. [`blocked`]: evaluations that wait for room.
-//! - [`evaluating`]: what a write entails for both. [`reapers`]: evaluations that nobody will process.
+//! - [`broker`]: delivery of evaluations to workers. [`blocked`]: evaluations that wait for capacity.
+//! - [`eval_lifecycle`]: updates of both after a write. [`reapers`]: evaluations that will not be processed.
 
 pub mod blocked;
 pub mod broker;
-pub mod evaluating;
+pub mod eval_lifecycle;
 pub mod reapers;

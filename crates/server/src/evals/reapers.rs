@@ -1,18 +1,18 @@
-//! What the leader's reapers write about evaluations that nobody will process (`docs/spec/server.md §5`).
+//! The writes of the leader's reapers for evaluations that will not be processed (`docs/spec/server.md §5`).
 
 use std::sync::Arc;
 
 use crate::evals::broker::{CORE, DELIVERY_LIMIT};
 use encamp_model::{Evaluation, SECOND};
 
-/// Shortest wait of the evaluation that follows a failed one, in nanoseconds.
+/// The minimum delay of the follow-up of a failed evaluation, in nanoseconds.
 pub(crate) const FOLLOW_UP_DELAY: i64 = 60 * SECOND;
-/// How much longer it may be, in nanoseconds.
+/// The random part of that delay, in nanoseconds.
 pub(crate) const FOLLOW_UP_SPREAD: u64 = 300 * SECOND.unsigned_abs();
-/// How often the reaper of cancelable evaluations looks at least, in nanoseconds.
+/// The maximum interval of the reaper of cancelable evaluations, in nanoseconds.
 pub(crate) const REAP_INTERVAL: i64 = 5 * SECOND;
 
-/// The ModifyTime of an evaluation that is changed now: never before, or at, its creation (`docs/spec/server.md §3.1`).
+/// The ModifyTime of an evaluation that is changed now: always after its creation (`docs/spec/server.md §3.1`).
 pub fn modify_time(eval: &Evaluation, now: i64) -> i64 {
     if now <= eval.create_time { eval.create_time.saturating_add(1) } else { now }
 }
@@ -26,9 +26,9 @@ fn ended(eval: &Evaluation, status: &str, description: String, now: i64) -> Eval
     }
 }
 
-/// What to write, in one entry, for an evaluation of the failed queue: itself as failed and, if its job is still there,
-/// an evaluation that tries again later. Nothing for core evaluations, which are not stored. The caller acks the
-/// evaluation when that is written.
+/// The evaluations to write, in one entry, for an evaluation of the failed queue: itself as failed and, if its job
+/// still exists, a follow-up that retries later. Empty for core evaluations, which are not stored. The caller acks the
+/// evaluation after the write.
 pub fn failed(
     eval: &Evaluation,
     job_exists: bool,
@@ -62,15 +62,15 @@ pub fn failed(
     vec![old, next]
 }
 
-/// Evaluations that newer ones of their jobs made redundant ([`crate::evals::broker::Broker::take_cancelable`]), as
-/// they are to be written, in one entry.
+/// The records to write, in one entry, for evaluations that were superseded by newer ones of their jobs
+/// ([`crate::evals::broker::Broker::take_cancelable`]).
 pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
     let stored = evals.iter().filter(|e| e.r#type != CORE);
     stored.map(|e| ended(e, "canceled", "canceled after more recent eval was processed".into(), now)).collect()
 }
 
-/// Blocked evaluations of jobs that have another one ([`crate::evals::blocked::BlockedEvals::take_duplicates`]), as
-/// they are to be written, in one entry.
+/// The records to write, in one entry, for duplicate blocked evaluations of a job
+/// ([`crate::evals::blocked::BlockedEvals::take_duplicates`]).
 pub fn duplicates(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
     let text =
         |e: &Evaluation| format!("existing blocked evaluation exists for job {}", encamp_model::quoted(&e.job_id));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_evaluations_are_followed_up_while_their_job_is_there() {
+    fn failed_evaluations_are_followed_up_while_their_job_exists() {
         let written = failed(&eval(), true, 500, 0, || "new".into());
         let [old, new] = written.as_slice() else { panic!("{written:?}") };
         let want = Evaluation {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_evaluations_say_why() {
+    fn cancelled_evaluations_have_a_description() {
         let core = Evaluation { r#type: CORE.into(), ..eval() };
         let written = cancelled(&[Arc::new(eval()), Arc::new(core)], 50);
         let text = "canceled after more recent eval was processed";

@@ -1,4 +1,4 @@
-//! Pools, namespaces, configurations, scaling events, registered services (`docs/spec/server.md §16-18`).
+//! Node pools, namespaces, configurations, scaling events, service registrations (`docs/spec/server.md §16-18`).
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use super::txn::{Change, Txn};
 use encamp_model::*;
 use encamp_state::Table;
 
-/// How many scaling events a group keeps.
+/// The number of retained scaling events per group.
 const SCALING_EVENTS_KEPT: usize = 20;
 
-/// Writes pools; the built-in ones cannot be changed.
+/// Writes node pools; built-in pools cannot be changed.
 pub(crate) fn put_pools(txn: &mut Txn, pools: &[NodePool]) -> Result<(), String> {
     for pool in pools {
         if built_in_pool(&pool.name) {
@@ -26,12 +26,12 @@ pub(crate) fn put_pools(txn: &mut Txn, pools: &[NodePool]) -> Result<(), String>
     Ok(())
 }
 
-/// Whether every cluster has the pool.
+/// Whether a node pool is built in.
 pub(crate) fn built_in_pool(name: &str) -> bool {
     matches!(name, "all" | "default")
 }
 
-/// Removes pools.
+/// Removes node pools.
 pub(crate) fn delete_pools(txn: &mut Txn, names: &[String]) -> Result<(), String> {
     for name in names {
         if built_in_pool(name) {
@@ -59,7 +59,7 @@ pub(crate) fn put_namespaces(txn: &mut Txn, namespaces: &[Namespace]) -> Result<
     Ok(())
 }
 
-/// Removes namespaces nothing lives in any more.
+/// Removes namespaces that are not in use.
 pub(crate) fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), String> {
     for name in names {
         if name == "default" {
@@ -110,7 +110,7 @@ pub(crate) fn autopilot(txn: &mut Txn, config: &AutopilotConfiguration, cas: Opt
     true
 }
 
-/// Names the cluster, once.
+/// Sets the cluster metadata, once.
 pub(crate) fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<(), String> {
     if txn.store.cluster_metadata().is_none() {
         txn.store.set_cluster_metadata(Arc::new(meta.clone()));
@@ -119,7 +119,7 @@ pub(crate) fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<
     Ok(())
 }
 
-/// Notes that a group was scaled, or that it failed to be: newest first.
+/// Records that scaling of a group succeeded or failed: newest event first.
 pub(crate) fn scaling_event(
     txn: &mut Txn,
     job: &(String, String),
@@ -139,7 +139,7 @@ pub(crate) fn scaling_event(
     Ok(())
 }
 
-/// Registers services. An unchanged registration is left alone.
+/// Registers services. Unchanged registrations are skipped.
 pub(crate) fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> Result<(), String> {
     for s in services {
         let stored = txn.store.service(&s.namespace, &s.id);
@@ -160,12 +160,12 @@ pub(crate) fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> R
     Ok(())
 }
 
-/// Removes a registration.
+/// Removes a service registration.
 pub(crate) fn delete_service(txn: &mut Txn, id: &(String, String)) -> Result<(), String> {
     if txn.remove_service(&id.0, &id.1) { Ok(()) } else { Err("service registration not found".into()) }
 }
 
-/// Removes all registrations of a node.
+/// Removes all service registrations of a node.
 pub(crate) fn delete_services_of_node(txn: &mut Txn, node_id: &str) -> Result<(), String> {
     let of_node = txn.store.services().filter(|s| s.node_id == node_id);
     let ids: Vec<_> = of_node.map(|s| (s.namespace.clone(), s.id.clone())).collect();

@@ -1,5 +1,5 @@
-//! Allocations: what is counted whenever one is written, reports of clients, transitions (`docs/spec/server.md §7.8`,
-//! `§11`, `§13.5`).
+//! Allocations: counters updated with every write, allocation updates of clients, transitions
+//! (`docs/spec/server.md §7.8`, `§11`, `§13.5`).
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -11,23 +11,23 @@ use super::{eval, summary};
 use encamp_model::*;
 use encamp_state::{Id, IdHash};
 
-/// Allocations about to be written: each may be changed several times in one entry.
+/// Allocations to be written: each may be changed several times in one entry.
 pub(crate) struct Writes<'t, 's> {
     /// The transaction.
     pub txn: &'t mut Txn<'s>,
     pending: Vec<Arc<Allocation>>,
     positions: HashMap<Id, usize, IdHash>,
-    /// By namespace and job ID; none for jobs without one.
+    /// By namespace and job ID; `None` for jobs without a summary.
     summaries: BTreeMap<(Id, Id), Option<JobSummary>>,
     deployments: BTreeMap<String, Deployment>,
     jobs: Kept,
 }
 
-/// Namespaces and IDs of jobs, and whether the last allocation of each that was written keeps it running.
+/// Namespaces and IDs of jobs, and whether the last written allocation of each keeps it running.
 pub(crate) type Kept = BTreeMap<(Id, Id), bool>;
 
 impl<'t, 's> Writes<'t, 's> {
-    /// Nothing to write yet.
+    /// An empty set of writes.
     pub(crate) fn new(txn: &'t mut Txn<'s>) -> Writes<'t, 's> {
         Writes {
             txn,
@@ -39,7 +39,7 @@ impl<'t, 's> Writes<'t, 's> {
         }
     }
 
-    /// The allocation as it will be, else as it is stored.
+    /// The allocation with pending writes, else as it is stored.
     pub(crate) fn current(&self, id: &str) -> Option<&Arc<Allocation>> {
         let id = Id::new(id);
         match self.positions.get(&id) {
@@ -48,13 +48,13 @@ impl<'t, 's> Writes<'t, 's> {
         }
     }
 
-    /// Takes an allocation as it shall be stored, and counts what changes with it.
+    /// Adds an allocation in its new state, and updates the counters.
     pub(crate) fn write(&mut self, new: Allocation) {
         let old = self.current(&new.id).cloned();
         self.write_after(old.as_deref(), new);
     }
 
-    /// The same for one of which is known how it is now.
+    /// The same, if the current state is known.
     pub(crate) fn write_after(&mut self, old: Option<&Allocation>, mut new: Allocation) {
         self.count_in_deployment(old, &mut new);
         let key = (Id::new(&new.namespace), Id::new(&new.job_id));
@@ -82,7 +82,7 @@ impl<'t, 's> Writes<'t, 's> {
         }
     }
 
-    /// The allocation that was replaced learns by which.
+    /// Records the ID of the new allocation in the allocation that it replaces.
     fn link_previous(&mut self, new: &Allocation) {
         let index = self.txn.index;
         let Some(previous) = self.current(&new.previous_allocation) else { return };
@@ -92,7 +92,7 @@ impl<'t, 's> Writes<'t, 's> {
         self.put(previous);
     }
 
-    /// §13.5.
+    /// Updates the counters of the deployment (`docs/spec/server.md §13.5`).
     fn count_in_deployment(&mut self, old: Option<&Allocation>, new: &mut Allocation) {
         if new.deployment_id.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl<'t, 's> Writes<'t, 's> {
         deployment.modify_time = new.modify_time;
     }
 
-    /// Writes it all; gives the jobs concerned, and whether each is kept running by its last allocation.
+    /// Writes everything. Returns the affected jobs, and whether the last allocation of each keeps it running.
     pub(crate) fn finish(self) -> Kept {
         let Writes { txn, pending, summaries, deployments, jobs, .. } = self;
         txn.put_allocs(pending);
@@ -155,7 +155,7 @@ impl<'t, 's> Writes<'t, 's> {
     }
 }
 
-/// Reports of clients (§11).
+/// Allocation updates of clients (`docs/spec/server.md §11`).
 pub(crate) fn client_update(
     txn: &mut Txn,
     updates: &[Arc<Allocation>],
@@ -205,9 +205,9 @@ pub(crate) fn client_update(
     Ok(())
 }
 
-/// Whether a report was overtaken by the one that is stored: a server that was cut off may pass on late what the client
-/// has told another one since. An allocation that ended does not run again, and the last event of a task does not come
-/// before others.
+/// Whether an update is older than the stored one: a server that was partitioned may forward an update late, after the
+/// client sent a newer one to another server. A terminal allocation does not run again, and the last event of a task
+/// does not precede others.
 fn outdated(stored: &Allocation, told: &Allocation) -> bool {
     let ended = matches!(stored.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
     let behind = |(task, told): (&String, &TaskState)| {
@@ -221,7 +221,7 @@ fn outdated(stored: &Allocation, told: &Allocation) -> bool {
     (ended && !told.client_terminal()) || told.task_states.iter().any(behind)
 }
 
-/// The client decides on health: the whole status if none is stored yet, else a verdict that is new or changed.
+/// Health is decided by the client: takes the full status if none is stored yet, else a new or changed verdict.
 fn take_health(new: &mut Allocation, update: &Allocation, index: u64) {
     let Some(told) = &update.deployment_status else { return };
     match &mut new.deployment_status {
@@ -239,7 +239,7 @@ fn take_health(new: &mut Allocation, update: &Allocation, index: u64) {
     }
 }
 
-/// An allocation came back: the evaluation that would have given it up is not needed, unless others wait for it.
+/// Cancels the follow-up evaluation of an allocation that reconnected, unless other allocations need it.
 fn cancel_followup(txn: &mut Txn, back: &Allocation, now: i64) {
     let id = &back.followup_eval_id;
     let others = txn.store.state().allocs_of_job(&back.namespace, &back.job_id);
@@ -256,7 +256,7 @@ fn cancel_followup(txn: &mut Txn, back: &Allocation, now: i64) {
     txn.put_eval(Arc::new(eval));
 }
 
-/// Flags of an allocation that are set win, others stay.
+/// Merges transition flags: set flags are taken over, others are not changed.
 pub(crate) fn merge_transition(into: &mut DesiredTransition, from: &DesiredTransition) {
     into.migrate = from.migrate.or(into.migrate);
     into.reschedule = from.reschedule.or(into.reschedule);
@@ -265,7 +265,7 @@ pub(crate) fn merge_transition(into: &mut DesiredTransition, from: &DesiredTrans
     into.migrate_disable_placement = from.migrate_disable_placement.or(into.migrate_disable_placement);
 }
 
-/// Writes transitions alone; allocations that are gone are left out.
+/// Writes transitions only; allocations that do not exist are skipped.
 pub(crate) fn put_transitions(txn: &mut Txn, transitions: &BTreeMap<String, DesiredTransition>) {
     let index = txn.index;
     let changed = transitions.iter().filter_map(|(id, t)| {
@@ -278,7 +278,7 @@ pub(crate) fn put_transitions(txn: &mut Txn, transitions: &BTreeMap<String, Desi
     txn.put_allocs(changed);
 }
 
-/// Allocations are told what to do, with the evaluations that see to it. Job statuses stay.
+/// Sets the desired transitions of allocations together with the evaluations for them. Job statuses are not changed.
 pub(crate) fn transition(
     txn: &mut Txn,
     transitions: &BTreeMap<String, DesiredTransition>,
@@ -289,7 +289,7 @@ pub(crate) fn transition(
     Ok(())
 }
 
-/// Brings the statuses of jobs up to date after a plan: the last allocation written of a job decides whether it runs.
+/// Updates the statuses of jobs after a plan: the last written allocation of a job decides whether it is running.
 pub(crate) fn statuses_after_plan(txn: &mut Txn, jobs: Kept) {
     for ((namespace, job), runs) in jobs {
         status::refresh(txn, &namespace.to_string(), &job.to_string(), runs.then_some(job_status::RUNNING), false);

@@ -11,7 +11,7 @@ use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus};
 
 const RUNNING: &str = "Deployment is running";
 
-/// Writes a status with its text. Terminal deployments keep theirs.
+/// Writes a status with its description. Terminal deployments are not changed.
 pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) -> Result<(), String> {
     let Some(d) = txn.store.state().deployment(&u.deployment_id) else {
         return Err(format!("Deployment ID {:?} couldn't be updated as it does not exist", u.deployment_id));
@@ -38,7 +38,7 @@ pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) ->
     Ok(())
 }
 
-/// A status with what follows: a rollback, an evaluation.
+/// Writes a status together with its consequences: a rollback, an evaluation.
 pub(crate) fn status(txn: &mut Txn, s: &DeploymentStatus, limits: Limits) -> Result<(), String> {
     set_status(txn, &s.update, s.now)?;
     follow(txn, s.job.as_ref(), s.eval.as_ref(), limits);
@@ -54,7 +54,7 @@ fn follow(txn: &mut Txn, rollback: Option<&Arc<Job>>, evaluation: Option<&Evalua
     }
 }
 
-/// Canaries are promoted: all of the chosen groups, or none.
+/// Promotes the canaries of all selected groups, or of none.
 pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
     let index = txn.index;
     let Some(d) = txn.store.state().deployment(&p.id) else { return Err("deployment not found".into()) };
@@ -63,7 +63,7 @@ pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), Stri
         return Err(format!("deployment {:?} has terminal status {:?}:", d.id, d.status));
     }
     let chosen = |name: &str| p.groups.as_ref().is_none_or(|g| g.iter().any(|n| n == name));
-    // Those of an earlier promotion are canaries no more, but they were placed as such, and count again.
+    // Canaries of an earlier promotion are no longer marked as such, but they were placed as canaries and count again.
     let placed: BTreeSet<&str> =
         d.task_groups.values().flatten().flat_map(|g| g.placed_canaries.iter().map(String::as_str)).collect();
     let canaries: Vec<Arc<Allocation>> = txn
@@ -112,7 +112,7 @@ pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), Stri
     Ok(())
 }
 
-/// Health set by hand, with what follows.
+/// Sets the health of allocations on an operator's request, with its consequences.
 pub(crate) fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) -> Result<(), String> {
     let index = txn.index;
     let mut writes = Writes::new(txn);

@@ -1,4 +1,4 @@
-//! Evaluations written and removed (`docs/spec/server.md §3.4`, `garbage-collection.md §3.5`).
+//! Writing and removing evaluations (`docs/spec/server.md §3.4`, `docs/spec/garbage-collection.md §3.5`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::txn::Txn;
 use super::{status, summary};
 use encamp_model::*;
 
-/// Writes evaluations and brings the statuses of their jobs up to date.
+/// Writes evaluations and updates the statuses of their jobs.
 pub(crate) fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), String> {
     write(txn, evals);
     let jobs: BTreeSet<(&str, &str)> = evals.iter().map(|e| (e.namespace.as_str(), e.job_id.as_str())).collect();
@@ -32,7 +32,7 @@ pub(crate) fn write(txn: &mut Txn, evals: &[Evaluation]) {
     }
 }
 
-/// After a successful evaluation nothing of the job waits for capacity any more.
+/// Cancels the blocked evaluations of a job after a successful one.
 fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
     let of_job = txn.store.evals_of_job(&done.namespace, &done.job_id);
     let blocked: Vec<Arc<Evaluation>> = of_job.filter(|e| e.status == "blocked" && e.id != done.id).cloned().collect();
@@ -46,7 +46,7 @@ fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
     }
 }
 
-/// Removes evaluations and allocations. What is gone already is left alone.
+/// Removes evaluations and allocations. IDs that do not exist are ignored.
 pub(crate) fn delete(txn: &mut Txn, evals: &[String], allocs: &[String]) -> Result<(), String> {
     let mut jobs = BTreeSet::new();
     for id in evals {

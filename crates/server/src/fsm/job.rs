@@ -12,7 +12,7 @@ use encamp_model::*;
 use encamp_ops::{JobDeregister, JobRegister, Reply};
 use encamp_state::Table;
 
-/// A job is registered.
+/// Registers a job.
 pub(crate) fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result<Reply, String> {
     let job = &r.job;
     let (namespace, id) = (job.namespace.clone(), job.id.clone());
@@ -41,7 +41,7 @@ pub(crate) fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result
     Ok(Reply::Done)
 }
 
-/// Stores a new version of a job with all that follows from its specification.
+/// Stores a new version of a job together with all data derived from its specification.
 pub(crate) fn put_version(txn: &mut Txn, mut job: Job, limits: Limits) -> Arc<Job> {
     let index = txn.index;
     let old_status = match txn.store.state().job(&job.namespace, &job.id) {
@@ -67,7 +67,7 @@ pub(crate) fn put_version(txn: &mut Txn, mut job: Job, limits: Limits) -> Arc<Jo
     job
 }
 
-/// Drops the version that is one too many (§19.4).
+/// Removes the oldest version beyond the limit (`docs/spec/server.md §19.4`).
 fn prune_versions(txn: &mut Txn, job: &Job, limits: Limits) {
     let Some(entry) = txn.store.state().job_entry(&job.namespace, &job.id) else { return };
     let untagged: Vec<(u64, bool)> =
@@ -99,7 +99,7 @@ fn put_submission(txn: &mut Txn, s: &JobSubmission, job: &Job, limits: Limits) {
     txn.other(Table::JobSubmission);
 }
 
-/// Scaling policies follow the job (§16).
+/// Updates the scaling policies of a job (`docs/spec/server.md §16`).
 fn scaling_policies(txn: &mut Txn, job: &Job) {
     let of_groups = job.task_groups.iter().flat_map(|g| &g.scaling);
     let of_tasks = job.task_groups.iter().flat_map(|g| &g.tasks).flat_map(|t| &t.scaling_policies);
@@ -132,7 +132,7 @@ fn scaling_policies(txn: &mut Txn, job: &Job) {
     }
 }
 
-/// Remembers launches of periodic jobs (§14.3).
+/// Records launches of periodic jobs (`docs/spec/server.md §14.3`).
 fn launches(txn: &mut Txn, job: &Job, now: i64) {
     let index = txn.index;
     let launched = |namespace: &str, id: &str, at: i64, create_index: u64| PeriodicLaunch {
@@ -156,7 +156,7 @@ fn launches(txn: &mut Txn, job: &Job, now: i64) {
     }
 }
 
-/// A job is stopped or purged. The evaluation is written in any case.
+/// Stops or purges a job. The evaluation is written in any case.
 pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<(), String> {
     let (namespace, id) = &d.job;
     if d.no_shutdown_delay {
@@ -171,7 +171,7 @@ pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Re
             let stopped = Job { stop: true, submit_time: d.submit_time, version_tag: None, ..Job::clone(&job) };
             let source = txn.store.submission(namespace, id, job.version).cloned();
             let stored = put_version(txn, stopped, limits);
-            // The stopped version is made of the same source: it can be shown, and the job started again from it.
+            // The stopped version has the same source: it can be displayed, and the job can be started again from it.
             if let Some(source) = source {
                 put_submission(txn, &source, &stored, limits);
             }
@@ -184,12 +184,12 @@ pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Re
     Ok(())
 }
 
-/// Jobs are purged, all or none.
+/// Purges jobs, all or none.
 pub(crate) fn batch_deregister(txn: &mut Txn, jobs: &[(String, String)]) -> Result<(), String> {
     jobs.iter().try_for_each(|(namespace, id)| purge::purge(txn, namespace, id))
 }
 
-/// A version is called stable or not: no new version.
+/// Sets the stability of a version without creating a new version.
 pub(crate) fn stability(txn: &mut Txn, job: &(String, String), version: u64, stable: bool) -> Result<(), String> {
     let Some(row) = txn.store.state().job_version(&job.0, &job.1, version) else { return Ok(()) };
     if row.stable != stable {
@@ -199,7 +199,7 @@ pub(crate) fn stability(txn: &mut Txn, job: &(String, String), version: u64, sta
     Ok(())
 }
 
-/// Writes the row of a version, and the job's if it is the current one.
+/// Writes the row of a version, and of the job if it is the current version.
 fn put_row(txn: &mut Txn, row: Job) {
     let current = txn.store.state().job(&row.namespace, &row.id).is_some_and(|j| j.version == row.version);
     if current {
@@ -211,7 +211,7 @@ fn put_row(txn: &mut Txn, row: Job) {
     txn.touch(Table::JobVersion);
 }
 
-/// Puts a tag on a version, or takes it off (§19.4).
+/// Adds or removes a version tag (`docs/spec/server.md §19.4`).
 pub(crate) fn tag(
     txn: &mut Txn,
     job: &(String, String),

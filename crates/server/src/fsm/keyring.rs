@@ -6,7 +6,7 @@ use super::txn::Txn;
 use encamp_model::{WrappedRootKey, root_key_state as state};
 use encamp_state::Table;
 
-/// Writes a key. One that becomes active takes the place of the one before.
+/// Writes a key. A key that becomes active replaces the previous active key.
 pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), String> {
     let active = key.meta.state == state::ACTIVE;
     if rekey && !active {
@@ -37,7 +37,7 @@ pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<()
     Ok(())
 }
 
-/// Removes a key; unless it is forced, only one that no variable is encrypted with.
+/// Removes a key; without `force` only if no variable is encrypted with it.
 pub(crate) fn delete(txn: &mut Txn, id: &str, force: bool) -> Result<(), String> {
     if !force && txn.store.variables_of_key(id).next().is_some() {
         return Err("root key in use, cannot delete".into());

@@ -1,11 +1,11 @@
-//! The state machine: applies the operations of the log to the store (`docs/spec/server.md §18`). Pure: what an
-//! operation does depends on the store, the operation and its index alone.
+//! The state machine: applies the operations of the log to the store (`docs/spec/server.md §18`). It is deterministic:
+//! the effect of an operation depends on the store, the operation and its index only.
 //!
-//! - [`txn`]: one transaction and the changes it made.
+//! - [`txn`]: a transaction and its changes.
 //! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `admin`: the operations.
-//! - `status`, `summary`: job statuses and counts that follow from other writes (§19).
+//! - `status`, `summary`: job statuses and counters derived from other writes (`docs/spec/server.md §19`).
 //!
-//! An operation that is refused changes nothing: it works on a clone that is dropped.
+//! A refused operation changes nothing: it runs on a clone that is dropped.
 
 mod admin;
 mod alloc;
@@ -33,10 +33,10 @@ use encamp_model::{Deployment, Evaluation};
 use encamp_ops::{Operation, Reply};
 use encamp_state::StateStore;
 
-/// Settings of the state machine; equal on all servers.
+/// Settings of the state machine; they must be equal on all servers.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// `job_tracked_versions`: how many untagged versions of a job are kept.
+    /// `job_tracked_versions`: the number of retained untagged versions of a job.
     pub tracked_versions: usize,
 }
 
@@ -46,29 +46,29 @@ impl Default for Limits {
     }
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Debug)]
 pub struct Applied {
-    /// For the caller.
+    /// The reply for the caller.
     pub reply: Reply,
-    /// The rows that were written, in order.
+    /// The written rows, in order.
     pub changes: Vec<Change>,
-    /// Capacity that came free.
+    /// Capacity that became available.
     pub unblocks: Vec<Unblock>,
-    /// Follow-up evaluations nobody needs to wait for any more.
+    /// Follow-up evaluations that are not needed any more.
     pub dropped_evals: Vec<Arc<Evaluation>>,
-    /// The whole store was replaced.
+    /// Whether the full store was replaced.
     pub restored: bool,
 }
 
 impl Applied {
-    /// Without changes.
+    /// A result without changes.
     fn only(reply: Reply) -> Applied {
         Applied { reply, changes: vec![], unblocks: vec![], dropped_evals: vec![], restored: false }
     }
 }
 
-/// Applies an operation at an index. The store is left alone if the operation is refused.
+/// Applies an operation at an index. A refused operation does not change the store.
 pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits) -> Applied {
     if let Operation::Restore { state } = op {
         return match persist::read(&mut state.0.as_slice()) {
@@ -93,8 +93,8 @@ pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits)
     }
 }
 
-/// Rollouts whose job is gone end (`docs/spec/server.md §13.8`). The specification does so whenever a snapshot is read,
-/// also by a server that starts again; then servers with the same log differ.
+/// Ends deployments without a job (`docs/spec/server.md §13.8`). According to the specification this happens whenever a
+/// snapshot is read, including at the restart of a server; servers with the same log would then differ.
 fn cancel_orphans(store: &mut StateStore) {
     let state = store.state();
     let orphan = |d: &&Arc<Deployment>| d.active() && state.job(&d.namespace, &d.job_id).is_none();
@@ -111,7 +111,7 @@ fn cancel_orphans(store: &mut StateStore) {
 fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
     let done = |()| Reply::Done;
     match op {
-        // The store is not written but replaced: see `apply`.
+        // The store is replaced instead of written: see `apply`.
         Operation::Barrier | Operation::Restore { .. } => Ok(Reply::Done),
         Operation::NodeRegister(r) => node::register(txn, r).map(done),
         Operation::NodeDeregister { ids } => node::deregister(txn, ids).map(done),

@@ -10,7 +10,7 @@ use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
 use encamp_state::Table;
 
-/// How many events a node keeps.
+/// The number of retained events per node.
 const EVENTS_KEPT: usize = 10;
 const SECOND_NANOS: i64 = 1_000_000_000;
 
@@ -24,7 +24,7 @@ fn add_event(node: &mut Node, event: &NodeEvent, index: u64) {
     node.events.drain(..surplus);
 }
 
-/// A node registers (§9.4).
+/// Registers a node (`docs/spec/server.md §9.4`).
 pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
     let index = txn.index;
     let mut node = r.node.clone();
@@ -69,7 +69,7 @@ pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
     Ok(())
 }
 
-/// When contact was lost, counted in log entries.
+/// Records when contact was lost, as a log index.
 fn note_status(node: &mut Node, old: &str, index: u64) {
     let lost = |s: &str| matches!(s, "down" | "disconnected");
     if lost(&node.status) && !lost(old) {
@@ -79,7 +79,7 @@ fn note_status(node: &mut Node, old: &str, index: u64) {
     }
 }
 
-/// Nodes are removed.
+/// Removes nodes.
 pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
     for id in ids {
         let node = stored(txn, id)?;
@@ -95,7 +95,7 @@ pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A node's status (§9.4).
+/// Sets the status of a node (`docs/spec/server.md §9.4`).
 pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
     let mut node = stored(txn, &s.id)?;
     let old = std::mem::replace(&mut node.status, s.status.clone());
@@ -115,7 +115,7 @@ pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for several nodes; those that are gone are passed over.
+/// Sets the statuses of several nodes; nodes that do not exist are skipped.
 pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), String> {
     for s in statuses {
         if txn.store.state().node(&s.id).is_some() {
@@ -125,12 +125,12 @@ pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), Str
     Ok(())
 }
 
-/// Drains begin, change or end (§12.1).
+/// Starts, updates or ends drains (`docs/spec/server.md §12.1`).
 pub(crate) fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
     for (id, update) in &d.nodes {
         let mut node = stored(txn, id)?;
         if update.complete && node.drain_strategy.is_none() {
-            // It was called off before it could end.
+            // The drain was cancelled before it could complete.
             continue;
         }
         if let Some(e) = d.events.get(id) {
@@ -142,7 +142,7 @@ pub(crate) fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
 }
 
 fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
-    // What is kept of drains counts in whole seconds.
+    // Drain records use full seconds.
     let now_time = Time::from_unix_nanos(now - now.rem_euclid(SECOND_NANOS));
     let was_draining = node.drain_strategy.is_some();
     let was_ineligible = node.scheduling_eligibility == "ineligible";
@@ -195,7 +195,7 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
     txn.put_node_record(node);
 }
 
-/// A node takes allocations, or does not.
+/// Sets the scheduling eligibility of a node.
 pub(crate) fn eligibility(
     txn: &mut Txn,
     id: &str,
@@ -220,7 +220,7 @@ pub(crate) fn eligibility(
     Ok(())
 }
 
-/// A node that rejected too many plans takes no more (§7.7).
+/// Makes a node that rejected too many plans ineligible (`docs/spec/server.md §7.7`).
 pub(crate) fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
     let Ok(mut node) = stored(txn, id) else { return };
     node.scheduling_eligibility = "ineligible".into();
@@ -229,7 +229,7 @@ pub(crate) fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
     txn.put_node_record(node);
 }
 
-/// Clients report events; the nodes count as unchanged.
+/// Adds events reported by clients; the modify indexes of the nodes do not change.
 pub(crate) fn events(txn: &mut Txn, events: &BTreeMap<String, Vec<NodeEvent>>) -> Result<(), String> {
     for (id, list) in events {
         let mut node = stored(txn, id)?;

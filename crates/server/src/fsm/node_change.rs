@@ -1,6 +1,5 @@
-//! Changes of nodes together with the evaluations that follow from them (`docs/spec/server.md §9.6`): one operation, so
-//! that no crash can come between the two. The reference writes two; after a crash in between nobody looks at the jobs
-//! concerned.
+//! Node changes together with the evaluations that follow from them (`docs/spec/server.md §9.6`): one operation, so
+//! that no crash can separate the two. Nomad writes two; after a crash in between, the affected jobs are not evaluated.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -15,7 +14,7 @@ use encamp_model::random::Random;
 use encamp_model::{Evaluation, Node};
 use encamp_ops::{NodeChange, Operation, Reply};
 
-/// Applies a change, then writes its evaluations; gives their IDs.
+/// Applies a change, then writes its evaluations. Returns their IDs.
 pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, String> {
     let ids: Vec<&str> = match &c.change {
         Operation::NodeRegister(r) => vec![&r.node.id],
@@ -31,10 +30,10 @@ pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Rep
     run(txn, &c.change, limits)?;
     let mut new_ids = Random::new(c.seed, "node-update");
     let mut evals: Vec<Evaluation> = Vec::new();
-    // Of nodes that change together one evaluation of a job does for all: the others would only be called off.
+    // For nodes that change together, one evaluation per job is sufficient: the others would be cancelled.
     let mut jobs = FxHashSet::default();
     let state = txn.store.state();
-    // Most changes entail nothing.
+    // Most changes create no evaluations.
     let system = LazyCell::new(|| system_jobs(state));
     let mut make = |node: &Node| {
         let made = node_evals(state, &system, node, txn.index, c.now, &mut || new_ids.uuid());

@@ -1,4 +1,4 @@
-//! What the plan applier accepted is written (`docs/spec/server.md §7.6`, `§7.8`).
+//! Writes the accepted parts of a plan (`docs/spec/server.md §7.6`, `§7.8`).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use encamp_ops::PlanResults;
 use encamp_plan::apply::{keeps_volumes, merged_deployment, volume_claims};
 use encamp_state::Table;
 
-/// Applies accepted parts of a plan, in one transaction.
+/// Applies the accepted parts of a plan in one transaction.
 pub(crate) fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
     let missing = |id: &str| format!("alloc {id} doesn't exist");
     let state = txn.store.state();
@@ -69,7 +69,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
         let Some(mut a) = writes.current(&s.id).map(|a| Allocation::clone(a)) else { continue };
         a.desired_status = desired_status::STOP.into();
         a.desired_description = s.desired_description.clone();
-        // What the scheduler saw may be old: the node may have told meanwhile that the tasks have ended.
+        // The scheduler's state may be outdated: the node may have reported meanwhile that the tasks have ended.
         if given_by_servers(&s.client_status) {
             a.client_status = s.client_status.clone();
         }
@@ -119,7 +119,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
                 if new.next_allocation.is_empty() {
                     new.next_allocation = old.next_allocation.clone();
                 }
-                // What was asked for while the plan was made is not forgotten.
+                // Transitions requested while the plan was made are retained.
                 merge_transition(&mut new.desired_transition, &old.desired_transition);
                 new.task_states = old.task_states.clone();
                 if !given_by_servers(&a.client_status) {
@@ -142,7 +142,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a plan may set that client status; all others are the node's to tell.
+/// Whether a plan may set a client status; all others are set by the node.
 fn given_by_servers(status: &str) -> bool {
     matches!(status, client_status::LOST | client_status::UNKNOWN)
 }
@@ -152,7 +152,7 @@ fn changed_by_servers(a: &mut Allocation, index: u64, now: i64) {
     (a.modify_index, a.alloc_modify_index, a.modify_time) = (index, index, now);
 }
 
-/// A new allocation claims the dynamic host volumes that its group wants to keep.
+/// Claims the dynamic host volumes of a new allocation whose group uses sticky volumes.
 fn claim_volumes(txn: &mut Txn, alloc_id: &str) {
     let Some(a) = txn.store.state().alloc(alloc_id).map(|e| e.alloc.clone()) else { return };
     for claim in volume_claims(txn.store.state(), &a, txn.index) {

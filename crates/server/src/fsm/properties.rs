@@ -1,8 +1,7 @@
-//! Random sequences of operations: what the store says must not depend on how it came to be.
+//! Random sequences of operations: the contents of the store must not depend on its history.
 //!
-//! After every sequence: a snapshot that is written and read again gives an equal store; indexes and derived facts
-//! equal those of a store built from the rows alone; counts of summaries and deployments equal what the allocations
-//! say.
+//! After every sequence: writing and reading a snapshot gives an equal store; indexes and derived data equal those of a
+//! store built from the rows only; the counters of summaries and deployments match the allocations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +19,7 @@ const NODES: [&str; 3] = ["n1", "n2", "n3"];
 const PATHS: [&str; 3] = ["app/a", "app/b", "z"];
 const KEYS: [&str; 2] = ["k1", "k2"];
 
-/// Everything readers can see, in a fixed order.
+/// All readable contents in a fixed order.
 fn dump(s: &StateStore) -> String {
     let mut out = String::new();
     let state = s.state();
@@ -33,7 +32,7 @@ fn dump(s: &StateStore) -> String {
         line("on node", &n.allocs.iter().map(|a| a.alloc.id.as_str()).collect::<Vec<_>>());
     }
     for id in NODES {
-        line("homeless", &state.allocs_of_node(id).iter().map(|a| a.alloc.id.clone()).collect::<Vec<_>>());
+        line("orphaned", &state.allocs_of_node(id).iter().map(|a| a.alloc.id.clone()).collect::<Vec<_>>());
     }
     state.jobs().for_each(|j| line("job", &(&j.current, &j.versions)));
     s.allocs_from("").for_each(|a| line("alloc", &a.alloc));
@@ -263,14 +262,14 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     })
 }
 
-/// Fails with the first line that differs.
+/// Fails with the first difference.
 fn same(got: &str, want: &str, what: &str) {
     let differs = got.lines().zip(want.lines()).find(|(a, b)| a != b);
     assert!(differs.is_none(), "{what}: {differs:?}");
     assert_eq!(got.lines().count(), want.lines().count(), "{what}");
 }
 
-/// A store built from the rows of another, in another order.
+/// A store built from the rows of another one, in a different order.
 fn rebuilt(s: &StateStore) -> StateStore {
     let mut out = StateStore::default();
     let mut allocs: Vec<_> = s.allocs_by_create().rev().map(|a| a.alloc.clone()).collect();
@@ -295,7 +294,7 @@ fn rebuilt(s: &StateStore) -> StateStore {
     out
 }
 
-/// No count of what only grows is negative, and live allocations are all counted.
+/// No counter that only grows is negative, and all live allocations are counted.
 fn counts_hold(s: &StateStore) {
     for summary in s.summaries() {
         let Some(job) = s.state().job(&summary.namespace, &summary.job_id) else { continue };
@@ -318,14 +317,14 @@ fn counts_hold(s: &StateStore) {
     assert!(s.root_keys().filter(|k| k.meta.state == "active").count() <= 1);
     for d in s.deployments_by_create() {
         let g = d.task_groups.get("g").cloned().flatten().unwrap_or_default();
-        // One that turns healthy again is not counted, one that falls ill again is: healthy may fall below zero
-        // (§13.5).
+        // An allocation that becomes healthy again is not counted, but one that becomes unhealthy again is: the healthy
+        // counter may be negative (`docs/spec/server.md §13.5`).
         assert!(g.placed_allocs >= 0 && g.unhealthy_allocs >= 0, "{d:?}");
     }
 }
 
 #[test]
-fn the_store_does_not_depend_on_how_it_came_to_be() {
+fn the_store_does_not_depend_on_its_history() {
     for seed in 0..60 {
         let mut r = Random::new(seed, "store");
         let mut s = StateStore::new();

@@ -1,4 +1,4 @@
-//! A job disappears with all that belongs to it (`docs/spec/garbage-collection.md §4.4`).
+//! Purges a job with all its dependent objects (`docs/spec/garbage-collection.md §4.4`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::txn::{Change, Txn};
 use encamp_model::*;
 use encamp_state::Table;
 
-/// Purges a job; an error if it is not stored.
+/// Purges a job. Fails if it is not stored.
 pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), String> {
     let Some(job) = txn.store.state().job(namespace, id).cloned() else { return Err("job not found".into()) };
     leave_parent(txn, &job);
@@ -19,7 +19,7 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Stri
     for d in txn.store.state().deployments_of_job(namespace, id) {
         txn.remove_deployment(&d.id);
     }
-    // The reference leaves blocked ones as they are: nobody tracks them any more, and no GC takes them.
+    // Nomad leaves blocked evaluations unchanged: they are not tracked any more and are never garbage-collected.
     let open: Vec<_> = txn.store.evals_of_job(namespace, id).filter(|e| !e.terminal()).cloned().collect();
     for eval in open {
         let mut eval = Evaluation::clone(&eval);
@@ -29,7 +29,7 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Stri
     }
     let allocs: Vec<_> = txn.store.state().allocs_of_job(namespace, id).iter().map(|a| a.alloc.clone()).collect();
     txn.remove_allocs(allocs.iter().map(|a| a.id.as_str()));
-    // No node will ever say of these that they ended: what they took is free now.
+    // Nodes will never report these as terminal: their capacity is free now.
     let freed: BTreeSet<&str> = allocs.iter().filter(|a| !a.client_terminal()).map(|a| a.node_id.as_str()).collect();
     freed.into_iter().for_each(|node| txn.unblock(node));
     if txn.store.remove_summary(namespace, id).is_some() {
@@ -40,7 +40,7 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Stri
     Ok(())
 }
 
-/// A finished child stays counted as dead in its parent's summary.
+/// A finished child job remains counted as dead in the summary of its parent.
 fn leave_parent(txn: &mut Txn, job: &Job) {
     if job.parent_id.is_empty() || job.status == "dead" {
         return;

@@ -1,4 +1,4 @@
-//! Job statuses, derived from what else is stored (`docs/spec/server.md §19.1`).
+//! Job statuses, derived from other stored objects (`docs/spec/server.md §19.1`).
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use encamp_state::StateStore;
 
 /// Status words of jobs.
 pub(crate) mod job_status {
-    /// Waits for evaluations or allocations.
+    /// Waiting for evaluations or allocations.
     pub(crate) const PENDING: &str = "pending";
-    /// Runs, or launches others.
+    /// Running, or launching child jobs.
     pub(crate) const RUNNING: &str = "running";
-    /// Nothing is left to do.
+    /// All work is finished.
     pub(crate) const DEAD: &str = "dead";
 }
 use job_status::*;
 
-/// The status of a job. `deleting`: the entry removes evaluations of it.
+/// The status of a job. `deleting`: the entry removes evaluations of the job.
 pub(crate) fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static str {
     if job.r#type == "system" || job.is_parameterized() || job.periodic.is_some() {
         return if job.stop { DEAD } else { RUNNING };
@@ -40,7 +40,7 @@ pub(crate) fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static 
     if deleting || has_evals || job.stop { DEAD } else { PENDING }
 }
 
-/// Brings the status of a stored job up to date, to `forced` if given.
+/// Updates the status of a stored job, to `forced` if given.
 pub(crate) fn refresh(txn: &mut Txn, namespace: &str, id: &str, forced: Option<&'static str>, deleting: bool) {
     let Some(job) = txn.store.state().job(namespace, id) else { return };
     let status = forced.unwrap_or_else(|| derive(txn.store, job, deleting));
@@ -54,7 +54,8 @@ pub(crate) fn refresh(txn: &mut Txn, namespace: &str, id: &str, forced: Option<&
     txn.put_job(Arc::new(new));
 }
 
-/// Counts a change of a child's status in the summary of its parent (§19.2). `old` is empty for a new child.
+/// Counts a status change of a child job in the summary of its parent (`docs/spec/server.md §19.2`). `old` is empty for
+/// a new child.
 pub(crate) fn child_moved(txn: &mut Txn, job: &Job, old: &str) {
     if job.parent_id.is_empty() || job.status == old {
         return;
@@ -71,7 +72,7 @@ pub(crate) fn child_moved(txn: &mut Txn, job: &Job, old: &str) {
     txn.put_summary(summary);
 }
 
-/// The counter of children with a status.
+/// The counter of child jobs with a status.
 pub(crate) fn counter<'c>(children: &'c mut JobChildrenSummary, status: &str) -> Option<&'c mut i64> {
     match status {
         PENDING => Some(&mut children.pending),

@@ -1,10 +1,10 @@
-//! Counts per job and group (`docs/spec/server.md §19.2`, `§19.3`).
+//! Job summaries: counters per job and group (`docs/spec/server.md §19.2`, `§19.3`).
 
 use super::status::counter;
 use super::txn::Txn;
 use encamp_model::*;
 
-/// Makes the summary of a job that was registered, or adds its new groups.
+/// Creates the summary of a registered job, or adds its new groups.
 pub(crate) fn register(txn: &mut Txn, job: &Job) {
     let stored = txn.store.summary(&job.namespace, &job.id);
     let mut summary = stored.map(|s| JobSummary::clone(s)).unwrap_or_else(|| JobSummary {
@@ -32,7 +32,7 @@ fn bucket<'s>(s: &'s mut TaskGroupSummary, client_status: &str) -> Option<&'s mu
     })
 }
 
-/// Counts a written allocation. The job the allocation was placed with must be the one the summary is about.
+/// Counts a written allocation. The allocation's job must be the job of the summary.
 pub(crate) fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Allocation) {
     if new.job.as_ref().is_none_or(|j| j.create_index != summary.create_index) {
         return;
@@ -60,7 +60,7 @@ pub(crate) fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Al
     }
 }
 
-/// Notes what an evaluation left to place.
+/// Records the number of allocations that an evaluation could not place.
 pub(crate) fn queued(txn: &mut Txn, eval: &Evaluation) {
     if eval.queued_allocations.is_empty() {
         return;
@@ -75,7 +75,7 @@ pub(crate) fn queued(txn: &mut Txn, eval: &Evaluation) {
     txn.put_summary(summary);
 }
 
-/// Counts all summaries anew. `queued` is what dry runs on the leader found.
+/// Recounts all summaries. `queued` contains the results of dry runs on the leader.
 pub(crate) fn reconcile(txn: &mut Txn, queued: &[(String, String, String, i64)]) -> Result<(), String> {
     let jobs: Vec<_> = txn.store.state().jobs().map(|j| j.current.clone()).collect();
     for job in jobs {

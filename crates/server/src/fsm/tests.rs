@@ -87,7 +87,7 @@ fn client(store: &mut StateStore, index: u64, id: &str, status: &str) -> Applied
 }
 
 #[test]
-fn reports_that_were_overtaken_change_nothing() {
+fn outdated_updates_change_nothing() {
     let mut s = new_store();
     register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
     place(&mut s, 11, "e1", vec![alloc("a1", "web")]);
@@ -104,12 +104,12 @@ fn reports_that_were_overtaken_change_nothing() {
     let told = |s: &StateStore| s.state().alloc("a1").unwrap().alloc.client_status.clone();
     for (index, status, events, stored) in [
         (12, "pending", &[received][..], "pending"),
-        // The clock of the node went back meanwhile.
+        // The node's clock was set back meanwhile.
         (13, "running", &[received, started], "running"),
         (14, "pending", &[received], "running"),
         (15, "pending", &[received, started, restarting], "pending"),
         (16, "running", &[received, started], "pending"),
-        // Older events may be gone.
+        // Older events may have been dropped.
         (17, "running", &[restarting, again], "running"),
         (18, "pending", &[received, started, restarting], "running"),
         (19, "complete", &[restarting, again, killed], "complete"),
@@ -124,7 +124,7 @@ fn reports_that_were_overtaken_change_nothing() {
     lost.client_status = "lost".into();
     s.put_allocs(vec![Arc::new(lost)]);
     ok(&mut s, 23, report("running", &[restarting, again, killed]));
-    assert_eq!(told(&s), "running", "its node came back");
+    assert_eq!(told(&s), "running", "its node reconnected");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_service_job_lives_and_ends() {
 }
 
 #[test]
-fn a_purge_ends_what_waits_and_frees_what_was_taken() {
+fn a_purge_cancels_evaluations_and_frees_capacity() {
     let mut s = new_store();
     for n in ["n1", "n2"] {
         let node = Node { computed_class: format!("class of {n}"), ..node(n) };
@@ -221,7 +221,7 @@ fn a_purge_ends_what_waits_and_frees_what_was_taken() {
     };
     let applied = ok(&mut s, 14, Operation::JobDeregister(Box::new(purge)));
     assert!(s.evals_by_create().all(|e| e.status == "complete"));
-    // What a1 took was given back when it ended.
+    // The capacity of a1 was already freed when it ended.
     assert_eq!(applied.unblocks, [Unblock { class: "class of n2".into(), node: Some("n2".into()) }]);
 }
 
@@ -351,7 +351,7 @@ fn placements_of_jobs_that_were_stopped_meanwhile_are_skipped() {
 }
 
 #[test]
-fn victims_tell_who_took_their_place() {
+fn preempted_allocations_name_the_allocation_that_preempted_them() {
     let mut s = new_store();
     register(&mut s, 10, job("low", "service"), Some(pending("e1", "low")));
     place(&mut s, 11, "e1", vec![alloc("a1", "low")]);
@@ -408,13 +408,13 @@ fn successful_evaluations_cancel_blocked_ones() {
 }
 
 #[test]
-fn rollouts_without_a_job_end_with_the_entry_that_restores_them() {
+fn deployments_without_a_job_end_with_the_entry_that_restores_them() {
     let mut s = new_store();
     let d = Deployment { id: "d1".into(), job_id: "web".into(), status: "running".into(), ..Default::default() };
     s.put_deployment(Arc::new(d.clone()));
     let mut file = Vec::new();
     persist::write(&s, &mut file).unwrap();
-    // A server that starts again goes on with a log in which the rollout is active.
+    // A restarted server continues with a log in which the deployment is active.
     let read = persist::read(&mut file.as_slice()).unwrap();
     assert_eq!(**read.state().deployment("d1").unwrap(), d);
     ok(&mut s, 11, Operation::Restore { state: Bytes(file) });

@@ -1,4 +1,4 @@
-//! One transaction: writes go through it, so that table indexes follow and the changes are known afterwards.
+//! A transaction: all writes go through it, so that table indexes are updated and the changes are recorded.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use encamp_state::{StateStore, Table};
 /// A row that was written or removed.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// A node; without a new record it was removed.
+    /// A node; removed if there is no record.
     Node(String, Option<Arc<Node>>),
     /// A pool.
     NodePool(String, Option<Arc<NodePool>>),
@@ -16,11 +16,11 @@ pub enum Change {
     Namespace(String),
     /// A job.
     Job(Arc<Job>),
-    /// A job that was purged, as it was.
+    /// The last record of a purged job.
     JobGone(Arc<Job>),
     /// A version of a job that is not the current one.
     JobVersion(String, String),
-    /// The counts of a job: namespace, ID.
+    /// The summary of a job: namespace, ID.
     Summary(String, String),
     /// An evaluation.
     Eval(Arc<Evaluation>),
@@ -46,58 +46,58 @@ pub enum Change {
     HostVolume(Arc<HostVolume>),
     /// A host volume that was removed.
     HostVolumeGone(Arc<HostVolume>),
-    /// Something in a table whose rows are not watched one by one.
+    /// A change in a table whose rows are not watched individually.
     Other(Table),
 }
 
-/// Capacity that came free, for evaluations that wait for it (`docs/spec/server.md §8.4`).
+/// Capacity that became available, for blocked evaluations (`docs/spec/server.md §8.4`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unblock {
     /// The computed class of the node.
     pub class: String,
-    /// The node, where its own system evaluations are to be looked at again, too.
+    /// The node, if its blocked system evaluations are to be unblocked, too.
     pub node: Option<String>,
 }
 
 /// A transaction on a store.
 pub struct Txn<'a> {
-    /// The store. Read freely; write through the methods here.
+    /// The store. Reads are unrestricted; writes must use the methods of this type.
     pub store: &'a mut StateStore,
     /// The index of the log entry.
     pub index: u64,
-    /// What was written, in order.
+    /// The written rows, in order.
     pub changes: Vec<Change>,
-    /// Capacity that came free.
+    /// Capacity that became available.
     pub unblocks: Vec<Unblock>,
-    /// Follow-up evaluations nobody needs to wait for any more.
+    /// Follow-up evaluations that are not needed any more.
     pub dropped_evals: Vec<Arc<Evaluation>>,
 }
 
 impl<'a> Txn<'a> {
-    /// Begins.
+    /// Begins a transaction.
     pub fn new(store: &'a mut StateStore, index: u64) -> Txn<'a> {
         Txn { store, index, changes: Vec::new(), unblocks: Vec::new(), dropped_evals: Vec::new() }
     }
 
-    /// Notes a write to a table.
+    /// Records a write to a table.
     pub fn touch(&mut self, table: Table) {
         self.store.set_index(table, self.index);
     }
 
-    /// Notes a change in a table whose rows are not watched one by one.
+    /// Records a change in a table whose rows are not watched individually.
     pub fn other(&mut self, table: Table) {
         self.touch(table);
         self.changes.push(Change::Other(table));
     }
 
-    /// Writes a node that registers.
+    /// Writes a registering node.
     pub(crate) fn put_node(&mut self, node: Node) {
         let node = Arc::new(node);
         self.store.put_node(node.clone());
         self.wrote_node(node);
     }
 
-    /// Writes a stored node of which only status, eligibility, drain, events or books changed.
+    /// Writes a stored node of which only status, eligibility, drain, events or bookkeeping changed.
     pub(crate) fn put_node_record(&mut self, node: Node) {
         let node = Arc::new(node);
         self.store.replace_node_record(node.clone());
@@ -109,7 +109,7 @@ impl<'a> Txn<'a> {
         self.changes.push(Change::Node(node.id.clone(), Some(node)));
     }
 
-    /// Writes a job row (current version and its row among the versions) as it is.
+    /// Writes a job row (the current version and its row among the versions) unmodified.
     pub(crate) fn put_job(&mut self, job: Arc<Job>) {
         self.store.put_job(job.clone());
         self.touch(Table::Jobs);
@@ -117,7 +117,7 @@ impl<'a> Txn<'a> {
         self.changes.push(Change::Job(job));
     }
 
-    /// Writes the counts of a job, if they differ.
+    /// Writes the summary of a job, if it changed.
     pub(crate) fn put_summary(&mut self, mut summary: JobSummary) {
         let old = self.store.summary(&summary.namespace, &summary.job_id);
         if old.is_some_and(|old| **old == summary) {
@@ -129,14 +129,14 @@ impl<'a> Txn<'a> {
         self.touch(Table::JobSummary);
     }
 
-    /// Writes an evaluation as it is.
+    /// Writes an evaluation unmodified.
     pub(crate) fn put_eval(&mut self, eval: Arc<Evaluation>) {
         self.store.put_eval(eval.clone());
         self.touch(Table::Evals);
         self.changes.push(Change::Eval(eval));
     }
 
-    /// Writes allocations as they are.
+    /// Writes allocations unmodified.
     pub(crate) fn put_allocs(&mut self, allocs: Vec<Arc<Allocation>>) {
         if allocs.is_empty() {
             return;
@@ -175,7 +175,8 @@ impl<'a> Txn<'a> {
         self.touch(Table::Allocs);
     }
 
-    /// There is room on a stored node: what waits for its class, or for the node, is looked at again.
+    /// Records that capacity became available on a stored node: evaluations blocked on its class, or on the node, are
+    /// unblocked.
     pub fn unblock(&mut self, node: &str) {
         if let Some(n) = self.store.state().node(node) {
             self.unblocks.push(Unblock { class: n.node.computed_class.clone(), node: Some(node.into()) });
@@ -190,7 +191,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Removes a service registration; false if there is none.
+    /// Removes a service registration. Returns false if there is none.
     pub(crate) fn remove_service(&mut self, namespace: &str, id: &str) -> bool {
         let Some(old) = self.store.remove_service(namespace, id) else { return false };
         self.touch(Table::ServiceRegistrations);
@@ -198,14 +199,14 @@ impl<'a> Txn<'a> {
         true
     }
 
-    /// Writes a variable as it is.
+    /// Writes a variable unmodified.
     pub fn put_variable(&mut self, v: Arc<VariableEncrypted>) {
         self.store.put_variable(v.clone());
         self.touch(Table::Variables);
         self.changes.push(Change::Variable(v));
     }
 
-    /// Writes a host volume as it is.
+    /// Writes a host volume unmodified.
     pub(crate) fn put_host_volume(&mut self, v: HostVolume) {
         let v = Arc::new(v);
         self.store.put_host_volume(v.clone());

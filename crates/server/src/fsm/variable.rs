@@ -1,4 +1,4 @@
-//! Variables: written with a check, locked, released (`docs/spec/http-api.md §8`). What they hold is encrypted before.
+//! Variables: checked writes, locks (`docs/spec/http-api.md §8`). Items are already encrypted here.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::txn::Txn;
 use encamp_model::VariableEncrypted;
 use encamp_ops::{Sealed, VariableChange, VariableReply, VariableWrite};
 
-/// Writes, removes, locks or releases a variable; tells what became of it. Conflicts write nothing. Items whose key was
-/// removed meanwhile are refused: nobody could decrypt them.
+/// Writes, removes, locks or releases a variable, and returns the outcome. Conflicts write nothing. Items whose key was
+/// removed meanwhile are refused, because they could not be decrypted.
 pub(crate) fn write(txn: &mut Txn, w: &VariableWrite) -> Result<VariableReply, String> {
     if let VariableChange::Set(sealed) | VariableChange::Acquire(sealed, _) = &w.change
         && txn.store.root_key(&sealed.key_id).is_none()
@@ -25,7 +25,7 @@ fn decide(txn: &mut Txn, w: &VariableWrite) -> VariableReply {
         (VariableChange::Release, None) if stored.is_none() => return VariableReply::Missing,
         (VariableChange::Release, None) => return VariableReply::NotLocked,
         (_, Some(held)) if held.id != w.lock_id => return VariableReply::Locked,
-        // Who writes under a lock that is gone does not know what others did since.
+        // A writer that lost its lock does not know about writes since then.
         (VariableChange::Set(_) | VariableChange::Delete, None) if !w.lock_id.is_empty() => {
             return VariableReply::Locked;
         }
@@ -42,7 +42,7 @@ fn decide(txn: &mut Txn, w: &VariableWrite) -> VariableReply {
         (VariableChange::Acquire(sealed, lock), stored) => {
             VariableEncrypted { lock: Some(lock.clone()), ..with_items(txn, w, stored.as_deref(), sealed) }
         }
-        // Giving a lock back is not a change of what the variable holds: its time stays.
+        // Releasing a lock does not change the items: the modify time stays.
         (VariableChange::Release, Some(v)) => {
             VariableEncrypted { lock: None, modify_index: txn.index, ..VariableEncrypted::clone(&v) }
         }
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// A store whose variable was written at 10 and 11.
+    /// A store with a variable that was written at 10 and 11.
     fn stored() -> StateStore {
         let mut store = new_store();
         written(set(&mut store, 10, None, ""));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn check_and_set() {
-        // §8.3, for writes and for removals alike.
+        // `docs/spec/http-api.md §8.3`, for both writes and removals.
         for remove in [false, true] {
             for (cas, exists, fits) in [
                 (None, false, true),
@@ -181,33 +181,33 @@ mod tests {
             (v.lock, v.data.0.as_slice(), v.create_index, v.modify_index),
             (Some(lock("l1")), &b"mine"[..], 10, 20)
         );
-        // Nobody else writes, removes, takes or gives back.
+        // No other client can write, remove, acquire or release.
         assert_eq!(set(&mut store, 21, None, ""), VariableReply::Locked);
-        assert_eq!(set(&mut store, 21, Some(1), "l2"), VariableReply::Locked, "before the index is looked at");
+        assert_eq!(set(&mut store, 21, Some(1), "l2"), VariableReply::Locked, "before the index is checked");
         assert_eq!(send(&mut store, 21, VariableChange::Delete, None, ""), VariableReply::Locked);
         assert_eq!(send(&mut store, 21, acquire("l2"), None, "l2"), VariableReply::Locked);
         assert_eq!(send(&mut store, 21, VariableChange::Release, None, "l2"), VariableReply::Locked);
-        // The holder does; the lock stays as it was.
+        // The holder can write; the lock does not change.
         let v = written(set(&mut store, 22, Some(20), "l1"));
         assert_eq!((v.lock, v.data.0.as_slice()), (Some(lock("l1")), &b"22"[..]));
         let longer = VariableLock { ttl: 60 * SECOND, ..lock("l1") };
         let again = VariableChange::Acquire(sealed(""), longer.clone());
         let v = written(send(&mut store, 23, again, None, "l1"));
         assert_eq!((v.lock, v.data.is_empty(), v.modify_time), (Some(longer), true, 23));
-        // A server gives back what it saw; a lock that was taken again since stays.
+        // A server releases the lock that it saw; a lock that was acquired again since is not released.
         let reply = send(&mut store, 24, VariableChange::Release, Some(22), "l1");
         assert!(matches!(reply, VariableReply::Conflict(Some(v)) if v.modify_index == 23));
         let v = written(send(&mut store, 25, VariableChange::Release, None, "l1"));
         assert_eq!((v.lock, v.create_index, v.modify_index, v.modify_time), (None, 10, 25, 23), "items and time stay");
         assert_eq!(send(&mut store, 26, VariableChange::Release, None, "l1"), VariableReply::NotLocked);
-        // Who thinks to hold the lock still does not overwrite others.
+        // A former holder of the lock cannot overwrite other writes.
         assert_eq!(set(&mut store, 26, None, "l1"), VariableReply::Locked);
         assert_eq!(send(&mut store, 26, VariableChange::Delete, None, "l1"), VariableReply::Locked);
         written(send(&mut store, 27, acquire("l3"), None, "l3"));
         assert_eq!(send(&mut store, 28, VariableChange::Delete, None, "l3"), VariableReply::Written(None));
         assert_eq!(send(&mut store, 29, VariableChange::Release, None, "l3"), VariableReply::Missing);
         let v = written(send(&mut store, 30, acquire("l4"), None, "l4"));
-        assert_eq!((v.create_index, v.lock), (30, Some(lock("l4"))), "locks make variables");
+        assert_eq!((v.create_index, v.lock), (30, Some(lock("l4"))), "acquiring a lock creates the variable");
     }
 
     #[test]

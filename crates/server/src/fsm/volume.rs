@@ -1,4 +1,4 @@
-//! Host volumes made at run time (`docs/spec/server.md §18`).
+//! Dynamic host volumes (`docs/spec/server.md §18`).
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::txn::Txn;
 use encamp_model::*;
 use encamp_state::State;
 
-/// Writes a volume; its name is the only one on its node. It is ready once its node has it.
+/// Writes a volume, whose name must be unique on its node. It is ready as soon as its node reports it.
 pub(crate) fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), String> {
     let state = txn.store.state();
     if state.namespace(&volume.namespace).is_none() {
@@ -30,7 +30,7 @@ pub(crate) fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes a volume that nobody uses.
+/// Removes an unused volume.
 pub(crate) fn delete(txn: &mut Txn, id: &str) -> Result<(), String> {
     let state = txn.store.state();
     let volume = state.host_volume(id).ok_or_else(|| format!("no such volume: {id}"))?;
@@ -39,7 +39,7 @@ pub(crate) fn delete(txn: &mut Txn, id: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// An error that names the allocations which have a volume, if there are any.
+/// Fails with the IDs of the allocations that use a volume, if there are any.
 pub fn refuse_used(state: &State, volume: &HostVolume) -> Result<(), String> {
     let asks = |a: &Allocation| {
         let requests = a.group().and_then(|g| g.volumes.as_ref()).into_iter().flat_map(|v| v.values());
@@ -62,7 +62,7 @@ fn has(node: &Node, id: &str) -> bool {
     node.host_volumes.values().any(|v| v.id == id)
 }
 
-/// A node told what it has: volumes become ready, or are not there any more.
+/// Updates volumes after a report of a node: they become ready or unavailable.
 pub(crate) fn follow(txn: &mut Txn, node: &Node) {
     let of_node = txn.store.state().host_volumes().filter(|v| v.node_id == node.id);
     let changed: Vec<HostVolume> = of_node

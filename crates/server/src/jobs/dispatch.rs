@@ -1,29 +1,30 @@
-//! Dispatch of parameterized jobs: what is refused, and what the child looks like (`docs/spec/server.md §15`).
+//! Dispatch of parameterized jobs: validation and the child job (`docs/spec/server.md §15`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use encamp_model::{Bytes, Evaluation, Job, SECOND, quoted};
 
-/// The largest payload in bytes.
+/// The maximum payload size in bytes.
 pub(crate) const MOST_PAYLOAD: usize = 16 * 1024;
 
 /// A request to dispatch a parameterized job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DispatchRequest {
-    /// The input, as it was before any encoding; empty means none.
+    /// The payload before any encoding; empty means none.
     pub payload: Vec<u8>,
-    /// Meta keys, laid over those of the job.
+    /// Meta keys that override those of the job.
     pub meta: BTreeMap<String, String>,
-    /// Priority of the child; 0 takes over the job's.
+    /// Priority of the child job; 0 means the job's priority.
     pub priority: i64,
-    /// Goes into the child's ID, if not empty.
+    /// Part of the child's ID, if not empty.
     pub id_prefix_template: String,
-    /// Requests of one token make one child; empty means no token.
+    /// Requests with the same token create one child only; empty means no token.
     pub idempotency_token: String,
 }
 
-/// Checks a request and returns the job to copy. `job` is what is stored under the ID. Errors are the texts of the API.
+/// Validates a request and returns the job to copy. `job` is the job stored under the ID. Errors are the texts of the
+/// API.
 pub fn check<'a>(
     job_id: &str,
     job: Option<&'a Arc<Job>>,
@@ -63,7 +64,7 @@ pub fn check<'a>(
     Ok(job)
 }
 
-/// The child that an earlier request with this token made, if there is one.
+/// The child created by an earlier request with this token, if there is one.
 pub(crate) fn made_by<'a>(token: &str, children: impl IntoIterator<Item = &'a Arc<Job>>) -> Option<&'a Arc<Job>> {
     if token.is_empty() {
         return None;
@@ -71,7 +72,7 @@ pub(crate) fn made_by<'a>(token: &str, children: impl IntoIterator<Item = &'a Ar
     children.into_iter().find(|c| c.dispatch_idempotency_token == token)
 }
 
-/// The child to register. `now` in Unix nanoseconds, `random` makes its ID unique.
+/// The child job to register. `now` is in Unix nanoseconds, `random` makes its ID unique.
 pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> Result<Job, String> {
     let template = match request.id_prefix_template.as_str() {
         "" => String::new(),
@@ -99,7 +100,7 @@ pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> 
     })
 }
 
-/// The evaluation that goes into the child's entry; none if the child is periodic itself.
+/// The evaluation written together with the child; `None` if the child is periodic itself.
 pub fn evaluation(child: &Job, now: i64, new_id: impl FnOnce() -> String) -> Option<Evaluation> {
     let launched_later = child.periodic.is_some();
     (!launched_later).then(|| Evaluation::pending(child, "job-register", now, new_id()))
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_in_their_order() {
+    fn validation_errors_in_order() {
         let check = |id: &str, job: Option<Arc<Job>>, r: &DispatchRequest| {
             super::check(id, job.as_ref(), r, 100).err().unwrap_or_default()
         };
@@ -199,7 +200,7 @@ mod tests {
 
         let (c, c2) = (Arc::new(c), Arc::new(c2));
         assert_eq!(made_by("tok", [&c2, &c]).map(|j| &j.id), Some(&c.id));
-        assert_eq!(made_by("", [&c2]), None, "no token is not a token");
+        assert_eq!(made_by("", [&c2]), None, "an empty token matches nothing");
         assert_eq!(made_by("other", [&c2, &c]), None);
     }
 }

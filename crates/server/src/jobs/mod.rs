@@ -1,7 +1,7 @@
-//! Jobs that come of other jobs, and rollouts. Pure.
+//! Child jobs and deployments. No I/O.
 //!
-//! - [`dispatch`]: children of parameterized jobs. [`periodic`]: children that launch at their time.
-//! - [`rollout`]: what follows when a deployment ends.
+//! - [`dispatch`]: children of parameterized jobs. [`periodic`]: children of periodic jobs.
+//! - [`rollout`]: failures and evaluations of deployments.
 
 pub mod dispatch;
 pub mod periodic;

@@ -1,4 +1,4 @@
-//! Periodic jobs: when they launch and what they launch (`docs/spec/server.md §14`).
+//! Periodic jobs: launch times and child jobs (`docs/spec/server.md §14`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use encamp_state::StateStore;
 /// Namespace and ID.
 type Key = (String, String);
 
-/// Whether a job launches by itself: periodic, enabled, not stopped, not parameterized. What a parameterized job
-/// dispatched may be periodic.
+/// Whether a job is launched periodically: periodic, enabled, not stopped, not parameterized. A dispatched child of a
+/// parameterized job may be periodic.
 pub(crate) fn is_active(job: &Job) -> bool {
     job.periodic.as_ref().is_some_and(|p| p.enabled) && !job.stop && !job.is_parameterized()
 }
@@ -20,18 +20,18 @@ pub(crate) fn is_active(job: &Job) -> bool {
 pub struct Launch {
     /// The periodic job.
     pub job: Arc<Job>,
-    /// The time it was scheduled for, Unix nanoseconds.
+    /// The scheduled time in Unix nanoseconds.
     pub at: i64,
 }
 
 #[derive(Debug)]
 struct Tracked {
     job: Arc<Job>,
-    /// `None`: never again.
+    /// `None`: there is no further launch.
     next: Option<i64>,
 }
 
-/// The periodic jobs and their next launches. Starts disabled; then it tracks nothing. Times are Unix nanoseconds.
+/// The periodic jobs and their next launches. A new tracker is disabled and tracks nothing. Times are Unix nanoseconds.
 #[derive(Debug, Default)]
 pub struct PeriodicTracker {
     enabled: bool,
@@ -45,12 +45,12 @@ impl PeriodicTracker {
         PeriodicTracker::default()
     }
 
-    /// Whether it tracks.
+    /// Whether the tracker is enabled.
     pub fn enabled(&self) -> bool {
         self.enabled
     }
 
-    /// Switches it on or off. Off forgets everything.
+    /// Enables or disables the tracker. Disabling drops all jobs.
     pub fn set_enabled(&mut self, enabled: bool) {
         if !enabled {
             *self = PeriodicTracker::default();
@@ -58,8 +58,8 @@ impl PeriodicTracker {
         self.enabled = enabled;
     }
 
-    /// A job was registered: tracks it, or stops tracking it when it does not launch by itself any more. Fails with the
-    /// text of a specification or time zone that does not parse; the job is not tracked then.
+    /// Tracks a registered job, or untracks it if it is not launched periodically any more. Fails with the error text
+    /// of an invalid schedule or time zone; the job is then not tracked.
     pub fn add(&mut self, job: Arc<Job>, now: i64) -> Result<(), String> {
         if !self.enabled {
             return Ok(());
@@ -77,8 +77,8 @@ impl PeriodicTracker {
         }
     }
 
-    /// A job was written: takes note of a new specification, and of no other change, so that a launch that is due stays
-    /// due. Tells whether there was one.
+    /// Updates a job after a write, but only if its specification changed, so that a due launch stays due. Returns
+    /// whether the specification changed.
     ///
     /// # Errors
     /// See [`PeriodicTracker::add`].
@@ -97,7 +97,7 @@ impl PeriodicTracker {
         Ok(changed)
     }
 
-    /// A job is gone.
+    /// Untracks a removed job.
     pub fn remove(&mut self, namespace: &str, id: &str) {
         let key = (namespace.to_string(), id.to_string());
         if let Some(Tracked { next: Some(t), .. }) = self.tracked.remove(&key) {
@@ -110,28 +110,28 @@ impl PeriodicTracker {
         self.tracked.values().map(|t| &t.job)
     }
 
-    /// When the next launch is due.
+    /// The time of the next launch.
     pub fn next_deadline(&self) -> Option<i64> {
         self.due.first().map(|(t, _)| *t)
     }
 
-    /// The next launch that is due, if there is one. The job's next launch counts from the time this one was scheduled
-    /// for, so that late calls do not shift it. Whether children may overlap is the caller's to ask
-    /// ([`may_launch`]).
+    /// Takes the next due launch, if there is one. The job's next launch is computed from the scheduled time of this
+    /// one, so that late calls cause no drift. The caller has to check whether children may overlap ([`may_launch`]).
     pub(crate) fn pop_due(&mut self, now: i64) -> Option<Launch> {
         if self.next_deadline().is_none_or(|t| t > now) {
             return None;
         }
         let (at, key) = self.due.pop_first()?;
         let tracked = self.tracked.get_mut(&key)?;
-        // It parsed when the job was added.
+        // The schedule was valid when the job was added.
         tracked.next = tracked.job.periodic.as_ref().and_then(|p| p.next_launch(at).ok().flatten());
         let job = tracked.job.clone();
         self.due.extend(tracked.next.map(|t| (t, key)));
         Some(Launch { job, at })
     }
 
-    /// The job for a launch on demand, whatever its children do. The schedule stays. Fails with the text of the API.
+    /// The job for a forced launch, regardless of its running children. The schedule is not changed. Fails with the
+    /// text of the API.
     pub fn force(&self, namespace: &str, id: &str) -> Result<Arc<Job>, String> {
         let failed = |why: String| format!("force launch for job {} failed: {why}", quoted(id));
         if !self.enabled {
@@ -143,7 +143,7 @@ impl PeriodicTracker {
     }
 }
 
-/// Checks a request for a launch on demand; `job` is what is stored under the ID. Errors are the texts of the API.
+/// Validates a request for a forced launch; `job` is the job stored under the ID. Errors are the texts of the API.
 pub(crate) fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String> {
     if job_id.is_empty() {
         return Err("missing job ID for evaluation".into());
@@ -155,8 +155,8 @@ pub(crate) fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String>
     }
 }
 
-/// Whether a new leader is to launch the job once, since launches were missed: its next launch after the last one is
-/// over. Fails if the job's last launch is not known (`docs/spec/server.md §14.5`).
+/// Whether a new leader has to launch the job once because launches were missed: the launch after the last one is
+/// overdue. Fails if the job's last launch is unknown (`docs/spec/server.md §14.5`).
 pub(crate) fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bool, String> {
     let Some(config) = job.periodic.as_ref().filter(|_| is_active(job)) else { return Ok(false) };
     let last = last_launch.ok_or_else(|| {
@@ -169,7 +169,7 @@ pub(crate) fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Re
     Ok(config.next_launch(last)?.is_some_and(|next| next < now))
 }
 
-/// Whether a scheduled launch may happen: always, unless the job prohibits overlap and a child still has work to do, in
+/// Whether a scheduled launch may happen: always, unless the job prohibits overlap and a child has unfinished
 /// evaluations or allocations (`docs/spec/server.md §14.3`).
 pub(crate) fn may_launch(store: &StateStore, job: &Job) -> bool {
     !job.periodic.as_ref().is_some_and(|p| p.prohibit_overlap) || !children_run(store, job)
@@ -184,7 +184,7 @@ fn children_run(store: &StateStore, job: &Job) -> bool {
     })
 }
 
-/// The child that a launch at a time registers.
+/// The child job for a launch at a time.
 pub fn child(job: &Job, at: i64, now: i64) -> Job {
     let id = format!("{}/periodic-{}", job.id, at.div_euclid(SECOND));
     Job {
@@ -194,19 +194,19 @@ pub fn child(job: &Job, at: i64, now: i64) -> Job {
         periodic: None,
         status: String::new(),
         status_description: String::new(),
-        // Launches of one dispatched job are not one dispatch.
+        // The launches of a dispatched job are separate dispatches.
         dispatch_idempotency_token: String::new(),
         submit_time: now,
         ..job.clone()
     }
 }
 
-/// The evaluation that goes into the child's entry.
+/// The evaluation written together with the child.
 pub fn evaluation(child: &Job, now: i64, id: String) -> Evaluation {
     Evaluation::pending(child, "periodic-job", now, id)
 }
 
-/// The time at which a child was launched, from its ID; `None` if that is not one of a periodic job's child.
+/// The launch time of a child, parsed from its ID; `None` if the ID is not that of a periodic job's child.
 pub(crate) fn launch_time(child_id: &str) -> Option<i64> {
     let (_, seconds) = child_id.rsplit_once("/periodic-")?;
     seconds.parse::<i64>().ok()?.checked_mul(SECOND)
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(t.jobs().count(), 3);
         assert_eq!(t.next_deadline(), Some(HOUR / 2));
         assert_eq!(t.pop_due(HOUR / 2 - 1), None);
-        // The caller comes late: everything that was due is launched for the time it was due at.
+        // The caller is late: all due launches happen with their scheduled times.
         let mut launched = Vec::new();
         while let Some(l) = t.pop_due(HOUR + HOUR / 2 + 7) {
             launched.push((l.job.id.clone(), l.at));
@@ -319,11 +319,11 @@ mod tests {
     }
 
     #[test]
-    fn launches_on_demand() {
+    fn forced_launches() {
         let j = job("j", "0 * * * *");
         let mut t = tracker(&[&j], 0);
         assert_eq!(t.force("ns", "j").unwrap().id, "j");
-        assert_eq!(t.next_deadline(), Some(HOUR), "the schedule stays");
+        assert_eq!(t.next_deadline(), Some(HOUR), "the schedule is not changed");
         let text = r#"force launch for job "x" failed: can't force run non-tracked job "x" (ns)"#;
         assert_eq!(t.force("ns", "x").unwrap_err(), text);
         t.set_enabled(false);

@@ -1,31 +1,31 @@
-//! What follows when a deployment ends badly, and the evaluations of deployments: rules shared by the deployment
-//! watcher and by the calls of operators (`docs/spec/server.md §13.6`, `§13.7`).
+//! Failures and evaluations of deployments: rules shared by the deployment watcher and by operator requests
+//! (`docs/spec/server.md §13.6`, `§13.7`).
 
 use std::sync::Arc;
 
 use encamp_jobspec::admission::spec_changed;
 use encamp_model::{Deployment, DeploymentStatusUpdate, Evaluation, Job};
 
-/// The description of a deployment that goes on.
+/// The description of a running deployment.
 pub const RUNNING: &str = "Deployment is running";
-/// The description of a deployment that was paused.
+/// The description of a paused deployment.
 pub(crate) const PAUSED: &str = "Deployment is paused";
 
-/// Why a deployment fails.
+/// The reason for the failure of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Allocations are unhealthy, as their nodes report.
+    /// Nodes reported unhealthy allocations.
     UnhealthyAllocations,
-    /// An operator called allocations unhealthy.
+    /// An operator marked allocations as unhealthy.
     CalledUnhealthy,
-    /// A group did not make progress in time.
+    /// A group exceeded its progress deadline.
     ProgressDeadline,
-    /// An operator failed it.
+    /// An operator failed the deployment.
     Operator,
 }
 
 impl Cause {
-    /// The text the description begins with.
+    /// The text that the description begins with.
     pub fn text(self) -> &'static str {
         match self {
             Cause::UnhealthyAllocations | Cause::CalledUnhealthy => "Failed due to unhealthy allocations",
@@ -35,19 +35,19 @@ impl Cause {
     }
 }
 
-/// What is written when a deployment fails.
+/// The writes for a failed deployment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The deployment's new status, `failed`, with its description.
     pub update: DeploymentStatusUpdate,
     /// The job to register as a new version in the same entry, if the job is rolled back.
     pub rollback: Option<Arc<Job>>,
-    /// The version that the rollback goes back to.
+    /// The version that the job is rolled back to.
     pub reverted_version: Option<u64>,
 }
 
-/// What follows when a deployment fails (§13.6). `job` is the job that was rolled out; `versions` are all its stored
-/// versions; `roll_back` tells whether a group concerned wants to go back.
+/// Decides on the failure of a deployment (`docs/spec/server.md §13.6`). `job` is the deployed job; `versions` are all
+/// its stored versions; `roll_back` says whether an affected group has `auto_revert` set.
 pub fn failure<'a>(
     deployment_id: &str,
     cause: Cause,
@@ -61,7 +61,7 @@ pub fn failure<'a>(
         match versions.into_iter().filter(|v| v.stable).max_by_key(|v| v.version) {
             Some(stable) if differs(job, stable) => {
                 description.push_str(&format!(" - rolling back to job version {}", stable.version));
-                // It counts as stable before it has proven itself; the tag stays with the old version.
+                // The new version counts as stable immediately; the tag stays with the old version.
                 rollback = Some(Arc::new(Job { version_tag: None, ..Job::clone(stable) }));
             }
             Some(stable) => description.push_str(&format!(
@@ -81,19 +81,19 @@ pub fn failure<'a>(
     Failure { update, rollback, reverted_version }
 }
 
-/// Whether two versions say different things; tags do not count.
+/// Whether two versions have different specifications; tags are ignored.
 fn differs(job: &Job, other: &Job) -> bool {
     let other = Job { version_tag: job.version_tag.clone(), ..other.clone() };
     spec_changed(job, &other)
 }
 
-/// Whether any group of a deployment goes back by itself when it fails.
+/// Whether any group of a deployment has `auto_revert` set.
 pub(crate) fn any_auto_revert(deployment: &Deployment) -> bool {
     deployment.task_groups.values().flatten().any(|g| g.auto_revert)
 }
 
-/// The evaluation that follows a change of a deployment: of the deployment's priority, or of the job's if it has none.
-/// `now` in Unix nanoseconds.
+/// The evaluation after a change of a deployment, with the priority of the deployment, or of the job if it has none.
+/// `now` is in Unix nanoseconds.
 pub fn evaluation(deployment: &Deployment, job: &Job, now: i64, id: String) -> Evaluation {
     Evaluation {
         priority: if deployment.eval_priority > 0 { deployment.eval_priority } else { job.priority },

@@ -1,4 +1,4 @@
-//! What identities claim (`docs/spec/http-api.md §10.1`). Pure: times and IDs come in.
+//! Claims of workload and node identities (`docs/spec/http-api.md §10.1`). No I/O: times and IDs are parameters.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use sha2::{Digest, Sha256};
 
 use encamp_model::*;
 
-/// The audience of identities that are for this cluster itself.
+/// The audience of identities for this cluster itself.
 pub(crate) const AUDIENCE: &str = "nomadproject.io";
-/// The name of the identity every task has, and of the one of nodes.
+/// The name of the default identity of tasks and of nodes.
 pub(crate) const DEFAULT: &str = "default";
 
-/// What the subjects of introductions begin with.
+/// The prefix of the subjects of introduction tokens.
 const INTRODUCTION: &str = "node-introduction";
-/// By how much clocks of signers and verifiers may differ, in seconds.
+/// The allowed clock skew between signers and verifiers, in seconds.
 const LEEWAY: i64 = 60;
 
 /// The claims of a token. Times are Unix seconds.
@@ -24,13 +24,13 @@ pub struct Claims {
     /// Workload: the namespace of the allocation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_namespace: String,
-    /// Workload: the job's ID; of a dispatched or periodic job the parent's.
+    /// Workload: the job ID; for a dispatched or periodic child, the ID of its parent.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_job_id: String,
-    /// Workload: the allocation's ID.
+    /// Workload: the allocation ID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_allocation_id: String,
-    /// Workload: the task's name.
+    /// Workload: the task name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_task: String,
     /// Workload, identities named `consul_…`: the Consul namespace of the task, else of its group.
@@ -42,13 +42,13 @@ pub struct Claims {
     /// Workload, identities named `vault_…`: the Vault role of the task.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub vault_role: String,
-    /// Workload: the extra claims that the namespace requires, or allows and the identity asks for.
+    /// Workload: the extra claims that the namespace requires, or that it allows and the identity requests.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub extra_claims: BTreeMap<String, String>,
-    /// Node: the node's ID.
+    /// Node: the node ID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_id: String,
-    /// Node introduction: the name of the node that may register; empty: any node of the pool.
+    /// Node introduction: the name of the node that may register; empty means any node of the pool.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_name: String,
     /// Node and node introduction: the node pool.
@@ -65,17 +65,17 @@ pub struct Claims {
     pub iss: String,
     /// The subject: kind, region and names, joined by colons (`docs/spec/http-api.md §10`).
     pub sub: String,
-    /// The audiences; one alone is written as a string.
+    /// The audiences; a single one is written as a string.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_all", deserialize_with = "one_or_many")]
     pub aud: Vec<String>,
     /// When the token was issued.
     pub iat: i64,
-    /// From when on the token is valid: when it was issued.
+    /// The start of validity, equal to the time of issue.
     pub nbf: i64,
     /// 0: the token does not expire.
     #[serde(skip_serializing_if = "is_zero")]
     pub exp: i64,
-    /// The token's ID, a UUID.
+    /// The token ID, a UUID.
     pub jti: String,
 }
 
@@ -83,7 +83,7 @@ fn is_zero(n: &i64) -> bool {
     *n == 0
 }
 
-/// A single audience is no list.
+/// A single audience is not written as a list.
 fn one_or_all<S: Serializer>(list: &[String], s: S) -> Result<S::Ok, S::Error> {
     if let [one] = list { one.serialize(s) } else { list.serialize(s) }
 }
@@ -101,14 +101,14 @@ fn one_or_many<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error>
     })
 }
 
-/// Who issues a token, where and when.
+/// The issuer of a token and the time of issue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Issue<'a> {
     /// The region.
     pub region: &'a str,
-    /// `oidc_issuer`, empty for none.
+    /// `oidc_issuer`; empty if not set.
     pub issuer: &'a str,
-    /// Unix nanoseconds.
+    /// The time of issue in Unix nanoseconds.
     pub at: i64,
 }
 
@@ -119,7 +119,7 @@ impl Issue<'_> {
         Claims { iss: self.issuer.into(), iat: at, nbf: at, exp, jti, ..Default::default() }
     }
 
-    /// The claims of a task's identity; none if the allocation has no such task.
+    /// The claims of a task's identity; `None` if the allocation has no such task.
     pub(crate) fn task(
         &self,
         alloc: &Allocation,
@@ -152,7 +152,7 @@ impl Issue<'_> {
         Some(claims)
     }
 
-    /// The claims of a node's identity. `ttl` in nanoseconds.
+    /// The claims of a node's identity. `ttl` is in nanoseconds.
     pub(crate) fn node(&self, node: &Node, ttl: i64, jti: String) -> Claims {
         Claims {
             sub: format!("node:{}:{}:{}:{DEFAULT}", self.region, node.node_pool, node.id),
@@ -165,7 +165,7 @@ impl Issue<'_> {
         }
     }
 
-    /// The claims of a token that introduces a node which is not registered yet. `name` may be empty: any node of the
+    /// The claims of an introduction token for a node that is not registered yet. `name` may be empty: any node of the
     /// pool.
     pub(crate) fn introduction(&self, name: &str, pool: &str, ttl: i64, jti: String) -> Claims {
         Claims {
@@ -179,20 +179,22 @@ impl Issue<'_> {
 }
 
 impl Claims {
-    /// Whether these claims, of a token that was verified, introduce a node.
+    /// Whether these claims, from a verified token, allow a node to register.
     pub fn introduces(&self, node: &Node) -> bool {
         let of_node = self.sub.split(':').next() == Some(INTRODUCTION);
         let named = self.nomad_node_name.is_empty() || self.nomad_node_name == node.name;
         of_node && self.aud.iter().any(|a| a == AUDIENCE) && named && self.nomad_node_pool == node.node_pool
     }
 
-    /// Whether the token is valid at a time, in Unix nanoseconds; clocks may differ a little (§10.3).
+    /// Whether the token is valid at a time in Unix nanoseconds, with some clock skew allowed
+    /// (`docs/spec/http-api.md §10.3`).
     pub(crate) fn is_current(&self, now: i64) -> bool {
         let now = now / SECOND;
         self.nbf <= now.saturating_add(LEEWAY) && (self.exp == 0 || now <= self.exp.saturating_add(LEEWAY))
     }
 
-    /// Whether a node with this identity needs a new one: a third of its time is left, or the node is not what it was.
+    /// Whether a node with this identity needs a new one: less than a third of its TTL remains, or the node has
+    /// changed.
     pub fn outdated(&self, node: &Node, now: i64) -> bool {
         let left = self.exp.saturating_sub(now / SECOND);
         left.saturating_mul(3) < self.exp.saturating_sub(self.iat)
@@ -203,8 +205,7 @@ impl Claims {
     }
 }
 
-/// The `jti` of a default identity: always the same, so that it can be signed when it is asked for, as often as it is,
-/// and is still one token.
+/// The `jti` of a default identity: always the same, so that repeated signing on demand yields one token.
 pub(crate) fn fixed_id(alloc_id: &str, task: &str) -> String {
     let hash = Sha256::digest(format!("{alloc_id}/{task}/{DEFAULT}"));
     let mut bytes = [0; 16];

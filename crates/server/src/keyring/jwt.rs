@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::material::Key;
 use super::{KeyringError, PublicKey};
 
-/// The algorithm of the signatures.
+/// The signature algorithm.
 pub const ALGORITHM: &str = "RS256";
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ fn encoded(part: &impl Serialize) -> Result<String, KeyringError> {
     Ok(URL_SAFE_NO_PAD.encode(json))
 }
 
-/// The token of claims.
+/// Creates a signed token from claims.
 pub(super) fn sign(key: &Key, claims: &impl Serialize) -> Result<String, KeyringError> {
     let failed = || KeyringError::Unsigned(key.id.to_string());
     let rsa = key.rsa.as_ref().ok_or_else(failed)?;
@@ -39,7 +39,7 @@ pub(super) fn sign(key: &Key, claims: &impl Serialize) -> Result<String, Keyring
     Ok(token)
 }
 
-/// What a token claims that was signed with a key; none if it was not.
+/// The claims of a token that was signed with a key; `None` if it was not.
 pub(super) fn verified<T: DeserializeOwned>(token: &str, key: &PublicKey) -> Option<T> {
     let (text, signature) = token.rsplit_once('.')?;
     let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -48,7 +48,7 @@ pub(super) fn verified<T: DeserializeOwned>(token: &str, key: &PublicKey) -> Opt
     claims(token)
 }
 
-/// The key that a token says it was signed with.
+/// The key ID in a token's header.
 pub fn key_id(token: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Kid {
@@ -58,7 +58,7 @@ pub fn key_id(token: &str) -> Option<String> {
     Some(serde_json::from_slice::<Kid>(&header).ok()?.kid)
 }
 
-/// What a token claims. Whether it was signed is not looked at.
+/// The claims of a token. The signature is not verified.
 pub fn claims<T: DeserializeOwned>(token: &str) -> Option<T> {
     let mut parts = token.split('.');
     let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,5 +1,5 @@
-//! What root keys are made of (`docs/spec/http-api.md §9.1-9.3`): a data key (AES-256-GCM) and an RSA key of 2048 bits,
-//! both wrapped with a key-encryption key that is made for them alone and lies beside them.
+//! Root key material (`docs/spec/http-api.md §9.1-9.3`): a data key (AES-256-GCM) and a 2048-bit RSA key, both wrapped
+//! with a key-encryption key that is generated for them and stored next to them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{KeyringError, PublicKey};
 use encamp_host::ids;
 use encamp_model::{Bytes, RootKey, WrappedRootKey};
 
-/// The algorithm of data keys, as keys name it.
+/// The algorithm name of data keys in key metadata.
 pub(crate) const ALGORITHM: &str = "aes256-gcm";
 /// Bytes of a data key or key-encryption key.
 const KEY_LEN: usize = 32;
@@ -41,7 +41,7 @@ impl Key {
     }
 }
 
-/// Randomness of the system for the `rsa` crate. It can't be told of errors while it works; they are noted.
+/// System randomness for the `rsa` crate. The crate cannot handle errors while it generates a key; they are recorded.
 struct SystemRandom {
     failed: bool,
     fallback: u64,
@@ -58,7 +58,7 @@ impl RngCore for SystemRandom {
 
     fn fill_bytes(&mut self, bytes: &mut [u8]) {
         if getrandom::fill(bytes).is_err() {
-            // Anything that varies ends the search for primes; the key is thrown away.
+            // Any varying bytes end the search for primes; the key is discarded.
             self.failed = true;
             for b in bytes {
                 self.fallback = self.fallback.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -75,7 +75,7 @@ impl RngCore for SystemRandom {
 
 impl CryptoRng for SystemRandom {}
 
-/// A new RSA key as PKCS#1 DER. Takes some tenths of a second, at times more.
+/// Generates an RSA key as PKCS#1 DER. Takes some tenths of a second, sometimes longer.
 fn new_rsa_key() -> Result<Zeroizing<Vec<u8>>, KeyringError> {
     let mut random = SystemRandom { failed: false, fallback: 0 };
     let key = rsa::RsaPrivateKey::new(&mut random, RSA_BITS).map_err(|_| KeyringError::NoRandom)?;
@@ -85,7 +85,7 @@ fn new_rsa_key() -> Result<Zeroizing<Vec<u8>>, KeyringError> {
     Ok(key.to_pkcs1_der().map_err(|_| KeyringError::NoRandom)?.to_bytes())
 }
 
-/// Unit tests share one RSA key.
+/// Shared by all unit tests.
 #[cfg(test)]
 fn rsa_key() -> Result<Zeroizing<Vec<u8>>, KeyringError> {
     static SHARED: std::sync::OnceLock<Zeroizing<Vec<u8>>> = std::sync::OnceLock::new();
@@ -107,7 +107,7 @@ fn aead(key: &[u8]) -> Option<LessSafeKey> {
     UnboundKey::new(&AES_256_GCM, key).ok().map(LessSafeKey::new)
 }
 
-/// Encrypts: nonce, ciphertext, tag.
+/// Encrypts: returns nonce, ciphertext and tag.
 pub(super) fn seal(key: &LessSafeKey, with: &[u8], plain: &[u8]) -> Result<Vec<u8>, KeyringError> {
     let mut nonce = [0; NONCE_LEN];
     ids::secret(&mut nonce).map_err(|_| KeyringError::NoRandom)?;
@@ -116,13 +116,13 @@ pub(super) fn seal(key: &LessSafeKey, with: &[u8], plain: &[u8]) -> Result<Vec<u
     out.extend_from_slice(plain);
     let (_, text) = out.split_at_mut(NONCE_LEN);
     let nonce = Nonce::assume_unique_for_key(nonce);
-    // Fails for texts of many gigabytes alone.
+    // Fails only for texts of many gigabytes.
     let tag = key.seal_in_place_separate_tag(nonce, Aad::from(with), text).map_err(|_| KeyringError::NoRandom)?;
     out.extend_from_slice(tag.as_ref());
     Ok(out)
 }
 
-/// Decrypts what [`seal`] made.
+/// Decrypts the output of [`seal`].
 pub(super) fn open(key: &LessSafeKey, with: &[u8], data: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let (nonce, sealed) = data.split_at_checked(NONCE_LEN)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -132,11 +132,11 @@ pub(super) fn open(key: &LessSafeKey, with: &[u8], data: &[u8]) -> Option<Zeroiz
     Some(plain)
 }
 
-/// Makes a root key, wrapped. `meta` says which; its algorithm is set. Keep it off the threads that serve others: it
-/// searches for primes.
+/// Generates a wrapped root key with the metadata `meta`, whose algorithm is set. Do not call this on a thread that
+/// serves requests: the search for primes is slow.
 ///
 /// # Errors
-/// The system has no random numbers.
+/// The system provides no random numbers.
 pub(crate) fn generate(meta: RootKey) -> Result<WrappedRootKey, KeyringError> {
     let (kek, data_key, rsa_key) = (random_key()?, random_key()?, rsa_key()?);
     let wrapping = aead(&*kek).ok_or(KeyringError::NoRandom)?;

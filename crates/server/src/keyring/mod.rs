@@ -1,9 +1,9 @@
-//! The keyring (`docs/spec/http-api.md §9, §10`): root keys, unwrapped in memory. They encrypt variables and sign
+//! The keyring (`docs/spec/http-api.md §9, §10`): unwrapped root keys in memory, which encrypt variables and sign
 //! identities.
 //!
-//! - [`material`]: making, wrapping and unwrapping of keys. [`jwt`]: signed tokens. [`claims`]: what they say.
+//! - [`material`]: generating, wrapping and unwrapping keys. [`jwt`]: signed tokens. [`claims`]: their claims.
 //!
-//! The wrapped keys are in the store; the keyring follows it, entry by entry, before others can read what was written.
+//! The wrapped keys are in the store; the keyring is updated with every entry, before readers can see the entry.
 
 pub mod claims;
 pub mod jwt;
@@ -20,35 +20,35 @@ use zeroize::Zeroizing;
 
 use claims::Claims;
 use encamp_host::ids;
-use encamp_host::latest;
 use encamp_host::threads;
+use encamp_host::watch_value;
 use encamp_model::{Bytes, RootKey, WrappedRootKey, root_key_state};
 use encamp_ops::Sealed;
 use encamp_state::StateStore;
 use material::Key;
 
-/// Why the keyring could not do what it was asked for.
+/// An error of the keyring.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// There is no active key: the leader has not made the first one yet.
+    /// There is no active key: the leader has not generated the first one yet.
     #[error("keyring has no active key")]
     NoActiveKey,
-    /// The key is not, or no longer, in the keyring.
+    /// The key is not in the keyring.
     #[error("no such key {0:?} in keyring")]
     UnknownKey(String),
-    /// The data was not made with the key, or was changed.
+    /// The data was not encrypted with the key, or was modified.
     #[error("data can not be decrypted with key {0:?}")]
     Undecryptable(String),
-    /// The key has no part that signs, or it failed.
+    /// The key has no signing key, or signing failed.
     #[error("key {0:?} can not sign")]
     Unsigned(String),
-    /// The system has no random numbers.
+    /// The system provides no random numbers.
     #[error("no random numbers")]
     NoRandom,
     /// The agent is stopping.
     #[error("the key was not made: the agent is stopping")]
     Stopping,
-    /// Claims that are no JSON object.
+    /// The claims are not a JSON object.
     #[error("claims can not be encoded")]
     Claims,
 }
@@ -70,16 +70,16 @@ struct Keys {
     active: Option<Arc<Key>>,
 }
 
-/// Unwrapped root keys. Secrets stay inside.
+/// Unwrapped root keys. Secrets are never exposed.
 pub struct Keyring {
     keys: RwLock<Keys>,
     /// The ID of the active key.
-    active: latest::Sender<Option<Arc<str>>>,
+    active: watch_value::Sender<Option<Arc<str>>>,
 }
 
 impl Default for Keyring {
     fn default() -> Keyring {
-        Keyring { keys: RwLock::default(), active: latest::Sender::new(None) }
+        Keyring { keys: RwLock::default(), active: watch_value::Sender::new(None) }
     }
 }
 
@@ -92,7 +92,7 @@ impl Keyring {
         self.keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Unwraps a key that is about to be stored. One that can't be is logged and left out.
+    /// Unwraps a key that is about to be stored. A key that cannot be unwrapped is logged and skipped.
     pub fn add(&self, wrapped: &WrappedRootKey) {
         let id = wrapped.meta.key_id.as_str();
         if self.read().by_id.contains_key(id) {
@@ -104,7 +104,7 @@ impl Keyring {
         }
     }
 
-    /// Makes the keyring that of the store: adds what is missing, drops what is gone, knows the active key.
+    /// Synchronizes the keyring with the store: adds missing keys, removes deleted ones, and sets the active key.
     pub fn follow(&self, store: &StateStore) {
         store.root_keys().for_each(|k| self.add(k));
         let active = store.active_root_key().map(|k| k.meta.key_id.as_str());
@@ -125,7 +125,8 @@ impl Keyring {
         self.active.borrow().clone()
     }
 
-    /// Waits for an active key, which a new cluster gets a moment after its first leader; false if none came in time.
+    /// Waits for an active key, which a new cluster gets shortly after its first leader election. Returns false on
+    /// timeout.
     pub async fn wait_active(&self, timeout: Duration) -> bool {
         let mut active = self.active.subscribe();
         matches!(tokio::time::timeout(timeout, active.wait_for(Option::is_some)).await, Ok(Ok(_)))
@@ -144,59 +145,59 @@ impl Keyring {
         self.read().by_id.contains_key(id)
     }
 
-    /// Encrypts with the active key (AES-256-GCM; the key's ID is authenticated with it).
+    /// Encrypts with the active key (AES-256-GCM; the key ID is authenticated, too).
     ///
     /// # Errors
-    /// There is no active key, or there are no random numbers.
+    /// There is no active key, or the system provides no random numbers.
     pub fn encrypt(&self, plain: &[u8]) -> Result<Sealed, KeyringError> {
         let key = self.active()?;
         let data = material::seal(&key.data, key.id.as_bytes(), plain)?;
         Ok(Sealed { key_id: key.id.to_string(), data: Bytes(data) })
     }
 
-    /// Decrypts what [`Keyring::encrypt`] made.
+    /// Decrypts the output of [`Keyring::encrypt`].
     ///
     /// # Errors
-    /// The key is unknown, or the data is not what was encrypted with it.
+    /// The key is unknown, or the data was not encrypted with it.
     pub(crate) fn decrypt(&self, key_id: &str, data: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyringError> {
         let key = self.key(key_id)?;
         material::open(&key.data, key_id.as_bytes(), data).ok_or_else(|| KeyringError::Undecryptable(key_id.into()))
     }
 
-    /// Signs claims with the active key: the token and the ID of the key. Takes about a millisecond.
+    /// Signs claims with the active key. Returns the token and the key ID. Takes about a millisecond.
     ///
     /// # Errors
-    /// There is no active key, it can't sign, or the claims are no JSON object.
+    /// There is no active key, it cannot sign, or the claims are not a JSON object.
     pub fn sign(&self, claims: &impl Serialize) -> Result<(String, String), KeyringError> {
         let key = self.active()?;
         Ok((jwt::sign(&key, claims)?, key.id.to_string()))
     }
 
-    /// Signs claims with a certain key.
+    /// Signs claims with the given key.
     ///
     /// # Errors
-    /// The key is unknown or can't sign, or the claims are no JSON object.
+    /// The key is unknown or cannot sign, or the claims are not a JSON object.
     pub(crate) fn sign_with(&self, key_id: &str, claims: &impl Serialize) -> Result<String, KeyringError> {
         jwt::sign(&*self.key(key_id)?, claims)
     }
 
-    /// What a token claims that was signed with one of these keys and is valid at a time; none of any other text.
+    /// The claims of a token that was signed with one of these keys and is valid at a time; `None` for any other text.
     pub fn verified(&self, token: &str, now: i64) -> Option<Claims> {
         let key = self.public_key(&jwt::key_id(token)?)?;
         jwt::verified::<Claims>(token, &key).filter(|c| c.is_current(now))
     }
 
-    /// The public part of a key; `None` if there is no such key, or it does not sign.
+    /// The public part of a key; `None` if the key does not exist or cannot sign.
     pub fn public_key(&self, key_id: &str) -> Option<PublicKey> {
         self.key(key_id).ok()?.public()
     }
 }
 
-/// Makes a root key that begins in a state; `publish_time` in Unix nanoseconds, 0 for none. A matter of tenths of a
-/// second, on a thread of its own.
+/// Generates a root key in a state; `publish_time` is in Unix nanoseconds, 0 for none. Takes some tenths of a second,
+/// on a separate thread.
 ///
 /// # Errors
-/// The system has no random numbers, or the agent is stopping.
+/// The system provides no random numbers, or the agent is stopping.
 pub(crate) async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKey>, KeyringError> {
     let meta = RootKey {
         key_id: ids::uuid(),
@@ -209,7 +210,7 @@ pub(crate) async fn new_key(state: &str, publish_time: i64) -> Result<Arc<Wrappe
     Ok(Arc::new(made.map_err(|_| KeyringError::Stopping)??))
 }
 
-/// Whether a key is shown to those who verify tokens (`docs/spec/http-api.md §10.4`).
+/// Whether a key is published to verifiers of tokens (`docs/spec/http-api.md §10.4`).
 pub fn published(key: &WrappedRootKey) -> bool {
     key.meta.state != root_key_state::DEPRECATED
 }

@@ -1,4 +1,4 @@
-//! Keys are wrapped, unwrapped and used; the keyring follows the store.
+//! Wrapping, unwrapping and using keys; keeping the keyring in sync with the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn keys_encrypt_and_sign() {
     let Sealed { key_id, data: Bytes(data) } = keyring.encrypt(b"{\"a\":\"b\"}").unwrap();
     assert_eq!((key_id.as_str(), data.len()), ("k1", 12 + 9 + 16));
     assert_eq!(*keyring.decrypt("k1", &data).unwrap(), b"{\"a\":\"b\"}");
-    assert_ne!(keyring.encrypt(b"{\"a\":\"b\"}").unwrap().data.0, data, "each one has a nonce of its own");
+    assert_ne!(keyring.encrypt(b"{\"a\":\"b\"}").unwrap().data.0, data, "each encryption has its own nonce");
     let broken = |d: &[u8]| keyring.decrypt("k1", d) == Err(KeyringError::Undecryptable("k1".into()));
     let mut changed = data.clone();
     changed[12] ^= 1;

@@ -1,5 +1,5 @@
-//! What the leader does besides scheduling (`docs/spec/server.md §2`, `§5`): it takes over when this server is elected,
-//! looks after queues and timers, and hands over when leadership is lost.
+//! The leader's duties besides scheduling (`docs/spec/server.md §2`, `§5`): it takes over when this server is elected,
+//! drives queues and timers, and hands over when leadership is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use tokio::task::JoinSet;
 use crate::endpoints::keyring;
 use crate::error::Error;
 use crate::evals::broker::{CANCEL_BATCH, FAILED_QUEUE};
-use crate::evals::evaluating;
+use crate::evals::eval_lifecycle;
 use crate::evals::reapers;
 use crate::handle::Server;
 use crate::leadership::gc;
-use crate::nodes::heartbeat::herd::Herd;
+use crate::nodes::heartbeat::expired::ExpiredNodes;
 use crate::nodes::node_status;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::Operation;
 
-/// How often timers are looked at.
+/// How often timers are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// How long one look for failed evaluations waits.
+/// How long one poll for failed evaluations waits.
 const LOOK: Duration = Duration::from_secs(1);
-/// Wait before leadership is tried to be established again.
+/// Pause before establishing leadership is retried.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// How long plans on their way are waited for before the state is replaced.
+/// How long a restore waits for in-flight plans before it replaces the state.
 const PLANS_WAIT: Duration = Duration::from_secs(10);
 
-/// A snapshot that replaces the state, and where its index goes.
+/// A snapshot that replaces the state, and the channel that receives the resulting index.
 pub(crate) type Restore = (Bytes, oneshot::Sender<Result<u64, Error>>);
 
-/// Follows elections until the server stops.
+/// Follows leader elections until the server stops.
 pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
     let mut leadership = server.consensus().leadership();
     let mut tasks: Option<JoinSet<()>> = None;
@@ -76,32 +76,32 @@ pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
                 return;
             },
             Some((state, answer)) = restores.recv() => {
-                // What the queues hold is of the old state: they are filled again from the new one.
+                // The queues contain evaluations of the old state; they are filled again from the new state.
                 tasks = None;
                 revoke(&server);
-                // Whoever asked may have gone.
+                // The requester may be gone.
                 let _ = answer.send(restore(&server, state).await);
             }
         }
     }
 }
 
-/// Replaces the state once no plan for the old one is on its way.
+/// Replaces the state as soon as no plan for the old state is in flight.
 async fn restore(server: &Server, state: Bytes) -> Result<u64, Error> {
-    let planned_out = async {
-        while !server.queues().planned_out() {
+    let no_plans_in_flight = async {
+        while !server.queues().no_plans_in_flight() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    if tokio::time::timeout(PLANS_WAIT, planned_out).await.is_err() {
-        return Err(Error::internal("plans on their way did not end in time"));
+    if tokio::time::timeout(PLANS_WAIT, no_plans_in_flight).await.is_err() {
+        return Err(Error::internal("in-flight plans were not committed in time"));
     }
     let (index, _) = server.commit_shared(Arc::new(Operation::Restore { state })).await?;
     tracing::info!(target: "nomad", index, "state restored from a snapshot");
     Ok(index)
 }
 
-/// §2.2.
+/// Establishes leadership (`docs/spec/server.md §2.2`).
 async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
     let _timer = server.metrics().timer("nomad.leader.establish_leadership");
     let barrier = server.metrics().timer("nomad.leader.barrier");
@@ -138,7 +138,7 @@ async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
     Ok(tasks)
 }
 
-/// §2.3.
+/// Revokes leadership (`docs/spec/server.md §2.3`).
 fn revoke(server: &Server) {
     let _timer = server.metrics().timer("nomad.leader.revoke_leadership");
     server.set_ready(false);
@@ -150,8 +150,8 @@ fn revoke(server: &Server) {
     server.pause_workers(false);
 }
 
-/// Switches broker and blocked tracker as the scheduler configuration says, and fills them from the store when they are
-/// switched on (§2.2 steps 7 and 9, §2.4).
+/// Enables or disables the broker and the tracker of blocked evaluations according to the scheduler configuration, and
+/// fills them from the store when they become enabled (`docs/spec/server.md §2.2` steps 7 and 9, `§2.4`).
 pub(crate) fn evaluate_unless_paused(server: &Server) {
     let store = server.snapshot();
     let paused = store.state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
@@ -163,12 +163,12 @@ pub(crate) fn evaluate_unless_paused(server: &Server) {
     let now = ids::now();
     let mut blocked = server.queues().blocked();
     let mut broker = server.queues().broker();
-    evaluating::refill(&store, now, &mut broker, &mut blocked);
+    eval_lifecycle::refill(&store, now, &mut broker, &mut blocked);
     drop(blocked);
     server.queues().wake_workers(&mut broker);
 }
 
-/// A new cluster gets its first root key (§2.2 step 12).
+/// Creates the first root key of a new cluster (`docs/spec/server.md §2.2` step 12).
 async fn first_key(server: Server) {
     while let Err(e) = keyring::make_first(&server).await {
         tracing::error!(target: "nomad", error = e.message.as_str(), "failed to initialize the keyring");
@@ -182,11 +182,11 @@ fn start_heartbeats(server: &Server) {
     server.queues().heartbeats().start(alive, ids::now());
 }
 
-/// Timers of the queues, and nodes that were not heard of.
+/// Drives the timers of the queues and the missed heartbeats of nodes.
 async fn ticker(server: Server) {
     let mut every = tokio::time::interval(TICK);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut herd = Herd::default();
+    let mut expired = ExpiredNodes::default();
     loop {
         every.tick().await;
         for lost in server.queues().tick() {
@@ -194,14 +194,14 @@ async fn ticker(server: Server) {
         }
         let now = ids::now();
         let fired = server.queues().heartbeats().expired(now);
-        let silent = herd.take(fired, now);
-        if !silent.is_empty() {
-            tokio::spawn(node_status::missed_heartbeats(server.clone(), silent));
+        let nodes = expired.take(fired, now);
+        if !nodes.is_empty() {
+            tokio::spawn(node_status::missed_heartbeats(server.clone(), nodes));
         }
     }
 }
 
-/// §5.1.
+/// Fails evaluations that reached the delivery limit (`docs/spec/server.md §5.1`).
 async fn failed_reaper(server: Server) {
     let queue = [FAILED_QUEUE.to_string()];
     loop {
@@ -228,7 +228,7 @@ async fn failed_reaper(server: Server) {
     }
 }
 
-/// §5.2.
+/// Cancels duplicate blocked evaluations (`docs/spec/server.md §5.2`).
 async fn duplicate_reaper(server: Server) {
     loop {
         tokio::time::sleep(LOOK).await;
@@ -244,7 +244,8 @@ async fn duplicate_reaper(server: Server) {
     }
 }
 
-/// Load shedding (§5.3): cancels what newer evaluations replaced, in large batches.
+/// Load shedding (`docs/spec/server.md §5.3`): cancels evaluations that were superseded by newer ones, in large
+/// batches.
 async fn cancelable_reaper(server: Server) {
     let interval = duration::of_nanos(reapers::REAP_INTERVAL);
     let mut every = tokio::time::interval(interval);
@@ -255,12 +256,12 @@ async fn cancelable_reaper(server: Server) {
             _ = every.tick() => {}
             () = server.queues().acked().notified() => {}
         }
-        // All there are, proposed together: they share entries of the log.
+        // All cancelable evaluations are proposed together, so that they share log entries.
         let batches: Vec<_> = {
             let mut broker = server.queues().broker();
             std::iter::repeat_with(|| broker.take_cancelable(CANCEL_BATCH)).take_while(|b| !b.is_empty()).collect()
         };
-        // A bug on purpose, to see that the test of a cluster finds it.
+        // A deliberate bug, to verify that the deterministic cluster test finds it.
         #[cfg(test)]
         if crate::deterministic::sim::has(crate::deterministic::sim::Bug::LostCancel) {
             continue;
@@ -285,7 +286,7 @@ async fn cancelable_reaper(server: Server) {
     }
 }
 
-/// Evaluations whose plans were rejected too often are tried again (§8.4).
+/// Retries evaluations whose plans were rejected too often (`docs/spec/server.md §8.4`).
 async fn unblock_failed(server: Server) {
     let mut every = tokio::time::interval(duration::of_nanos(crate::evals::blocked::FAILED_UNBLOCK_INTERVAL));
     every.tick().await;

@@ -1,4 +1,4 @@
-//! Gauges of the leader's queues and counts of jobs (`docs/spec/server.md §24`).
+//! Gauges of the leader's queues, and job counts (`docs/spec/server.md §24`).
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use encamp_host::ids;
 use encamp_model::SECOND;
 use encamp_raft::Role;
 
-/// How often the gauges are set.
+/// How often the gauges are updated.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Starts setting gauges.
+/// Starts updating the gauges.
 pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
     let server = server.clone();
     tasks.spawn(async move {
@@ -24,7 +24,7 @@ pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
     });
 }
 
-/// Records how far consensus is on this server, whether it leads or not; ends with the server.
+/// Records the progress of Raft on this server, as leader or follower, until the server stops.
 pub(crate) async fn of_consensus(server: Server) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -58,7 +58,7 @@ pub(crate) async fn of_consensus(server: Server) {
     }
 }
 
-/// Sets the gauges.
+/// Updates the gauges.
 pub fn refresh(server: &Server) {
     broker(server);
     blocked(server);

@@ -1,8 +1,9 @@
-//! What the leader does besides scheduling, and who the servers are.
+//! The leader's duties besides scheduling, and cluster membership.
 //!
-//! - [`leader`]: taking over and handing over. [`queues`]: what it keeps in memory, with locks and wake-ups.
-//! - [`loops`], [`gc`], [`metrics`]: what it does meanwhile.
-//! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
+//! - [`leader`]: establishing and revoking leadership. [`queues`]: the leader's in-memory state, with locks and
+//!   wake-ups.
+//! - [`loops`], [`gc`], [`metrics`]: the leader's background tasks.
+//! - [`peers`]: the known servers, and the Raft peers among them.
 
 pub mod gc;
 pub mod leader;

@@ -1,5 +1,5 @@
-//! The servers that know each other, and what follows for the members of consensus (`docs/spec/server.md §2.1`, `§23`).
-//! Pure: who is there comes in, one change at a time comes out.
+//! The known servers, and the resulting changes of the Raft peers (`docs/spec/server.md §2.1`, `§23`). No I/O: the
+//! known servers are the input, one change at a time is the output.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,19 +7,19 @@ use std::net::SocketAddr;
 use encamp_model::AutopilotConfiguration;
 use encamp_raft::{Member, Peer, ServerId};
 
-/// How a server is, as far as the others know.
+/// The status of a server in the gossip pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Answers.
+    /// The server responds.
     Alive,
-    /// Does not answer any more.
+    /// The server does not respond any more.
     Failed,
-    /// Said that it leaves, or was told to.
+    /// The server announced that it leaves, or was forced to leave.
     Left,
 }
 
 impl Status {
-    /// The word clients see.
+    /// The value in API responses.
     pub fn word(self) -> &'static str {
         match self {
             Status::Alive => "alive",
@@ -29,7 +29,7 @@ impl Status {
     }
 }
 
-/// A server that was heard of.
+/// A server known from gossip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownServer {
     /// Its ID.
@@ -40,35 +40,35 @@ pub struct KnownServer {
     pub region: String,
     /// Its datacenter.
     pub datacenter: String,
-    /// Where it answers calls.
+    /// The address of its RPC endpoint.
     pub rpc: String,
-    /// Where it answers other members.
+    /// The address of its gossip endpoint.
     pub serf: SocketAddr,
-    /// How many servers it expects; 0 if it never makes a cluster, 1 if it made its own.
+    /// `bootstrap_expect` of the server; 0 if it never bootstraps a cluster, 1 if it bootstrapped its own.
     pub expect: u32,
-    /// How it is.
+    /// Its status.
     pub status: Status,
 }
 
 impl KnownServer {
-    /// As consensus knows it.
+    /// The server as a Raft peer.
     pub fn peer(&self) -> Peer {
         Peer { name: self.name.clone(), address: self.rpc.clone() }
     }
 }
 
-/// What a server without a log does about it.
+/// What a server without a log does about bootstrapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bootstrap {
-    /// Waits for more servers, or for another one to begin.
+    /// Waits for more servers, or for another server to bootstrap the cluster.
     Wait,
-    /// Makes a cluster of these.
+    /// Bootstraps a cluster of these servers.
     Begin(BTreeMap<ServerId, Peer>),
-    /// Never: a server expects something else.
+    /// Does not bootstrap: a server has a different `bootstrap_expect`.
     Conflict(String),
 }
 
-/// Whether it is time for a first cluster, and whether this server makes it: the one with the lowest ID does.
+/// Whether the cluster can be bootstrapped, and whether this server does it: the server with the lowest ID does.
 pub fn bootstrap(own: ServerId, region: &str, expect: u32, known: &[KnownServer]) -> Bootstrap {
     if expect < 2 {
         return Bootstrap::Wait;
@@ -83,45 +83,45 @@ pub fn bootstrap(own: ServerId, region: &str, expect: u32, known: &[KnownServer]
     if enough && founders.keys().next() == Some(&own) { Bootstrap::Begin(founders) } else { Bootstrap::Wait }
 }
 
-/// A change of the members of consensus.
+/// A change of the Raft peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A new member without a vote.
+    /// Adds a non-voter.
     Add(ServerId, Peer),
-    /// A member gets a vote.
+    /// Promotes a non-voter to voter.
     Promote(ServerId),
-    /// A member has another name or address.
+    /// Changes the name or address of a peer.
     Rename(ServerId, Peer),
-    /// A member goes.
+    /// Removes a peer.
     Remove(ServerId),
 }
 
-/// The health of a member of consensus.
+/// The health of a Raft peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberHealth {
-    /// The member.
+    /// The peer.
     pub member: Member,
-    /// How it is, as far as the others know.
+    /// Its status in the gossip pool.
     pub status: Status,
-    /// Entries of the log that it lacks; none if that is not known.
+    /// The number of log entries that it lacks; `None` if unknown.
     pub behind: Option<u64>,
-    /// It is alive and holds the newest entries.
+    /// Whether it is alive and has the newest entries.
     pub healthy: bool,
 }
 
-/// The health of the members of consensus.
+/// The health of the Raft peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// There is a leader, and all members are healthy.
+    /// Whether there is a leader and all peers are healthy.
     pub healthy: bool,
-    /// How many voters may fail while the others go on.
+    /// How many voters may fail without the loss of the majority.
     pub failure_tolerance: usize,
-    /// Each member.
+    /// The health of each peer.
     pub members: Vec<MemberHealth>,
 }
 
-/// The health of members: `known` are the servers in the gossip, none without gossip; `behind` is how many entries a
-/// member lacks, and more than `trailing` make it unhealthy.
+/// The health of the Raft peers. `known` are the servers in the gossip pool, `None` without gossip; `behind` returns
+/// how many entries a peer lacks, and more than `trailing` make it unhealthy.
 pub fn health(
     members: &[Member],
     known: Option<&[KnownServer]>,
@@ -147,21 +147,21 @@ pub fn health(
     }
 }
 
-/// What a leader knows when it looks after the members.
+/// The input of the leader's membership decisions.
 pub struct View<'a> {
-    /// The leader.
+    /// The ID of the leader.
     pub own: ServerId,
     /// Its region.
     pub region: &'a str,
     /// `bootstrap_expect`.
     pub expect: u32,
-    /// The servers that were heard of.
+    /// The servers known from gossip.
     pub known: &'a [KnownServer],
-    /// The members of consensus.
+    /// The Raft peers.
     pub members: &'a [Member],
-    /// The operator's settings.
+    /// The Autopilot configuration.
     pub autopilot: &'a AutopilotConfiguration,
-    /// Whether a member has been alive and up to date for long enough.
+    /// Whether a peer has been alive and up to date for long enough.
     pub stable: &'a dyn Fn(ServerId) -> bool,
 }
 
@@ -174,7 +174,7 @@ impl View<'_> {
         self.known(id).is_some_and(|k| k.status == status)
     }
 
-    /// Whether the voters that are alive are still a majority without one of them.
+    /// Whether the remaining live voters are a majority without this peer.
     fn may_go(&self, member: &Member) -> bool {
         if member.id == self.own {
             return false;
@@ -183,12 +183,12 @@ impl View<'_> {
             return true;
         }
         let voters: Vec<&Member> = self.members.iter().filter(|m| m.voter && m.id != member.id).collect();
-        // A voter that was never heard of may be on its way back: it counts as alive only for itself.
+        // A voter never seen in gossip may be starting: it counts as alive only when its own removal is decided.
         let alive = voters.iter().filter(|m| m.id == self.own || self.is(m.id, Status::Alive)).count();
         alive > voters.len() / 2
     }
 
-    /// Dead voters are kept until others have taken their place.
+    /// Whether a failed voter has been replaced; until then it is retained.
     fn replaced(&self, member: &Member) -> bool {
         if !member.voter {
             return true;
@@ -203,7 +203,7 @@ impl View<'_> {
     /// The most urgent change.
     pub fn next(&self) -> Option<Change> {
         let alive = || self.known.iter().filter(|k| k.region == self.region && k.status == Status::Alive);
-        // Members that can't be reached under their old address come first: they may be needed for all that follows.
+        // Peers that are unreachable at their old address come first: their votes may be needed for all other changes.
         for k in alive().filter(|k| k.id != self.own) {
             let moved = self.members.iter().find(|m| m.id == k.id && m.peer != k.peer());
             if moved.is_some() {
@@ -300,10 +300,10 @@ mod tests {
         assert_eq!(of(&members, Some(&known), Some(250)), (true, 1));
         assert_eq!(of(&members, None, Some(0)), (true, 1), "without gossip");
         assert_eq!(of(&members, Some(&known), Some(251)), (false, 0));
-        assert_eq!(of(&members, Some(&known), None), (false, 0), "nothing is known of the followers");
+        assert_eq!(of(&members, Some(&known), None), (false, 0), "the state of the followers is unknown");
         known[2].status = Failed;
         assert_eq!(of(&members, Some(&known), Some(0)), (false, 0));
-        assert_eq!(of(&members[..1], Some(&known), None), (true, 0), "a server alone");
+        assert_eq!(of(&members[..1], Some(&known), None), (true, 0), "a single server");
         members[0].leader = false;
         assert!(!of(&members, None, Some(0)).0, "no leader");
     }
@@ -319,17 +319,17 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_is_removed_unless_the_majority_goes_with_it() {
+    fn leaving_servers_are_removed_unless_the_majority_would_be_lost() {
         let members: Vec<_> = (1..4).map(|n| member(n, true)).collect();
         let status = |a, b| vec![known(1, Alive), known(2, a), known(3, b)];
         assert_eq!(next(&status(Left, Alive), &members, true), Some(Change::Remove(id(2))));
-        assert_eq!(next(&status(Left, Failed), &members, true), None, "one of the two that stay is dead");
+        assert_eq!(next(&status(Left, Failed), &members, true), None, "one of the two remaining servers has failed");
         let own = vec![known(1, Left), known(2, Alive), known(3, Alive)];
         assert_eq!(next(&own, &members, true), None, "a leader does not remove itself here");
     }
 
     #[test]
-    fn dead_servers_stay_until_they_are_replaced() {
+    fn failed_servers_stay_until_they_are_replaced() {
         let mut members: Vec<_> = (1..4).map(|n| member(n, true)).collect();
         let mut list = vec![known(1, Alive), known(2, Alive), known(3, Failed)];
         assert_eq!(next(&list, &members, true), None);
@@ -344,7 +344,7 @@ mod tests {
         let mut moved: Vec<_> = (1..4).map(|n| known(n, Alive)).collect();
         moved[1].rpc = "10.0.0.2:1".into();
         assert_eq!(next(&moved, &members, true), Some(Change::Rename(id(2), moved[1].peer())));
-        // Another server came with the address of one that is gone.
+        // A new server uses the address of a failed one.
         let mut ghost = vec![known(1, Alive), known(2, Failed), known(3, Alive), known(9, Alive)];
         ghost[3].rpc = ghost[1].rpc.clone();
         assert_eq!(next(&ghost, &members, true), Some(Change::Remove(id(2))));

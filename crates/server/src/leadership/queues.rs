@@ -1,6 +1,6 @@
-//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs,
-//! locks of variables. The machines are pure; here they get their locks, clocks and wake-ups, and are told about every
-//! write.
+//! The leader's in-memory state: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs,
+//! variable locks. These state machines do no I/O; this module adds locks, clocks and wake-ups, and notifies them of
+//! every write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::evals::blocked::BlockedEvals;
 use crate::evals::broker::{Broker, BrokerError, Delivery, Finished};
-use crate::evals::evaluating;
+use crate::evals::eval_lifecycle;
 use crate::fsm::{Applied, Change};
 use crate::jobs::periodic::PeriodicTracker;
 use crate::nodes::heartbeat::{HeartbeatSettings, Heartbeats};
@@ -23,32 +23,32 @@ use encamp_host::threads::{Instant, Signal};
 use encamp_model::*;
 use encamp_ops::{Operation, VariableChange};
 
-/// A plan on its way to the applier.
+/// An in-flight plan, submitted to the applier.
 pub struct PendingPlan {
     /// The plan.
     pub plan: Plan,
-    /// The index of the snapshot it was made on.
+    /// The index of the snapshot that the plan was made on.
     pub snapshot_index: u64,
-    /// Where the answer goes.
+    /// The channel for the answer.
     pub answer: mpsc::Sender<Result<PlanAnswer, String>>,
-    /// One of [`Queues::on_its_way`].
-    pub on_its_way: Arc<()>,
+    /// A reference from [`Queues::in_flight`].
+    pub in_flight: Arc<()>,
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PlanAnswer {
     /// The accepted parts.
     pub accepted: encamp_scheduler::plan_check::Checked,
-    /// Schedule again on a state at least as new as this; 0: all was accepted.
+    /// The next attempt needs a state of at least this index; 0: all parts were accepted.
     pub refresh_index: u64,
-    /// The index of the entry; 0 if there was none.
+    /// The index of the log entry; 0 if none was written.
     pub index: u64,
 }
 
 impl PlanAnswer {
-    /// The accepted parts of a plan, written at an index (0: nothing was to be written). `refresh` as
-    /// [`crate::pipeline::applier::judge`] gives it: who tries again has to see what was accepted, too.
+    /// The answer for the accepted parts of a plan, written at an index (0: nothing had to be written). `refresh` is
+    /// the value returned by [`crate::pipeline::applier::judge`]: the next attempt has to see the accepted parts, too.
     pub fn new(accepted: encamp_scheduler::plan_check::Checked, refresh: u64, index: u64) -> PlanAnswer {
         let refresh_index = if refresh == 0 { 0 } else { refresh.max(index) };
         PlanAnswer { accepted, refresh_index, index }
@@ -59,29 +59,29 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The leader's queues. All are empty and disabled on other servers.
+/// The leader's queues. On other servers all of them are empty and disabled.
 pub struct Queues {
     broker: Mutex<Broker>,
     broker_wakes: Signal,
-    /// The same for those who wait for workers of other servers.
+    /// The same for dequeues by workers of other servers.
     broker_wakes_others: Notify,
     blocked: Mutex<BlockedEvals>,
     plans: Mutex<PlanQueue<PendingPlan>>,
     plans_wake: Signal,
-    /// Held by every plan until it is answered.
-    on_its_way: Arc<()>,
+    /// Every plan holds a reference until it is answered.
+    in_flight: Arc<()>,
     heartbeats: Mutex<Heartbeats>,
     periodic: Mutex<PeriodicTracker>,
     locks: Mutex<LockTimers>,
     /// Acks wake the reaper of cancelable evaluations.
     acked: Notify,
-    /// Other launches are due than before.
+    /// Woken when the next launch of a periodic job changes.
     periodic_changed: Notify,
     stopping: AtomicBool,
 }
 
 impl Queues {
-    /// Disabled queues.
+    /// Returns disabled queues.
     pub fn new(heartbeat: HeartbeatSettings) -> Queues {
         Queues {
             broker: Mutex::new(Broker::new()),
@@ -90,7 +90,7 @@ impl Queues {
             blocked: Mutex::new(BlockedEvals::new()),
             plans: Mutex::new(PlanQueue::new()),
             plans_wake: Signal::default(),
-            on_its_way: Arc::default(),
+            in_flight: Arc::default(),
             heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
             periodic: Mutex::new(PeriodicTracker::new()),
             locks: Mutex::default(),
@@ -100,23 +100,25 @@ impl Queues {
         }
     }
 
-    /// The broker, for a short look or change. Call [`Queues::wake_workers`] after what makes evaluations ready.
+    /// Locks the broker for a short read or change. Call [`Queues::wake_workers`] after a change that makes evaluations
+    /// ready.
     pub fn broker(&self) -> MutexGuard<'_, Broker> {
         lock(&self.broker)
     }
 
-    /// The tracker of blocked evaluations. Whoever releases some enqueues them before the lock is given up, so that a
-    /// write that ends one finds it here or in the broker. Taken before the broker's lock, never after it.
+    /// Locks the tracker of blocked evaluations. A caller that unblocks evaluations has to enqueue them before it
+    /// releases the lock, so that a write that ends one finds it here or in the broker. Lock order: before the broker,
+    /// never after it.
     pub fn blocked(&self) -> MutexGuard<'_, BlockedEvals> {
         lock(&self.blocked)
     }
 
-    /// The heartbeat timers.
+    /// Locks the heartbeat timers.
     pub fn heartbeats(&self) -> MutexGuard<'_, Heartbeats> {
         lock(&self.heartbeats)
     }
 
-    /// The plan queue.
+    /// Locks the plan queue.
     pub fn plans(&self) -> MutexGuard<'_, PlanQueue<PendingPlan>> {
         lock(&self.plans)
     }
@@ -126,22 +128,22 @@ impl Queues {
         &self.acked
     }
 
-    /// The periodic jobs and their next launches.
+    /// Locks the tracker of periodic jobs and their next launches.
     pub fn periodic(&self) -> MutexGuard<'_, PeriodicTracker> {
         lock(&self.periodic)
     }
 
-    /// The timers of locks of variables.
+    /// Locks the timers of variable locks.
     pub fn locks(&self) -> MutexGuard<'_, LockTimers> {
         lock(&self.locks)
     }
 
-    /// Woken when periodic jobs come, change or go.
+    /// Woken when periodic jobs are added, changed or removed.
     pub(crate) fn periodic_changed(&self) -> &Notify {
         &self.periodic_changed
     }
 
-    /// Everybody who waits here returns.
+    /// Wakes all waiting threads and tasks, which then return.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.wake_all();
@@ -155,7 +157,7 @@ impl Queues {
 
     // ---- evaluations
 
-    /// Wakes workers if something became ready.
+    /// Wakes workers if an evaluation became ready.
     pub(crate) fn wake_workers(&self, broker: &mut Broker) {
         if !broker.take_signals().is_empty() {
             self.wake_all();
@@ -174,8 +176,9 @@ impl Queues {
         self.wake_workers(&mut broker);
     }
 
-    /// Takes the best evaluation of the schedulers; waits up to `timeout` for one. A disabled broker has none, and a
-    /// caller that does not work any more when one comes leaves it to others.
+    /// Dequeues the evaluation with the highest priority for these schedulers; waits up to `timeout` for one. A
+    /// disabled broker returns none, and a caller whose `works` returns false when an evaluation becomes ready leaves
+    /// it to others.
     pub fn dequeue(&self, schedulers: &[String], timeout: Duration, works: impl Fn() -> bool) -> Option<Delivery> {
         let deadline = Instant::now() + timeout;
         let mut broker = self.broker();
@@ -195,11 +198,11 @@ impl Queues {
         }
     }
 
-    /// [`Queues::dequeue`] without holding a thread.
+    /// [`Queues::dequeue`] without blocking a thread.
     pub(crate) async fn dequeue_async(&self, schedulers: &[String], timeout: Duration) -> Option<Delivery> {
         let look = async {
             loop {
-                // Registered before the look, so that nothing is missed in between.
+                // Registered before the broker is checked, so that no wake-up is missed in between.
                 let woken = self.broker_wakes_others.notified();
                 tokio::pin!(woken);
                 woken.as_mut().enable();
@@ -216,7 +219,7 @@ impl Queues {
         tokio::time::timeout(timeout, look).await.ok().flatten()
     }
 
-    /// The worker is done with an evaluation.
+    /// Acknowledges that a worker has finished an evaluation.
     pub fn ack(&self, id: &str, token: &str) -> Result<Finished, BrokerError> {
         let mut broker = self.broker();
         let done = broker.ack(id, token, ids::now())?;
@@ -226,7 +229,7 @@ impl Queues {
         Ok(done)
     }
 
-    /// The worker gives an evaluation back.
+    /// Returns an evaluation to the queue.
     pub fn nack(&self, id: &str, token: &str) -> Result<Finished, BrokerError> {
         let mut broker = self.broker();
         let done = broker.nack(id, token, ids::now())?;
@@ -234,8 +237,8 @@ impl Queues {
         Ok(done)
     }
 
-    /// Hands a blocked evaluation to the tracker, unless it has ended in the store meanwhile. `has_ended` is asked under
-    /// the lock that writes take to untrack what they end.
+    /// Adds a blocked evaluation to the tracker, unless it has ended in the store meanwhile. `has_ended` is called
+    /// under the lock that writes take to untrack ended evaluations.
     pub fn block(&self, eval: Arc<Evaluation>, token: Option<String>, has_ended: impl FnOnce(&str) -> bool) {
         let mut blocked = self.blocked();
         if has_ended(&eval.id) {
@@ -252,7 +255,7 @@ impl Queues {
         self.enqueue(released);
     }
 
-    /// Does what is due; gives the deliveries that timed out.
+    /// Processes due timers. Returns the deliveries that timed out.
     pub fn tick(&self) -> Vec<Finished> {
         let now = ids::now();
         let mut broker = self.broker();
@@ -268,7 +271,7 @@ impl Queues {
         lost
     }
 
-    /// Switches broker and blocked tracker.
+    /// Enables or disables the broker and the tracker of blocked evaluations.
     pub(crate) fn set_evaluating(&self, enabled: bool) {
         let mut broker = self.broker();
         if broker.enabled() != enabled {
@@ -285,17 +288,17 @@ impl Queues {
 
     // ---- plans
 
-    /// What a plan holds until it is answered.
-    pub(crate) fn on_its_way(&self) -> Arc<()> {
-        self.on_its_way.clone()
+    /// A reference that a plan holds until it is answered.
+    pub(crate) fn in_flight(&self) -> Arc<()> {
+        self.in_flight.clone()
     }
 
-    /// Whether no plan is on its way: none waits, is checked, or is being committed.
-    pub(crate) fn planned_out(&self) -> bool {
-        Arc::strong_count(&self.on_its_way) == 1
+    /// Whether no plan is queued, being checked, or being committed.
+    pub(crate) fn no_plans_in_flight(&self) -> bool {
+        Arc::strong_count(&self.in_flight) == 1
     }
 
-    /// Queues a plan.
+    /// Enqueues a plan.
     pub fn submit(&self, pending: PendingPlan) -> Result<(), String> {
         let priority = pending.plan.priority;
         self.plans().enqueue(priority, pending).map_err(|e| e.to_string())?;
@@ -303,7 +306,7 @@ impl Queues {
         Ok(())
     }
 
-    /// The next plan; waits up to `timeout`.
+    /// Takes the next plan; waits up to `timeout` for one.
     pub(crate) fn next_plan(&self, timeout: Duration) -> Option<PendingPlan> {
         let mut plans = self.plans();
         for _ in 0..2 {
@@ -318,7 +321,7 @@ impl Queues {
         None
     }
 
-    /// Switches the plan queue; plans that wait when it is switched off are answered.
+    /// Enables or disables the plan queue. Plans that are queued when it is disabled are answered.
     pub(crate) fn set_planning(&self, enabled: bool) {
         let flushed = self.plans().set_enabled(enabled);
         for p in flushed {
@@ -327,16 +330,16 @@ impl Queues {
     }
 }
 
-/// What writes entail.
+/// Updates the queues after a write.
 impl Listener for Queues {
     fn applied(&self, index: u64, op: &Operation, applied: &Applied) {
         let now = ids::now();
         let mut blocked = self.blocked();
-        let released = evaluating::entail(op, applied, index, now, &mut blocked);
-        let ends = evaluating::ended(applied).next().is_some();
+        let released = eval_lifecycle::entail(op, applied, index, now, &mut blocked);
+        let ends = eval_lifecycle::ended(applied).next().is_some();
         if ends || !released.is_empty() || !applied.dropped_evals.is_empty() {
             let mut broker = self.broker();
-            evaluating::take_over(applied, released, now, &mut broker);
+            eval_lifecycle::take_over(applied, released, now, &mut broker);
             self.wake_workers(&mut broker);
         }
         drop(blocked);

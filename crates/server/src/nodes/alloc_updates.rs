@@ -1,4 +1,5 @@
-//! Reports of nodes are gathered for a moment and written as one entry (`docs/spec/server.md §11`).
+//! Batches the allocation updates of nodes for a short time and writes them as one log entry
+//! (`docs/spec/server.md §11`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,11 +13,11 @@ use encamp_host::ids;
 use encamp_model::Allocation;
 use encamp_ops::Operation;
 
-/// How long reports are gathered, from the first one on.
+/// How long updates are batched, from the first one on.
 const GATHER: Duration = Duration::from_millis(50);
-/// How much longer for each report of the writing before: thousands that follow each other share few entries.
+/// Additional time per update in the previous batch: thousands of updates in succession share a few entries.
 const PER_REPORT: Duration = Duration::from_micros(100);
-/// The longest time.
+/// The longest batching time.
 const LONGEST: Duration = Duration::from_millis(250);
 
 type Outcome = Result<u64, Error>;
@@ -30,11 +31,11 @@ struct Gathered {
 #[derive(Default)]
 struct State {
     gathered: Gathered,
-    /// Somebody sees to it that what is gathered is written.
+    /// Whether a task is running that writes the batched updates.
     writing: bool,
 }
 
-/// The reports that wait to be written.
+/// The updates that wait to be written.
 #[derive(Default)]
 pub(crate) struct AllocUpdates(Mutex<State>);
 
@@ -43,10 +44,10 @@ impl AllocUpdates {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes reports together with those of other nodes; gives the index.
+    /// Writes updates together with those of other nodes. Returns the index.
     ///
     /// # Errors
-    /// There is no leader, or the state machine refused.
+    /// There is no leader, or the state machine refused the operation.
     pub(crate) async fn add(&self, server: &Server, allocs: Vec<Allocation>) -> Outcome {
         let (sender, receiver) = oneshot::channel();
         let first = {
@@ -62,14 +63,14 @@ impl AllocUpdates {
     }
 }
 
-/// Who writes. If it ends before its time, those who wait are told.
+/// The running writer. If it ends early, the waiting callers are notified.
 struct Writing {
     server: Server,
     over: bool,
 }
 
 impl Writing {
-    /// What there is to write; `None` if there is nothing: then the next report starts another writing.
+    /// Takes the updates to write; `None` if there are none: the next update then starts another writer.
     fn take(&mut self) -> Option<Gathered> {
         let mut state = self.server.alloc_updates().lock();
         if state.gathered.waiting.is_empty() {
@@ -89,7 +90,7 @@ impl Drop for Writing {
     }
 }
 
-/// Writes until there is nothing more. What comes while an entry is being committed goes into the next one.
+/// Writes until there are no more updates. Updates that arrive while an entry is being committed go into the next one.
 async fn write(mut writing: Writing) {
     let server = writing.server.clone();
     let mut gather = GATHER;

@@ -1,8 +1,8 @@
-//! Nodes: heartbeats, reports, and what follows from their changes.
+//! Nodes: heartbeats, allocation updates, and the consequences of node changes.
 //!
-//! - [`heartbeat`]: when a node counts as lost. [`node_status`]: what is written then. [`node_evals`]: which jobs are
-//!   to be evaluated.
-//! - [`alloc_updates`]: reports, gathered.
+//! - [`heartbeat`]: missed heartbeats. [`node_status`]: writes status changes. [`node_evals`]: the jobs to evaluate
+//!   after a change.
+//! - [`alloc_updates`]: batches allocation updates.
 
 pub(crate) mod alloc_updates;
 pub mod heartbeat;

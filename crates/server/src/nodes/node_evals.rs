@@ -1,4 +1,4 @@
-//! What changes of a node entail: which status it gets, and which jobs are to be looked at (`docs/spec/server.md §9`).
+//! The consequences of node changes: the resulting status, and the jobs to evaluate (`docs/spec/server.md §9`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use encamp_state::State;
 
 /// Node status words.
 pub(crate) mod node_status {
-    /// Registered, but it has to report first.
+    /// Registered, but has not yet reported its allocations.
     pub(crate) const INIT: &str = "initializing";
-    /// Takes part.
+    /// Available for scheduling.
     pub(crate) const READY: &str = "ready";
-    /// Was not heard of for too long.
+    /// Missed its heartbeats.
     pub(crate) const DOWN: &str = "down";
-    /// Was not heard of, but has allocations that may come back.
+    /// Missed its heartbeats, but has allocations that may reconnect.
     pub(crate) const DISCONNECTED: &str = "disconnected";
 }
 use node_status::{DISCONNECTED, DOWN, INIT, READY};
 
-/// Subsystem of the events a node gets for what happens to its membership.
+/// Subsystem of events about cluster membership.
 pub const CLUSTER: &str = "Cluster";
-/// Event of a node that came back without registering.
+/// Event of a node that returned without registering again.
 pub(crate) const REREGISTERED_BY_HEARTBEAT: &str = "Node reregistered by heartbeat";
-/// Event of a node that was not heard of in time.
+/// Event of a node that missed its heartbeat.
 pub const HEARTBEAT_MISSED: &str = "Node heartbeat missed";
-/// Event of a node whose pool does not exist yet.
+/// Event of a node whose node pool does not exist yet.
 pub(crate) const WAITING_FOR_POOL: &str = "Node registered but waiting for node pool to be created";
 
-/// Whether a node may have the status.
+/// Whether a word is a valid node status.
 pub(crate) fn is_status(word: &str) -> bool {
     matches!(word, INIT | READY | DOWN | DISCONNECTED)
 }
 
-/// The status of a node whose heartbeat did not come (`docs/spec/server.md §9.2`).
+/// The status of a node that missed its heartbeat (`docs/spec/server.md §9.2`).
 pub fn missed_heartbeat_status<'a>(
     node: &Node,
     allocs: impl IntoIterator<Item = &'a Allocation>,
@@ -47,7 +47,7 @@ pub fn missed_heartbeat_status<'a>(
     if up && allocs.into_iter().any(may_come_back) { DISCONNECTED } else { DOWN }
 }
 
-/// What an asked-for status becomes.
+/// The result of a request for a node status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusDecision {
     /// The status to set.
@@ -57,19 +57,20 @@ pub struct StatusDecision {
 }
 
 impl StatusDecision {
-    /// Whether an entry is to be written, apart from a new identity of the node (`docs/spec/server.md §9.3` step 3).
+    /// Whether a log entry has to be written, apart from a new identity of the node (`docs/spec/server.md §9.3` step
+    /// 3).
     pub fn changes(&self, node: &Node) -> bool {
         self.status != node.status || self.event.is_some()
     }
 }
 
-/// The event of subsystem `Cluster` with that text.
+/// Returns an event of subsystem `Cluster` with this message.
 pub fn cluster_event(message: &str, now: i64) -> NodeEvent {
     NodeEvent::new(CLUSTER, message, now)
 }
 
-/// Decides what a request for a status leads to (`docs/spec/server.md §9.3` steps 1 to 3). `event` comes with the
-/// request; `live_allocs` tells whether the node has allocations that are not terminal.
+/// Decides on a request for a node status (`docs/spec/server.md §9.3` steps 1 to 3). `event` is part of the request;
+/// `live_allocs` says whether the node has non-terminal allocations.
 pub fn decide_status(
     node: &Node,
     asked: &str,
@@ -102,7 +103,7 @@ pub fn decide_status(
     StatusDecision { status: status.into(), event }
 }
 
-/// Whether a change of status makes evaluations (`docs/spec/server.md §9.3` step 4).
+/// Whether a status transition creates evaluations (`docs/spec/server.md §9.3` step 4).
 pub(crate) fn transition_makes_evals(before: &str, after: &str) -> bool {
     match (before, after) {
         (_, DOWN) | (INIT | DOWN, READY) => true,
@@ -111,7 +112,7 @@ pub(crate) fn transition_makes_evals(before: &str, after: &str) -> bool {
     }
 }
 
-/// Whether a registration makes evaluations (`docs/spec/server.md §9.5`). `before` is absent for a new node.
+/// Whether a registration creates evaluations (`docs/spec/server.md §9.5`). `before` is `None` for a new node.
 pub(crate) fn registration_makes_evals(before: Option<&Node>, after: &Node) -> bool {
     let Some(old) = before else { return transition_makes_evals(INIT, &after.status) };
     let devices = |n: &Node| n.node_resources.as_ref().map(|r| r.devices.clone()).unwrap_or_default();
@@ -127,7 +128,7 @@ pub(crate) fn registration_makes_evals(before: Option<&Node>, after: &Node) -> b
         || devices(old) != devices(after)
 }
 
-/// Whether a change of the node concerns the job of an allocation on it. System jobs are looked at anyway.
+/// Whether a node change affects the job of an allocation on the node. System jobs are always evaluated.
 fn concerns(alloc: &Allocation, job: &Job) -> bool {
     match job.r#type.as_str() {
         "service" => !(alloc.server_terminal() && alloc.client_terminal()),
@@ -139,14 +140,14 @@ fn concerns(alloc: &Allocation, job: &Job) -> bool {
     }
 }
 
-/// The system jobs that changes of nodes may concern.
+/// The system jobs that node changes may affect.
 pub fn system_jobs(state: &State) -> Vec<&Arc<Job>> {
     state.jobs().map(|entry| &entry.current).filter(|job| job.r#type == "system" && !job.stop).collect()
 }
 
-/// The evaluations of a change of a node, to be written in one entry even if there are none; `None` means no entry
-/// (`docs/spec/server.md §9.6`). `system_jobs`: those of the same state, see [`system_jobs`]. `index` is that of the
-/// change. The node need not be stored any more.
+/// The evaluations of a node change, to be written in one log entry even if there are none; `None` means no entry
+/// (`docs/spec/server.md §9.6`). `system_jobs`: the system jobs of the same state, see [`system_jobs`]. `index` is that
+/// of the change. The node need not be stored any more.
 pub fn node_evals(
     state: &State,
     system_jobs: &[&Arc<Job>],
@@ -176,7 +177,7 @@ pub fn node_evals(
     Some(evals.collect())
 }
 
-/// The evaluations that follow from reports of nodes: one per job (`docs/spec/server.md §11`).
+/// The evaluations that follow from the allocation updates of nodes: one per job (`docs/spec/server.md §11`).
 pub fn report_evals(
     state: &State,
     updates: &[Arc<Allocation>],
@@ -310,7 +311,7 @@ mod tests {
             ..Evaluation::default()
         };
         assert_eq!(evals[0], want);
-        // The same when the node is deregistered.
+        // A deregistration has the same effect.
         s.remove_node("n");
         assert_eq!(run(&s).unwrap(), evals);
     }
@@ -333,7 +334,7 @@ mod tests {
             let mut s = State::new();
             s.upsert_node(Arc::new(node(READY)));
             s.upsert_allocs([alloc("a", &job("j", kind, "dc1", "default"), desired, client)]);
-            // An empty list is written all the same.
+            // An empty list is written, too.
             assert_eq!(run(&s).unwrap().len(), usize::from(counts), "{kind} {desired} {client}");
         }
         let mut s = State::new();
@@ -360,9 +361,9 @@ mod tests {
         };
         let minute = 60 * SECOND;
         for (why, status, a, now, want) in [
-            ("it may come back", READY, with(minute, "running", "run"), 0, DISCONNECTED),
-            ("still in time", DISCONNECTED, with(minute, "unknown", "run"), 159 * SECOND, DISCONNECTED),
-            ("time is over", DISCONNECTED, with(minute, "unknown", "run"), 160 * SECOND, DOWN),
+            ("it may reconnect", READY, with(minute, "running", "run"), 0, DISCONNECTED),
+            ("before the deadline", DISCONNECTED, with(minute, "unknown", "run"), 159 * SECOND, DISCONNECTED),
+            ("after the deadline", DISCONNECTED, with(minute, "unknown", "run"), 160 * SECOND, DOWN),
             ("no disconnect block", READY, with(0, "running", "run"), 0, DOWN),
             ("to be stopped anyway", READY, with(minute, "running", "stop"), 0, DOWN),
             ("never came up", INIT, with(minute, "running", "run"), 0, DOWN),
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_that_are_asked_for() {
+    fn requested_statuses() {
         let ask = |n: &Node, status: &str, live, pool| {
             let d = decide_status(n, status, None, live, pool, 5);
             let event = d.event.as_ref().map_or("", |e| e.message.as_str()).to_string();
@@ -398,7 +399,7 @@ mod tests {
         let event = decide_status(&n, READY, None, true, false, 5).event.unwrap();
         assert_eq!((event.details["node_pool"].as_str(), event.subsystem.as_str()), ("gpu", "Cluster"));
         n.events.push(event);
-        assert_eq!(ask(&n, READY, true, false), got(INIT, "", false), "told once");
+        assert_eq!(ask(&n, READY, true, false), got(INIT, "", false), "the event is added only once");
         let missed = cluster_event(HEARTBEAT_MISSED, 5);
         let d = decide_status(&node(READY), DOWN, Some(missed.clone()), false, true, 5);
         assert_eq!(d, StatusDecision { status: DOWN.into(), event: Some(missed) });

@@ -1,4 +1,4 @@
-//! Nodes that were not heard of, and the evaluations that follow from what nodes do (`docs/spec/server.md §9`).
+//! Writes node status changes and the evaluations that follow from them (`docs/spec/server.md §9`).
 
 use std::sync::Arc;
 
@@ -13,18 +13,19 @@ use encamp_model::*;
 use encamp_ops::{NodeChange, NodeStatus, Operation, Reply};
 use encamp_state::State;
 
-/// Most nodes of one operation: it makes evaluations of all their jobs.
+/// Maximum number of nodes in one operation, because it creates evaluations of all their jobs.
 const TOGETHER: usize = 1000;
 
-/// Heartbeats of nodes did not come in time (§9.2). All changes are proposed together: they share entries of the log.
+/// Handles missed heartbeats of nodes (`docs/spec/server.md §9.2`). All changes are proposed together, so that they
+/// share log entries.
 pub(crate) async fn missed_heartbeats(server: Server, ids: Vec<String>) {
     let _timer = server.metrics().timer("nomad.heartbeat.invalidate");
     let snapshot = server.snapshot();
-    // Some may have been heard of since their timers fired.
+    // Some nodes may have sent a heartbeat since their timers fired.
     let nodes: Vec<Arc<Node>> = {
         let heartbeats = server.queues().heartbeats();
-        let silent = ids.iter().filter(|id| !heartbeats.contains(id));
-        silent.filter_map(|id| snapshot.state().node(id).map(|n| n.node.clone())).collect()
+        let expired = ids.iter().filter(|id| !heartbeats.contains(id));
+        expired.filter_map(|id| snapshot.state().node(id).map(|n| n.node.clone())).collect()
     };
     join_all(nodes.chunks(TOGETHER).map(|nodes| missed(&server, snapshot.state(), nodes))).await;
 }
@@ -51,32 +52,32 @@ async fn missed(server: &Server, state: &State, nodes: &[Arc<Node>]) {
         if written.is_ok() && down {
             heartbeats.remove(&id);
         } else {
-            // Tried again, or down in the end if it stays away.
+            // The node is retried, or marked as down eventually if it stays away.
             let _ = heartbeats.reset(&id, ids::now(), ids::random());
         }
     }
 }
 
-/// What a change of a node entailed.
+/// The result of a node change.
 #[derive(Debug, Default)]
 pub struct Changed {
     /// Index of the change.
     pub index: u64,
-    /// The evaluations that follow from it.
+    /// IDs of the evaluations created by the change.
     pub eval_ids: Vec<String>,
 }
 
 impl Changed {
-    /// The index the evaluations were written at, 0 if there are none.
+    /// The index at which the evaluations were written; 0 if there are none.
     pub(crate) fn eval_index(&self) -> u64 {
         if self.eval_ids.is_empty() { 0 } else { self.index }
     }
 }
 
-/// Commits a change of nodes with the evaluations that follow from it.
+/// Commits a node change with the evaluations that follow from it.
 ///
 /// # Errors
-/// The change is refused, or there is no leader.
+/// The change was refused, or there is no leader.
 pub(crate) async fn change(server: &Server, change: Operation) -> Result<Changed, Error> {
     let op = NodeChange { change, seed: ids::random(), now: ids::now() };
     let (index, reply) = server.commit_shared(Operation::NodeChange(Box::new(op)).into()).await?;
@@ -84,11 +85,11 @@ pub(crate) async fn change(server: &Server, change: Operation) -> Result<Changed
     Ok(Changed { index, eval_ids })
 }
 
-/// Writes a node's status and what follows from it. The timer of a node that is not down is the caller's to reset.
-/// `identity_key_id`: see [`NodeStatus`].
+/// Writes a node's status and the evaluations that follow from it. The caller has to reset the timer of a node that is
+/// not down. `identity_key_id`: see [`NodeStatus`].
 ///
 /// # Errors
-/// The node is gone, or there is no leader.
+/// The node does not exist, or there is no leader.
 pub(crate) async fn set_status(
     server: &Server,
     node: &Node,
@@ -104,7 +105,8 @@ pub(crate) async fn set_status(
     Ok(changed)
 }
 
-/// Has the jobs evaluated that a node concerns as it is (§9.6). The index is 0 if nothing was written.
+/// Creates evaluations of the jobs that a node affects in its current state (`docs/spec/server.md §9.6`). The index is
+/// 0 if nothing was written.
 ///
 /// # Errors
 /// There is no leader.

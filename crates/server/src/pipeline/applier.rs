@@ -1,5 +1,5 @@
-//! The plan applier (`docs/spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed the
-//! next is checked against the state as it will be.
+//! The plan applier (`docs/spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed, the
+//! next one is checked against the optimistic state, which contains the in-flight plans.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::fsm;
 use crate::handle::Server;
 use crate::leadership::queues::{PendingPlan, PlanAnswer};
+use crate::pipeline::plan_codec;
 use crate::pipeline::rejection::{self, RejectionTracker};
-use crate::pipeline::travel;
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
@@ -19,38 +19,38 @@ use encamp_ops::{Operation, PlanResults, PlannedStop, Reply};
 use encamp_scheduler::plan_check::{self, Checked};
 use encamp_state::{StateStore, Table};
 
-/// Longest wait for the state a plan was made on.
+/// Maximum time to wait for the state that a plan was made on.
 const STATE_WAIT: Duration = Duration::from_secs(10);
-/// How long the applier waits before it looks whether it is to end.
+/// How long the applier waits for a plan before it checks whether it has to stop.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// How often metrics about the nodes that reject plans are updated.
+/// How often the metrics about nodes that reject plans are updated.
 const SCORES: Duration = Duration::from_secs(1);
 
-/// How long the first placements of a cluster may wait for its first root key.
+/// Maximum time that the first placements of a cluster wait for the first root key.
 const KEY_WAIT: Duration = Duration::from_secs(5);
 
-/// A state ahead is not used longer than this: it knows of plans alone, not of what else is written meanwhile.
+/// Maximum age of the optimistic state: it contains plans only, not the other writes since it was taken.
 const AHEAD_AT_MOST: Duration = Duration::from_millis(100);
 
-/// A commit that ended: its index, unless it failed.
+/// The index of a finished commit; `None` if the commit failed.
 type Ended = Option<u64>;
 
 /// The applier's state.
 pub(crate) struct Applier {
     server: Server,
-    /// The state with the plans on their way, as it will be.
+    /// The optimistic state: the store with the in-flight plans applied.
     ahead: Option<StateStore>,
-    /// When it was taken from the store, and how often that had been replaced.
+    /// When the optimistic state was taken from the store.
     taken: Instant,
     restored: u64,
     in_flight: usize,
-    /// The highest index of a finished plan.
+    /// The highest index of a committed plan.
     previous: u64,
     tracker: RejectionTracker,
-    /// When metrics about the nodes that reject plans were updated.
+    /// When the metrics about nodes that reject plans were last updated.
     scored: Instant,
-    /// The first root key was waited for.
+    /// Whether the applier has waited for the first root key.
     waited: bool,
     ended: (UnboundedSender<Ended>, UnboundedReceiver<Ended>),
 }
@@ -72,19 +72,19 @@ impl Applier {
         }
     }
 
-    /// Runs until the server stops.
+    /// Runs the applier until the server stops.
     pub(crate) fn run(server: Server) {
         let mut applier = Applier::new(server);
         while !applier.server.queues().stopping() {
             if let Some(pending) = applier.server.queues().next_plan(IDLE) {
                 applier.handle(pending);
             }
-            applier.tell_scores();
+            applier.report_scores();
         }
     }
 
-    /// Tells metrics how often nodes rejected plans lately.
-    fn tell_scores(&mut self) {
+    /// Updates the metrics that count recent plan rejections by node.
+    fn report_scores(&mut self) {
         if self.scored.elapsed() < SCORES {
             return;
         }
@@ -115,9 +115,9 @@ impl Applier {
             let (checked, mut refresh) = judge(ahead, &pending.plan);
             drop(timer);
             if refresh != 0 {
-                // What was in the way may be on its way itself, and its index is known when it is committed; or it is
-                // gone, and the state ahead does not know. Refused for that the scheduler would only make the same plan
-                // again, until its attempts are used up.
+                // The conflict may come from an in-flight plan, whose index is not known until it is committed, or it
+                // may be gone without the optimistic state knowing. A rejection would then only make the scheduler
+                // submit the same plan until its attempts are used up.
                 if !up_to_date {
                     up_to_date = self.wait_for_fewer(1);
                     self.ahead = None;
@@ -134,11 +134,11 @@ impl Applier {
                 self.commit(pending, checked, refresh, ineligible, signing_key);
                 return;
             }
-            // The plan before was not committed: what this one was checked against never came to be.
+            // The previous plan was not committed, so the state this plan was checked against never existed.
         }
     }
 
-    /// The key that signs the identities of what is placed; empty if there is none. Only the ID is noted: nothing is
+    /// The ID of the key that signs the identities of the placed allocations; empty if there is no key. Nothing is
     /// signed here.
     fn signing_key(&mut self, pending: &PendingPlan) -> String {
         let keyring = self.server.keyring();
@@ -163,7 +163,7 @@ impl Applier {
         }
     }
 
-    /// Waits until fewer plans than that are on their way; false if one failed meanwhile.
+    /// Waits until fewer than `than` plans are in flight. Returns false if one of them failed.
     fn wait_for_fewer(&mut self, than: usize) -> bool {
         while self.in_flight >= than {
             match threads::receive(&mut self.ended.1) {
@@ -174,7 +174,7 @@ impl Applier {
                     if failed {
                         return false;
                     }
-                    // What was checked stays valid: the state ahead contained the finished plan.
+                    // The result of the check stays valid: the optimistic state contained the finished plan.
                     self.ahead = kept;
                 }
                 None => return false,
@@ -183,13 +183,13 @@ impl Applier {
         true
     }
 
-    /// Makes the state to check against: not older than the plan's.
+    /// Prepares a state to check against that is not older than the plan's snapshot.
     fn catch_up(&mut self, snapshot_index: u64) -> Result<(), String> {
-        // Of a state that is no more, or too old.
+        // The store was restored since, or the optimistic state is too old.
         if self.restored != self.server.store().restored() || self.taken.elapsed() > AHEAD_AT_MOST {
             self.ahead = None;
         }
-        // A new one knows of no plan that is still on its way.
+        // A new state would not contain the in-flight plans.
         while self.ahead.is_none() && self.in_flight > 0 {
             let Some(ended) = threads::receive(&mut self.ended.1) else { break };
             self.note(ended);
@@ -213,7 +213,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Nodes that rejected too many plans by now, with the events to show.
+    /// The nodes that have now rejected too many plans, with the events to add to them.
     fn track(&mut self, pending: &PendingPlan, checked: &Checked) -> Vec<(String, NodeEvent)> {
         let now = ids::now();
         let mut out = Vec::new();
@@ -277,8 +277,8 @@ fn answer(pending: &PendingPlan, result: Result<PlanAnswer, String>) {
     let _ = pending.answer.try_send(result);
 }
 
-/// Checks a plan against a state: the accepted parts, and the index of the state to schedule on again if some were
-/// refused, else 0.
+/// Checks a plan against a state. Returns the accepted parts and, if some were rejected, the index of the state to
+/// schedule on again, else 0.
 pub fn judge(store: &StateStore, plan: &Plan) -> (Checked, u64) {
     let checked = plan_check::check(store.state(), plan);
     let newest = store.index_of(Table::Nodes).max(store.index_of(Table::Allocs));
@@ -286,7 +286,7 @@ pub fn judge(store: &StateStore, plan: &Plan) -> (Checked, u64) {
     (checked, refresh)
 }
 
-/// The log entry of the accepted parts of a plan (`docs/spec/server.md §7.5`).
+/// Builds the log entry for the accepted parts of a plan (`docs/spec/server.md §7.5`).
 pub fn entry(
     store: &StateStore,
     plan: &Plan,
@@ -302,7 +302,7 @@ pub fn entry(
         followup_eval_id: a.followup_eval_id.clone(),
     };
     let same_job = |a: &Allocation| match (&a.job, &plan.job) {
-        (Some(a), Some(b)) => travel::same_version(a, b),
+        (Some(a), Some(b)) => plan_codec::same_version(a, b),
         _ => false,
     };
     let placement = |a: &Arc<Allocation>| {
@@ -315,7 +315,7 @@ pub fn entry(
     let victims: Vec<&Arc<Allocation>> = checked.node_preemptions.values().flatten().collect();
     PlanResults {
         eval_id: plan.eval_id.clone(),
-        job: plan.job.as_ref().map(|j| travel::planned_for(store.state(), j).unwrap_or(j).clone()),
+        job: plan.job.as_ref().map(|j| plan_codec::planned_for(store.state(), j).unwrap_or(j).clone()),
         stops: checked.node_update.values().flatten().map(stop).collect(),
         victims: victims.iter().map(|a| (a.id.clone(), a.preempted_by_allocation.clone())).collect(),
         placements: checked.node_allocation.values().flatten().map(placement).collect(),
@@ -323,13 +323,13 @@ pub fn entry(
         deployment_updates: checked.deployment_updates.clone(),
         ineligible_nodes,
         preemption_evals: preemption_evals(store, &victims, now, new_id),
-        // The applier knows.
+        // Set by the applier.
         signing_key_id: String::new(),
         now,
     }
 }
 
-/// One evaluation per job that loses allocations and still exists.
+/// Builds one evaluation for each job that loses allocations and still exists.
 fn preemption_evals(
     store: &StateStore,
     victims: &[&Arc<Allocation>],
@@ -353,7 +353,7 @@ mod tests {
 
     const NODE: &str = "11111111-0000-4000-8000-000000000001";
 
-    /// A plan that wants some of the node's 1,000 MHz.
+    /// A plan that needs a part of the node's 1,000 MHz.
     fn plan(job: &Arc<Job>, eval_id: &str, cpu_shares: i64) -> Plan {
         let cpu = AllocatedCpuResources { cpu_shares, ..Default::default() };
         let task = AllocatedTaskResources { cpu, ..Default::default() };
@@ -375,7 +375,7 @@ mod tests {
         Plan { eval_id: eval_id.into(), job: Some(job.clone()), node_allocation, ..Default::default() }
     }
 
-    /// A server with a node and a job; the job and an evaluation.
+    /// A server with one node and one job; returns the job and an evaluation as well.
     async fn begun(dir: &Dir) -> (Server, Arc<Job>, String) {
         let server = start(dir, &ids::uuid()).await;
         node_rpc::register(&server, node(NODE), "").await.unwrap();
@@ -388,16 +388,16 @@ mod tests {
         (server, job, eval_id)
     }
 
-    /// Hands in plans behind other writes: they are on their way together, and get higher indexes than the applier can
-    /// foresee.
-    async fn handed_in(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, String>> {
+    /// Submits plans behind other writes, so that they are in flight together and get higher indexes than the applier
+    /// can predict.
+    async fn submitted(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, String>> {
         let mut applier = Applier::new(server.clone());
         applier.catch_up(0).unwrap();
         let mut writes = join_all((0..50).map(|n| put_job(server, job(&format!("other-{n}"), 1))));
         assert!(futures_util::poll!(&mut writes).is_pending());
         let handle = move |plan| {
             let (answer, told) = mpsc::channel(1);
-            applier.handle(PendingPlan { plan, snapshot_index: 0, answer, on_its_way: Arc::default() });
+            applier.handle(PendingPlan { plan, snapshot_index: 0, answer, in_flight: Arc::default() });
             told
         };
         let applied = std::thread::spawn(move || plans.into_iter().map(handle).collect::<Vec<_>>());
@@ -408,10 +408,10 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn who_was_refused_sees_what_was_in_the_way() {
+    async fn a_rejected_plan_gets_a_refresh_index_that_includes_the_conflict() {
         let dir = Dir::new();
         let (server, job, eval) = begun(&dir).await;
-        let told = handed_in(&server, vec![plan(&job, &eval, 600), plan(&job, &eval, 600)]).await;
+        let told = submitted(&server, vec![plan(&job, &eval, 600), plan(&job, &eval, 600)]).await;
         let [Ok(first), Ok(second)] = &told[..] else { panic!("{told:?}") };
         assert!(first.index != 0 && first.refresh_index == 0);
         assert!(second.index == 0 && second.refresh_index >= first.index, "{second:?}, {}", first.index);
@@ -419,11 +419,11 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_plan_that_fails_does_not_hide_one_that_is_on_its_way() {
+    async fn a_failed_plan_does_not_hide_an_in_flight_plan() {
         let dir = Dir::new();
         let (server, job, eval) = begun(&dir).await;
         let unknown = plan(&job, &ids::uuid(), 100);
-        let told = handed_in(&server, vec![plan(&job, &eval, 600), unknown, plan(&job, &eval, 600)]).await;
+        let told = submitted(&server, vec![plan(&job, &eval, 600), unknown, plan(&job, &eval, 600)]).await;
         let [Ok(first), Err(why), Ok(last)] = &told[..] else { panic!("{told:?}") };
         assert!(first.index != 0 && why.contains("does not exist"), "{first:?} {why}");
         assert!(last.index == 0 && last.refresh_index >= first.index, "{last:?}, {}", first.index);

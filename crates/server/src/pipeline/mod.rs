@@ -1,14 +1,15 @@
-//! From an evaluation to a committed plan.
+//! The path from an evaluation to a committed plan.
 //!
-//! - [`worker`]: threads that run the schedulers; [`planner`]: what a scheduler may ask meanwhile. [`errands`]: remote
-//!   calls by which workers of followers ask the leader; `travel`: how their plans get there.
-//! - [`plan_queue`]: plans in their order. [`applier`]: check and commit.
-//!   [`rejection`]: nodes that refuse plan after plan.
+//! - [`worker`]: threads that run the schedulers; [`planner`]: the operations available to a scheduler while it runs.
+//!   [`worker_calls`]: remote calls from the workers of followers to the leader; `plan_codec`: how plans are sent in these
+//!   calls.
+//! - [`plan_queue`]: the queue of submitted plans. [`applier`]: checks and commits plans. [`rejection`]: nodes that
+//!   repeatedly reject plans.
 
 pub mod applier;
-pub mod errands;
+pub(crate) mod plan_codec;
 pub(crate) mod plan_queue;
 pub mod planner;
 pub mod rejection;
-pub(crate) mod travel;
 pub mod worker;
+pub mod worker_calls;

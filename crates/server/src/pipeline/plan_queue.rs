@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use thiserror::Error;
 
-/// The answer to every plan that waited when the leader stepped down.
+/// The answer to all plans that are queued when the leader steps down.
 pub(crate) const FLUSHED: &str = "plan queue flushed";
 
 /// This server is not the leader.
@@ -46,8 +46,8 @@ impl<T> PartialOrd for Waiting<T> {
     }
 }
 
-/// Plans that wait to be applied: the higher priority first, then the one that came first. `T` is a plan with whatever
-/// its submitter waits on. Starts disabled.
+/// The queue of plans to be applied, ordered by priority, then by arrival. `T` is a plan together with the channel that
+/// its submitter waits on. A new queue is disabled.
 #[derive(Debug)]
 pub struct PlanQueue<T> {
     enabled: bool,
@@ -67,12 +67,12 @@ impl<T> PlanQueue<T> {
         PlanQueue::default()
     }
 
-    /// Whether it takes plans.
+    /// Whether the queue accepts plans.
     pub fn enabled(&self) -> bool {
         self.enabled
     }
 
-    /// Switches it on or off. Off returns what waited, for the answer [`FLUSHED`].
+    /// Enables or disables the queue. Disabling returns the queued plans, to be answered with [`FLUSHED`].
     pub fn set_enabled(&mut self, enabled: bool) -> Vec<T> {
         self.enabled = enabled;
         if enabled { Vec::new() } else { self.waiting.drain().map(|w| w.item).collect() }
@@ -88,12 +88,12 @@ impl<T> PlanQueue<T> {
         Ok(())
     }
 
-    /// Takes the next plan, if one waits.
+    /// Takes the next plan, if there is one.
     pub fn dequeue(&mut self) -> Result<Option<T>, PlanQueueDisabled> {
         if self.enabled { Ok(self.waiting.pop().map(|w| w.item)) } else { Err(PlanQueueDisabled) }
     }
 
-    /// How many plans wait (gauge `plan.queue_depth`).
+    /// The number of queued plans (gauge `plan.queue_depth`).
     pub fn depth(&self) -> usize {
         self.waiting.len()
     }

@@ -1,62 +1,68 @@
-//! What a scheduler may ask while it works on an evaluation (`docs/spec/server.md §6.3`): the rules between a worker
-//! and its server. Pure: what the server does comes in as a [`Workplace`].
+//! The operations available to a scheduler while it processes an evaluation (`docs/spec/server.md §6.3`): the rules
+//! between a worker and its server. No I/O: the server is a [`PlannerBackend`].
 
 use crate::evals::reapers::modify_time;
 use crate::leadership::queues::PlanAnswer;
-use crate::pipeline::travel;
+use crate::pipeline::plan_codec;
 use encamp_model::*;
 use encamp_scheduler::{PlanResult, Planner, plan_check};
 use encamp_state::StoreSnapshot;
 
-/// A server as the worker of one evaluation sees it. Errors are texts for the log.
-pub trait Workplace {
-    /// Now, in Unix nanoseconds.
+/// The server as seen by the worker of one evaluation. Errors are texts for the log.
+pub trait PlannerBackend {
+    /// The current time in Unix nanoseconds.
     fn now(&mut self) -> i64;
 
-    /// The state as it is.
+    /// The current state.
     fn snapshot(&mut self) -> StoreSnapshot;
 
-    /// The state at an index, or a newer one; fails if it does not get there in time.
+    /// The state at an index or a later one; fails if the state does not reach that index in time.
     fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, String>;
 
-    /// Whether the evaluation is still out to this worker; its time begins anew.
+    /// Checks that this worker still holds the evaluation, and restarts its nack timer.
     fn still_ours(&mut self) -> Result<(), String>;
 
-    /// Has a plan applied that was made on the state at an index. The evaluation's time stands still meanwhile.
+    /// Submits a plan that was made on the state at an index. The evaluation's nack timer is paused meanwhile.
     fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String>;
 
-    /// Writes an evaluation, new or changed.
+    /// Writes a new or changed evaluation.
     fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), String>;
 
-    /// Gives the worker's evaluation to the blocked ones; it stays out until it is acked.
+    /// Adds the worker's evaluation to the blocked evaluations; it stays outstanding until it is acked.
     fn block(&mut self, eval: Evaluation) -> Result<(), String>;
 }
 
-/// An evaluation names at most so many nodes that rejected its last plan.
+/// Maximum number of nodes listed in an evaluation that rejected its last plan.
 const MOST_REJECTIONS: usize = 100;
 
 /// The planner of one evaluation.
 pub struct WorkerPlanner<'a> {
-    place: &'a mut dyn Workplace,
-    /// The index of the snapshot the scheduler began with.
+    backend: &'a mut dyn PlannerBackend,
+    /// The index of the snapshot that the scheduler started with.
     snapshot_index: u64,
     snapshot: StoreSnapshot,
     /// The first error; nothing is written after it.
     failed: Option<String>,
-    /// What nodes rejected of the last plan.
+    /// The rejections of the last plan, by node.
     rejections: Vec<PlanRejection>,
 }
 
 impl<'a> WorkerPlanner<'a> {
-    /// For a scheduler that begins with that snapshot.
-    pub fn new(place: &'a mut dyn Workplace, snapshot: StoreSnapshot) -> WorkerPlanner<'a> {
-        WorkerPlanner { place, snapshot_index: snapshot.latest_index(), snapshot, failed: None, rejections: Vec::new() }
+    /// A planner for a scheduler that starts with this snapshot.
+    pub fn new(backend: &'a mut dyn PlannerBackend, snapshot: StoreSnapshot) -> WorkerPlanner<'a> {
+        WorkerPlanner {
+            backend,
+            snapshot_index: snapshot.latest_index(),
+            snapshot,
+            failed: None,
+            rejections: Vec::new(),
+        }
     }
 
-    /// The scheduler is done.
+    /// Ends the planning when the scheduler is done.
     ///
     /// # Errors
-    /// Something could not be written: the evaluation is to be delivered again.
+    /// A write failed: the evaluation has to be delivered again.
     pub fn finish(self) -> Result<(), String> {
         self.failed.map_or(Ok(()), Err)
     }
@@ -69,7 +75,7 @@ impl<'a> WorkerPlanner<'a> {
         if self.failed.is_some() {
             return;
         }
-        let written = self.place.still_ours().and_then(|()| self.place.write(eval, new));
+        let written = self.backend.still_ours().and_then(|()| self.backend.write(eval, new));
         self.failed = written.err();
     }
 }
@@ -80,17 +86,17 @@ impl Planner for WorkerPlanner<'_> {
             return Err(text.clone());
         }
         if let Some(job) = &plan.job {
-            let latest = self.place.snapshot();
-            let stored = travel::planned_for(latest.state(), job).ok_or_else(|| travel::not_found(job))?;
+            let latest = self.backend.snapshot();
+            let stored = plan_codec::planned_for(latest.state(), job).ok_or_else(|| plan_codec::not_found(job))?;
             plan.job = Some(stored.clone());
         }
         let placements = plan.node_allocation.clone();
-        let PlanAnswer { accepted, refresh_index, .. } = self.place.submit(plan, self.snapshot.latest_index())?;
+        let PlanAnswer { accepted, refresh_index, .. } = self.backend.submit(plan, self.snapshot.latest_index())?;
         self.rejections = plan_check::rejections(self.snapshot.state(), &placements, &accepted.rejected);
         self.rejections.truncate(MOST_REJECTIONS);
         let mut refresh = None;
         if refresh_index != 0 {
-            self.snapshot = self.place.snapshot_at(refresh_index)?;
+            self.snapshot = self.backend.snapshot_at(refresh_index)?;
             refresh = Some(self.snapshot.state().clone());
         }
         Ok(PlanResult {
@@ -105,7 +111,7 @@ impl Planner for WorkerPlanner<'_> {
 
     fn update_eval(&mut self, mut eval: Evaluation) {
         eval.snapshot_index = self.snapshot_index;
-        eval.modify_time = modify_time(&eval, self.place.now());
+        eval.modify_time = modify_time(&eval, self.backend.now());
         if eval.status == "failed" {
             eval.plan_rejections = std::mem::take(&mut self.rejections);
         }
@@ -114,9 +120,9 @@ impl Planner for WorkerPlanner<'_> {
 
     fn create_eval(&mut self, mut eval: Evaluation) {
         eval.snapshot_index = self.snapshot_index;
-        let now = self.place.now();
+        let now = self.backend.now();
         (eval.create_time, eval.modify_time) = (now, now);
-        if self.place.snapshot().eval(&eval.id).is_some() {
+        if self.backend.snapshot().eval(&eval.id).is_some() {
             return self.fail("evaluation already exists");
         }
         self.write(eval, true);
@@ -124,7 +130,7 @@ impl Planner for WorkerPlanner<'_> {
 
     fn reblock_eval(&mut self, mut eval: Evaluation) {
         eval.snapshot_index = self.snapshot_index;
-        let latest = self.place.snapshot();
+        let latest = self.backend.snapshot();
         match may_reblock(latest.eval(&eval.id).map(|e| &**e)) {
             Ok(true) => {}
             Ok(false) => return,
@@ -133,20 +139,21 @@ impl Planner for WorkerPlanner<'_> {
         let summary = latest.summary(&eval.namespace, &eval.job_id);
         let queued = |g: &String| summary.and_then(|s| s.summary.get(g)).map_or(0, |s| s.queued);
         if eval.queued_allocations.iter().any(|(g, n)| queued(g) != *n) {
-            eval.modify_time = modify_time(&eval, self.place.now());
+            eval.modify_time = modify_time(&eval, self.backend.now());
             self.write(eval.clone(), false);
-        } else if let Err(text) = self.place.still_ours() {
+        } else if let Err(text) = self.backend.still_ours() {
             self.fail(text);
         }
-        // Acked without, it would be blocked in the store, and nobody would ever look at it again.
+        // If it were acked without this, it would be blocked in the store only, and nothing would ever unblock it.
         if self.failed.is_none() {
-            self.failed = self.place.block(eval).err();
+            self.failed = self.backend.block(eval).err();
         }
     }
 }
 
-/// Whether an evaluation may be blocked again (§6.3). One that ended while it was scheduled, as duplicates of another
-/// blocked evaluation of the job do, needs nothing more: to hand it out again would only use up its deliveries.
+/// Whether an evaluation may be blocked again (`docs/spec/server.md §6.3`). An evaluation that ended while it was being
+/// scheduled, as duplicates of another blocked evaluation of the job do, is done: another delivery would only count
+/// towards its delivery limit.
 fn may_reblock(stored: Option<&Evaluation>) -> Result<bool, &'static str> {
     match stored {
         None => Err("evaluation does not exist"),
@@ -161,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_meanwhile_is_not_blocked_again() {
+    fn evaluations_that_ended_meanwhile_are_not_blocked_again() {
         let with = |status: &str| may_reblock(Some(&Evaluation { status: status.into(), ..Default::default() }));
         assert_eq!((with("blocked"), with("canceled"), with("failed")), (Ok(true), Ok(false), Ok(false)));
         assert_eq!(

@@ -1,18 +1,18 @@
-//! Nodes that refuse plan after plan are taken out of scheduling (`docs/spec/server.md §7.7`).
+//! Nodes that repeatedly reject plans become ineligible for scheduling (`docs/spec/server.md §7.7`).
 
 use std::collections::{HashMap, VecDeque};
 
 use encamp_model::MINUTE;
 
-/// How many nodes are remembered.
+/// Maximum number of nodes that are tracked.
 const MOST_NODES: usize = 50;
-/// How many nodes can be taken out at once.
+/// Maximum number of nodes that can become ineligible at once.
 const BURST: i64 = 10;
-/// Nanoseconds until one more node can be taken out: 5 in 30 minutes.
+/// Nanoseconds until one more node can become ineligible: 5 in 30 minutes.
 const REFILL: i64 = 6 * MINUTE;
-/// Subsystem of the event a node gets when it is taken out.
+/// Subsystem of the event that is added to a node that becomes ineligible.
 pub(crate) const EVENT_SUBSYSTEM: &str = "Scheduler";
-/// Text of that event.
+/// Message of that event.
 pub(crate) const EVENT_MESSAGE: &str = "Node marked as ineligible for scheduling due to multiple plan rejections, see \
                                  plan_rejection_tracker in the configuration of the servers";
 
@@ -21,7 +21,7 @@ pub(crate) const EVENT_MESSAGE: &str = "Node marked as ineligible for scheduling
 pub struct RejectionSettings {
     /// Whether rejections are tracked.
     pub enabled: bool,
-    /// How many rejections within the window are too many.
+    /// The number of rejections within the window from which on a node becomes ineligible.
     pub node_threshold: usize,
     /// How long a rejection counts, in nanoseconds.
     pub node_window: i64,
@@ -39,24 +39,24 @@ struct Rejections {
     used: u64,
 }
 
-/// Counts rejections per node and says when a node has had too many. Times are Unix nanoseconds.
+/// Counts rejections by node and reports nodes with too many of them. Times are Unix nanoseconds.
 #[derive(Debug)]
 pub(crate) struct RejectionTracker {
     settings: RejectionSettings,
     nodes: HashMap<String, Rejections>,
-    /// What is left of the limit: nanoseconds, `REFILL` of them per node.
+    /// The remaining rate-limit credit in nanoseconds; a node costs `REFILL`.
     credit: i64,
     refilled: Option<i64>,
     uses: u64,
 }
 
 impl RejectionTracker {
-    /// Nothing counted yet.
+    /// A tracker without any rejections.
     pub(crate) fn new(settings: RejectionSettings) -> RejectionTracker {
         RejectionTracker { settings, nodes: HashMap::new(), credit: BURST * REFILL, refilled: None, uses: 0 }
     }
 
-    /// A plan was rejected for the node. Tells whether the node is to be made ineligible.
+    /// Records a rejection for a node. Returns whether the node is to become ineligible.
     pub(crate) fn add(&mut self, node_id: &str, now: i64) -> bool {
         if !self.settings.enabled {
             return false;
@@ -73,7 +73,7 @@ impl RejectionTracker {
         while node.times.front().is_some_and(|t| *t < start) {
             node.times.pop_front();
         }
-        // More than the threshold say nothing new.
+        // Entries beyond the threshold carry no information.
         while node.times.len() > self.settings.node_threshold.max(1) {
             node.times.pop_front();
         }
@@ -91,7 +91,7 @@ impl RejectionTracker {
         enough
     }
 
-    /// Rejections that count now, by node (gauge `plan.rejection_tracker.node_score`).
+    /// Current rejection counts by node (gauge `plan.rejection_tracker.node_score`).
     pub(crate) fn scores(&self, now: i64) -> impl Iterator<Item = (&str, usize)> {
         let start = now.saturating_sub(self.settings.node_window);
         self.nodes.iter().map(move |(id, r)| (id.as_str(), r.times.iter().filter(|t| **t >= start).count()))
@@ -99,7 +99,7 @@ impl RejectionTracker {
 }
 
 impl RejectionSettings {
-    /// Checks threshold and window.
+    /// Validates the threshold and the window.
     pub fn check(&self) -> Result<(), String> {
         if self.node_threshold == 0 {
             return Err("plan_rejection_tracker: node_threshold must be greater than 0".into());
@@ -158,8 +158,8 @@ mod tests {
         }
         assert!(t.add("n0", 1));
         assert!(!t.add("new", 2));
-        assert!(t.add("n0", 3), "used lately");
-        assert!(!t.add("n1", 4), "forgotten");
+        assert!(t.add("n0", 3), "recently used");
+        assert!(!t.add("n1", 4), "evicted");
     }
 
     #[test]

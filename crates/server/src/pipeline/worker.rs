@@ -1,5 +1,5 @@
-//! Scheduling workers (`docs/spec/server.md §6`): threads that take evaluations from the broker, run the schedulers on
-//! a snapshot of the store, and hand plans to the applier.
+//! Scheduling workers (`docs/spec/server.md §6`): threads that dequeue evaluations from the broker, run the schedulers
+//! on a snapshot of the store, and submit plans to the applier.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +9,9 @@ use std::time::Duration;
 use crate::evals::broker::{CORE, Delivery, wait_index};
 use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
-use crate::pipeline::errands::{self, Errand, Outcome};
-use crate::pipeline::planner::{WorkerPlanner, Workplace};
-use crate::pipeline::travel;
+use crate::pipeline::plan_codec;
+use crate::pipeline::planner::{PlannerBackend, WorkerPlanner};
+use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
@@ -19,36 +19,36 @@ use encamp_ops::Operation;
 use encamp_scheduler::{Context, NodeOrder};
 use encamp_state::StoreSnapshot;
 
-/// How long one request for an evaluation waits.
+/// How long one dequeue request waits.
 const DEQUEUE: Duration = Duration::from_millis(500);
-/// How long a worker waits for the state an evaluation needs.
+/// How long a worker waits for the state that an evaluation needs.
 const STATE_WAIT: Duration = Duration::from_secs(5);
-/// How long it keeps away after that was not enough.
+/// How long a worker backs off after that wait timed out.
 const LAG_WAIT: Duration = Duration::from_secs(50);
-/// How long a worker keeps away from a leader that can't be asked: at first, and at most.
+/// How long a worker backs off from an unreachable leader: the first and the longest pause.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
-/// How often a paused worker looks whether it still is.
+/// How often a paused worker checks whether it is still paused.
 const PAUSED: Duration = Duration::from_millis(100);
 
-/// What a worker does at the moment, as `/v1/agent/schedulers` shows it.
+/// The current activity of a worker, as shown by `/v1/agent/schedulers`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
-    /// Waits for an evaluation.
+    /// Waiting for an evaluation.
     WaitingToDequeue,
-    /// Waits for the state an evaluation needs.
+    /// Waiting for the state that an evaluation needs.
     WaitingForRaft,
-    /// Runs a scheduler.
+    /// Running a scheduler.
     Scheduling,
-    /// Waits for a plan.
+    /// Waiting for the result of a plan.
     Submitting,
     /// Paused by the leader.
     Paused,
-    /// Ended.
+    /// Stopped.
     Stopped,
 }
 
 impl Workload {
-    /// The word clients see.
+    /// The value in API responses.
     pub fn word(self) -> &'static str {
         match self {
             Workload::WaitingToDequeue => "WaitingToDequeue",
@@ -61,27 +61,27 @@ impl Workload {
     }
 }
 
-/// A worker as others see it.
+/// A scheduling worker.
 #[derive(Debug)]
 pub struct Worker {
     /// Its ID, a UUID.
     pub id: String,
-    /// The schedulers it runs.
+    /// The types of schedulers that it runs.
     pub schedulers: Vec<String>,
-    /// When it was started, in Unix nanoseconds.
+    /// Start time in Unix nanoseconds.
     pub started: i64,
     paused: AtomicBool,
     stopping: AtomicBool,
     workload: Mutex<Workload>,
 }
 
-/// Whether this server's own broker is the one to ask.
-fn alone_or_leading(server: &Server) -> bool {
+/// Whether workers dequeue from this server's own broker.
+fn uses_own_broker(server: &Server) -> bool {
     server.consensus().leads() || server.consensus().stats().num_peers == 0
 }
 
 impl Worker {
-    /// Starts a worker's thread.
+    /// Starts a worker in a new thread.
     pub fn start(server: Server, schedulers: Vec<String>) -> std::io::Result<Arc<Worker>> {
         let worker = Arc::new(Worker {
             id: ids::uuid(),
@@ -96,27 +96,27 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Pauses or resumes.
+    /// Pauses or resumes the worker.
     pub fn pause(&self, paused: bool) {
         self.paused.store(paused, Ordering::Release);
     }
 
-    /// Lets it finish what it does and end.
+    /// Stops the worker after its current evaluation.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
     }
 
-    /// Whether it takes evaluations; otherwise one that comes is left to others.
+    /// Whether the worker accepts evaluations; if not, other workers get them.
     fn works(&self) -> bool {
         !self.stopping.load(Ordering::Acquire) && !self.paused.load(Ordering::Acquire)
     }
 
-    /// What it does.
+    /// The current activity of the worker.
     pub fn workload(&self) -> Workload {
         *self.workload.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it works on an evaluation.
+    /// Whether the worker is processing an evaluation.
     pub fn busy(&self) -> bool {
         matches!(self.workload(), Workload::WaitingForRaft | Workload::Scheduling | Workload::Submitting)
     }
@@ -138,7 +138,8 @@ impl Worker {
     fn run(&self, server: &Server) {
         let mut failures = 0;
         while !self.stopping.load(Ordering::Acquire) && !server.queues().stopping() {
-            // A server whose log has failed does not see what its plans do: others are to have the evaluations.
+            // A server whose log has failed does not see the effects of its plans: other servers have to process the
+            // evaluations.
             if self.paused.load(Ordering::Acquire) || server.consensus().stopped().is_some() {
                 self.now_doing(Workload::Paused);
                 threads::sleep(PAUSED);
@@ -146,11 +147,11 @@ impl Worker {
             }
             self.now_doing(Workload::WaitingToDequeue);
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
-            let taken = if alone_or_leading(server) {
+            let taken = if uses_own_broker(server) {
                 let _timer = server.metrics().timer("nomad.eval.dequeue");
                 server.queues().dequeue(&self.schedulers, DEQUEUE, || self.works()).map(|d| (d, None))
             } else {
-                self.dequeue_afar(server, &mut failures).map(|(d, least)| (d, Some(least)))
+                self.dequeue_remote(server, &mut failures).map(|(d, least)| (d, Some(least)))
             };
             let Some((delivery, least)) = taken else { continue };
             drop(timer);
@@ -159,10 +160,10 @@ impl Worker {
         self.now_doing(Workload::Stopped);
     }
 
-    /// Asks the leader for an evaluation; keeps away for a while after errors.
-    fn dequeue_afar(&self, server: &Server, failures: &mut u32) -> Option<(Delivery, u64)> {
-        let errand = Errand::Dequeue { schedulers: self.schedulers.clone(), wait: DEQUEUE };
-        match errands::run(server, &errand) {
+    /// Dequeues an evaluation from the leader's broker; backs off after errors.
+    fn dequeue_remote(&self, server: &Server, failures: &mut u32) -> Option<(Delivery, u64)> {
+        let call = WorkerCall::Dequeue { schedulers: self.schedulers.clone(), wait: DEQUEUE };
+        match worker_calls::run(server, &call) {
             Ok(Outcome::Taken(taken)) => {
                 *failures = 0;
                 Some(taken.delivery())
@@ -176,7 +177,7 @@ impl Worker {
                 let pause = BACKOFF.0.saturating_mul(1 << (*failures).min(9)).min(BACKOFF.1);
                 *failures += 1;
                 let until = Instant::now() + pause;
-                while Instant::now() < until && !server.queues().stopping() && !alone_or_leading(server) {
+                while Instant::now() < until && !server.queues().stopping() && !uses_own_broker(server) {
                     threads::sleep(PAUSED.min(pause));
                 }
                 None
@@ -184,11 +185,12 @@ impl Worker {
         }
     }
 
-    /// `least`: the index that the leader names for an evaluation of its broker; none for one of this server's.
+    /// Processes an evaluation. `least` is the minimum index named by the leader for an evaluation from its broker;
+    /// `None` for an evaluation from this server's broker.
     fn process(&self, server: &Server, delivery: &Delivery, least: Option<u64>) {
         let eval = &delivery.eval;
         record_wait(server, delivery);
-        let afar = least.is_some();
+        let remote = least.is_some();
         let least = least.unwrap_or_else(|| {
             let snapshot = server.snapshot();
             wait_index(eval, snapshot.evals_of_job(&eval.namespace, &eval.job_id).map(|e| &**e))
@@ -199,29 +201,29 @@ impl Worker {
         server.metrics().time("nomad.worker.wait_for_index", started.elapsed(), &[]);
         if !there {
             tracing::warn!(target: "nomad.worker", eval_id = eval.id.as_str(), index = least, "error waiting for Raft index");
-            self.finish(server, delivery, afar, false);
+            self.finish(server, delivery, remote, false);
             server.wait_for_index(least, LAG_WAIT);
             return;
         }
         self.now_doing(Workload::Scheduling);
         let started = Instant::now();
-        let result = catch_unwind(AssertUnwindSafe(|| self.invoke(server, delivery, afar)));
+        let result = catch_unwind(AssertUnwindSafe(|| self.invoke(server, delivery, remote)));
         let name = format!("nomad.worker.invoke_scheduler.{}", eval.r#type);
         server.metrics().time(&name, started.elapsed(), &[]);
         let result = result.unwrap_or_else(|_| Err("the scheduler panicked".into()));
         if let Err(text) = &result {
             tracing::error!(target: "nomad.worker", eval_id = eval.id.as_str(), error = text.as_str(), "error invoking scheduler");
         }
-        self.finish(server, delivery, afar, result.is_ok());
+        self.finish(server, delivery, remote, result.is_ok());
     }
 
-    fn invoke(&self, server: &Server, delivery: &Delivery, afar: bool) -> Result<(), String> {
+    fn invoke(&self, server: &Server, delivery: &Delivery, remote: bool) -> Result<(), String> {
         let snapshot = server.snapshot();
         if delivery.eval.r#type == CORE {
             return threads::block_on(server.runtime(), crate::leadership::gc::run(server, &delivery.eval, &snapshot));
         }
-        let mut desk = Desk { server, worker: self, delivery, afar };
-        let mut planner = WorkerPlanner::new(&mut desk, snapshot.clone());
+        let mut backend = ServerBackend { server, worker: self, delivery, remote };
+        let mut planner = WorkerPlanner::new(&mut backend, snapshot.clone());
         let began = Instant::now();
         let mut context = Context {
             stopwatch: &mut || i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX),
@@ -234,12 +236,12 @@ impl Worker {
         planner.finish()
     }
 
-    fn finish(&self, server: &Server, delivery: &Delivery, afar: bool, done: bool) {
+    fn finish(&self, server: &Server, delivery: &Delivery, remote: bool, done: bool) {
         let timer = server.metrics().timer("nomad.worker.send_ack");
         let (id, token) = (&delivery.eval.id, &delivery.token);
-        if afar {
-            let errand = Errand::End { id: id.clone(), token: token.clone(), done };
-            if let Err(e) = errands::run(server, &errand) {
+        if remote {
+            let call = WorkerCall::End { id: id.clone(), token: token.clone(), done };
+            if let Err(e) = worker_calls::run(server, &call) {
                 tracing::warn!(target: "nomad.worker", eval_id = id.as_str(), error = e.as_str(), "failed to end evaluation");
             }
             return;
@@ -256,7 +258,7 @@ impl Worker {
     }
 }
 
-/// The labels of the broker's metrics.
+/// The labels of the broker metrics.
 fn labels(eval: &Evaluation) -> [(&str, &str); 4] {
     let job = eval.job_id.split_once("/periodic-").or_else(|| eval.job_id.split_once("/dispatch-"));
     [
@@ -280,43 +282,43 @@ fn record_end(server: &Server, f: &crate::evals::broker::Finished) {
     }
 }
 
-/// The server as the worker of one evaluation sees it.
-struct Desk<'a> {
+/// The server as seen by the worker of one evaluation.
+struct ServerBackend<'a> {
     server: &'a Server,
     worker: &'a Worker,
     delivery: &'a Delivery,
-    /// The evaluation came from the leader's broker, and goes back there.
-    afar: bool,
+    /// Whether the evaluation came from the leader's broker and has to be acked there.
+    remote: bool,
 }
 
-impl Desk<'_> {
-    fn ask(&self, errand: &Errand) -> Result<Outcome, String> {
-        errands::run(self.server, errand)
+impl ServerBackend<'_> {
+    fn ask(&self, call: &WorkerCall) -> Result<Outcome, String> {
+        worker_calls::run(self.server, call)
     }
 
     fn of_eval(&self) -> (String, String) {
         (self.delivery.eval.id.clone(), self.delivery.token.clone())
     }
 
-    fn submit_afar(&self, plan: &Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+    fn submit_remote(&self, plan: &Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
         let token = self.delivery.token.clone();
-        let errand = Errand::Submit { token, plan: Box::new(travel::travelling(plan)), snapshot_index };
-        match self.ask(&errand)? {
+        let call = WorkerCall::Submit { token, plan: Box::new(plan_codec::for_transfer(plan)), snapshot_index };
+        match self.ask(&call)? {
             Outcome::Planned(verdict) => Ok(verdict.of(plan)),
             _ => Err("the leader gave no answer to the plan".into()),
         }
     }
 
-    fn submit_here(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+    fn submit_local(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
         self.server.queues().broker().pause(id, token, ids::now()).map_err(|e| e.to_string())?;
-        let answer = errands::submit(self.server, plan, snapshot_index);
+        let answer = worker_calls::submit(self.server, plan, snapshot_index);
         let _ = self.server.queues().broker().resume(id, token, ids::now());
         answer
     }
 }
 
-impl Workplace for Desk<'_> {
+impl PlannerBackend for ServerBackend<'_> {
     fn now(&mut self) -> i64 {
         ids::now()
     }
@@ -333,9 +335,9 @@ impl Workplace for Desk<'_> {
     }
 
     fn still_ours(&mut self) -> Result<(), String> {
-        if self.afar {
+        if self.remote {
             let (id, token) = self.of_eval();
-            return self.ask(&Errand::StillOurs { id, token }).map(drop);
+            return self.ask(&WorkerCall::StillOurs { id, token }).map(drop);
         }
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
         self.server.queues().broker().reset(id, token, ids::now()).map_err(|e| e.to_string())
@@ -344,9 +346,12 @@ impl Workplace for Desk<'_> {
     fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
         self.worker.now_doing(Workload::Submitting);
         let started = Instant::now();
-        let answer =
-            if self.afar { self.submit_afar(&plan, snapshot_index) } else { self.submit_here(plan, snapshot_index) };
-        if !self.afar {
+        let answer = if self.remote {
+            self.submit_remote(&plan, snapshot_index)
+        } else {
+            self.submit_local(plan, snapshot_index)
+        };
+        if !self.remote {
             self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
         }
         self.server.metrics().time("nomad.worker.submit_plan", started.elapsed(), &[]);
@@ -357,9 +362,9 @@ impl Workplace for Desk<'_> {
     fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), String> {
         let metric = if new { "nomad.worker.create_eval" } else { "nomad.worker.update_eval" };
         let _timer = self.server.metrics().timer(metric);
-        if self.afar {
+        if self.remote {
             let (id, token) = self.of_eval();
-            return self.ask(&Errand::Write { id, token, eval: Box::new(eval) }).map(drop);
+            return self.ask(&WorkerCall::Write { id, token, eval: Box::new(eval) }).map(drop);
         }
         let _endpoint = self.server.metrics().timer(if new { "nomad.eval.create" } else { "nomad.eval.update" });
         self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
@@ -368,8 +373,8 @@ impl Workplace for Desk<'_> {
     fn block(&mut self, eval: Evaluation) -> Result<(), String> {
         let token = self.delivery.token.clone();
         let _timer = self.server.metrics().timer("nomad.worker.reblock_eval");
-        if self.afar {
-            return self.ask(&Errand::Block { token, eval: Box::new(eval) }).map(drop);
+        if self.remote {
+            return self.ask(&WorkerCall::Block { token, eval: Box::new(eval) }).map(drop);
         }
         let _endpoint = self.server.metrics().timer("nomad.eval.reblock");
         self.server.queues().block(Arc::new(eval), Some(token), |id| self.server.has_ended(id));

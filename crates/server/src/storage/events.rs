@@ -1,37 +1,37 @@
-//! The event ring (`docs/spec/server.md §21`): what changed, by log index, for those who follow.
+//! The event ring buffer (`docs/spec/server.md §21`): changes by log index, for subscribers.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::fsm::Change;
-use encamp_host::latest;
+use encamp_host::watch_value;
 use encamp_model::*;
 use encamp_ops::EVALUATION_UPDATED;
 
-/// The object of an event as it was written; what is shown of it is the reader's.
+/// The object of an event as it was written; the reader decides which parts to show.
 #[derive(Debug, Clone)]
 pub enum Payload {
-    /// A job; `true`: it was removed.
+    /// A job; `true` if it was removed.
     Job(Arc<Job>, bool),
     /// An evaluation.
     Evaluation(Arc<Evaluation>),
-    /// An allocation, to be shown without its job.
+    /// An allocation, to be displayed without its job.
     Allocation(Arc<Allocation>),
     /// A deployment.
     Deployment(Arc<Deployment>),
-    /// A node, to be shown without its secret.
+    /// A node, to be displayed without its secret.
     Node(Arc<Node>),
-    /// A pool.
+    /// A node pool.
     NodePool(Arc<NodePool>),
     /// A registered service.
     Service(Arc<ServiceRegistration>),
-    /// A variable, to be shown without its items; `true`: it was removed.
+    /// A variable, to be displayed without its items; `true` if it was removed.
     Variable(Box<VariableMetadata>, bool),
     /// A host volume.
     HostVolume(Arc<HostVolume>),
 }
 
-/// One event: what readers select it by is read off its object.
+/// An event: its topic, key and namespace are derived from its object.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// The operation.
@@ -71,7 +71,7 @@ impl Event {
         }
     }
 
-    /// Its namespace; empty if it has none.
+    /// The namespace of the object; empty if it has none.
     pub fn namespace(&self) -> &str {
         match &self.payload {
             Payload::Job(j, _) => &j.namespace,
@@ -85,7 +85,7 @@ impl Event {
         }
     }
 
-    /// Other keys it is found by.
+    /// Other keys that match the event.
     pub fn filter_keys(&self) -> Vec<&str> {
         match &self.payload {
             Payload::Evaluation(e) => vec![&e.job_id, &e.deployment_id],
@@ -103,43 +103,43 @@ impl Event {
 pub struct Batch {
     /// The log index.
     pub index: u64,
-    /// In the order of the writes.
+    /// The events in the order of the writes.
     pub events: Arc<[Event]>,
 }
 
-/// A reader fell off the ring.
+/// The subscriber's position is no longer in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("event dropped from buffer")]
 pub struct Dropped;
 
 #[derive(Debug, Default)]
 struct Ring {
-    /// Position of the first batch that is held, counted from the first ever.
+    /// Position of the first retained batch, counted from the first batch ever.
     first: u64,
     batches: VecDeque<Batch>,
 }
 
-/// The last batches, and a signal for those who wait for more.
+/// The most recent batches, and a signal for waiting subscribers.
 #[derive(Debug)]
 pub struct Events {
     size: usize,
     ring: Mutex<Ring>,
-    /// How many batches there ever were.
-    published: latest::Sender<u64>,
+    /// The total number of batches ever published.
+    published: watch_value::Sender<u64>,
 }
 
 impl Events {
-    /// A ring of `size` batches; 0 gives 100.
+    /// A ring buffer of `size` batches; 0 means 100.
     pub fn new(size: usize) -> Events {
         let size = if size == 0 { 100 } else { size };
-        Events { size, ring: Mutex::default(), published: latest::Sender::new(0) }
+        Events { size, ring: Mutex::default(), published: watch_value::Sender::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what an operation changed.
+    /// Publishes the changes of an operation.
     pub fn publish(&self, index: u64, r#type: &'static str, changes: &[Change]) {
         let events: Vec<Event> = changes.iter().filter_map(|c| event(r#type, c)).collect();
         if events.is_empty() {
@@ -156,7 +156,7 @@ impl Events {
         self.published.send(total);
     }
 
-    /// A restored store has no past: readers are cut off.
+    /// A restored store has no history: all subscriptions end.
     pub fn clear(&self) {
         let mut ring = self.lock();
         let total = ring.first + ring.batches.len() as u64 + 1;
@@ -165,8 +165,8 @@ impl Events {
         self.published.send(total);
     }
 
-    /// Follows the ring from a log index on (§21.1): 0 from the oldest batch; else the first batch at or after the
-    /// index; past the end, from the last batch.
+    /// Subscribes from a log index (`docs/spec/server.md §21.1`): 0 starts at the oldest batch; any other index at the
+    /// first batch at or after it; an index past the end at the last batch.
     pub fn subscribe(self: &Arc<Self>, index: u64) -> Subscription {
         let ring = self.lock();
         let at = ring.batches.iter().position(|b| b.index >= index);
@@ -175,19 +175,19 @@ impl Events {
     }
 }
 
-/// A reader's place in the ring.
+/// A subscriber's position in the ring buffer.
 #[derive(Debug)]
 pub struct Subscription {
     events: Arc<Events>,
     next: u64,
-    published: latest::Receiver<u64>,
+    published: watch_value::Receiver<u64>,
 }
 
 impl Subscription {
-    /// The next batch; waits until there is one.
+    /// Returns the next batch; waits until there is one.
     ///
     /// # Errors
-    /// [`Dropped`] when the reader was too slow.
+    /// [`Dropped`] if the subscriber was too slow.
     pub async fn next(&mut self) -> Result<Batch, Dropped> {
         loop {
             {
@@ -206,7 +206,7 @@ impl Subscription {
 }
 
 fn event(r#type: &'static str, change: &Change) -> Option<Event> {
-    // Evaluations that follow from changes of nodes are told of like any others.
+    // Evaluations that follow from node changes are published like any others.
     let follows = matches!(change, Change::Eval(_) | Change::Job(_)) && r#type.starts_with("Node");
     let r#type = if follows { EVALUATION_UPDATED } else { r#type };
     let payload = match change {

@@ -1,7 +1,7 @@
-//! What a server stores: its state as of the last applied operation, snapshots of it, and who hears of changes.
+//! Server storage: the state as of the last applied operation, its snapshots, and change notifications.
 //!
-//! - [`store`]: one writer, snapshots for everybody else. [`persist`]: snapshots as files.
-//! - [`watch`]: who waits for changes of which rows. [`events`]: what changed, by log index.
+//! - [`store`]: one writer, snapshots for readers. [`persist`]: snapshots as files.
+//! - [`watch`]: watches on tables and rows. [`events`]: changes by log index.
 
 pub mod events;
 pub mod persist;

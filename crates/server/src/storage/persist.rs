@@ -1,5 +1,5 @@
-//! Snapshots of the store: a sequence of records, ended by a mark (`docs/spec/server.md §22`). The format is ours; it
-//! carries a version.
+//! Snapshots of the store: a sequence of records with an end marker (`docs/spec/server.md §22`). The format is specific
+//! to encamp and versioned.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read, Write};
@@ -11,9 +11,9 @@ use encamp_model::*;
 use encamp_ops::codec;
 use encamp_state::{StateStore, Table};
 
-/// The version this program writes.
+/// The version written by this program.
 const VERSION: u32 = 1;
-/// Allocations stored at a time while reading.
+/// The number of allocations stored at once while reading.
 const CHUNK: usize = 4096;
 
 #[derive(Serialize, Deserialize)]
@@ -26,7 +26,7 @@ enum Record {
     Namespace(Arc<Namespace>),
     /// A version of a job; the current one comes last.
     Job(Arc<Job>),
-    /// A job as allocations carry it; numbered by position.
+    /// The job of an allocation; numbered by position.
     AllocJob(Arc<Job>),
     Alloc(Box<Allocation>),
     Eval(Arc<Evaluation>),
@@ -99,8 +99,8 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     put(&Record::End)
 }
 
-/// Reads a snapshot into a new store: the one that was written, with nothing mended, because servers read what they
-/// wrote at different times and go on with the same log.
+/// Reads a snapshot into a new store. Nothing is fixed while reading, because servers read their snapshots at different
+/// times and continue with the same log.
 pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
     let mut from = BufReader::with_capacity(1 << 16, from);
     let mut next = || codec::decode_from::<Record>(&mut from).map_err(|e| invalid(format!("state snapshot: {e}")));

@@ -1,4 +1,4 @@
-//! The store of a running server: one writer, snapshots for everybody else, and who is told about writes.
+//! The store of a running server: one writer, snapshots for readers, and notifications of writes.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use crate::fsm::{self, Applied, Limits};
 use crate::storage::events::Events;
 use crate::storage::watch::{WatchKey, Watches};
-use encamp_host::latest;
+use encamp_host::watch_value;
 use encamp_ops::{Operation, Reply};
 use encamp_state::{StateStore, StoreSnapshot};
 
-/// Who is told about every write, in the order of the log: the leader's queues.
+/// Receives every write, in log order: the leader's queues.
 pub trait Listener: Send + Sync {
-    /// An operation was applied and can be read.
+    /// Called after an operation was applied and is visible to readers.
     fn applied(&self, index: u64, op: &Operation, applied: &Applied);
 }
 
@@ -23,9 +23,9 @@ pub struct Store {
     /// The writer's copy and the index of the last entry.
     working: Mutex<(StateStore, u64)>,
     current: RwLock<StoreSnapshot>,
-    /// The index of the last entry, also of those that wrote nothing.
-    applied: latest::Sender<u64>,
-    /// How often the store was replaced by a snapshot.
+    /// The index of the last entry, including entries that wrote nothing.
+    applied: watch_value::Sender<u64>,
+    /// How many times the store was replaced by a snapshot.
     restored: AtomicU64,
     watches: Watches,
     events: Arc<Events>,
@@ -33,14 +33,14 @@ pub struct Store {
 }
 
 impl Store {
-    /// A new store. `event_buffer_size`: how many batches of events are held.
+    /// Creates a store. `event_buffer_size` is the number of retained event batches.
     pub fn new(limits: Limits, event_buffer_size: usize) -> Arc<Store> {
         let working = StateStore::new();
         Arc::new(Store {
             limits,
             current: RwLock::new(working.snapshot()),
             working: Mutex::new((working, 0)),
-            applied: latest::Sender::new(0),
+            applied: watch_value::Sender::new(0),
             restored: AtomicU64::new(0),
             watches: Watches::default(),
             events: Arc::new(Events::new(event_buffer_size)),
@@ -48,22 +48,22 @@ impl Store {
         })
     }
 
-    /// Names who is told about writes.
+    /// Sets the listener for writes.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
         *self.listener.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
     }
 
-    /// Stops telling.
+    /// Removes the listener.
     pub(crate) fn unlisten(&self) {
         *self.listener.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The store as it is now.
+    /// A snapshot of the current state.
     pub fn snapshot(&self) -> StoreSnapshot {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Those who wait for writes.
+    /// The watches on the store.
     pub fn watches(&self) -> &Watches {
         &self.watches
     }
@@ -73,17 +73,17 @@ impl Store {
         &self.events
     }
 
-    /// The index of the last entry that was applied.
+    /// The index of the last applied entry.
     pub fn applied_index(&self) -> u64 {
         *self.applied.borrow()
     }
 
-    /// Follows the index of the last entry that was applied.
-    pub(crate) fn follow_applied(&self) -> latest::Receiver<u64> {
+    /// Watches the index of the last applied entry.
+    pub(crate) fn follow_applied(&self) -> watch_value::Receiver<u64> {
         self.applied.subscribe()
     }
 
-    /// Applies an operation: the state machine's side of the log.
+    /// Applies an operation of the log.
     pub fn apply(&self, index: u64, op: &Operation) -> Reply {
         let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
         let applied = fsm::apply(&mut working.0, index, op, self.limits);
@@ -111,7 +111,7 @@ impl Store {
         applied.reply
     }
 
-    /// An entry without an operation.
+    /// Applies an entry without an operation.
     pub fn skip(&self, index: u64) {
         self.working.lock().unwrap_or_else(PoisonError::into_inner).1 = index;
         #[cfg(test)]
@@ -124,7 +124,7 @@ impl Store {
         crate::storage::persist::write(snapshot, to)
     }
 
-    /// Replaces the store by a snapshot that was written before.
+    /// Replaces the store by a snapshot.
     pub fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
         let store = crate::storage::persist::read(from)?;
         let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,18 +135,18 @@ impl Store {
         Ok(())
     }
 
-    /// Nobody's place in the old state counts any more.
+    /// Invalidates all positions in the old state.
     fn replaced(&self) {
         self.restored.fetch_add(1, Ordering::Release);
         self.events.clear();
         self.watches.notify_all();
     }
 
-    /// Reads until the index that `read` gives exceeds `min_index`, the store is replaced, or it is time; gives what
-    /// was read last. `read` may run often; `keys` are what it depends on.
+    /// Calls `read` until the index it returns exceeds `min_index`, the store is replaced, or the wait times out.
+    /// Returns the last result. `read` may run often; `keys` are the watched keys it depends on.
     ///
     /// # Errors
-    /// What `read` gives.
+    /// The errors of `read`.
     pub async fn read_newer<T, E>(
         &self,
         keys: Vec<WatchKey>,
@@ -165,8 +165,8 @@ impl Store {
         }
     }
 
-    /// How often the store was replaced by a snapshot. Whoever waits for an index larger than one of before waits in
-    /// vain: indexes may be lower afterwards.
+    /// How many times the store was replaced by a snapshot. After a replacement, indexes may be lower: waiting for an
+    /// index larger than an earlier one would be in vain.
     pub fn restored(&self) -> u64 {
         self.restored.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! Watches on tables and rows: a read that waits is woken by writes that concern it, and by no others.
+//! Watches on tables and rows: a waiting read is woken by relevant writes only.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,24 +8,24 @@ use tokio::sync::Notify;
 use crate::fsm::Change;
 use encamp_state::{IdHash, Table};
 
-/// What a reader waits for.
+/// The object a reader watches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WatchKey {
     /// Any write to a table.
     Table(Table),
-    /// Writes to one row: its ID, or namespace, NUL and ID.
+    /// Writes to a row, given by its ID, or by namespace, NUL and ID.
     Row(Table, String),
-    /// Writes to evaluations, allocations or deployments of a job: namespace, NUL and job ID.
+    /// Writes to the evaluations, allocations or deployments of a job, given by namespace, NUL and job ID.
     OfJob(Table, String),
-    /// Writes to allocations of a node.
+    /// Writes to the allocations of a node.
     OfNode(String),
-    /// Writes to allocations of an evaluation.
+    /// Writes to the allocations of an evaluation.
     OfEval(String),
-    /// Writes to allocations of a deployment.
+    /// Writes to the allocations of a deployment.
     OfDeployment(String),
 }
 
-/// The key of a row that belongs to a namespace.
+/// The key of a row in a namespace.
 pub fn row_key(namespace: &str, id: &str) -> String {
     format!("{namespace}\0{id}")
 }
@@ -42,7 +42,7 @@ enum Kind {
 }
 
 impl WatchKey {
-    /// The kind, and which one of it.
+    /// The kind of the key, and its ID.
     fn parts(&self) -> (Kind, &str) {
         match self {
             WatchKey::Table(t) => (Kind::Table(*t), ""),
@@ -55,10 +55,10 @@ impl WatchKey {
     }
 }
 
-/// Those who wait for one kind of keys, by key.
+/// The waiters for one kind of key, by key.
 type OfKind = HashMap<String, Vec<Arc<Notify>>, IdHash>;
 
-/// Those who wait. Without entries for nobody, so that most of what is written needs no key to be made and looked for.
+/// All waiters. There are no empty entries, so that most writes need no key lookups.
 #[derive(Debug, Default)]
 struct Waiting(HashMap<Kind, OfKind, IdHash>);
 
@@ -87,14 +87,14 @@ impl Waiting {
         }
     }
 
-    /// Wakes those who wait for something of a namespace.
+    /// Wakes the waiters for an object in a namespace.
     fn wake_in(&self, kind: Kind, namespace: &str, id: &str) {
         if self.0.contains_key(&kind) {
             self.wake(kind, &row_key(namespace, id));
         }
     }
 
-    /// Wakes those who wait for the rows that a change concerns.
+    /// Wakes the waiters for the rows affected by a change.
     fn wake_rows(&self, change: &Change) {
         match change {
             Change::Node(id, _) => self.wake(Kind::Row(Table::Nodes), id),
@@ -129,19 +129,19 @@ impl Waiting {
             Change::Variable(v) | Change::VariableGone(v) => {
                 self.wake_in(Kind::Row(Table::Variables), &v.namespace, &v.path);
             }
-            // Reads of single volumes wait for the table.
+            // Reads of single volumes watch the table.
             Change::HostVolume(_) | Change::HostVolumeGone(_) | Change::Other(_) => {}
         }
     }
 }
 
-/// Those who wait, by what they wait for.
+/// All watches, by key.
 #[derive(Debug, Default)]
 pub struct Watches {
     waiting: Mutex<Waiting>,
 }
 
-/// A place among those who wait. Take it before reading; then no write is missed.
+/// A registered waiter. Register before reading, so that no write is missed.
 #[derive(Debug)]
 pub struct Waiter<'a> {
     watches: &'a Watches,
@@ -154,7 +154,7 @@ impl Watches {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to wait for any of the keys.
+    /// Registers a waiter for any of the keys.
     pub fn wait_for(&self, keys: Vec<WatchKey>) -> Waiter<'_> {
         let notify = Arc::new(Notify::new());
         let mut waiting = self.lock();
@@ -165,7 +165,7 @@ impl Watches {
         Waiter { watches: self, keys, notify }
     }
 
-    /// Wakes those whom the changes of an entry concern.
+    /// Wakes the waiters affected by the changes of an entry.
     pub fn notify(&self, changes: &[Change]) {
         let waiting = self.lock();
         if waiting.0.is_empty() {
@@ -183,24 +183,24 @@ impl Watches {
         tables.into_iter().for_each(|t| waiting.wake(Kind::Table(t), ""));
     }
 
-    /// Wakes everybody: the store was replaced.
+    /// Wakes all waiters, because the store was replaced.
     pub fn notify_all(&self) {
         self.lock().0.values().flat_map(HashMap::values).flatten().for_each(|n| n.notify_one());
     }
 
-    /// How many keys are waited for.
+    /// The number of watched keys.
     pub fn len(&self) -> usize {
         self.lock().0.values().map(HashMap::len).sum()
     }
 
-    /// Whether nobody waits.
+    /// Whether there are no waiters.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl Waiter<'_> {
-    /// Waits for the next write that concerns this reader; a write since the place was taken counts.
+    /// Waits for the next relevant write; writes since the registration count.
     pub async fn changed(&self) {
         self.notify.notified().await;
     }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_those_concerned_are_woken() {
+    async fn only_affected_waiters_are_woken() {
         let watches = Watches::default();
         let job = |id: &str| Change::Job(Arc::new(Job { namespace: "ns".into(), id: id.into(), ..Default::default() }));
         let row = watches.wait_for(vec![WatchKey::Row(Table::Jobs, row_key("ns", "a"))]);

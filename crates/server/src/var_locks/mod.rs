@@ -1,6 +1,6 @@
-//! How long locks of variables hold (`docs/spec/http-api.md §8.4`, `docs/spec/server.md §23`): a lock that is not
-//! renewed for twice its TTL is lost; after its delay the server gives it back. Pure: times are Unix nanoseconds,
-//! durations nanoseconds.
+//! Expiry of variable locks (`docs/spec/http-api.md §8.4`, `docs/spec/server.md §23`): a lock that is not renewed for
+//! twice its TTL expires; after its delay the server releases it. No I/O: times are Unix nanoseconds, durations
+//! nanoseconds.
 
 #[cfg(test)]
 mod tests;
@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use encamp_model::{SECOND, VariableEncrypted};
 
-/// The first wait after giving a lock back failed; doubles with every failure.
+/// The delay after the first failed release of a lock; doubles with every failure.
 const RETRY: i64 = 10 * SECOND;
-/// How often that wait doubles.
+/// How often that delay doubles.
 const DOUBLINGS: u32 = 6;
 
 /// Namespace and path.
@@ -19,11 +19,11 @@ pub(crate) type Key = (String, String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The holder has to renew it before it is due.
+    /// Held; the holder has to renew it before it is due.
     Held,
-    /// Lost; nobody else may have it before it is due.
+    /// Expired; it cannot be acquired before it is due.
     Delayed,
-    /// Is being given back; failures so far. Due when it is to be tried again.
+    /// Being released, with the number of failures so far. Due when the release is to be retried.
     Ending(u32),
 }
 
@@ -33,11 +33,11 @@ struct Timer {
     ttl: i64,
     delay: i64,
     phase: Phase,
-    /// When something happens; none while it is being given back.
+    /// When the phase ends; `None` while the release is in progress.
     due: Option<i64>,
 }
 
-/// A lock to give back.
+/// A lock to release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
     /// The variable.
@@ -46,7 +46,7 @@ pub struct Lost {
     pub lock_id: String,
 }
 
-/// The timers of all locks. Runs on the leader only.
+/// The timers of all locks. Only used on the leader.
 #[derive(Debug, Default)]
 pub struct LockTimers {
     leader: bool,
@@ -55,20 +55,20 @@ pub struct LockTimers {
 }
 
 impl LockTimers {
-    /// Becomes the leader: every lock gets its full time, whatever is over of it.
+    /// Called when this server becomes the leader: every lock gets its full TTL.
     pub fn start<'v>(&mut self, variables: impl IntoIterator<Item = &'v VariableEncrypted>, now: i64) {
         self.stop();
         self.leader = true;
         variables.into_iter().for_each(|v| self.written(v, true, now));
     }
 
-    /// Is not the leader any more: forgets all timers.
+    /// Called when leadership is lost: removes all timers.
     pub fn stop(&mut self) {
         *self = LockTimers::default();
     }
 
-    /// A variable was written. A lock that was `acquired` gets its full time, also by who held it before; another write
-    /// of the holder leaves it the time that is left.
+    /// Called when a variable was written. A lock that was `acquired` gets its full TTL, even if the holder is the
+    /// same; any other write of the holder does not change the remaining time.
     pub fn written(&mut self, v: &VariableEncrypted, acquired: bool, now: i64) {
         if !self.leader {
             return;
@@ -86,7 +86,7 @@ impl LockTimers {
         self.set(&key, Phase::Held, Some(due));
     }
 
-    /// A variable is gone, or nobody holds it any more.
+    /// Called when a variable was removed or its lock was released.
     pub fn remove(&mut self, key: &Key) {
         if let Some(timer) = self.timers.remove(key)
             && let Some(due) = timer.due
@@ -95,7 +95,7 @@ impl LockTimers {
         }
     }
 
-    /// The holder renews its lock; false if it is too late, or somebody else's.
+    /// Renews a lock for its holder. Returns false if the lock has expired or belongs to another holder.
     pub fn renew(&mut self, key: &Key, lock_id: &str, now: i64) -> bool {
         let held = |t: &&Timer| t.phase == Phase::Held && t.lock_id == lock_id && t.due.is_some_and(|d| d > now);
         let Some(timer) = self.timers.get(key).filter(held) else { return false };
@@ -104,7 +104,7 @@ impl LockTimers {
         true
     }
 
-    /// What is to be given back now. What was lost waits for its delay first.
+    /// Returns the locks to release now. Expired locks wait for their delay first.
     pub fn expired(&mut self, now: i64) -> Vec<Lost> {
         let mut lost = Vec::new();
         while let Some((_, key)) = self.due.first().filter(|(due, _)| *due <= now).cloned() {
@@ -127,13 +127,13 @@ impl LockTimers {
         lost
     }
 
-    /// Whether a lock that was to be given back still is: it may have been acquired again meanwhile.
+    /// Whether a lock still has to be released: it may have been acquired again meanwhile.
     pub(crate) fn is_ending(&self, lost: &Lost) -> bool {
         let timer = self.timers.get(&lost.key);
         timer.is_some_and(|t| t.lock_id == lost.lock_id && matches!(t.phase, Phase::Ending(_)))
     }
 
-    /// A lock could not be given back: it is tried again later.
+    /// Called when a lock could not be released: schedules a retry.
     pub fn failed(&mut self, lost: &Lost, now: i64) {
         if !self.is_ending(lost) {
             return;
@@ -155,12 +155,12 @@ impl LockTimers {
         }
     }
 
-    /// When [`LockTimers::expired`] has something to do next.
+    /// When to call [`LockTimers::expired`] next.
     pub fn next_deadline(&self) -> Option<i64> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// How many locks are held, and how many wait for their delay.
+    /// The numbers of held locks and of locks that wait for their delay.
     pub fn counts(&self) -> (usize, usize) {
         let of = |phase| self.timers.values().filter(|t| t.phase == phase).count();
         (of(Phase::Held), of(Phase::Delayed))

@@ -26,7 +26,7 @@ fn started() -> LockTimers {
 }
 
 #[test]
-fn a_lock_is_lost_after_twice_its_ttl_and_given_back_after_its_delay() {
+fn a_lock_expires_after_twice_its_ttl_and_is_released_after_its_delay() {
     let mut t = started();
     t.written(&variable("a", "1", 10, 5), true, 0);
     assert_eq!((t.counts(), t.next_deadline()), ((1, 0), Some(20 * SECOND)));
@@ -42,25 +42,25 @@ fn a_lock_is_lost_after_twice_its_ttl_and_given_back_after_its_delay() {
 }
 
 #[test]
-fn renewing_starts_the_time_again() {
+fn renewing_restarts_the_ttl() {
     let mut t = started();
     t.written(&variable("a", "1", 10, 0), true, 0);
     assert!(t.renew(&key("a"), "1", 15 * SECOND));
     assert_eq!(t.next_deadline(), Some(35 * SECOND));
     assert!(!t.renew(&key("a"), "2", 16 * SECOND) && !t.renew(&key("b"), "1", 16 * SECOND));
-    assert!(!t.renew(&key("a"), "1", 35 * SECOND), "due, though nobody looked yet");
+    assert!(!t.renew(&key("a"), "1", 35 * SECOND), "due, although not yet processed");
     assert_eq!(t.expired(35 * SECOND), [lost("a", "1")], "without a delay at once");
 }
 
 #[test]
-fn writes_of_the_holder_leave_the_time_and_acquiring_starts_it() {
+fn writes_of_the_holder_keep_the_ttl_and_acquiring_restarts_it() {
     let mut t = started();
     t.written(&variable("a", "1", 10, 5), true, 0);
     t.written(&variable("a", "1", 10, 5), false, 9 * SECOND);
     assert_eq!(t.next_deadline(), Some(20 * SECOND));
     t.written(&variable("a", "1", 30, 5), true, 9 * SECOND);
     assert_eq!(t.next_deadline(), Some(69 * SECOND));
-    // Lost, and taken by the same holder before it was given back.
+    // Expired, and acquired again by the same holder before it was released.
     assert_eq!(t.expired(69 * SECOND), []);
     assert_eq!(t.expired(74 * SECOND), [lost("a", "1")]);
     t.written(&variable("a", "1", 10, 5), true, 75 * SECOND);
@@ -72,7 +72,7 @@ fn writes_of_the_holder_leave_the_time_and_acquiring_starts_it() {
 }
 
 #[test]
-fn giving_back_is_tried_again_ever_later() {
+fn releasing_is_retried_with_growing_delays() {
     let mut t = started();
     t.written(&variable("a", "1", 10, 0), true, 0);
     let mut now = 20 * SECOND;
@@ -88,7 +88,7 @@ fn giving_back_is_tried_again_ever_later() {
 }
 
 #[test]
-fn leaders_begin_anew_and_others_have_no_timers() {
+fn leaders_restart_all_timers_and_others_have_none() {
     let mut t = LockTimers::default();
     t.written(&variable("a", "1", 10, 5), true, 0);
     assert_eq!(t.counts(), (0, 0));

@@ -1,4 +1,4 @@
-//! Draws jobs for each node pool until there are enough allocations or no room is left.
+//! Generates jobs for each node pool until there are enough allocations or no capacity is left.
 
 use super::{Builder, Drawn, NEARLY_EMPTY, Placed, Rollout};
 use crate::allocs::Fate;

@@ -1,4 +1,4 @@
-//! The finished cluster and what is in it.
+//! Assembles the finished cluster and its summary.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

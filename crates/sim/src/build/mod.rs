@@ -1,4 +1,4 @@
-//! Puts a made-up cluster together: nodes first, then jobs, each with its allocations, until there are enough of them.
+//! Builds a synthetic cluster: nodes first, then jobs, each with its allocations, until there are enough of them.
 //!
 //! - this file: nodes, system jobs, jobs without allocations. [`fill`]: all other jobs. [`store`]: a job's versions,
 //!   deployments and allocations. [`finish`]: the result.

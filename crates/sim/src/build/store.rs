@@ -1,4 +1,4 @@
-//! Stores a job: its versions, its deployments, its allocations and those that came before them.
+//! Stores a job: its versions, deployments, allocations and their previous allocations.
 
 use super::{Builder, Drawn, Placed, Rollout};
 use crate::allocs::{Fate, JobFacts, Placement};

@@ -1,4 +1,5 @@
-//! A million allocations: how fast jobs are placed and committed when thousands of nodes have room for all of them.
+//! A million allocations: measures how fast jobs are placed and committed when thousands of nodes have capacity for all
+//! of them.
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ const MOST_OF_A_JOB: usize = 1000;
 /// The scenario.
 #[derive(Debug, Clone)]
 pub struct C1m {
-    /// What all scenarios have.
+    /// The options of all scenarios.
     pub common: Options,
     /// Allocations to place.
     pub allocs: usize,
@@ -44,7 +45,7 @@ pub async fn run(scenario: &C1m, tell: &dyn Fn(String)) -> Result<Outcome, LoadE
         let place = stage.settle("place", &mark).await?;
         let blocked = probe::evaluations(stage.client()).await?.blocked;
         if blocked > 0 {
-            return Err(LoadError(format!("{blocked} of {} jobs found no room", counts.len())));
+            return Err(LoadError(format!("{blocked} of {} jobs could not be placed", counts.len())));
         }
         stage.running(scenario.allocs as u64).await?;
         let run = stage.settle("run", &mark).await?;

@@ -1,5 +1,5 @@
-//! A cluster that never rests: in every round nodes join, are drained and fail, and a job changes. After each round
-//! every job is whole again.
+//! Constant churn: in every round nodes join, are drained and fail, and a job changes. After each round every job runs
+//! its full count again.
 
 use super::LoadError;
 use super::outcome::Outcome;
@@ -16,7 +16,7 @@ const DRAIN: i64 = 60 * SECOND;
 /// The scenario.
 #[derive(Debug, Clone)]
 pub struct Churn {
-    /// What all scenarios have.
+    /// The options of all scenarios.
     pub common: Options,
     /// Service jobs; all nodes together run two allocations each.
     pub jobs: usize,

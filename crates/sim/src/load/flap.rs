@@ -1,5 +1,5 @@
-//! Some of the nodes fall silent, are given up and replaced, and return. In the end every job is whole, and nothing
-//! runs twice.
+//! Some of the nodes stop heartbeating, are marked down, and return after their allocations were replaced. In the end
+//! every job runs its full count, and nothing runs twice.
 
 use super::LoadError;
 use super::outcome::Outcome;
@@ -9,11 +9,11 @@ use super::stage::{Options, Stage};
 /// The scenario.
 #[derive(Debug, Clone)]
 pub struct Flap {
-    /// What all scenarios have.
+    /// The options of all scenarios.
     pub common: Options,
     /// Service jobs; all nodes together run two allocations each.
     pub jobs: usize,
-    /// How many of a hundred nodes fall silent.
+    /// The percentage of nodes that stop heartbeating.
     pub percent: usize,
 }
 
@@ -29,18 +29,18 @@ pub async fn run(scenario: &Flap, tell: &dyn Fn(String)) -> Result<Outcome, Load
     let (services, place) = Services::place(&stage, scenario.jobs, nodes).await?;
 
     // Spread over the fleet.
-    let silent: Vec<usize> =
+    let stopped: Vec<usize> =
         (0..nodes).filter(|n| n * scenario.percent / 100 != (n + 1) * scenario.percent / 100).collect();
     let mark = stage.mark().await?;
-    silent.iter().for_each(|n| stage.fleet.kill(*n));
-    stage.down(silent.len()).await?;
+    stopped.iter().for_each(|n| stage.fleet.kill(*n));
+    stage.down(stopped.len()).await?;
     services.whole(&stage).await?;
     let lose = stage.settle("lose", &mark).await?;
 
     let mark = stage.mark().await?;
-    silent.iter().for_each(|n| stage.fleet.start(*n));
+    stopped.iter().for_each(|n| stage.fleet.start(*n));
     stage.ready(nodes).await?;
-    // Those that return stop what was replaced.
+    // The returning nodes stop the replaced allocations.
     stage.running(services.allocs()).await?;
     services.whole(&stage).await?;
     let back = stage.settle("return", &mark).await?;

@@ -17,7 +17,7 @@ use encamp_rpc::pool::{Pool, PoolSettings};
 /// Nodes that register at the same time.
 const AT_ONCE: usize = 256;
 
-/// What fleet to make.
+/// The specification of the fleet.
 #[derive(Debug, Clone)]
 pub struct FleetOptions {
     /// Number of nodes.
@@ -87,7 +87,7 @@ impl Fleet {
         self.nodes.get(number).map_or("", |n| n.id())
     }
 
-    /// What the nodes count.
+    /// The counters of the nodes.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }

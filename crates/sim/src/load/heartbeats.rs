@@ -1,4 +1,4 @@
-//! Nodes that only live: none of them may be given up while its heartbeats come in time.
+//! Heartbeats only: no node may be marked down while its heartbeats arrive in time.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ const TELL: Duration = Duration::from_millis(500);
 /// The scenario.
 #[derive(Debug, Clone)]
 pub struct Heartbeats {
-    /// What all scenarios have.
+    /// The options of all scenarios.
     pub common: Options,
     /// How long the nodes live once all are ready.
     pub time: Duration,

@@ -1,4 +1,4 @@
-//! What scenarios count between two moments.
+//! Counters of a scenario between two points in time.
 
 use std::time::Instant;
 

@@ -1,12 +1,12 @@
-//! Load on real servers: thousands of simulated nodes that speak the protocol of real ones, and scenarios that measure
-//! what the servers make of it.
+//! Load tests of real servers: thousands of simulated nodes that speak the protocol of real ones, and scenarios that
+//! measure how the servers handle them.
 //!
-//! - [`node`]: one simulated node. [`fleet`]: many. [`tally`]: what they count.
-//! - [`process`]: server processes on this machine. [`probe`]: what servers tell about themselves.
-//! - [`stage`]: servers and nodes as all scenarios have them. [`outcome`]: what was measured. [`mark`], [`timings`]:
-//!   how.
-//! - [`shedding`]: thousands of nodes that come and go at once. [`c1m`]: a million allocations. [`heartbeats`]: nodes
-//!   that only live. [`flap`]: nodes that go away and return. [`churn`]: nodes and jobs that come, change and go.
+//! - [`node`]: one simulated node. [`fleet`]: many. [`tally`]: their counters.
+//! - [`process`]: server processes on this machine. [`probe`]: metrics and state of the servers.
+//! - [`stage`]: the servers and nodes of a scenario. [`outcome`]: the measurements. [`mark`], [`timings`]: how they are
+//!   taken.
+//! - [`shedding`]: thousands of nodes that join and leave at once. [`c1m`]: a million allocations. [`heartbeats`]:
+//!   heartbeats only. [`flap`]: nodes that disconnect and return. [`churn`]: nodes and jobs that come, change and go.
 
 pub mod c1m;
 pub mod churn;

@@ -1,6 +1,6 @@
-//! One simulated node: it registers, beats, pulls allocations and reports them as a real one does (`docs/spec/client.md
-//! §3`, `§6`, `§7`), by the same calls and the same rules. Its tasks are no processes: they run at once, and end when
-//! they are told to.
+//! A simulated node: it registers, sends heartbeats, pulls allocations and reports them as a real one does
+//! (`docs/spec/client.md §3, §6, §7`), by the same calls and the same rules. Its tasks are not processes: they run at
+//! once and end when they are asked to stop.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ const BLOCK: Duration = Duration::from_secs(300);
 /// How often reports are sent.
 const REPORT: Duration = Duration::from_millis(200);
 
-/// What a node remembers while it is away.
+/// The state of a node while it is disconnected.
 #[derive(Debug, Default)]
 struct Memory {
     /// AllocModifyIndex of what it holds.
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use encamp_client::servers::{Allocs, Answer, ClientAllocs};
 
-    /// A server with one allocation: it runs, and is told to stop once that was reported.
+    /// A server with one allocation, which is asked to stop once it was reported as running.
     #[derive(Default)]
     struct OneAlloc {
         index: Mutex<u64>,

@@ -1,4 +1,4 @@
-//! What a scenario measured.
+//! The measurements of a scenario.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct Step {
     pub evaluations_pending: u64,
     /// Evaluations that schedulers worked on.
     pub evaluations_processed: u64,
-    /// Evaluations that were called off because a newer one of the job did.
+    /// Evaluations that were cancelled because a newer one of the job replaced them.
     pub evaluations_canceled: u64,
     /// Entries of the log.
     pub log_entries: u64,
@@ -49,14 +49,14 @@ pub struct Machine {
     pub kernel: String,
 }
 
-/// What a scenario measured.
+/// The measurements of a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Outcome {
     /// Its name.
     pub scenario: &'static str,
     /// The version of this program.
     pub version: String,
-    /// What chance depended on.
+    /// The random seed.
     pub seed: u64,
     /// The machine.
     pub machine: Machine,
@@ -64,7 +64,7 @@ pub struct Outcome {
     pub nodes: usize,
     /// Servers.
     pub servers: usize,
-    /// Whether superfluous evaluations were called off.
+    /// Whether redundant evaluations were cancelled.
     pub shedding: bool,
     /// Its parts.
     pub steps: Vec<Step>,

@@ -1,4 +1,4 @@
-//! What servers tell about themselves, as their users see it: over the HTTP interface.
+//! Reads the state and the metrics of servers as their users see them: over the HTTP API.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::LoadError;
 use encamp_api::stream::RawRequest;
 use encamp_api::{Client, Query};
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const LOOK: Duration = Duration::from_millis(100);
 /// How many times as long as a look took the next one waits at least, and the longest such wait.
 const SHARE: u32 = 10;
@@ -21,11 +21,11 @@ pub struct Evaluations {
     pub pending: u64,
     /// Processed.
     pub complete: u64,
-    /// Called off.
+    /// Cancelled.
     pub canceled: u64,
-    /// Given up.
+    /// Failed.
     pub failed: u64,
-    /// Wait for room.
+    /// Wait for capacity.
     pub blocked: u64,
 }
 
@@ -57,7 +57,7 @@ fn gauge(text: &str, name: &str) -> Option<f64> {
 /// The server does not answer, or does not lead.
 pub(crate) async fn awaited(client: &Client) -> Result<f64, LoadError> {
     let active = gauge(&metrics(client).await?, "nomad_nomad_heartbeat_active");
-    active.ok_or_else(|| LoadError("the server does not tell how many nodes it awaits".into()))
+    active.ok_or_else(|| LoadError("the server does not report how many nodes it is waiting for".into()))
 }
 
 /// How many evaluations the leader's broker holds: whoever looks often must not have all evaluations counted each time.
@@ -68,7 +68,7 @@ pub async fn held(client: &Client) -> Result<f64, LoadError> {
     let text = metrics(client).await?;
     let totals = ["ready", "unacked", "pending", "waiting", "cancelable"];
     let held: Option<f64> = totals.iter().map(|t| gauge(&text, &format!("nomad_nomad_broker_total_{t}"))).sum();
-    held.ok_or_else(|| LoadError("the server does not tell what its broker holds".into()))
+    held.ok_or_else(|| LoadError("the server does not report the contents of its broker".into()))
 }
 
 async fn count(client: &Client, status: &str) -> Result<u64, LoadError> {
@@ -105,7 +105,7 @@ pub async fn evaluations(client: &Client) -> Result<Evaluations, LoadError> {
 /// The server does not answer, or does not lead.
 pub async fn log(client: &Client) -> Result<(u64, u64), LoadError> {
     let entries = gauge(&metrics(client).await?, "nomad_raft_last_log_entry");
-    let entries = entries.ok_or_else(|| LoadError("the server does not tell its last log entry".into()))?;
+    let entries = entries.ok_or_else(|| LoadError("the server does not report its last log entry".into()))?;
     // Small enough to be exact.
     Ok((entries as u64, consensus(client, "last_log_index").await?))
 }
@@ -125,7 +125,7 @@ pub async fn consensus(client: &Client, name: &str) -> Result<u64, LoadError> {
 pub(crate) async fn snapshot_due(client: &Client) -> Result<bool, LoadError> {
     let told = agent(client).await?;
     let threshold = told.pointer("/config/Server/RaftSnapshotThreshold").and_then(Value::as_u64);
-    let threshold = threshold.ok_or_else(|| LoadError("the server does not tell when it writes snapshots".into()))?;
+    let threshold = threshold.ok_or_else(|| LoadError("the server does not report when it writes snapshots".into()))?;
     Ok(stat(&told, "applied_index")? >= threshold)
 }
 
@@ -136,7 +136,7 @@ async fn agent(client: &Client) -> Result<Value, LoadError> {
 
 fn stat(told: &Value, name: &str) -> Result<u64, LoadError> {
     let number = told.pointer(&format!("/stats/raft/{name}")).and_then(|v| v.as_str()?.parse().ok());
-    number.ok_or_else(|| LoadError(format!("the server does not tell its {name}")))
+    number.ok_or_else(|| LoadError(format!("the server does not report its {name}")))
 }
 
 /// Looks until something holds; `tell` gets what was seen each time.

@@ -1,4 +1,4 @@
-//! Server processes on this machine: this very program, started as `agent` with a folder of its own.
+//! Server processes on this machine: this program, started as `agent` with a data directory of its own.
 
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
@@ -13,21 +13,21 @@ use encamp_api::{Client, Config};
 
 /// Longest wait until servers serve and have a leader.
 const START: Duration = Duration::from_secs(60);
-/// How often they are looked at meanwhile.
+/// How often they are polled meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 /// The nice value of simulated nodes.
 const NICE: i32 = 5;
 /// Longest wait for a server to stop.
 const STOP: Duration = Duration::from_secs(20);
 
-/// What servers to start.
+/// The specification of the servers.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// How many.
     pub servers: usize,
-    /// Where they keep their data; each gets a folder in it.
+    /// The parent of their data directories.
     pub folder: PathBuf,
-    /// Whether superfluous evaluations are called off.
+    /// Whether redundant evaluations are cancelled.
     pub shedding: bool,
     /// More configuration for each.
     pub more: String,
@@ -59,7 +59,7 @@ fn quoted(path: &Path) -> String {
 /// Starts servers and waits until they have a leader.
 ///
 /// # Errors
-/// A folder can't be written, a server does not start, or there is no leader in time: the error ends with what it
+/// A directory can't be written, a server does not start, or there is no leader in time: the error ends with what it
 /// logged.
 pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadError> {
     let ports: Vec<[u16; 3]> = (0..options.servers)

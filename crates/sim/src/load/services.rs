@@ -1,4 +1,4 @@
-//! Service jobs that scenarios run: replaced when their nodes go, rolled out step by step when they change.
+//! The service jobs of scenarios: they are replaced when their nodes fail and updated by rolling deployments.
 
 use serde_json::{Value, json};
 
@@ -87,10 +87,10 @@ impl Services {
             Ok((running.unsigned_abs(), stage.deployments().await?))
         };
         let enough = |(running, active): &(u64, usize)| {
-            stage.tell(format!("{running} of {all} allocations run, {active} deployments are under way"));
+            stage.tell(format!("{running} of {all} allocations run, {active} deployments are in progress"));
             (*running, *active) == (all, 0)
         };
-        probe::until("all jobs to be whole", PATIENCE, look, enough).await.map(drop)
+        probe::until("all jobs to run their full count", PATIENCE, look, enough).await.map(drop)
     }
 }
 

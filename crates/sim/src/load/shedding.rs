@@ -1,6 +1,5 @@
-//! The worst day of a cluster: thousands of nodes come at once while nothing is scheduled, and later all of them go.
-//! Each node makes an evaluation for every system job; all but two of a job are superfluous (`docs/spec/server.md
-//! §5.4`).
+//! A node storm: thousands of nodes register at once while scheduling is paused, and later all of them go down. Each
+//! node creates an evaluation for every system job; all but two of a job are redundant (`docs/spec/server.md §5.4`).
 
 use serde_json::{Value, json};
 
@@ -18,11 +17,11 @@ const GRACE: i64 = 10;
 /// The scenario.
 #[derive(Debug, Clone)]
 pub struct Shedding {
-    /// What all scenarios have.
+    /// The options of all scenarios.
     pub common: Options,
     /// System jobs.
     pub system_jobs: usize,
-    /// Whether superfluous evaluations are called off.
+    /// Whether redundant evaluations are cancelled.
     pub shedding: bool,
 }
 
@@ -38,7 +37,7 @@ pub async fn run(scenario: &Shedding, tell: &dyn Fn(String)) -> Result<Outcome, 
         stage.register(&system_job(number)).await?;
     }
     stage.fleet.start_all();
-    // One of the registration of each job, one of each node that became ready.
+    // One for the registration of each job, and one for each node that became ready.
     let all = (scenario.common.nodes as u64 + 1) * scenario.system_jobs as u64;
     let look = || async {
         let live = Tally::get(&stage.fleet.tally().live);
@@ -49,7 +48,7 @@ pub async fn run(scenario: &Shedding, tell: &dyn Fn(String)) -> Result<Outcome, 
     let made = |(live, evaluations): &(u64, Option<Evaluations>)| {
         let e = evaluations.unwrap_or_default();
         stage.tell(format!("{live} of {} nodes live, {} of {all} evaluations pend", stage.fleet.len(), e.pending));
-        // A worker may have had one in its hands when it was stopped.
+        // A worker may have held one when it was stopped.
         e.pending + e.complete + e.canceled >= all
     };
     probe::until("the evaluations of all nodes", PATIENCE, look, made).await?;

@@ -1,4 +1,4 @@
-//! What every scenario stands on: servers, a fleet of nodes that reach them, and how far both are.
+//! The common base of all scenarios: servers, a fleet of nodes that reach them, and their progress.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -160,7 +160,7 @@ impl<'a> Stage<'a> {
     /// The server does not answer, or it takes an hour.
     pub(crate) async fn rolled_out(&self) -> Result<(), LoadError> {
         let none = |n: &usize| {
-            self.tell(format!("{n} deployments are under way"));
+            self.tell(format!("{n} deployments are in progress"));
             *n == 0
         };
         probe::until("all deployments to end", PATIENCE, || self.deployments(), none).await.map(drop)
@@ -209,7 +209,7 @@ impl<'a> Stage<'a> {
         settle(self.client(), &self.servers, name, mark, self.tell).await
     }
 
-    /// What was measured.
+    /// The measurements.
     pub fn outcome(&self, scenario: &'static str, steps: Vec<Step>) -> Outcome {
         Outcome {
             scenario,

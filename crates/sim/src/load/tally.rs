@@ -1,4 +1,4 @@
-//! What the nodes of a fleet count.
+//! The counters of a fleet of nodes.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ pub struct Tally {
     pub errors: AtomicU64,
     /// Allocations that run.
     pub running: AtomicU64,
-    /// Allocations that were told to stop, and did.
+    /// Allocations that were asked to stop, and did.
     pub stopped: AtomicU64,
     /// When the last TTL that a server gave ends, in Unix nanoseconds.
     last_ttl: AtomicI64,

@@ -1,4 +1,4 @@
-//! How long parts of a server's work take, from its metrics in Prometheus form.
+//! Durations of parts of a server's work, from its metrics in Prometheus format.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Timings {
     pub(crate) async fn watch(&mut self, client: &Client) {
         loop {
             tokio::time::sleep(EVERY).await;
-            // One that is missed is made up for by the next.
+            // A failed read does not matter: the counters are cumulative.
             let _ = self.read(client).await;
         }
     }

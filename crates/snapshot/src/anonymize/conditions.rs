@@ -1,8 +1,8 @@
 //! Constraints and affinities: the same nodes satisfy them before and after.
 //!
 //! Where renaming both sides is enough (equality, sets), they are renamed. Order, patterns and versions do not survive
-//! renaming: such conditions stay if there is nothing in them but what is harmless, and else become a check whether the
-//! node has a made-up attribute, which the nodes get that satisfy the condition.
+//! renaming: such a condition stays if all its parts are harmless, and otherwise becomes a check for a generated
+//! attribute, which the nodes that satisfy the condition get.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -113,7 +113,7 @@ pub(crate) struct Conditions<'a> {
     /// What hardware is called on the nodes.
     hardware: BTreeSet<String>,
     known: HashMap<Condition, Condition>,
-    /// Made-up attributes and the positions of the nodes that get them.
+    /// Generated attributes and the positions of the nodes that get them.
     pub checks: Vec<(String, Vec<usize>)>,
 }
 
@@ -180,7 +180,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// A made-up attribute instead of the condition.
+    /// Replaces the condition with a check for a generated attribute.
     fn check(&mut self, names: &Names, (left, operand, right): &Condition) -> Condition {
         if names.collecting() {
             return Condition::default();

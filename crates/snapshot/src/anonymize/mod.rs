@@ -1,9 +1,9 @@
-//! Snapshots that can be shown around: the plan of every job stays the same, up to names, and nothing tells whose
-//! cluster it is.
+//! Anonymises snapshots so that they can be shared: the plan of every job stays the same, up to names, and nothing
+//! identifies the cluster.
 //!
-//! What is not known to be harmless is replaced or dropped: [`rules`] says what happens to each member of each object,
-//! [`walk`] does it, [`words`] holds what is harmless. [`names`] are the replacements, [`conditions`] what becomes of
-//! constraints.
+//! Everything that is not known to be harmless is replaced or dropped: [`rules`] defines what happens to each member of
+//! each object, [`walk`] applies it, [`words`] lists harmless texts. [`names`] generates the replacements,
+//! [`conditions`] rewrites constraints.
 
 pub mod conditions;
 pub mod names;

@@ -1,7 +1,7 @@
-//! Replacements: which text takes the place of which.
+//! The replacements of texts.
 //!
-//! Texts are collected first and numbered in order, so that replacements sort as what they replace. Numbers and IDs
-//! come from the seed and from nothing in the texts.
+//! Texts are collected first and numbered in order, so that replacements sort like the originals. Numbers and IDs are
+//! generated from the seed alone, not from the texts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::words;
 use encamp_model::random::Random;
 
-/// What a name is the name of.
+/// The kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A namespace.

@@ -1,4 +1,4 @@
-//! Objects by the rules: members are replaced, hidden or dropped.
+//! Applies the rules to objects: members are replaced, hidden or dropped.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What is known to be harmless: words of the API, drivers, fingerprinted attributes.
+//! Texts that are known to be harmless: words of the API, drivers, fingerprinted attributes.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! The container: gzip, tar, digests (`docs/spec/snapshot-archive.md §2, 4`). Streams: nothing but the two small
-//! members is kept.
+//! The container: gzip, tar, digests (`docs/spec/snapshot-archive.md §2, 4`). It is streamed: only the two small
+//! members are kept in memory.
 
 use std::io::Read;
 
@@ -25,11 +25,11 @@ const MAX_PADDING: u64 = 1 << 20;
 /// Bytes of `state.bin` that are handed on at a time.
 const CHUNK: usize = 256 << 10;
 
-/// A part of `state.bin` on its way to the decoder.
+/// A message to the decoder of `state.bin`.
 pub enum Piece {
-    /// How long it will be. Comes first.
+    /// The total size. Comes first.
     Size(u64),
-    /// What comes next.
+    /// The next bytes.
     Data(Vec<u8>),
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn read(file: impl Read, sink: impl FnMut(Piece)) -> Result<Container
             b"SHA256SUMS" => sums.replace(walk.member(size, SUMS, MAX_SMALL)?).is_some(),
             b"state.bin" => state.is_some() || state.replace(walk.state(size)?).is_some(),
             other => {
-                let text = format!("{} does not belong into a server backup archive", shown(other));
+                let text = format!("{} does not belong in a server backup archive", shown(other));
                 return Err(ArchiveError::Members(text));
             }
         };
@@ -98,7 +98,7 @@ impl<R: Read, S: FnMut(Piece)> Walk<R, S> {
             return Ok(());
         }
         Err(ArchiveError::Tar(format!(
-            "the tar inside ends within {where_}: it is no server backup archive, or incomplete"
+            "the tar inside ends within {where_}: it is not a server backup archive, or incomplete"
         )))
     }
 
@@ -169,7 +169,7 @@ impl<R: Read, S: FnMut(Piece)> Walk<R, S> {
             padding += n as u64;
             if padding > MAX_PADDING {
                 let text = format!("more than {} MiB of padding follow the end of the tar inside", MAX_PADDING >> 20);
-                return Err(ArchiveError::Tar(format!("{text}: it is no server backup archive")));
+                return Err(ArchiveError::Tar(format!("{text}: it is not a server backup archive")));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a plan needs of an archive, as a snapshot file (docs/snapshot-format.md).
+//! Converts an archive into a snapshot file with everything that a plan needs (`docs/snapshot-format.md`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -107,8 +107,8 @@ fn releasing(allocations: &[Allocation]) -> impl Fn(&str) -> bool + use<> {
     move |id| !held.contains(id)
 }
 
-/// What is stored of a volume's plugin is stale; claims of allocations that ended are on their way out
-/// (`docs/spec/snapshot-archive.md §11.4`).
+/// Refreshes a volume from its plugin, because the stored copy of the plugin's health is stale; claims of terminal
+/// allocations are being released (`docs/spec/snapshot-archive.md §11.4`).
 fn refresh(v: &mut CsiVolume, plugin: Option<&CsiPlugin>, releasing: impl Fn(&str) -> bool) {
     match plugin {
         None => {

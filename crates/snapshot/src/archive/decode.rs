@@ -1,7 +1,7 @@
-//! Values of `state.bin` as objects: a serde deserializer for the old MessagePack profile
+//! Decodes values of `state.bin` into objects: a serde deserializer for the old MessagePack profile
 //! (`docs/spec/snapshot-archive.md §7`).
 //!
-//! nil is the zero value of whatever is expected, text need not be UTF-8, bytes may look like text, any integer form
+//! nil is the zero value of the expected type, text need not be UTF-8, bytes may be encoded as text, any integer form
 //! stands for any integer type that it fits, and unknown members are skipped.
 
 use std::borrow::Cow;
@@ -159,7 +159,7 @@ impl<'de> Decoder<'de> {
                 Ok(head)
             }
             Ok(None) => Err(ValueError::new("the record ends within a value".into())),
-            Err(byte) => Err(ValueError::new(format!("byte 0x{byte:02x} is no value"))),
+            Err(byte) => Err(ValueError::new(format!("byte 0x{byte:02x} is not a value"))),
         }
     }
 
@@ -439,7 +439,7 @@ struct Members<'a, 'de> {
     left: usize,
     /// The key that was read last.
     key: &'de [u8],
-    /// Where members begin that are not to be looked at.
+    /// The offsets of members to skip.
     superseded: Vec<usize>,
 }
 
@@ -456,7 +456,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
                 continue;
             }
             let Some(key) = self.decoder.raw() else {
-                return Err(de::Error::custom("a key that is no text"));
+                return Err(de::Error::custom("a key that is not text"));
             };
             self.key = key;
             self.decoder.position = start;

@@ -1,4 +1,4 @@
-//! What can be wrong with an archive.
+//! Errors of archives.
 
 use std::io;
 
@@ -31,15 +31,15 @@ pub enum ArchiveError {
     Framing {
         /// Where: record and offset.
         place: String,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
     },
     /// A record is not what its type asks for.
-    #[error("state.bin, {place}: {problem}; the file is as it was saved, but not in a form of the servers 1.4 to 2.0")]
+    #[error("state.bin, {place}: {problem}; the file is undamaged, but not in a format that servers 1.4 to 2.0 write")]
     Value {
         /// Where: record, object, member and offset.
         place: String,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
     },
     /// A record of a table that this build does not know.

@@ -1,4 +1,5 @@
-//! The gzip layer (`docs/spec/snapshot-archive.md §2`): one stream of bytes out of any number of members, each checked.
+//! The gzip layer (`docs/spec/snapshot-archive.md §2`): decompresses any number of members, each checked, into one
+//! stream of bytes.
 
 use std::io::{self, BufReader, Read};
 
@@ -6,7 +7,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::error::ArchiveError;
 
-/// Bytes that may come out before the ratio is looked at.
+/// Decompressed bytes below which the ratio is not checked.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
 /// How many times larger than the file its content may be. Backups of real clusters compress to a tenth; deflate itself
 /// reaches a thousandth.

@@ -10,7 +10,7 @@ use encamp_model::json::or_default;
 /// The only version of `meta.json` there is.
 const META_VERSION: i64 = 1;
 
-/// What `meta.json` says about a snapshot.
+/// The description of a snapshot in `meta.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Meta {
@@ -65,7 +65,7 @@ impl Meta {
     /// Reads `meta.json` and checks it against the length of `state.bin`.
     pub(super) fn parse(json: &[u8], state_size: u64) -> Result<Meta, ArchiveError> {
         if json.trim_ascii_start().first() != Some(&b'{') {
-            return Err(ArchiveError::Meta("it is no JSON object".into()));
+            return Err(ArchiveError::Meta("it is not a JSON object".into()));
         }
         let meta: Meta = serde_json::from_slice(json).map_err(|e| ArchiveError::Meta(e.to_string()))?;
         if meta.version != META_VERSION {
@@ -95,7 +95,7 @@ impl Meta {
 /// Compares the digests of `meta.json` and `state.bin` with what `SHA256SUMS` says.
 pub(super) fn verify(sums: &[u8], meta: &[u8; 32], state: &[u8; 32]) -> Result<(), ArchiveError> {
     let unreadable = |n: usize| ArchiveError::Checksum(format!("line {n} of SHA256SUMS cannot be read"));
-    let text = std::str::from_utf8(sums).map_err(|_| ArchiveError::Checksum("SHA256SUMS is no text".into()))?;
+    let text = std::str::from_utf8(sums).map_err(|_| ArchiveError::Checksum("SHA256SUMS is not text".into()))?;
     let (mut meta_named, mut state_named) = (false, false);
     for (i, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
         let (digest, rest) = line.split_at_checked(64).ok_or_else(|| unreadable(i + 1))?;

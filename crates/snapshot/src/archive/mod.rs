@@ -1,11 +1,12 @@
 //! Server backup archives, as servers of the versions 1.4 to 2.0 save them (`docs/spec/snapshot-archive.md`,
-//! docs/archives.md).
+//! `docs/archives.md`).
 //!
 //! - [`container`]: gzip ([`inflate`]), tar ([`tar`]), checksums and `meta.json` ([`mod@meta`]).
 //! - [`records`]: the records of `state.bin`, [`wire`] and [`decode`]: their MessagePack.
-//! - [`restore`]: what a server changes while it loads them. [`convert`]: what a plan needs of them.
+//! - [`restore`]: changes that a server makes while it loads them. [`convert`]: the conversion to a snapshot file.
 //!
-//! One thread unpacks and checks while another one decodes. Nothing decoded leaves before the checks have passed.
+//! One thread decompresses and checks while another one decodes. Decoded data is returned only after the checks have
+//! passed.
 
 mod container;
 mod convert;
@@ -43,10 +44,10 @@ pub struct Options {
     pub lenient: bool,
 }
 
-/// What an archive holds, as it was stored.
+/// The content of an archive, as it was stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Archive {
-    /// What it is a snapshot of, and when it was taken.
+    /// The description of the snapshot, with its time.
     pub meta: Meta,
     /// The records.
     pub tables: Tables,

@@ -1,5 +1,5 @@
-//! `state.bin`: a list of records, each of one table (`docs/spec/snapshot-archive.md §5, 6`). Decoded one by one as it
-//! arrives.
+//! `state.bin`: a list of records, each of one table (`docs/spec/snapshot-archive.md §5, 6`), decoded one by one as
+//! they arrive.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
@@ -54,7 +54,7 @@ pub struct Tables {
     pub acl_binding_rules: Vec<AclBindingRule>,
     /// Scheduler configuration, if the cluster ever had a leader.
     pub scheduler_configuration: Option<SchedulerConfiguration>,
-    /// What identifies the cluster.
+    /// The identity of the cluster.
     pub cluster_metadata: Option<ClusterMetadata>,
     /// Scaling policies, by ID.
     pub scaling_policies: Vec<ScalingPolicy>,
@@ -70,7 +70,7 @@ pub struct Tables {
     pub service_registrations: Vec<ServiceRegistration>,
     /// Variables, by namespace and path.
     pub variables: Vec<VariableEncrypted>,
-    /// What namespaces hold in variables, by namespace.
+    /// Quota usage of variables, by namespace.
     pub variables_quotas: Vec<VariablesQuota>,
     /// Keys of the keyring without the keys themselves, by ID.
     pub root_keys: Vec<RootKey>,
@@ -91,7 +91,7 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// What `state.bin` holds.
+/// The content of `state.bin`.
 #[derive(Debug, Default)]
 pub struct State {
     /// The records.
@@ -148,7 +148,7 @@ pub fn read(pieces: &Receiver<Piece>, lenient: bool) -> Result<State, ArchiveErr
     let mut reader = Reader { state: State::default(), jobs: Jobs::default(), lenient, record: 0 };
     let header = input.value(|offset| format!("header, offset {offset}"))?;
     if !matches!(head(input.bytes(header)), Ok(Some((Head::Map(_), _)))) {
-        let problem = "it does not begin with a map: it is no state of a server".into();
+        let problem = "it does not begin with a map: it is not the state of a server".into();
         return Err(ArchiveError::Framing { place: "header, offset 0".into(), problem });
     }
     input.consume(header);
@@ -169,7 +169,7 @@ pub fn read(pieces: &Receiver<Piece>, lenient: bool) -> Result<State, ArchiveErr
     Ok(state)
 }
 
-/// The part of `state.bin` that is being looked at.
+/// The input buffer over the chunks of `state.bin`.
 struct Input<'a> {
     pieces: &'a Receiver<Piece>,
     buffer: Vec<u8>,
@@ -237,7 +237,7 @@ impl Input<'_> {
                     return Err(ArchiveError::Limit(format!("state.bin, {}: {text}", place(self.offset))));
                 }
                 Err(Malformed::Byte(byte)) => {
-                    let problem = format!("byte 0x{byte:02x} is no value");
+                    let problem = format!("byte 0x{byte:02x} is not a value");
                     return Err(ArchiveError::Value { place: place(self.offset + extent.position() as u64), problem });
                 }
             };

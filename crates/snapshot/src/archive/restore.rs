@@ -1,5 +1,5 @@
-//! What a server changes while it loads records (`docs/spec/snapshot-archive.md §11`). Doing it again changes nothing
-//! but the CPU of nodes of old clients, which follows from the topology they got.
+//! Changes that a server makes while it loads records (`docs/spec/snapshot-archive.md §11`). They are idempotent,
+//! except for the CPU of nodes of old clients, which follows from the topology they got.
 
 use super::records::Tables;
 use encamp_jobspec::admission::mutate::canonicalize_stored;

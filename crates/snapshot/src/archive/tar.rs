@@ -1,11 +1,11 @@
-//! Headers of the tar layer (`docs/spec/snapshot-archive.md §2`), as strict as its few members allow.
+//! Headers of the tar layer (`docs/spec/snapshot-archive.md §2`), parsed as strictly as its few members allow.
 
 use super::error::ArchiveError;
 
 /// Bytes of a header, and of what everything is padded to.
 pub(crate) const BLOCK: usize = 512;
 
-/// What a header announces.
+/// The content of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     /// A file.

@@ -1,9 +1,9 @@
-//! MessagePack on the wire: what a value begins with, and where it ends (`docs/spec/snapshot-archive.md §7`).
+//! MessagePack on the wire: the marker of a value, and its end (`docs/spec/snapshot-archive.md §7`).
 
 /// Containers in one another, at most.
 pub(crate) const MAX_DEPTH: usize = 1024;
 
-/// What a value begins with.
+/// The marker of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Head {
     /// nil

@@ -1,4 +1,4 @@
-//! What became of the allocations of each group.
+//! Changes of the allocations of each group.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use encamp_model::{Allocation, client_status};
 use encamp_state::State;
 
-/// What happened to the allocations of a group. One allocation can count more than once.
+/// Changes of the allocations of a group. One allocation can count more than once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct AllocationChanges {

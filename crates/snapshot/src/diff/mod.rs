@@ -1,4 +1,4 @@
-//! What changed from one snapshot to another; `allocations`: what became of allocations.
+//! Compares two snapshots; `allocations`: the changes of allocations.
 
 mod allocations;
 
@@ -14,7 +14,7 @@ use super::inspect::{Amounts, NodeCounts, total};
 use encamp_model::{Job, Time};
 use encamp_state::{NodeEntry, State};
 
-/// What changed; as JSON it is described by docs/snapshot-diff.schema.json.
+/// The differences; `docs/snapshot-diff.schema.json` describes the JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct SnapshotDiff {
@@ -38,7 +38,7 @@ pub struct SnapshotDiff {
     pub node_pools: Vec<ObjectChange>,
     /// Namespaces that differ.
     pub namespaces: Vec<ObjectChange>,
-    /// What differs in the scheduler configuration.
+    /// Differences of the scheduler configuration.
     pub scheduler_configuration: Vec<Field>,
     /// Volumes that differ, by namespace and ID.
     pub volumes: Vec<ObjectChange>,
@@ -56,15 +56,15 @@ pub struct Side {
     pub index: u64,
     /// Nodes by what they are doing.
     pub nodes: NodeCounts,
-    /// What nodes that are not down offer.
+    /// Capacity of nodes that are not down.
     pub capacity: Amounts,
-    /// What is used of it.
+    /// The used part of it.
     pub used: Amounts,
     /// Allocations by client status.
     pub allocations: BTreeMap<String, usize>,
 }
 
-/// What happened to an object.
+/// The kind of change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Change {
     /// It is new.
@@ -94,11 +94,11 @@ pub struct ObjectChange {
     /// Its ID, or its name where that is its ID.
     #[serde(rename = "ID")]
     pub id: String,
-    /// What it is called or about.
+    /// Its name or subject.
     pub name: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: Change,
-    /// What differs in it, if it is in both.
+    /// Its differences, if it is in both.
     pub fields: Vec<Field>,
 }
 
@@ -111,15 +111,15 @@ pub struct JobChange {
     /// Its ID.
     #[serde(rename = "ID")]
     pub id: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: Change,
-    /// What differs: version, status, whether it is stopped.
+    /// Its differences: version, status, whether it is stopped.
     pub fields: Vec<Field>,
-    /// Where the two versions differ, in words. Comparing jobs is not this room's business: whoever asks fills it in.
+    /// Where the two versions differ, in words. Comparing jobs is not this crate's business: whoever asks fills it in.
     pub summary: Vec<String>,
 }
 
-/// Compares two snapshots. Indexes, times and sources are told but do not count.
+/// Compares two snapshots. Indexes, times and sources are reported but don't count as differences.
 pub fn diff(old: &ClusterSnapshot, new: &ClusterSnapshot) -> SnapshotDiff {
     let (a, b) = (&old.state, &new.state);
     let pools = |s: &State| s.node_pools().map(|p| (p.name.clone(), plain(p.as_ref()))).collect();

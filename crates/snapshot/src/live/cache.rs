@@ -1,8 +1,7 @@
-//! What a fetch leaves for the next one: a snapshot file per cluster in the user's cache folder, readable by the user
-//! alone.
+//! The cache between two fetches: a snapshot file per cluster in the user's cache directory, readable only by the user.
 //!
-//! The cache only saves requests: what it holds is used where the cluster's lists say that it is still so. A cache that
-//! can't be read counts as none, and one that can't be written is no reason to fail.
+//! The cache only saves requests: a cached object is used if the cluster's lists show that it has not changed. A cache
+//! that can't be read counts as empty, and a failure to write it is not an error.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -21,7 +20,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache of a cluster in a folder that belongs to the user.
+    /// The cache of a cluster in a directory that belongs to the user.
     pub fn new(folder: &Path, address: &str, region: Option<&str>) -> Cache {
         let mut hash = Sha256::new();
         hash.update(address.trim_end_matches('/'));
@@ -67,7 +66,7 @@ impl Cache {
     }
 }
 
-/// A folder only the user can look into.
+/// A directory only the user can look into.
 fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

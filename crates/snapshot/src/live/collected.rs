@@ -35,7 +35,7 @@ impl Collected {
         out
     }
 
-    /// Whether the node is known as the list has it. More than the index is compared: a cluster that was set up anew
+    /// Whether the node is known as the list has it. More than the index is compared: a cluster that was set up again
     /// counts from one again.
     pub(crate) fn has_node(&self, listed: &NodeListStub) -> bool {
         self.nodes.get(&listed.id).is_some_and(|n| {

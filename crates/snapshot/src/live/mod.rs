@@ -1,13 +1,13 @@
 //! Snapshots of running clusters, read over the HTTP API.
 //!
-//! - [`fetch`]: all that scheduling reads, object by object, until nothing moved while it was read.
-//! - [`collected`]: what was read, and what an earlier fetch left. [`cache`]: where that is kept between runs.
-//! - `settings`: what the servers are set up with, from what an agent tells about itself.
-//! - [`Progress`]: who wants to know how far it is.
+//! - [`fetch`]: reads everything that scheduling reads, object by object, until nothing changed while it was read.
+//! - [`collected`]: objects of this fetch and of an earlier one. [`cache`]: stores them between runs.
+//! - `settings`: the servers' configuration, as reported by an agent.
+//! - [`Progress`]: receives progress reports.
 //!
-//! Lists tell ID and ModifyIndex of every object, so that only what changed since the last fetch is read in full. A
-//! fetch that could not read everything fails, unless partial data is asked for; then [`Report::missing`] says what is
-//! not there.
+//! Lists contain the ID and ModifyIndex of every object, so only objects that changed since the last fetch are read in
+//! full. A fetch that could not read everything fails, unless partial data is allowed; then [`Report::missing`] lists
+//! the missing parts.
 
 pub mod cache;
 mod collected;
@@ -31,7 +31,7 @@ pub enum Detail {
     Jobs(Vec<(String, String)>),
 }
 
-/// What to read, and how.
+/// The options of a fetch.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How much.
@@ -52,7 +52,7 @@ pub trait Progress {
     fn advance(&self);
 }
 
-/// What a fetch went through.
+/// The report of a fetch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Requests sent.
@@ -69,12 +69,12 @@ pub struct Report {
     pub moved: u64,
     /// Objects that were still changing at the end.
     pub unsettled: u64,
-    /// What could not be read, in words.
+    /// The parts that could not be read, as text.
     pub missing: Vec<String>,
 }
 
 impl Report {
-    /// What an operator should know of the consistency, in one line.
+    /// The consistency of the result, in one line for operators.
     pub fn summary(&self) -> String {
         let (first, last) = self.indexes;
         let mut out = format!("{} nodes, {} requests: {} objects read", self.nodes, self.requests, self.read);
@@ -99,7 +99,7 @@ pub struct Fetched {
     pub file: SnapshotFile,
     /// How it was read.
     pub report: Report,
-    /// What the next fetch can start from.
+    /// The cache for the next fetch.
     pub collected: Collected,
 }
 
@@ -109,9 +109,9 @@ pub enum FetchError {
     /// A request failed.
     #[error("cannot read {what}: {source}{}", advice(source, needs))]
     Api {
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// What a token needs for that.
+        /// The capability that the token needs.
         needs: &'static str,
         /// How it failed.
         source: ApiError,
@@ -122,11 +122,11 @@ pub enum FetchError {
          namespace \"*\", or -allow-partial to go on without them"
     )]
     Namespaces {
-        /// What can't be seen.
+        /// The parts that the token can't read.
         what: &'static str,
     },
-    /// What was read does not fit together.
-    #[error("the cluster's answers do not fit together: {0}")]
+    /// The responses are inconsistent.
+    #[error("the cluster's responses are inconsistent: {0}")]
     Content(String),
 }
 

@@ -1,4 +1,4 @@
-//! Reading a cluster: lists first, then what changed in full, then the lists again until nothing moved.
+//! Reads a cluster: lists first, then changed objects in full, then the lists again until nothing changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;

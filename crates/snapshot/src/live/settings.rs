@@ -1,4 +1,4 @@
-//! What servers are set up with, as `GET /v1/agent/self` tells it.
+//! The configuration of servers, as reported by `GET /v1/agent/self`.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -55,8 +55,8 @@ mod tests {
         let vault = on.vault_default_identity.unwrap();
         assert_eq!((vault.audience, vault.ttl), (vec!["vault.io".to_string()], 3_600_000_000_000));
         assert_eq!(on.consul_service_identity.unwrap().audience, ["consul.io"]);
-        for silent in [json!({}), json!({"config": {}}), agent(json!([]), json!([])), agent(json!("x"), json!(null))] {
-            assert_eq!(settings_of_agent(&silent), None, "{silent}");
+        for without in [json!({}), json!({"config": {}}), agent(json!([]), json!([])), agent(json!("x"), json!(null))] {
+            assert_eq!(settings_of_agent(&without), None, "{without}");
         }
     }
 }

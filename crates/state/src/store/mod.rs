@@ -1,8 +1,8 @@
-//! Everything a server stores (`docs/spec/server.md §17`): the [`State`] that schedulers read, plus evaluations,
+//! The entire state of a server (`docs/spec/server.md §17`): the [`State`] that schedulers read, plus evaluations,
 //! summaries, policies, registrations and the index of the last write to each table.
 //!
 //! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows
-//! are never changed in place. Rules about what a write entails are the state machine's, not the store's.
+//! are never changed in place. The effects of an operation are defined by the state machine, not by the store.
 //!
 //! - [`table`]: the tables and their indexes. `rows`, `variables`: reading and writing of rows.
 
@@ -121,7 +121,7 @@ impl StateStore {
         }
     }
 
-    /// What schedulers read. Its index is the latest index of the store.
+    /// The tables that schedulers read. Its index is the latest index of the store.
     pub fn state(&self) -> &Snapshot {
         &self.state
     }

@@ -1,4 +1,4 @@
-//! Rows of the store: reading, adding, removing. Indexes into tables are kept in step; table indexes are the caller's.
+//! Rows of the store: reading, adding, removing. Secondary indexes are kept in step; the caller sets the table indexes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -10,12 +10,12 @@ use crate::cli::spec_file::{self, Spec};
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;
 
-/// Write a node pool
+/// Create or update a node pool
 ///
-/// Creates or changes a node pool as a file says it. The argument is the file, or - for standard input.
+/// Creates or updates a node pool. The argument is the path of a specification file, or - for standard input.
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolApply {
-    /// The file is JSON
+    /// Parse the file as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -74,7 +74,7 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
 
 /// Delete a node pool
 ///
-/// The argument is the pool's name. A pool with nodes or with jobs that run can't be deleted.
+/// The argument is the name of the pool. A pool with nodes or with running jobs cannot be deleted.
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolDelete {
     #[command(flatten)]
@@ -97,9 +97,9 @@ impl Run for NodePoolDelete {
     }
 }
 
-/// Write an example of a node pool's file
+/// Create an example node pool specification
 ///
-/// Without an argument the file is called pool.nomad.hcl, or pool.nomad.json. A file that exists is left alone.
+/// The default file name is pool.nomad.hcl or pool.nomad.json. An existing file is not overwritten.
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolInit {
     /// Format of the file: hcl or json

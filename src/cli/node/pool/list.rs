@@ -50,7 +50,7 @@ impl Run for NodePoolList {
     }
 }
 
-/// A pool per line.
+/// One pool per line.
 fn compact_list(pools: &[Value]) -> String {
     if pools.is_empty() {
         return "[]".into();
@@ -59,9 +59,9 @@ fn compact_list(pools: &[Value]) -> String {
     format!("[\n{}\n]", lines.join(",\n"))
 }
 
-/// Show a node pool
+/// Display information about a node pool
 ///
-/// The argument is the pool's name or the beginning of it.
+/// The argument is the name of the pool or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolInfo {
     #[command(flatten)]

@@ -15,7 +15,7 @@ use encamp_api::types::JobListStub;
 
 /// List the jobs of a node pool
 ///
-/// The argument is the pool's name or the beginning of it.
+/// The argument is the name of the pool or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolJobs {
     #[command(flatten)]
@@ -55,7 +55,7 @@ impl Run for NodePoolJobs {
 
 /// List the nodes of a node pool
 ///
-/// The argument is the pool's name or the beginning of it.
+/// The argument is the name of the pool or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolNodes {
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::cli::data::{self, text};
 use crate::cli::render::table::{Form, table};
 use encamp_model::{format_duration, quoted};
 
-/// The pool of that name, or the only one whose name starts so.
+/// The pool with that name, or the only one with that prefix.
 fn find(c: &Connection, prefix: &str) -> Result<Value, String> {
     let failed = |e: String| format!("Error retrieving node pool: {e}");
     let (pools, _) = c.wait(c.client.node_pools_with_prefix(prefix)).map_err(|e| failed(e.to_string()))?;
@@ -34,7 +34,7 @@ fn listed(pools: &[Value]) -> String {
     table(&lines, Form::List)
 }
 
-/// How long identities of the pool's nodes are valid: servers say it as a number or as text.
+/// The validity of the identities of the pool's nodes; servers send a number or a string.
 fn identity_ttl(pool: &Value) -> String {
     match pool.get("NodeIdentityTTL") {
         Some(Value::String(text)) => text.clone(),
@@ -43,7 +43,7 @@ fn identity_ttl(pool: &Value) -> String {
     }
 }
 
-/// The pool in the form that clients show it.
+/// The pool as shown by clients.
 fn as_shown(pool: &Value) -> Value {
     let member = |name: &str| pool.get(name).cloned().unwrap_or_default();
     let ttl = Some(identity_ttl(pool)).filter(|t| !t.is_empty()).unwrap_or_else(|| "0s".into());

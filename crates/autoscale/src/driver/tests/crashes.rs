@@ -1,4 +1,4 @@
-//! The autoscaler stops before and after every write and every side effect, once and twice, and the next one goes on:
+//! The autoscaler stops before and after every write and every side effect, once and twice, and the next one resumes:
 //! in the end everything is as if nothing had happened.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::test_cluster::parameters;
 use crate::testing::faults::Faults;
 use crate::testing::{Crash, Effect, Machine, World, timeless};
 
-/// What is left in the end.
+/// The final state.
 #[derive(Debug, PartialEq)]
 struct Ending {
     record: Record,

@@ -1,4 +1,5 @@
-//! Random pools, loads and faults: whatever fails, hangs or lies, a pool keeps to its bounds and its work has a place.
+//! Random pools, loads and faults: whatever fails, hangs or returns false data, a pool keeps to its limits and its
+//! allocations can be placed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,8 +145,8 @@ proptest! {
     }
 }
 
-/// The provider lists an instance that does not exist while a scale-out waits for its node. It is given up like one that
-/// never joins.
+/// The provider lists an instance that does not exist while a scale-out waits for its node. It is given up like one
+/// that never joins.
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_the_provider_made_up_is_given_up() {
     let faults = [0, 398, 30, 0, 0, 110];
@@ -154,7 +155,7 @@ async fn an_instance_that_the_provider_made_up_is_given_up() {
     play(&case).await.unwrap();
 }
 
-/// The answer to the write that entered failsafe mode was lost: the notification is made up for.
+/// The response to the write that entered failsafe mode was lost: the notification is sent afterwards.
 #[tokio::test(start_paused = true)]
 async fn failsafe_mode_is_told_of_when_the_answer_to_its_write_was_lost() {
     let faults = [27, 172, 13, 0, 48, 2];

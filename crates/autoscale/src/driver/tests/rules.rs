@@ -1,4 +1,4 @@
-//! Two autoscalers at once, failsafe mode, hanging pools and what operators see.
+//! Two autoscalers at once, failsafe mode, hanging pools and the status for operators.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A cloud that wants fewer requests: what it refuses is counted, shown and tried again, and nothing is done twice
-//! (`docs/spec/cluster-scaling.md §4`, `§6`).
+//! A cloud provider that throttles requests: throttled requests are counted, shown and retried, and nothing is done
+//! twice (`docs/spec/cluster-scaling.md §4`, `§6`).
 
 use std::sync::Mutex;
 use std::time::Duration;

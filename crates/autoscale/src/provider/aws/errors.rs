@@ -1,4 +1,4 @@
-//! Errors of the SDK as errors of a provider. Services name their errors by codes.
+//! Converts errors of the SDK to errors of a provider, by the error codes of the services.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The HTTP client of the SDK: rustls with ring, and no answer longer than [`limits::ANSWER`].
+//! The HTTP client of the SDK: rustls with ring, and no response longer than [`limits::ANSWER`].
 
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::{

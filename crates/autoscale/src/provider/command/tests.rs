@@ -1,4 +1,4 @@
-//! Programs that behave, and programs that do not.
+//! Well-behaved and misbehaving programs.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ fn script_within(text: &str, timeout: Duration) -> Command {
     Command::new(CommandSettings { program: "sh".into(), arguments, timeout })
 }
 
-/// A folder for what scripts write, removed at the end.
+/// A directory for what scripts write, removed at the end.
 struct Folder(std::path::PathBuf);
 
 impl Folder {

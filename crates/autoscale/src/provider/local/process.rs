@@ -1,4 +1,4 @@
-//! Processes of instances: starting, finding and ending them.
+//! Processes of instances: starts, finds and terminates them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;

@@ -1,5 +1,5 @@
-//! What is on the disk about a group: its size and its instances (`docs/spec/cluster-scaling.md §9.2`). It is written
-//! before it is done, so that a crash at any point leaves nothing that is not known.
+//! The persisted state of a group: its size and its instances (`docs/spec/cluster-scaling.md §9.2`). It is written
+//! before every change, so that a crash at any point leaves no unknown instance.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -145,7 +145,7 @@ impl Store {
         // An ID is the name of a directory.
         let odd = |id: &&String| id.is_empty() || !id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         match group.instances.keys().find(odd) {
-            Some(id) => Err(wrong(format!("{id:?} is no ID of an instance"))),
+            Some(id) => Err(wrong(format!("{id:?} is not an instance ID"))),
             None => Ok(group),
         }
     }

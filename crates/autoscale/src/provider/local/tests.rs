@@ -1,4 +1,4 @@
-//! A shell script stands in for the agent. Real agents are started by the tests of the program.
+//! Tests with a shell script in place of the agent. The tests of the program start real agents.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -349,7 +349,7 @@ async fn what_cannot_be_done_is_said() {
     let odd = r#"{"Version":1,"Desired":1,"Instances":{"../x":{"State":"running","Created":1}}}"#;
     std::fs::write(place.group_directory().join("group.json"), odd).unwrap();
     let error = place.local().group(WEB).await.unwrap_err().to_string();
-    assert!(error.ends_with("\"../x\" is no ID of an instance"), "{error}");
+    assert!(error.ends_with("\"../x\" is not an instance ID"), "{error}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What a job's contents imply about nodes (`docs/spec/jobspec.md §13.5`).
+//! Implied constraints: requirements of the job's contents on nodes (`docs/spec/jobspec.md §13.5`).
 
 use std::collections::BTreeSet;
 

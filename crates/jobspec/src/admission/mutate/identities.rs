@@ -1,4 +1,4 @@
-//! Workload identities for Consul and Vault that jobs need not ask for (`docs/spec/jobspec.md §13.6`).
+//! Default workload identities for Consul and Vault (`docs/spec/jobspec.md §13.6`).
 
 use encamp_model::*;
 

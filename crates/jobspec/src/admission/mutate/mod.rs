@@ -1,8 +1,8 @@
 //! Server canonicalisation and the admission mutators (`docs/spec/jobspec.md §12-13`), run in the order of [`mutate`].
 //!
 //! - [`canonicalize`]: empty values, defaults, service names, identities. [`connect`], [`gateway`]: tasks and ports of
-//!   the service mesh. [`expose`]: ports of exposed checks. [`constraints`]: what a job implies about nodes.
-//!   [`identities`]: workload identities.
+//!   the service mesh. [`expose`]: ports of exposed checks. [`constraints`]: implied constraints. [`identities`]:
+//!   workload identities.
 
 mod canonicalize;
 mod connect;
@@ -39,7 +39,7 @@ fn default_vault_clusters(job: &mut Job) {
     }
 }
 
-/// Cluster names, and the constraints of partitions (`§13.1`).
+/// Cluster names, and the constraints of partitions (`docs/spec/jobspec.md §13.1`).
 fn mutate_consul(job: &mut Job) {
     let block = |consul: &mut Option<Consul>, constraints: &mut Vec<Constraint>| {
         if let Some(consul) = consul {

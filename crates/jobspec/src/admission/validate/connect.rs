@@ -1,5 +1,5 @@
-//! Connect: the `connect` validator (`docs/spec/jobspec.md §14.4`), the `expose-check` validator (§14.2) and what
-//! services say about sidecars and transparent proxies (§14.12).
+//! Connect: the `connect` validator (`docs/spec/jobspec.md §14.4`), the `expose-check` validator (`§14.2`), and rules
+//! for sidecars and transparent proxies of services (`§14.12`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Lists of errors and warnings, and how they print (`docs/spec/jobspec.md §14.1`, `§15`).
+//! Lists of errors and warnings, and their formatting (`docs/spec/jobspec.md §14.1`, `§15`).
 
 use std::fmt::Display;
 

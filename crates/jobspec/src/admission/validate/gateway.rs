@@ -1,4 +1,4 @@
-//! Connect gateways of services (`docs/spec/jobspec.md §14.12`): the first rule broken counts.
+//! Connect gateways of services (`docs/spec/jobspec.md §14.12`): the first violated rule is reported.
 
 use std::borrow::Cow;
 

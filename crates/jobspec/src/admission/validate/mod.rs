@@ -1,10 +1,10 @@
 //! Admission validators and warnings (`docs/spec/jobspec.md §14-15`). Every text is exact.
 //!
-//! - [`job`], [`group`], [`task`]: the structure, top down, in the order in which it is checked; they call upon
-//!   [`policies`], [`constraint`], [`network`], [`volume`], [`service`] with [`check`] and [`connect`] with
-//!   [`gateway`], [`task_files`], [`task_blocks`].
+//! - [`job`], [`group`], [`task`]: the structure, top down, in the order in which it is checked; they use [`policies`],
+//!   [`constraint`], [`network`], [`volume`], [`service`] with [`check`] and [`connect`] with [`gateway`],
+//!   [`task_files`], [`task_blocks`].
 //! - [`settings`]: the small validators that compare a job with the server's settings.
-//! - [`warnings`]: what is said about valid jobs. [`errors`]: how lists print.
+//! - [`warnings`]: warnings about valid jobs. [`errors`]: the formatting of lists.
 
 mod check;
 mod connect;
@@ -29,7 +29,7 @@ use encamp_model::Job;
 pub use errors::{add_warning, error_list};
 pub use warnings::{source_size_warning, warnings};
 
-/// All errors of a mutated job, in the validators' order (`§14.1-14.3`); none: the job is valid.
+/// All errors of a mutated job, in the validators' order (`docs/spec/jobspec.md §14.1-14.3`); none: the job is valid.
 pub fn validate(job: &Job, ctx: &ServerContext) -> Vec<String> {
     let before = [
         connect::validator(job),
@@ -43,7 +43,7 @@ pub fn validate(job: &Job, ctx: &ServerContext) -> Vec<String> {
     before.into_iter().flatten().chain(job::validate(job, ctx)).chain(after.into_iter().flatten()).collect()
 }
 
-/// The errors of the job's structure alone (`§14.5` and below): what can be said without a server.
+/// The errors of the job's structure alone (`docs/spec/jobspec.md §14.5` and below): what can be said without a server.
 pub(crate) fn validate_structure(job: &Job) -> Vec<String> {
     job::structure(job)
 }

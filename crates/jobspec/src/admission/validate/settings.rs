@@ -1,5 +1,5 @@
-//! The small validators: Vault, Consul, namespace, node pool, and what only the Enterprise edition does
-//! (`docs/spec/jobspec.md §14.2`). Each gives the first rule the job breaks.
+//! The small validators: Vault, Consul, namespace, node pool, and features of the Enterprise edition
+//! (`docs/spec/jobspec.md §14.2`). Each returns the first rule that the job violates.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What tasks put into their directory: artifacts, templates, the dispatch payload (`docs/spec/jobspec.md §14.13`).
+//! Files in the task directory: artifacts, templates, the dispatch payload (`docs/spec/jobspec.md §14.13`).
 
 use std::collections::BTreeMap;
 

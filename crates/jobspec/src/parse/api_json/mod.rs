@@ -1,4 +1,4 @@
-//! Jobs as API JSON, read the way the reference's decoder reads it: names in any case, unknown members ignored, and its
+//! Jobs as API JSON, read the way Nomad's decoder reads it: names in any case, unknown members ignored, and its
 //! error texts (`docs/spec/jobspec.md §2`).
 
 mod scan;
@@ -89,7 +89,7 @@ fn forget_unknown(job: &mut Job) {
     }
 }
 
-/// Why the document does not fit the job; prints as the reference's decoder does.
+/// Why the document does not fit the job; prints as Nomad's decoder does.
 #[derive(Debug)]
 struct Misfit(String);
 
@@ -139,7 +139,7 @@ impl Reader<'_> {
         Misfit(format!("json: cannot unmarshal {shown} into Go struct field {owner}.{path} of type {wanted}"))
     }
 
-    /// The reference's name of a list type at this place.
+    /// Nomad's name of a list type at this place.
     fn list_type(&self) -> &'static str {
         match self.place.path.rsplit('.').next().unwrap_or("") {
             "TaskGroups" => "[]*api.TaskGroup",
@@ -159,7 +159,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The reference's name of an integer type at this place.
+    /// Nomad's name of an integer type at this place.
     fn integer_type(&self, plain: &'static str) -> &'static str {
         let name = self.place.path.rsplit('.').next().unwrap_or("");
         let is_duration = match name {

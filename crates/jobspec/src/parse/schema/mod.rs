@@ -1,6 +1,6 @@
-//! Which attributes and blocks a job file may have, and what they are called in the API (`docs/spec/jobspec.md §8`).
+//! The attributes and blocks of a job file, and their names in the API (`docs/spec/jobspec.md §8`).
 //!
-//! - here: what the tables are made of
+//! - this file: the types of the tables
 //! - [`job`], [`task`], [`service`]: the tables
 
 mod job;
@@ -59,7 +59,7 @@ pub(crate) enum Occurs {
     Last,
 }
 
-/// What is inside of a block.
+/// The content of a block.
 #[derive(Debug)]
 pub(crate) enum Inside {
     Schema(&'static Schema),

@@ -1,4 +1,4 @@
-//! Files on a disk in memory, as the server uses them.
+//! Files on a disk in memory.
 
 use std::io;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A disk in memory that knows what is durable. A crash loses what was not, or tears it: some of its sectors are
-//! written, others are not.
+//! A disk in memory that distinguishes durable data. A crash loses non-durable writes or tears them: some of their
+//! sectors are written, others are not.
 
 mod file;
 
@@ -17,7 +17,7 @@ use encamp_model::random::Random;
 
 use file::File;
 
-/// Written whole or not at all.
+/// Sectors are written atomically.
 const SECTOR: u64 = 512;
 
 enum Change {
@@ -42,12 +42,12 @@ impl Change {
 
 #[derive(Default)]
 struct Inode {
-    /// As it reads.
+    /// The content that is read.
     now: Vec<u8>,
-    /// As a crash leaves it at least.
+    /// The content that survives any crash.
     durable: Vec<u8>,
     pending: Vec<Change>,
-    /// Pending changes that the disk called durable already, if it lies.
+    /// The number of pending changes that the disk reported as durable, if it lies.
     promised: usize,
 }
 
@@ -96,21 +96,21 @@ struct State {
     names: BTreeMap<PathBuf, u64>,
     durable_names: BTreeMap<PathBuf, u64>,
     pending: Vec<Rename>,
-    /// Syncs take long now and then.
+    /// Whether syncs are slow at times.
     slow: bool,
-    /// Its power was cut.
+    /// Whether its power was cut.
     dead: bool,
 }
 
-/// One server's disk. The paths on it begin with its directory, which is not part of the names.
+/// The disk of one server. Paths begin with its directory, which is not part of the names.
 pub(crate) struct Disk(Mutex<State>);
 
-/// What a crash did to a disk.
+/// The damage of a crash.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// Writes that are gone.
+    /// Lost writes.
     pub lost: u64,
-    /// Writes of which some sectors are there.
+    /// Writes of which only some sectors were written.
     pub torn: u64,
 }
 
@@ -124,7 +124,7 @@ fn local(path: &Path) -> PathBuf {
 }
 
 impl Disk {
-    /// An empty one.
+    /// Creates an empty disk.
     pub(crate) fn new(random: Random, slow: bool) -> Arc<Disk> {
         Arc::new(Disk(Mutex::new(State {
             random,
@@ -142,15 +142,15 @@ impl Disk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is there after a crash, on a disk of its own. Nothing on the old one gets durable any more, so that a
-    /// server of which threads still run takes nothing for done that the new disk may not hold.
+    /// Returns a new disk with the content after a crash. Nothing on the old disk becomes durable any more, so that a
+    /// server whose threads are still running never acknowledges data that the new disk may lack.
     pub(crate) fn after_crash(&self) -> (Arc<Disk>, Damage) {
         let mut state = self.lock();
         state.dead = true;
         let State { random, inodes, durable_names, pending, next, slow, .. } = &mut *state;
         let mut damage = Damage::default();
         let mut names = durable_names.clone();
-        // Names become durable in their order, at any time.
+        // Names become durable in order, at any time.
         let kept = random.below(pending.len() as u64 + 1) as usize;
         pending.iter().take(kept).for_each(|r| r.apply(&mut names));
         let mut left = BTreeMap::new();
@@ -175,7 +175,7 @@ impl Disk {
         (Arc::new(Disk(Mutex::new(state))), damage)
     }
 
-    /// Whether a crash would lose something.
+    /// Whether a crash would lose data.
     pub(crate) fn busy(&self) -> bool {
         let state = self.lock();
         !state.pending.is_empty() || state.inodes.values().any(|i| !i.pending.is_empty())
@@ -200,7 +200,7 @@ impl Disk {
         Ok(())
     }
 
-    /// How long a sync takes, where it may.
+    /// Simulates the duration of a sync, where this is possible.
     fn delay(&self) {
         if !guest::may_wait() {
             return;
@@ -291,7 +291,7 @@ impl State {
     }
 }
 
-/// What a crash leaves of a file: its durable content, some of the writes after that, and parts of the next one.
+/// The content of a file after a crash: its durable content, some of the later writes, and parts of the next one.
 fn torn(inode: &Inode, random: &mut Random, damage: &mut Damage) -> Vec<u8> {
     let mut content = inode.durable.clone();
     let kept = random.below(inode.pending.len() as u64 + 1) as usize;
@@ -301,7 +301,7 @@ fn torn(inode: &Inode, random: &mut Random, damage: &mut Damage) -> Vec<u8> {
         && random.below(2) == 0
     {
         damage.torn += 1;
-        // The file may have got its new length without all of its data.
+        // The file may have its new length without all of its data.
         let most = random.below(bytes.len() as u64 + 1);
         let end = *at + most;
         let mut from = *at;

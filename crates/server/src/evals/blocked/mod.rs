@@ -1,8 +1,9 @@
-//! Blocked evaluations: work that found no room waits here until something becomes free (`docs/spec/server.md §8`).
+//! Blocked evaluations: evaluations without sufficient capacity wait here until capacity becomes available
+//! (`docs/spec/server.md §8`).
 //!
-//! - This file: [`BlockedEvals`], the tracker. Times (Unix nanoseconds) come in, evaluations to enqueue go out. Calls
-//!   are to be made in the order of the log entries that cause them.
-//! - `unblocks`: what became free lately. [`stats`]: how much waits.
+//! - This file: [`BlockedEvals`], the tracker. Times (Unix nanoseconds) are parameters, evaluations to enqueue are the
+//!   results. Calls must be made in the order of the log entries that cause them.
+//! - `unblocks`: recent unblocks. [`stats`]: statistics.
 
 pub mod stats;
 mod unblocks;
@@ -21,16 +22,16 @@ use stats::Sums;
 pub use stats::{BlockedStats, Lacking, Place};
 use unblocks::Unblocks;
 
-/// How often evaluations that failed in too many attempts are tried again, in nanoseconds.
+/// How often evaluations that exceeded their plan attempts are retried, in nanoseconds.
 pub(crate) const FAILED_UNBLOCK_INTERVAL: i64 = MINUTE;
-/// How often old unblocks and zero sums are forgotten, in nanoseconds.
+/// How often old unblocks and zero sums are removed, in nanoseconds.
 pub(crate) const PRUNE_INTERVAL: i64 = 5 * MINUTE;
 
-/// Evaluations for the broker, each with the token under which it may still be out
+/// Evaluations for the broker, each with the token of its delivery if it may still be outstanding
 /// ([`crate::evals::broker::Broker::enqueue_all`]).
 pub(crate) type Released = Vec<(Arc<Evaluation>, Option<String>)>;
 
-/// Classes an evaluation cannot use, ascending. Evaluations with the same list are released together.
+/// Classes that an evaluation cannot use, ascending. Evaluations with the same list are unblocked together.
 type Ineligible = Arc<[String]>;
 
 #[derive(Debug)]
@@ -41,7 +42,7 @@ struct Tracked {
     ineligible: Option<Ineligible>,
 }
 
-/// The tracker. Starts disabled; then every call does nothing.
+/// The tracker. A new tracker is disabled; then every call does nothing.
 #[derive(Debug, Default)]
 pub struct BlockedEvals {
     enabled: bool,
@@ -50,11 +51,12 @@ pub struct BlockedEvals {
     captured: HashMap<Ineligible, BTreeSet<Arc<str>>>,
     /// Evaluations of system jobs by node.
     by_node: HashMap<String, BTreeSet<Arc<str>>>,
-    /// Namespace and job ID; then the node, for evaluations of system jobs, or nothing. One evaluation each.
+    /// By namespace and job ID; then by node for evaluations of system jobs, else by the empty string. One evaluation
+    /// each.
     jobs: HashMap<(String, String), BTreeMap<String, Arc<str>>>,
-    /// Escaped evaluations by what they miss besides nodes.
+    /// Escaped evaluations by the resources that they miss other than nodes.
     by_resource: HashMap<String, BTreeSet<Arc<str>>>,
-    /// Evaluations of trigger `max-plan-attempts`.
+    /// Evaluations with trigger `max-plan-attempts`.
     conflicted: BTreeSet<Arc<str>>,
     unblocks: Unblocks,
     duplicates: Vec<Arc<Evaluation>>,
@@ -67,7 +69,8 @@ fn job_key(eval: &Evaluation) -> (String, String) {
     (eval.namespace.clone(), eval.job_id.clone())
 }
 
-/// A job has one blocked evaluation, a system job one per node. What escapes classes counts for the whole job.
+/// The key within a job: a job has one blocked evaluation, a system job one per node. Escaped evaluations count for the
+/// full job.
 fn seat(eval: &Evaluation) -> &str {
     if by_node(eval) { &eval.node_id } else { "" }
 }
@@ -76,23 +79,23 @@ fn by_node(eval: &Evaluation) -> bool {
     eval.r#type == "system" && !eval.escaped_computed_class
 }
 
-/// How new the state is that an evaluation knows.
+/// The index of the newest state that an evaluation has seen.
 fn knows(eval: &Evaluation) -> u64 {
     eval.create_index.max(eval.snapshot_index)
 }
 
 impl BlockedEvals {
-    /// A disabled tracker.
+    /// Returns a disabled tracker.
     pub fn new() -> BlockedEvals {
         BlockedEvals::default()
     }
 
-    /// Whether it tracks.
+    /// Whether the tracker is enabled.
     pub fn enabled(&self) -> bool {
         self.enabled
     }
 
-    /// Switches it on or off. Off forgets everything.
+    /// Enables or disables the tracker. Disabling drops all evaluations.
     pub fn set_enabled(&mut self, enabled: bool, now: i64) {
         if !enabled {
             *self = BlockedEvals::default();
@@ -103,13 +106,13 @@ impl BlockedEvals {
         }
     }
 
-    /// Tracks a blocked evaluation, with the token under which it is out (`None` if it is not). Returns it if something
-    /// that may help it became free meanwhile.
+    /// Tracks a blocked evaluation, with the token of its delivery (`None` if it is not outstanding). Returns it
+    /// instead if capacity that may help became available meanwhile.
     pub fn block(&mut self, eval: Arc<Evaluation>, token: Option<String>, now: i64) -> Released {
         if !self.enabled {
             return Vec::new();
         }
-        // Blocked again: what is known of it is outdated.
+        // The evaluation is blocked again: its tracked state is outdated.
         self.forget(&eval.id, now);
         let seats = self.jobs.get(&job_key(&eval));
         if let Some(id) = seats.and_then(|s| s.get(seat(&eval))).cloned() {
@@ -154,7 +157,7 @@ impl BlockedEvals {
         self.tracked.insert(id, Tracked { eval, token, ineligible });
     }
 
-    /// Takes an evaluation out of all maps.
+    /// Removes an evaluation from all maps.
     fn forget(&mut self, id: &str, now: i64) -> Option<Tracked> {
         let t = self.tracked.remove(id)?;
         self.sums.count(&t.eval, -1, now);
@@ -188,13 +191,13 @@ impl BlockedEvals {
         out
     }
 
-    /// Forgets an evaluation that has ended in the store: its job got what it wanted, or is gone.
+    /// Removes an evaluation that has ended in the store: its job was placed in full, or is gone.
     pub(crate) fn untrack(&mut self, id: &str, now: i64) {
         self.forget(id, now);
     }
 
-    /// Something became free on nodes of a computed class at that index: releases all evaluations but those that are
-    /// known not to be able to use the class.
+    /// Handles capacity that became available on nodes of a computed class at an index: unblocks all evaluations except
+    /// those known not to be able to use the class.
     pub(crate) fn unblock_class(&mut self, class: &str, index: u64, now: i64) -> Released {
         if !self.enabled {
             return Vec::new();
@@ -206,14 +209,15 @@ impl BlockedEvals {
         self.release(ids, now)
     }
 
-    /// Something became free on a node: releases the evaluations of system jobs that wait for this one.
+    /// Handles capacity that became available on a node: unblocks the evaluations of system jobs that wait for this
+    /// node.
     pub(crate) fn unblock_node(&mut self, node_id: &str, now: i64) -> Released {
         let ids = self.by_node.get(node_id).cloned().unwrap_or_default();
         self.release(ids, now)
     }
 
-    /// Resources besides nodes (`csi-volume:<namespace>:<id>`) appeared at that index: releases what misses any of
-    /// them.
+    /// Handles resources other than nodes (`csi-volume:<namespace>:<id>`) that became available at an index: unblocks
+    /// the evaluations that miss any of them.
     #[cfg(test)]
     pub(crate) fn unblock_resources<S: AsRef<str>>(&mut self, keys: &[S], index: u64, now: i64) -> Released {
         if !self.enabled {
@@ -227,18 +231,18 @@ impl BlockedEvals {
         self.release(ids, now)
     }
 
-    /// Releases the evaluations whose plans were refused too often. [`BlockedEvals::tick`] does so every minute.
+    /// Unblocks the evaluations whose plans were rejected too often. [`BlockedEvals::tick`] does so every minute.
     pub(crate) fn unblock_failed(&mut self, now: i64) -> Released {
         let ids = self.conflicted.clone();
         self.release(ids, now)
     }
 
-    /// Takes the evaluations that others of the same job made superfluous; the caller cancels them in the store.
+    /// Takes the evaluations made redundant by others of the same job; the caller cancels them in the store.
     pub fn take_duplicates(&mut self) -> Vec<Arc<Evaluation>> {
         std::mem::take(&mut self.duplicates)
     }
 
-    /// Puts duplicates back that could not be cancelled.
+    /// Returns duplicates that could not be cancelled.
     pub(crate) fn put_back_duplicates(&mut self, mut evals: Vec<Arc<Evaluation>>) {
         if self.enabled {
             evals.append(&mut self.duplicates);
@@ -246,12 +250,12 @@ impl BlockedEvals {
         }
     }
 
-    /// When [`BlockedEvals::tick`] has something to do next.
+    /// When to call [`BlockedEvals::tick`] next.
     pub fn next_deadline(&self) -> Option<i64> {
         self.enabled.then(|| self.next_failed.min(self.next_prune))
     }
 
-    /// Does what is due: tries refused plans again, forgets what is old.
+    /// Processes due work: retries rejected plans and removes old entries.
     pub fn tick(&mut self, now: i64) -> Released {
         if !self.enabled {
             return Vec::new();
@@ -268,7 +272,7 @@ impl BlockedEvals {
         self.unblock_failed(now)
     }
 
-    /// How much waits.
+    /// Returns the statistics.
     pub fn stats(&self) -> BlockedStats {
         self.sums.stats(self.tracked.len(), self.escaped.len())
     }

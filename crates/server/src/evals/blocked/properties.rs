@@ -1,4 +1,4 @@
-//! The tracker against a list that is searched from end to end.
+//! Compares the tracker with a model that searches a single list.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ fn made(n: usize, a: u8, b: u8, c: u8) -> Evaluation {
         ..AllocMetric::default()
     };
     Evaluation {
-        // Some come again under their ID, as reblocked evaluations do.
+        // Some return with the same ID, like reblocked evaluations.
         id: if a.is_multiple_of(5) { format!("again{}", b % 3) } else { format!("e{n}") },
         job_id: format!("j{}", a / 5 % 4),
         r#type: if a.is_multiple_of(3) { "system".into() } else { "service".into() },

@@ -1,11 +1,11 @@
-//! How much work waits for room (`docs/spec/server.md §8.5`).
+//! Statistics of blocked evaluations (`docs/spec/server.md §8.5`).
 
 use std::collections::BTreeMap;
 
 use super::unblocks::KEEP;
 use encamp_model::Evaluation;
 
-/// CPU and memory that blocked evaluations lack.
+/// The CPU and memory that blocked evaluations lack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lacking {
     /// MHz.
@@ -14,29 +14,29 @@ pub struct Lacking {
     pub memory: i64,
 }
 
-/// Where room is lacking.
+/// The location of a lack of capacity.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Datacenter that had candidates.
+    /// A datacenter with candidate nodes.
     pub datacenter: String,
-    /// Node class that was full; empty for nodes without one, and if none was full.
+    /// The exhausted node class; empty for nodes without one, and if none was exhausted.
     pub node_class: String,
     /// Node pool.
     pub node_pool: String,
 }
 
-/// What the tracker tells. Entries that became zero stay for a while, so that gauges show it.
+/// Statistics of the tracker. Entries that dropped to zero stay for a while, so that gauges show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockedStats {
     /// Tracked evaluations.
     pub blocked: usize,
-    /// Those among them whose constraints escape computed classes.
+    /// Tracked evaluations whose constraints escape computed classes.
     pub escaped: usize,
-    /// Those that wait for a quota; there are no quotas.
+    /// Tracked evaluations that wait for a quota; always 0.
     pub quota_limit: usize,
     /// By namespace and job ID.
     pub by_job: BTreeMap<(String, String), Lacking>,
-    /// By place.
+    /// By location.
     pub by_place: BTreeMap<Place, Lacking>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds (`sign` 1) or takes away (-1) what an evaluation lacks.
+    /// Adds (`sign` 1) or subtracts (-1) the resources that an evaluation lacks.
     pub(crate) fn count(&mut self, eval: &Evaluation, sign: i64, now: i64) {
         for metric in eval.failed_tg_allocs.values() {
             let exhausted = metric.resources_exhausted.values();
@@ -97,13 +97,13 @@ impl Sums {
         }
     }
 
-    /// Forgets entries that are zero and have not changed for a while.
+    /// Removes entries that are zero and have not changed for a while.
     pub(crate) fn prune(&mut self, now: i64) {
         self.by_job.retain(|_, s| !s.outdated(now));
         self.by_place.retain(|_, s| !s.outdated(now));
     }
 
-    /// The sums by job and by place.
+    /// The sums by job and by location.
     pub(crate) fn stats(&self, blocked: usize, escaped: usize) -> BlockedStats {
         BlockedStats {
             blocked,

@@ -1,4 +1,4 @@
-//! The worked examples E8 and E9 of `docs/spec/server.md §25`, and the rest of §8 case by case.
+//! The worked examples E8 and E9 of `docs/spec/server.md §25`, and the remaining cases of `§8`.
 
 use super::*;
 use encamp_model::{AllocMetric, Resources};
@@ -70,13 +70,13 @@ fn e9_of_two_evaluations_of_a_job_the_newer_state_wins() {
     block(&mut b, Evaluation { namespace: "other".into(), ..eval("other", "j", 1, 1) });
     assert!(duplicates(&mut b).is_empty());
     assert_eq!(b.stats().blocked, 2);
-    // The same evaluation again, with a token now: nobody is a duplicate of itself.
+    // The same evaluation again, now with a token: an evaluation is not a duplicate of itself.
     b.block(Arc::new(eval("tie", "j", 3, 14)), Some("t".into()), 0);
     assert!(duplicates(&mut b).is_empty());
     let released = b.unblock_class("c", 20, 0);
     assert_eq!(ids(&released), ["other", "tie"]);
     assert_eq!(released[1].1.as_deref(), Some("t"));
-    // What could not be cancelled comes first the next time.
+    // Evaluations that could not be cancelled come first next time.
     let e = |id| Arc::new(eval(id, "j", 1, 1));
     b.put_back_duplicates(vec![e("x"), e("y")]);
     assert_eq!(duplicates(&mut b), ["x", "y"]);
@@ -102,7 +102,7 @@ fn what_was_missed() {
     ] {
         assert_eq!(!block(&mut recorded(key, 5), e).is_empty(), missed, "{why}");
     }
-    // Entries are forgotten when they are older than 15 minutes.
+    // Entries are removed when they are older than 15 minutes.
     let mut b = recorded("c1", 5);
     let next = b.next_deadline().unwrap();
     assert_eq!(next, FAILED_UNBLOCK_INTERVAL);
@@ -113,7 +113,7 @@ fn what_was_missed() {
 }
 
 #[test]
-fn classes_release_whom_they_may_help() {
+fn a_class_unblocks_the_evaluations_that_may_use_it() {
     let mut b = enabled();
     block(&mut b, classes(eval("yes", "a", 1, 1), &[("c1", true), ("c2", false)]));
     block(&mut b, classes(eval("no", "b", 2, 2), &[("c1", false)]));
@@ -146,7 +146,7 @@ fn system_jobs_wait_for_each_node() {
 }
 
 #[test]
-fn volumes_release_who_misses_them() {
+fn a_volume_unblocks_the_evaluations_that_miss_it() {
     let mut b = enabled();
     let missing = |id: &str, job: &str, key: &str| Evaluation {
         missing_non_node_resources: vec![key.into(), "csi-volume:d:both".into()],
@@ -161,7 +161,7 @@ fn volumes_release_who_misses_them() {
 }
 
 #[test]
-fn refused_plans_are_tried_again_every_minute() {
+fn rejected_plans_are_retried_every_minute() {
     let mut b = enabled();
     let refused = |e: Evaluation| Evaluation { triggered_by: "max-plan-attempts".into(), ..e };
     block(&mut b, refused(eval("a", "a", 1, 1)));
@@ -188,7 +188,7 @@ fn disabled_means_empty() {
 }
 
 #[test]
-fn stats_tell_what_is_lacking_where() {
+fn stats_show_the_missing_resources_by_location() {
     let metric = |cpu, memory, dcs: &[&str], classes: &[&str]| AllocMetric {
         resources_exhausted: [("t".to_string(), Resources { cpu, memory_mb: memory, ..Resources::default() })].into(),
         nodes_available: Some(Arc::new(dcs.iter().map(|d| (d.to_string(), 1)).collect())),
@@ -222,7 +222,7 @@ fn stats_tell_what_is_lacking_where() {
         ]
     );
     b.unblock_class("c", 5, 10 * MINUTE);
-    assert_eq!(b.stats().by_place.len(), 5, "gauges are to go to zero");
+    assert_eq!(b.stats().by_place.len(), 5, "gauges have to drop to zero");
     assert!(b.stats().by_place.values().all(|l| *l == Lacking::default()));
     b.tick(25 * MINUTE);
     assert_eq!(b.stats().by_place.len(), 5);

@@ -1,11 +1,11 @@
-//! The evaluation broker: hands evaluations to workers, at least once each, at most one per job at a time
+//! The evaluation broker: delivers evaluations to workers, at least once each and at most one per job at a time
 //! (`docs/spec/server.md §4`).
 //!
-//! - This file: [`Broker`], the state machine. No clock, no lock, no chance: times (Unix nanoseconds), tokens and
-//!   random numbers come in. Whoever holds it calls [`Broker::tick`] at [`Broker::next_deadline`] and wakes those who
-//!   wait for the schedulers of [`Broker::take_signals`].
-//! - [`error`]: what it refuses. [`stats`]: what it tells.
-//! - `timers`: what happens at a time. `order`: which evaluation comes first.
+//! - This file: [`Broker`], the state machine. It has no clock, lock or random source: times (Unix nanoseconds), tokens
+//!   and random numbers are parameters. The owner calls [`Broker::tick`] at [`Broker::next_deadline`] and wakes the
+//!   workers that wait for the schedulers of [`Broker::take_signals`].
+//! - [`error`]: errors. [`stats`]: statistics.
+//! - `timers`: nack timers and delays. `order`: the order of evaluations.
 
 pub mod error;
 mod order;
@@ -26,39 +26,39 @@ pub use error::{BrokerError, SCHEDULER_VERSION, check_request};
 use order::{ById, JobKey, JobSlot, Ready, job_key};
 pub use stats::{Delivery, Ending, Finished, QueueStats, Stats};
 
-/// How long a worker may be silent about an evaluation, in nanoseconds.
+/// How long a worker may take before an evaluation is nacked, in nanoseconds.
 pub(crate) const NACK_TIMEOUT: i64 = 60 * SECOND;
-/// How often an evaluation is handed out before it counts as failed.
+/// The number of deliveries after which an evaluation has failed.
 pub(crate) const DELIVERY_LIMIT: u32 = 3;
-/// Wait after the first nack, in nanoseconds.
+/// The delay after the first nack, in nanoseconds.
 pub(crate) const INITIAL_NACK_DELAY: i64 = SECOND;
-/// Wait after later nacks, per earlier delivery, in nanoseconds.
+/// The delay after later nacks, per earlier delivery, in nanoseconds.
 pub(crate) const SUBSEQUENT_NACK_DELAY: i64 = 20 * SECOND;
 /// The queue of evaluations that reached the delivery limit.
 pub const FAILED_QUEUE: &str = "_failed";
-/// Type of the evaluations that collect garbage. They are never stored.
+/// Type of the garbage collection evaluations. They are never stored.
 pub(crate) const CORE: &str = "_core";
-/// How many evaluations one log entry cancels at most.
+/// Maximum number of evaluations cancelled by one log entry.
 pub const CANCEL_BATCH: usize = 728;
 
-/// What is known about an evaluation from enqueue to ack or cancellation.
+/// The state of an evaluation from enqueue to ack or cancellation.
 #[derive(Debug)]
 struct Entry {
     deliveries: u32,
-    /// When it was enqueued, delays left out; nobody knows for restored ones.
+    /// When it was enqueued, not counting delays; unknown for restored evaluations.
     enqueued: Option<i64>,
-    /// Whether `enqueued` is to be set.
+    /// Whether `enqueued` has to be set.
     timed: bool,
     place: Place,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// In a ready heap, behind another evaluation of its job, or cancelable.
+    /// In a ready heap, pending behind another evaluation of its job, or cancelable.
     Queued,
-    /// Waits for a time.
+    /// Waits until a time.
     Waiting { due: i64, reason: Reason },
-    /// Handed out.
+    /// Outstanding.
     Out(Box<Out>),
 }
 
@@ -68,7 +68,7 @@ enum Reason {
     Wait,
     /// Its `WaitUntil`.
     WaitUntil,
-    /// It was nacked, and holds its job's slot.
+    /// It was nacked and still holds its job's slot.
     Nacked,
 }
 
@@ -79,7 +79,7 @@ struct Out {
     since: i64,
     /// When the nack timer fires; `None` while paused.
     deadline: Option<i64>,
-    /// What to enqueue after the ack.
+    /// The evaluation to enqueue after the ack.
     requeue: Option<Arc<Evaluation>>,
 }
 
@@ -89,7 +89,7 @@ struct Queue {
     unacked: usize,
 }
 
-/// The broker. Starts disabled. All times are Unix nanoseconds.
+/// The broker. A new broker is disabled. All times are Unix nanoseconds.
 #[derive(Debug, Default)]
 pub struct Broker {
     enabled: bool,
@@ -100,14 +100,14 @@ pub struct Broker {
     queues: BTreeMap<String, Queue>,
     /// Nack timers, waits and delays, by due time.
     timers: BTreeSet<(i64, ById)>,
-    /// Evaluations to cancel, in runs that became cancelable together.
+    /// Evaluations to cancel, in groups that became cancelable together.
     cancelable: VecDeque<VecDeque<Arc<Evaluation>>>,
     cancelable_count: usize,
     pending_count: usize,
     waiting_count: usize,
     delayed_count: usize,
     signals: BTreeSet<String>,
-    /// Counts again who has what.
+    /// Counts the outstanding evaluations a second time, as a check.
     #[cfg(test)]
     ledger: crate::deterministic::ledger::Ledger,
 }
@@ -118,12 +118,13 @@ impl Broker {
         Broker::default()
     }
 
-    /// Whether it takes and hands out evaluations.
+    /// Whether the broker is enabled.
     pub fn enabled(&self) -> bool {
         self.enabled
     }
 
-    /// Switches it on or off. Off forgets everything, tokens included; everybody who waits has to look again.
+    /// Enables or disables the broker. Disabling drops all evaluations and tokens; all waiting workers have to check
+    /// again.
     pub fn set_enabled(&mut self, enabled: bool) {
         if !enabled {
             *self = Broker { hoard: self.hoard, ..Broker::default() };
@@ -131,27 +132,27 @@ impl Broker {
         self.enabled = enabled;
     }
 
-    /// Whether evaluations that a newer one of their job replaces are called off. They are unless told: without, every
-    /// one is scheduled, as before version 1.4.3 of the reference, which serves to measure the difference
+    /// Whether pending evaluations that were superseded by a newer one of their job are cancelled. This is the default;
+    /// otherwise every evaluation is scheduled, as before Nomad 1.4.3, which serves to measure the difference
     /// (`docs/spec/server.md §5.4`).
     pub(crate) fn set_shedding(&mut self, shed: bool) {
         self.hoard = !shed;
     }
 
-    /// Enqueues an evaluation. One that is known already is ignored, unless `token` is the one it is out with: then it
-    /// is enqueued anew after the ack. Does nothing while disabled.
+    /// Enqueues an evaluation. A known evaluation is ignored, unless `token` is that of its current delivery: then it
+    /// is enqueued again after the ack. Does nothing while disabled.
     pub(crate) fn enqueue(&mut self, eval: Arc<Evaluation>, token: Option<&str>, now: i64) {
         self.admit(eval, token, now, true);
     }
 
-    /// Enqueues evaluations with their tokens. Nobody sees only some of them, as long as the caller holds the broker.
+    /// Enqueues evaluations with their tokens. This is atomic as long as the caller holds the lock of the broker.
     pub fn enqueue_all(&mut self, evals: impl IntoIterator<Item = (Arc<Evaluation>, Option<String>)>, now: i64) {
         for (eval, token) in evals {
             self.admit(eval, token.as_deref(), now, true);
         }
     }
 
-    /// Enqueues a stored evaluation of an earlier leader: nobody knows since when it waits.
+    /// Enqueues an evaluation stored under an earlier leader: the time since it was enqueued is unknown.
     pub fn restore(&mut self, eval: Arc<Evaluation>, now: i64) {
         self.admit(eval, None, now, false);
     }
@@ -180,7 +181,7 @@ impl Broker {
         }
     }
 
-    /// Sets a known evaluation aside until a time.
+    /// Delays a known evaluation until a time.
     fn wait(&mut self, eval: Arc<Evaluation>, due: i64, reason: Reason) {
         if let Some(entry) = self.known.get_mut(eval.id.as_str()) {
             entry.place = Place::Waiting { due, reason };
@@ -190,7 +191,7 @@ impl Broker {
         }
     }
 
-    /// Brings a known evaluation to its job's slot, or behind it.
+    /// Gives a known evaluation the slot of its job, or adds it to the pending ones.
     fn line_up(&mut self, eval: Arc<Evaluation>, now: i64) {
         self.start_clock(&eval, now);
         match self.jobs.entry(job_key(&eval)) {
@@ -218,7 +219,8 @@ impl Broker {
         self.queues.entry(queue).or_default().ready.push(Ready(eval));
     }
 
-    /// The schedulers whose queues got something since the last call; who waits for one of them may look again.
+    /// The schedulers whose queues received evaluations since the last call; workers that wait for one of them have to
+    /// be woken.
     pub(crate) fn take_signals(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.signals)
     }
@@ -227,8 +229,8 @@ impl Broker {
         self.queues.get(queue)?.ready.peek().map(|r| r.0.priority)
     }
 
-    /// Hands out the evaluation of the highest priority in the named queues, if there is one. `choice` is a random
-    /// number that picks among queues of equal priority; `token` makes a fresh UUID.
+    /// Dequeues the evaluation with the highest priority of the named queues, if there is one. `choice` is a random
+    /// number that picks among queues of equal priority; `token` creates a new UUID.
     pub fn dequeue<S: AsRef<str>>(
         &mut self,
         schedulers: &[S],
@@ -257,7 +259,7 @@ impl Broker {
         self.timers.insert((deadline, ById(eval.clone())));
         let (deliveries, wait) = (entry.deliveries, entry.enqueued.map(|t| now.saturating_sub(t)));
         #[cfg(test)]
-        if self.ledger.handed_out(&eval, job_key(&eval)) {
+        if self.ledger.delivered(&eval, job_key(&eval)) {
             self.make_ready(eval.clone(), queue.clone());
         }
         Ok(Some(Delivery { eval, token, queue, deliveries, wait }))
@@ -270,8 +272,8 @@ impl Broker {
         }
     }
 
-    /// Confirms that an evaluation was dealt with. The best one that waits behind it becomes ready, all others that
-    /// wait behind it cancelable.
+    /// Acknowledges an evaluation. The greatest evaluation pending behind it becomes ready, all other pending ones
+    /// become cancelable.
     pub fn ack(&mut self, id: &str, token: &str, now: i64) -> Result<Finished, BrokerError> {
         let out = self.out(id).ok_or(BrokerError::NotFound)?;
         if out.token != token {
@@ -289,8 +291,8 @@ impl Broker {
         Ok(finished)
     }
 
-    /// Gives an evaluation back: it is handed out again later, or goes to the failed queue. What was to be enqueued
-    /// after its ack is forgotten.
+    /// Nacks an evaluation: it is delivered again later, or moves to the failed queue. An evaluation that was to be
+    /// enqueued after the ack is dropped.
     pub fn nack(&mut self, id: &str, token: &str, now: i64) -> Result<Finished, BrokerError> {
         let out = self.out(id).ok_or(BrokerError::NotFound)?;
         if out.token != token {
@@ -316,7 +318,7 @@ impl Broker {
         Some(finished)
     }
 
-    /// Ends a delivery. Returns what the metrics want to know and what was to be enqueued after it.
+    /// Ends a delivery. Returns the data for the metrics and the evaluation to be enqueued after it.
     fn take_in(&mut self, id: &str, ending: Ending, now: i64) -> Option<(Finished, Option<Arc<Evaluation>>)> {
         let eval = self.known.get_key_value(id)?.0.0.clone();
         let entry = self.known.get_mut(id)?;
@@ -334,7 +336,7 @@ impl Broker {
         Some((Finished { eval, ending, process, response }, out.requeue))
     }
 
-    /// Frees the slot of the evaluation's job, or passes it on.
+    /// Releases the job's slot, or gives it to the next evaluation.
     fn free(&mut self, eval: &Evaluation) {
         let key = job_key(eval);
         let Some(slot) = self.jobs.get_mut(&key).filter(|s| s.holder == eval.id) else { return };
@@ -357,14 +359,14 @@ impl Broker {
         self.make_ready(kept, queue);
     }
 
-    /// The token an evaluation is out with.
+    /// The token of an outstanding evaluation.
     #[cfg(test)]
     pub(crate) fn outstanding(&self, id: &str) -> Option<&str> {
         self.out(id).map(|out| out.token.as_str())
     }
 
-    /// Takes up to `most` evaluations that newer ones replace, the oldest first; the caller cancels them in the store.
-    /// Core evaluations are not stored, so they are forgotten instead.
+    /// Takes up to `most` superseded evaluations, oldest first; the caller cancels them in the store. Core evaluations
+    /// are not stored and are dropped instead.
     pub fn take_cancelable(&mut self, most: usize) -> Vec<Arc<Evaluation>> {
         let mut batch = Vec::with_capacity(most.min(self.cancelable_count));
         while batch.len() < most {
@@ -382,9 +384,8 @@ impl Broker {
         batch
     }
 
-    /// Forgets an evaluation that waits behind another one of its job, since it has ended in the store: were it the one
-    /// that is kept, the others would be cancelled for it, and a new leader would know of none. Tells whether there was
-    /// one.
+    /// Drops a pending evaluation because it has ended in the store: if it were the one retained, the others would be
+    /// cancelled in favor of it, and a new leader would know of none. Returns whether there was one.
     pub(crate) fn drop_pending(&mut self, id: &str) -> bool {
         let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
         let waits = self.jobs.get_mut(&job_key(eval)).is_some_and(|slot| slot.remove(id));
@@ -395,7 +396,8 @@ impl Broker {
         waits
     }
 
-    /// Puts evaluations back that could not be cancelled, to the front. Ignores those that were enqueued meanwhile.
+    /// Returns evaluations that could not be cancelled to the front of the list. Evaluations that were enqueued
+    /// meanwhile are ignored.
     pub(crate) fn put_back(&mut self, evals: Vec<Arc<Evaluation>>) {
         if !self.enabled {
             return;
@@ -412,7 +414,7 @@ impl Broker {
         self.cancelable.push_front(run);
     }
 
-    /// How many evaluations are where.
+    /// The number of evaluations by state.
     pub fn stats(&self) -> Stats {
         let of = |q: &Queue| QueueStats { ready: q.ready.len(), unacked: q.unacked };
         let by_scheduler: BTreeMap<String, QueueStats> = self.queues.iter().map(|(n, q)| (n.clone(), of(q))).collect();
@@ -427,7 +429,7 @@ impl Broker {
         }
     }
 
-    /// Whether an evaluation waits for a worker.
+    /// Whether an evaluation is ready.
     pub(crate) fn has_ready(&self) -> bool {
         self.queues.values().any(|q| !q.ready.is_empty())
     }
@@ -441,8 +443,8 @@ impl Broker {
     }
 }
 
-/// The state an evaluation must be scheduled on at least: the newest change among it and all stored evaluations of its
-/// job (`docs/spec/server.md §4.4`).
+/// The minimum state index on which an evaluation must be scheduled: the newest change of it and of all stored
+/// evaluations of its job (`docs/spec/server.md §4.4`).
 pub fn wait_index<'a>(eval: &Evaluation, of_job: impl IntoIterator<Item = &'a Evaluation>) -> u64 {
     of_job.into_iter().map(|e| e.modify_index).fold(eval.modify_index, u64::max)
 }

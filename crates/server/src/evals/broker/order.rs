@@ -1,4 +1,4 @@
-//! How evaluations are told apart and which one comes first (`docs/spec/server.md §4.2`).
+//! Identity and order of evaluations (`docs/spec/server.md §4.2`).
 
 use std::borrow::Borrow;
 use std::cmp::{Ordering, Reverse};
@@ -10,12 +10,12 @@ use encamp_model::Evaluation;
 /// Namespace and ID of a job.
 pub(super) type JobKey = (String, String);
 
-/// The job an evaluation looks at.
+/// The job of an evaluation.
 pub(super) fn job_key(eval: &Evaluation) -> JobKey {
     (eval.namespace.clone(), eval.job_id.clone())
 }
 
-/// An evaluation as a key: its ID alone counts.
+/// An evaluation as a map key, compared by its ID only.
 #[derive(Debug, Clone)]
 pub(super) struct ById(pub Arc<Evaluation>);
 
@@ -27,7 +27,7 @@ impl Borrow<str> for ById {
 
 impl Hash for ById {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As the text itself hashes, so that look-ups by `&str` find it.
+        // Hashed like the text itself, so that lookups by `&str` work.
         self.0.id.as_str().hash(state);
     }
 }
@@ -52,8 +52,8 @@ impl PartialOrd for ById {
     }
 }
 
-/// An evaluation that can be handed out. The greatest one goes first: the higher priority, then the lower CreateIndex,
-/// then the lower ID.
+/// An evaluation that is ready to be dequeued. The greatest one takes precedence: higher priority, then lower
+/// CreateIndex, then lower ID.
 #[derive(Debug, Clone)]
 pub(super) struct Ready(pub Arc<Evaluation>);
 
@@ -83,14 +83,14 @@ impl PartialOrd for Ready {
     }
 }
 
-/// The greatest pending evaluation of a job is the one that is kept: the higher priority, then the higher ModifyIndex.
+/// The greatest pending evaluation of a job is retained: higher priority, then higher ModifyIndex.
 fn keep_rank(e: &Evaluation) -> (i64, u64, Reverse<u64>, Reverse<&str>) {
     (e.priority, e.modify_index, Reverse(e.create_index), Reverse(&e.id))
 }
 
-/// The one evaluation of a job that may be out, and those that wait behind it.
+/// The one evaluation of a job that may be outstanding, and the evaluations pending behind it.
 ///
-/// What waits is either kept or cancelled as a whole, so the best one is all that needs to be known about the order.
+/// Of the pending evaluations one is retained and all others are cancelled, so only the greatest one needs to be known.
 #[derive(Debug)]
 pub(super) struct JobSlot {
     /// ID of the evaluation that holds the slot.
@@ -100,12 +100,12 @@ pub(super) struct JobSlot {
 }
 
 impl JobSlot {
-    /// A slot taken by an evaluation.
+    /// A slot held by an evaluation.
     pub(crate) fn taken_by(eval: &Evaluation) -> JobSlot {
         JobSlot { holder: eval.id.clone(), pending: Vec::new(), best: 0 }
     }
 
-    /// Lets an evaluation wait.
+    /// Adds a pending evaluation.
     pub(crate) fn push(&mut self, eval: Arc<Evaluation>) {
         if self.pending.get(self.best).is_none_or(|best| keep_rank(best) < keep_rank(&eval)) {
             self.best = self.pending.len();
@@ -113,7 +113,7 @@ impl JobSlot {
         self.pending.push(eval);
     }
 
-    /// Takes an evaluation out that waits; false if it does not.
+    /// Removes a pending evaluation. Returns false if it is not pending.
     pub(crate) fn remove(&mut self, id: &str) -> bool {
         let Some(at) = self.pending.iter().position(|e| e.id == id) else { return false };
         self.pending.remove(at);
@@ -122,8 +122,8 @@ impl JobSlot {
         true
     }
 
-    /// Gives the slot to the best waiting evaluation. Returns it and all others, in the order in which they came;
-    /// `None` if none waits.
+    /// Gives the slot to the greatest pending evaluation. Returns it and all others, in order of arrival; `None` if
+    /// there is no pending evaluation.
     pub(crate) fn pass_on(&mut self) -> Option<(Arc<Evaluation>, Vec<Arc<Evaluation>>)> {
         let mut rest = std::mem::take(&mut self.pending);
         let best = std::mem::take(&mut self.best);

@@ -1,5 +1,6 @@
-//! The broker against a model that keeps one list and searches it: random enqueues, deliveries, acks, nacks and
-//! timeouts. No job ever has two evaluations out, none is lost, and only what waited behind an acked one is cancelled.
+//! Compares the broker with a model that searches a single list: random enqueues, deliveries, acks, nacks and timeouts.
+//! A job never has two outstanding evaluations, no evaluation is lost, and only evaluations pending behind an acked one
+//! are cancelled.
 
 use proptest::prelude::*;
 
@@ -31,7 +32,7 @@ impl Record {
     }
 }
 
-/// The world: the broker, the model, and what became of every evaluation.
+/// The broker, the model, and the outcome of every evaluation.
 struct World {
     broker: Broker,
     records: Vec<Record>,
@@ -120,7 +121,7 @@ impl World {
             self.records.iter().filter(|r| matches!(&r.at, Where::Ready(q) if names.contains(&q.as_str()))).collect();
         let best = offered.iter().map(|r| r.eval.priority).max();
         let Some(d) = got else {
-            assert!(offered.is_empty(), "nothing handed out although {} are ready", offered.len());
+            assert!(offered.is_empty(), "nothing was dequeued although {} are ready", offered.len());
             return;
         };
         assert_eq!(Some(d.eval.priority), best);
@@ -128,14 +129,14 @@ impl World {
             .iter()
             .filter(|r| r.at == Where::Ready(d.queue.clone()) && r.eval.priority == d.eval.priority)
             .any(|r| r.eval.create_index < d.eval.create_index);
-        assert!(!older, "the oldest of a queue goes first");
+        assert!(!older, "the oldest evaluation of a queue takes precedence");
         let r = self.records.iter_mut().find(|r| r.eval.id == d.eval.id).expect("known to the model");
         r.deliveries += 1;
         assert_eq!(d.deliveries, r.deliveries);
         r.at = Where::Out { token, queue: d.queue, deadline: Some(self.now + NACK_TIMEOUT) };
     }
 
-    /// The n-th evaluation that is out, and its token.
+    /// The n-th outstanding evaluation, and its token.
     fn pick_out(&self, n: u8) -> Option<(usize, String, Option<i64>)> {
         let out: Vec<_> = self
             .records
@@ -253,7 +254,7 @@ impl World {
     fn advance(&mut self, seconds: i64) {
         self.now += seconds * SECOND;
         self.broker.tick(self.now);
-        // What is due goes in order of time and ID, as both see the same moment.
+        // Due evaluations are processed in order of time and ID, because broker and model see the same time.
         let mut due: Vec<(i64, String)> = self
             .records
             .iter()
@@ -336,7 +337,7 @@ impl World {
         assert_eq!(self.broker.known.len(), self.records.len());
     }
 
-    /// Works everything off: whatever was enqueued was acked, cancelled or dropped.
+    /// Processes all evaluations: every enqueued evaluation is acked, cancelled or dropped.
     fn drain(&mut self) {
         self.write(true);
         while !self.records.is_empty() {

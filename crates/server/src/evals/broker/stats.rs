@@ -1,73 +1,73 @@
-//! What the broker tells about itself and about what passes through it (`docs/spec/server.md §4.9, §24`).
+//! Statistics of the broker and of its deliveries (`docs/spec/server.md §4.9, §24`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use encamp_model::Evaluation;
 
-/// How many evaluations are where.
+/// The number of evaluations by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Can be handed out.
+    /// Ready to be dequeued.
     pub ready: usize,
-    /// Handed out.
+    /// Dequeued, but not yet acked.
     pub unacked: usize,
-    /// Wait behind another evaluation of their job.
+    /// Waiting behind another evaluation of their job.
     pub pending: usize,
-    /// Wait for a time: delayed ones, and nacked ones.
+    /// Waiting for a time: delayed or nacked evaluations.
     pub waiting: usize,
-    /// To be cancelled.
+    /// Waiting to be cancelled.
     pub cancelable: usize,
-    /// Wait for their `WaitUntil`; contained in `waiting`.
+    /// Waiting for their `WaitUntil`; included in `waiting`.
     pub delayed: usize,
-    /// By queue: scheduler names, `_core`, `_failed`. Queues that were used since the last flush.
+    /// Counts by queue: scheduler names, `_core`, `_failed`. Includes all queues that were used since the last flush.
     pub by_scheduler: BTreeMap<String, QueueStats>,
 }
 
-/// The part of one queue.
+/// The counts of one queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Can be handed out.
+    /// Ready to be dequeued.
     pub ready: usize,
-    /// Handed out.
+    /// Dequeued, but not yet acked.
     pub unacked: usize,
 }
 
-/// An evaluation that was handed out.
+/// A delivered evaluation.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// What to look at.
+    /// The evaluation to process.
     pub eval: Arc<Evaluation>,
-    /// Proves that the evaluation is held.
+    /// Proves that the worker holds the evaluation.
     pub token: String,
-    /// The queue it came from.
+    /// The queue that the evaluation was dequeued from.
     pub queue: String,
-    /// How often it was handed out, this time included.
+    /// The number of deliveries, including this one.
     pub deliveries: u32,
-    /// Nanoseconds since it was enqueued (metric `wait_time`); unknown for restored ones.
+    /// Nanoseconds between enqueue and dequeue (metric `wait_time`); unknown for restored evaluations.
     pub wait: Option<i64>,
 }
 
-/// How a delivery ended.
+/// The outcome of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The worker is done with it.
+    /// The worker acked the evaluation.
     Acked,
-    /// The worker gave it back.
+    /// The worker nacked the evaluation.
     Nacked,
-    /// Nobody was heard of for [`super::NACK_TIMEOUT`].
+    /// The worker did not report within [`super::NACK_TIMEOUT`].
     TimedOut,
 }
 
-/// An evaluation that came back.
+/// An evaluation whose delivery ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// Which one.
+    /// The evaluation.
     pub eval: Arc<Evaluation>,
-    /// Why it is not out any more.
+    /// The outcome of the delivery.
     pub ending: Ending,
-    /// Nanoseconds since it was handed out (metric `process_time`).
+    /// Nanoseconds since the dequeue (metric `process_time`).
     pub process: i64,
-    /// Nanoseconds since it was enqueued (metric `response_time`); unknown for restored ones.
+    /// Nanoseconds since the enqueue (metric `response_time`); unknown for restored evaluations.
     pub response: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! The worked examples E1 to E5 of `docs/spec/server.md §25`, and the edges of §4.
+//! The worked examples E1 to E5 of `docs/spec/server.md §25`, and the edge cases of `§4`.
 
 use super::*;
 use encamp_model::Time;
@@ -69,11 +69,11 @@ fn e1_of_a_burst_for_one_job_the_first_and_the_newest_run() {
         Stats { by_scheduler: [("service".into(), QueueStats::default())].into(), ..Stats::default() }
     );
     assert_eq!(b.next_deadline(), None);
-    assert!(b.known.is_empty() && b.jobs.is_empty(), "nothing is remembered of what is done");
+    assert!(b.known.is_empty() && b.jobs.is_empty(), "nothing is retained of acked evaluations");
 }
 
 #[test]
-fn what_ended_elsewhere_is_not_kept_for_its_priority() {
+fn ended_evaluations_are_not_retained_for_their_priority() {
     let mut b = enabled();
     put(&mut b, eval("a", "j", 50, 100), 0);
     take(&mut b, &ALL, "t", 0);
@@ -120,7 +120,7 @@ fn e2_priority_goes_before_age() {
 }
 
 #[test]
-fn e3_what_was_reblocked_and_unblocked_while_out_comes_again_after_the_ack() {
+fn e3_an_evaluation_unblocked_while_outstanding_is_enqueued_after_the_ack() {
     let mut b = enabled();
     put(&mut b, eval("b", "j", 50, 100), 0);
     take(&mut b, &ALL, "t", 0);
@@ -137,11 +137,11 @@ fn e3_what_was_reblocked_and_unblocked_while_out_comes_again_after_the_ack() {
     b.tick(4 + INITIAL_NACK_DELAY);
     assert_eq!(take(&mut b, &ALL, "v", 4 + INITIAL_NACK_DELAY).unwrap().deliveries, 2);
     b.ack("b", "v", 4 + INITIAL_NACK_DELAY).unwrap();
-    assert!(b.known.is_empty(), "the nack dropped what was to be enqueued");
+    assert!(b.known.is_empty(), "the nack dropped the evaluation to be enqueued");
 }
 
 #[test]
-fn e4_a_dead_worker_loses_its_evaluation() {
+fn e4_a_crashed_worker_loses_its_evaluation() {
     let mut b = enabled();
     put(&mut b, eval("a", "j", 50, 1), 0);
     take(&mut b, &ALL, "t", 0);
@@ -169,7 +169,7 @@ fn e5_jobs_of_one_name_in_two_namespaces_run_side_by_side() {
 }
 
 #[test]
-fn what_always_fails_ends_in_the_failed_queue() {
+fn an_evaluation_that_always_fails_ends_in_the_failed_queue() {
     let mut b = enabled();
     put(&mut b, eval("a", "j", 50, 1), 0);
     put(&mut b, eval("b", "j", 50, 2), 0);
@@ -188,7 +188,7 @@ fn what_always_fails_ends_in_the_failed_queue() {
     b.nack("a", "t", now).unwrap();
     assert_eq!(b.stats().by_scheduler[FAILED_QUEUE], QueueStats { ready: 1, unacked: 0 });
     assert_eq!(id_of(take(&mut b, &ALL, "t", now)), "");
-    // The reaper's write fails once: the evaluation comes back at once.
+    // The reaper's write fails once: the evaluation is ready again at once.
     take(&mut b, &[FAILED_QUEUE], "r", now);
     assert_eq!(b.stats().by_scheduler[FAILED_QUEUE], QueueStats { ready: 0, unacked: 1 });
     now += NACK_TIMEOUT;
@@ -223,7 +223,7 @@ fn delayed_evaluations_do_not_hold_their_job() {
 }
 
 #[test]
-fn the_best_evaluation_of_all_named_queues_goes_first() {
+fn the_highest_priority_of_all_named_queues_is_dequeued_first() {
     let mut b = enabled();
     let batch = |id: &str, priority, index| Evaluation { r#type: "batch".into(), ..eval(id, id, priority, index) };
     put(&mut b, eval("s80", "s80", 80, 1), 0);
@@ -237,7 +237,7 @@ fn the_best_evaluation_of_all_named_queues_goes_first() {
     assert_eq!(id_of(take(&mut b, &["batch"], "3", 0)), "");
     assert_eq!(id_of(take(&mut b, &ALL, "3", 0)), "s20");
     assert_eq!(id_of(take(&mut b, &[CORE], "4", 0)), "gc");
-    // Equal priorities: chance decides among queues, age inside of one.
+    // With equal priorities, the queue is picked at random; within a queue, the oldest evaluation is first.
     for choice in 0..4 {
         let mut b = enabled();
         put(&mut b, eval("s2", "s2", 50, 2), 0);
@@ -302,7 +302,7 @@ fn cancelled_batches_come_back_when_they_could_not_be_written() {
     assert_eq!(b.stats().cancelable, 5);
     let batch = b.take_cancelable(2);
     assert_eq!(ids(&batch), ["a1", "a2"]);
-    // Meanwhile one of them was enqueued anew: it is not to be cancelled any more.
+    // Meanwhile one of them was enqueued again: it must not be cancelled any more.
     put(&mut b, eval("a2", "j", 50, 2), 0);
     b.put_back(batch);
     assert_eq!(b.stats().cancelable, 4);
@@ -335,7 +335,7 @@ fn requests_are_checked() {
     assert_eq!((wait_index(&a, [&b]), wait_index(&b, [&a]), wait_index(&a, [])), (9, 9, 7));
 }
 
-/// 50,000 evaluations of 10 jobs: two of each job run, the rest is cancelled in batches.
+/// 50,000 evaluations of 10 jobs: two evaluations of each job run, the others are cancelled in batches.
 #[test]
 fn a_flood_is_shed() {
     let mut b = enabled();

@@ -4,17 +4,17 @@ use super::order::ById;
 use super::{Broker, BrokerError, Ending, Entry, Finished, NACK_TIMEOUT, Place, Reason};
 
 impl Broker {
-    /// Starts the nack timer again: the worker is alive.
+    /// Restarts the nack timer, because the worker is alive.
     pub fn reset(&mut self, id: &str, token: &str, now: i64) -> Result<(), BrokerError> {
         self.set_timer(id, token, now, true, Some(now.saturating_add(NACK_TIMEOUT)))
     }
 
-    /// Stops the nack timer: the worker waits for something that takes as long as it takes.
+    /// Pauses the nack timer while the worker waits for an operation of unbounded duration.
     pub fn pause(&mut self, id: &str, token: &str, now: i64) -> Result<(), BrokerError> {
         self.set_timer(id, token, now, true, None)
     }
 
-    /// Starts a stopped nack timer with the full time. A timer that has fired stays so.
+    /// Restarts a paused nack timer with the full timeout. A timer that has fired is not restarted.
     pub fn resume(&mut self, id: &str, token: &str, now: i64) -> Result<(), BrokerError> {
         self.set_timer(id, token, now, false, Some(now.saturating_add(NACK_TIMEOUT)))
     }
@@ -46,8 +46,8 @@ impl Broker {
         Ok(())
     }
 
-    /// Forgets an evaluation that waits for its `WaitUntil`, since what it was to look at happened already. Tells
-    /// whether there was one.
+    /// Drops an evaluation that waits for its `WaitUntil` because it is not needed any more. Returns whether there was
+    /// one.
     pub(crate) fn drop_waiting(&mut self, id: &str) -> bool {
         let Some(Entry { place: Place::Waiting { due, reason: Reason::WaitUntil }, .. }) = self.known.get(id) else {
             return false;
@@ -61,12 +61,13 @@ impl Broker {
         true
     }
 
-    /// When [`Broker::tick`] has something to do next.
+    /// When to call [`Broker::tick`] next.
     pub fn next_deadline(&self) -> Option<i64> {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// Does what is due: delays end, and silent workers lose their evaluations, which are returned.
+    /// Processes due timers: delayed evaluations become ready, and the evaluations of workers that stopped responding
+    /// are nacked and returned.
     pub fn tick(&mut self, now: i64) -> Vec<Finished> {
         let mut lost = Vec::new();
         while self.timers.first().is_some_and(|(due, _)| *due <= now) {

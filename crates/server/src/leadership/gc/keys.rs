@@ -1,4 +1,4 @@
-//! Root keys that get old (`docs/spec/garbage-collection.md §11.2`).
+//! Rotation and collection of root keys (`docs/spec/garbage-collection.md §11.2`).
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use encamp_model::{WrappedRootKey, root_key_state as state};
 use encamp_ops::Operation;
 use encamp_state::{StateStore, StoreSnapshot};
 
-/// What is to be done about the age of the active key.
+/// The next step of a key rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// The key, prepublished before, becomes active.
+    /// Activates a prepublished key.
     Activate(String),
-    /// A key is made that becomes active at that time, in Unix nanoseconds.
+    /// Prepublishes a new key that becomes active at this time, in Unix nanoseconds.
     Prepublish(i64),
-    /// There is no active key, and none that could become it.
+    /// There is no active key, and no key that could be activated.
     NoActiveKey,
 }
 
-/// The next step of the rotation; none if nothing is due. Times are Unix nanoseconds.
+/// The next step of the rotation; `None` if nothing is due. Times are Unix nanoseconds.
 pub fn rotation(store: &StateStore, now: i64, threshold: i64) -> Option<Step> {
     let prepublished = store.root_keys().filter(|k| k.meta.state == state::PREPUBLISHED);
     if let Some(next) = prepublished.min_by_key(|k| k.meta.publish_time) {
@@ -31,7 +31,7 @@ pub fn rotation(store: &StateStore, now: i64, threshold: i64) -> Option<Step> {
     old.then(|| Step::Prepublish(active.meta.create_time.saturating_add(threshold)))
 }
 
-/// Keys nobody needs any more: made longer ago than both thresholds together.
+/// Unused keys that are older than both thresholds together.
 pub(crate) fn collectable(store: &StateStore, now: i64, rotation: i64, threshold: i64) -> Vec<String> {
     let cutoff = now.saturating_sub(rotation.saturating_add(threshold));
     let over = |k: &&Arc<WrappedRootKey>| {
@@ -42,7 +42,7 @@ pub(crate) fn collectable(store: &StateStore, now: i64, rotation: i64, threshold
     store.root_keys().filter(over).map(|k| k.meta.key_id.clone()).collect()
 }
 
-/// Whether anything stored was encrypted with a key, or identifies itself with what the key signed.
+/// Whether any stored object was encrypted with a key or has an identity signed by it.
 pub fn in_use(store: &StateStore, id: &str) -> bool {
     if store.variables_of_key(id).next().is_some() {
         return true;
@@ -52,14 +52,14 @@ pub fn in_use(store: &StateStore, id: &str) -> bool {
     live.any(|a| a.signing_key_id == id) || store.state().nodes().any(|n| n.node.identity_signing_key_id == id)
 }
 
-/// A key as it is, in another state.
+/// The operation that changes the state of a key.
 pub(super) fn in_state(key: &WrappedRootKey, to: &str) -> Operation {
     let mut key = key.clone();
     key.meta.state = to.into();
     Operation::RootKeyUpsert { key: Arc::new(key), rekey: false }
 }
 
-/// Does what is due; true if something changed.
+/// Performs the next step of the rotation. Returns true if something changed.
 pub(super) async fn rotate(server: &Server, snapshot: &StoreSnapshot, now: i64, threshold: i64) -> Result<bool, Error> {
     let key = match rotation(snapshot, now, threshold) {
         None => return Ok(false),
@@ -83,7 +83,7 @@ pub(super) async fn rotate(server: &Server, snapshot: &StoreSnapshot, now: i64, 
     Ok(true)
 }
 
-/// Removes keys nobody needs any more.
+/// Removes unused keys.
 pub(super) async fn collect(
     server: &Server,
     snapshot: &StoreSnapshot,

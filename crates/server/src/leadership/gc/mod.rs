@@ -1,8 +1,8 @@
-//! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by
-//! workers.
+//! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, created periodically by the leader and run
+//! by workers.
 //!
-//! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go. `rekey`: variables of replaced
-//!   keys.
+//! - [`rules`]: the eligible objects. [`keys`]: rotation and collection of root keys. `rekey`: re-encryption of
+//!   variables after a rotation.
 
 pub mod keys;
 mod rekey;
@@ -25,24 +25,24 @@ use encamp_ops::Operation;
 use encamp_state::StoreSnapshot;
 use rules::Collected;
 
-/// IDs in one log entry.
+/// Maximum number of IDs in one log entry.
 const IDS: usize = 7281;
-/// Jobs in one log entry.
+/// Maximum number of jobs in one log entry.
 const JOBS: usize = 2048;
 /// Priority of core evaluations.
 const PRIORITY: i64 = 32767;
-/// How old things must be when an operator forces collection.
+/// The assumed age of all objects when an operator forces garbage collection.
 const FORCED: i64 = 1_000_000;
-/// The kind that encrypts variables anew.
+/// The kind that re-encrypts variables.
 pub(crate) const REKEY: &str = "variables-rekey";
-/// The kind that looks after root keys.
+/// The kind that rotates and collects root keys.
 const ROTATE: &str = "root-key-rotate-gc";
-/// Interval of the kinds without a setting.
+/// Interval of the kinds without a configuration setting.
 const EVERY: i64 = 5 * MINUTE;
-/// Interval of the kind that encrypts variables again.
+/// Interval of the kind that re-encrypts variables.
 const REKEY_EVERY: i64 = 10 * MINUTE;
 
-/// A core evaluation: never stored, lives in the leader's broker (§1.1).
+/// A core evaluation: never stored, exists only in the leader's broker (`docs/spec/garbage-collection.md §1.1`).
 pub(crate) fn core_eval(kind: &str, index: u64) -> Evaluation {
     Evaluation {
         id: ids::uuid(),
@@ -57,18 +57,18 @@ pub(crate) fn core_eval(kind: &str, index: u64) -> Evaluation {
     }
 }
 
-/// Has garbage collected now, whatever its age; the work is done later.
+/// Forces garbage collection of all eligible objects regardless of age; it runs asynchronously.
 pub fn force(server: &Server) {
     enqueue(server, "force-gc");
 }
 
-/// Has workers run a kind of core evaluation.
+/// Enqueues a core evaluation of this kind.
 pub(crate) fn enqueue(server: &Server, kind: &str) {
     let eval = core_eval(kind, server.snapshot().latest_index());
     server.queues().enqueue([(Arc::new(eval), None)]);
 }
 
-/// The kinds that are run regularly, with their intervals (§2).
+/// The kinds that run periodically, with their intervals (`docs/spec/garbage-collection.md §2`).
 fn tickers(gc: &GcSettings) -> [(&'static str, i64); 6] {
     [
         ("eval-gc", EVERY),
@@ -80,7 +80,7 @@ fn tickers(gc: &GcSettings) -> [(&'static str, i64); 6] {
     ]
 }
 
-/// Starts the tickers of the leader: the first tick comes one interval after it took over.
+/// Starts the leader's tickers: the first tick is one interval after the start of its leadership.
 pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
     for (kind, interval) in tickers(&server.settings().gc) {
         let server = server.clone();
@@ -94,10 +94,10 @@ pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
     }
 }
 
-/// Runs a core evaluation: what it names is collected.
+/// Runs a core evaluation: collects the objects of the kind that it names.
 ///
 /// # Errors
-/// An unknown kind, or a write that failed: the evaluation is to be delivered again.
+/// The kind is unknown, or a write failed: the evaluation has to be delivered again.
 pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<(), String> {
     let gc = server.settings().gc.clone();
     let done = match eval.job_id.as_str() {
@@ -122,7 +122,7 @@ async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> 
     nodes(server, snapshot, FORCED).await
 }
 
-/// Rotates; what is old goes when nothing was rotated.
+/// Rotates root keys; old keys are collected if nothing was rotated.
 async fn root_keys(server: &Server, snapshot: &StoreSnapshot, gc: &GcSettings) -> Result<(), Error> {
     let now = ids::now();
     if keys::rotate(server, snapshot, now, gc.key_rotation).await? {

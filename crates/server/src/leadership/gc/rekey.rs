@@ -1,4 +1,4 @@
-//! Variables of keys that are replaced are encrypted anew (`docs/spec/garbage-collection.md §11.3`).
+//! Re-encrypts variables after a key rotation (`docs/spec/garbage-collection.md §11.3`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use encamp_model::{VariableEncrypted, duration, root_key_state as state};
 use encamp_ops::{Operation, VariableChange, VariableWrite};
 use encamp_state::StoreSnapshot;
 
-/// How long one evaluation works at it: half the time after which it is given to somebody else.
+/// How long one evaluation runs: half the nack timeout, after which it would be delivered to another worker.
 const BUDGET: Duration = Duration::from_secs(30);
-/// Writes per second, and the bursts they may have.
+/// Writes per second, and their burst size.
 const RATE: f64 = 100.0;
 
-/// Encrypts what is left of keys that are rekeying; they are inactive afterwards. What is not done in time is the next
-/// evaluation's.
+/// Re-encrypts the variables of all keys that are being rekeyed; these keys then become inactive. The next evaluation
+/// continues after a timeout.
 pub(super) async fn run(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
     if !within(server, snapshot, BUDGET).await? {
         super::enqueue(server, super::REKEY);
@@ -27,13 +27,13 @@ pub(super) async fn run(server: &Server, snapshot: &StoreSnapshot) -> Result<(),
     Ok(())
 }
 
-/// False if the time was over first.
+/// Runs for at most `budget`. Returns false if it ran out of time.
 async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> Result<bool, Error> {
     let started = Instant::now();
     let mut rate = Rate::new(RATE, RATE);
     for key in snapshot.root_keys().filter(|k| k.meta.state == state::REKEYING) {
         let key_id = key.meta.key_id.as_str();
-        // Newer than the snapshot: what was written with the key while it was active.
+        // Newer than the snapshot: includes the variables that were written while the key was active.
         let variables: Vec<Arc<VariableEncrypted>> = server.snapshot().variables_of_key(key_id).cloned().collect();
         for v in variables {
             if started.elapsed() >= budget {
@@ -52,8 +52,8 @@ async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> 
     Ok(true)
 }
 
-/// Writes a variable as it is, encrypted with the active key. One that was written by somebody else meanwhile is left
-/// alone, and so is one that can't be decrypted: its key stays.
+/// Writes a variable unchanged, encrypted with the active key. A variable that another client wrote meanwhile is
+/// skipped, and so is one that cannot be decrypted: its key stays.
 async fn rewrite(server: &Server, v: &VariableEncrypted) -> Result<(), Error> {
     let plain = match server.keyring().decrypt(&v.key_id, &v.data.0) {
         Ok(plain) => plain,
@@ -98,7 +98,7 @@ mod tests {
 
         let new = new_key(state::ACTIVE, 0).await.unwrap();
         server.commit(Operation::RootKeyUpsert { key: new.clone(), rekey: true }).await.unwrap();
-        assert!(!within(&server, &server.snapshot(), Duration::ZERO).await.unwrap(), "no time at all");
+        assert!(!within(&server, &server.snapshot(), Duration::ZERO).await.unwrap(), "no time budget");
         assert_eq!(server.snapshot().root_key(&old).unwrap().meta.state, state::REKEYING);
         assert_eq!(server.snapshot().variables_of_key(&old).count(), 3);
 
@@ -111,7 +111,7 @@ mod tests {
             assert_eq!((is.create_index, &is.lock), (was.create_index, &was.lock));
             assert!(variables::open(&server, is).unwrap() == items());
         }
-        // A key that something is encrypted with stays, one that nothing is goes.
+        // A key in use is not deleted, an unused one is.
         let delete = |id: &str, force| Operation::RootKeyDelete { id: id.into(), force };
         let refused = server.commit(delete(&new.meta.key_id, false)).await.unwrap_err();
         assert_eq!(refused.message, "root key in use, cannot delete");

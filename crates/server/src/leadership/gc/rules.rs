@@ -1,9 +1,11 @@
-//! What may be collected (`docs/spec/garbage-collection.md §3-6`). Pure: times are Unix nanoseconds and come in.
+//! Eligibility for garbage collection (`docs/spec/garbage-collection.md §3-6`). No I/O: times are parameters in Unix
+//! nanoseconds.
 
 use encamp_model::*;
 use encamp_state::StateStore;
 
-/// Whether an allocation is not needed any more (§3.3). A time equal to the cutoff is old enough.
+/// Whether an allocation can be collected (`docs/spec/garbage-collection.md §3.3`). A time equal to the cutoff is old
+/// enough.
 pub(crate) fn alloc_eligible(a: &Allocation, job: Option<&Job>, now: i64, cutoff: i64) -> bool {
     if !a.terminal() || a.modify_time > cutoff || a.client_status == client_status::RUNNING {
         return false;
@@ -24,7 +26,8 @@ pub(crate) fn alloc_eligible(a: &Allocation, job: Option<&Job>, now: i64, cutoff
     last.is_some_and(|e| now.saturating_sub(e.reschedule_time) > policy.interval)
 }
 
-/// Whether an evaluation may go, and which of its allocations; the latter may go even if it stays (§3.2).
+/// Whether an evaluation can be collected, and which of its allocations; the latter can be collected even if the
+/// evaluation cannot (`docs/spec/garbage-collection.md §3.2`).
 pub(crate) fn eval_eligible(
     store: &StateStore,
     eval: &Evaluation,
@@ -58,13 +61,13 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Whether there is nothing to do.
+    /// Whether there is nothing to collect.
     pub fn is_empty(&self) -> bool {
         self.evals.is_empty() && self.allocs.is_empty()
     }
 }
 
-/// Old evaluations (§3.1).
+/// Collects old evaluations (`docs/spec/garbage-collection.md §3.1`).
 pub fn evals(store: &StateStore, now: i64, threshold: i64, batch_threshold: i64) -> Collected {
     let mut out = Collected::default();
     for eval in store.evals_by_create() {
@@ -78,7 +81,7 @@ pub fn evals(store: &StateStore, now: i64, threshold: i64, batch_threshold: i64)
     out
 }
 
-/// Whether a job may ever be collected as it is (§4.1).
+/// Whether a job can be collected in its current state (`docs/spec/garbage-collection.md §4.1`).
 fn candidate(job: &Job) -> bool {
     if job.version_tag.is_some() {
         return false;
@@ -89,7 +92,8 @@ fn candidate(job: &Job) -> bool {
     job.status == "dead" && (job.stop || matches!(job.r#type.as_str(), "batch" | "sysbatch"))
 }
 
-/// Jobs that are over, by namespace and ID, with all that belongs to them (§4.2).
+/// Collects finished jobs, by namespace and ID, with their evaluations and allocations
+/// (`docs/spec/garbage-collection.md §4.2`).
 pub fn jobs(store: &StateStore, now: i64, threshold: i64) -> (Vec<(String, String)>, Collected) {
     let cutoff = now.saturating_sub(threshold);
     let (mut jobs, mut rest) = (Vec::new(), Collected::default());
@@ -115,7 +119,7 @@ pub fn jobs(store: &StateStore, now: i64, threshold: i64) -> (Vec<(String, Strin
     (jobs, rest)
 }
 
-/// Rollouts that are over and whose allocations are (§5).
+/// Collects finished deployments whose allocations are terminal (`docs/spec/garbage-collection.md §5`).
 pub fn deployments(store: &StateStore, now: i64, threshold: i64) -> Vec<String> {
     let cutoff = now.saturating_sub(threshold);
     let over = |d: &&std::sync::Arc<Deployment>| {
@@ -124,7 +128,7 @@ pub fn deployments(store: &StateStore, now: i64, threshold: i64) -> Vec<String> 
     store.deployments_by_create().filter(over).map(|d| d.id.clone()).collect()
 }
 
-/// Nodes that have been down for long and hold nothing (§6.1).
+/// Collects nodes that have been down for long enough and have no allocations (`docs/spec/garbage-collection.md §6.1`).
 pub fn nodes(store: &StateStore, now: i64, threshold: i64) -> Vec<String> {
     let cutoff = now.saturating_sub(threshold);
     let over = |n: &&std::sync::Arc<encamp_state::NodeEntry>| {
@@ -135,7 +139,8 @@ pub fn nodes(store: &StateStore, now: i64, threshold: i64) -> Vec<String> {
     store.state().nodes().filter(over).map(|n| n.node.id.clone()).collect()
 }
 
-/// Removals in entries of `most` IDs: allocations first; evaluations only where all allocations are named (§3.4).
+/// Splits a removal into log entries of `most` IDs: allocations first; evaluations only after all their allocations
+/// (`docs/spec/garbage-collection.md §3.4`).
 pub fn batches(collected: Collected, most: usize) -> Vec<Collected> {
     let Collected { evals, allocs } = collected;
     let (mut evals, mut allocs) = (evals.into_iter().peekable(), allocs.into_iter().peekable());

@@ -131,7 +131,7 @@ fn example_1_and_2_evaluations_go_with_their_allocations() {
 }
 
 #[test]
-fn example_4_the_current_version_of_a_batch_job_is_kept() {
+fn example_4_the_current_version_of_a_batch_job_is_retained() {
     let batch = Job { r#type: "batch".into(), job_modify_index: 100, ..job("running", false, None) };
     let at = |id: &str, index: u64| Allocation { create_index: index, ..aged(alloc(id, "complete", "run"), 25 * HOUR) };
     let both = store(batch.clone(), eval("batch", 25 * HOUR), vec![at("a", 90), at("b", 120)]);
@@ -143,7 +143,7 @@ fn example_4_the_current_version_of_a_batch_job_is_kept() {
 }
 
 #[test]
-fn jobs_go_when_they_are_over() {
+fn finished_jobs_are_collected() {
     let over = |j: Job, age: i64| {
         let s = store(Job { submit_time: NOW - age, ..j }, eval("service", age), vec![]);
         jobs(&s, NOW, 4 * HOUR).0.len() == 1
@@ -223,7 +223,7 @@ fn keys_are_rotated_in_time() {
 }
 
 #[test]
-fn old_keys_go_when_nothing_uses_them() {
+fn old_keys_are_collected_when_unused() {
     let mut s = StateStore::new();
     for (id, state) in [("a", "inactive"), ("b", "deprecated"), ("c", "active"), ("d", "rekeying"), ("e", "inactive")] {
         key(&mut s, id, state, NOW - 2 * HOUR, 0);

@@ -1,4 +1,4 @@
-//! Locks of variables that are not renewed are given back (`docs/spec/http-api.md §8.4`): the driver of [`LockTimers`].
+//! Releases variable locks that are not renewed (`docs/spec/http-api.md §8.4`): the driver of [`LockTimers`].
 //!
 //! [`LockTimers`]: crate::var_locks::LockTimers
 
@@ -12,18 +12,18 @@ use encamp_host::ids;
 use encamp_model::duration;
 use encamp_ops::{Operation, Reply, VariableChange, VariableReply, VariableWrite};
 
-/// Longest sleep: the wall clock may be set, or the machine suspended, while the timer sleeps.
+/// Longest sleep, because the wall clock may be set or the machine suspended meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Gives every lock that is held its full time.
+/// Restarts the full TTL of every held lock.
 pub fn start(server: &Server) {
-    // With the lock held no write is told about before those of the snapshot are known.
+    // While the mutex is held, no write is reported before the locks of the snapshot are known.
     let mut timers = server.queues().locks();
     let store = server.snapshot();
     timers.start(store.variables().filter(|v| v.lock.is_some()).map(|v| &**v), ids::now());
 }
 
-/// Gives back what is lost, until leadership ends.
+/// Releases expired locks until leadership is lost.
 pub(crate) async fn drive(server: Server) {
     loop {
         let lost = server.queues().locks().expired(ids::now());
@@ -34,7 +34,7 @@ pub(crate) async fn drive(server: Server) {
     }
 }
 
-/// Gives a lock back, unless it was acquired again. The check-and-set finds out if that happens at the same time.
+/// Releases a lock, unless it was acquired again. The check-and-set detects an acquisition at the same time.
 async fn give_back(server: &Server, lost: &Lost) {
     loop {
         let stored = server.snapshot().variable(&lost.key.0, &lost.key.1).cloned();

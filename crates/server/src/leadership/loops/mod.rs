@@ -1,7 +1,7 @@
-//! Loops of the leader that drive jobs on. Each is a pure state machine over the store and a thin driver.
+//! Background loops of the leader that make progress on jobs. Each is a state machine over the store and a thin driver.
 //!
-//! - [`periodic`]: launches of periodic jobs. [`locks`]: locks of variables that are not renewed.
-//! - [`drain`]: nodes that are to be left. [`deployments`]: jobs that are rolled out. Both are run by the [`driver`].
+//! - [`periodic`]: launches of periodic jobs. [`locks`]: expiry of variable locks.
+//! - [`drain`]: node drains. [`deployments`]: deployments of job versions. Both are run by the [`driver`].
 
 pub mod deployments;
 pub mod drain;
@@ -15,15 +15,15 @@ use crate::error::Error;
 use crate::handle::Server;
 use crate::rate::Rate;
 
-/// State reads per second of the drainer, and the bursts it may have.
+/// State reads per second of the drainer, and their burst size.
 const DRAIN_RATE: f64 = 100.0;
-/// The bursts of state reads that the deployment watcher may have.
+/// Burst size of the deployment watcher's state reads.
 const DEPLOYMENT_BURST: f64 = 100.0;
 
-/// Starts them; they end with the set, that is with leadership.
+/// Starts the loops; they end with the set, that is, when leadership is lost.
 ///
 /// # Errors
-/// What launches were missed is not known, or could not be made up for.
+/// Missed launches could not be determined or caught up.
 pub async fn start(server: &Server, tasks: &mut JoinSet<()>) -> Result<(), Error> {
     let rate = Rate::new(server.settings().deploy_query_rate, DEPLOYMENT_BURST);
     tasks.spawn(driver::run(server.clone(), deployments::Deployments::default(), rate));

@@ -1,4 +1,4 @@
-//! The periodic dispatcher (`docs/spec/server.md §14`): launches what the tracker says is due.
+//! The periodic dispatcher (`docs/spec/server.md §14`): launches periodic jobs that are due.
 
 use std::time::Duration;
 
@@ -9,27 +9,28 @@ use encamp_host::ids;
 use encamp_model::{Job, duration};
 use encamp_ops::{JobRegister, Operation};
 
-/// Longest sleep: the wall clock may be set, or the machine suspended, while the timer sleeps.
+/// Longest sleep, because the wall clock may be set or the machine suspended meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// A launch that was made.
+/// A completed launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launched {
-    /// ID of the child.
+    /// ID of the child job.
     pub job_id: String,
-    /// The evaluation of the child.
+    /// The evaluation of the child job.
     pub eval_id: String,
-    /// The index child and evaluation were written at.
+    /// The index at which child job and evaluation were written.
     pub index: u64,
 }
 
-/// Begins to track, and makes up for launches that were missed: once per job (§14.5). `now` in Unix nanoseconds.
+/// Starts tracking and catches up on missed launches, once per job (`docs/spec/server.md §14.5`). `now` is in Unix
+/// nanoseconds.
 ///
 /// # Errors
-/// The last launch of a job is not known. A launch that fails is logged and lost.
+/// The last launch of a job is unknown. A launch that fails is logged and not retried.
 pub(crate) async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
     let store = {
-        // With the lock held no write is told about before those of the snapshot are tracked.
+        // While the mutex is held, no write is reported before the jobs of the snapshot are tracked.
         let mut tracker = server.queues().periodic();
         tracker.set_enabled(true);
         let store = server.snapshot();
@@ -52,7 +53,7 @@ pub(crate) async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Launches jobs when they are due, until leadership ends.
+/// Launches jobs when they are due, until leadership is lost.
 pub(crate) async fn drive(server: Server) {
     loop {
         let next = server.queues().periodic().next_deadline();
@@ -66,7 +67,7 @@ pub(crate) async fn drive(server: Server) {
     }
 }
 
-/// Launches what is due at a time, in Unix nanoseconds (§14.3).
+/// Launches the jobs that are due at a time in Unix nanoseconds (`docs/spec/server.md §14.3`).
 pub(crate) async fn launch_due(server: &Server, now: i64) {
     loop {
         let due = server.queues().periodic().pop_due(now);
@@ -101,10 +102,11 @@ async fn launch(server: &Server, job: &Job, at: i64, now: i64) -> Result<Launche
     Ok(Launched { job_id, eval_id, index })
 }
 
-/// Launches a periodic job on demand, whatever its children do; its schedule stays (§14.4).
+/// Forces a launch of a periodic job, regardless of its running children; its schedule is not changed
+/// (`docs/spec/server.md §14.4`).
 ///
 /// # Errors
-/// Unknown job, or one that does not launch by itself, with the texts of §14.4; no leader.
+/// The job is unknown or is not periodic (with the texts of `docs/spec/server.md §14.4`), or there is no leader.
 pub async fn force(server: &Server, namespace: &str, id: &str) -> Result<Launched, Error> {
     server.wait_ready().await?;
     let store = server.snapshot();

@@ -1,4 +1,4 @@
-//! The loops with a whole server.
+//! Tests of the loops with a complete server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ async fn periodic_jobs_launch() {
     put_job(&server, stopped).await;
     assert_eq!(server.queues().periodic().jobs().count(), 0);
 
-    // Other times come in as arguments.
+    // Other times are passed as arguments.
     let mut j = periodic_job("hourly", "0 * * * *");
     j.periodic.as_mut().unwrap().prohibit_overlap = true;
     put_job(&server, j).await;
@@ -49,7 +49,7 @@ async fn periodic_jobs_launch() {
     periodic::launch_due(&server, due).await;
     assert_eq!(children(&server, "hourly"), [format!("hourly/periodic-{}", due / SECOND)]);
     assert_eq!(server.queues().periodic().next_deadline(), Some(due + HOUR));
-    // There is no node: the child waits for one.
+    // There is no node, so the evaluation of the child job is blocked.
     eventually("a blocked evaluation", || {
         server.snapshot().evals_by_create().any(|e| e.job_id.starts_with("hourly/") && e.status == "blocked")
     })
@@ -72,7 +72,7 @@ async fn periodic_jobs_launch() {
         assert_eq!((e.status, e.message.as_str()), (500, text));
     }
 
-    // A new leader launches once what was missed. Launches of `hourly` must not overlap, those of `free` may.
+    // A new leader launches missed jobs once. Launches of `hourly` must not overlap, those of `free` may.
     put_job(&server, periodic_job("free", "0 * * * *")).await;
     let late = due + 50 * HOUR + 7 * SECOND;
     periodic::catch_up(&server, late).await.unwrap();
@@ -93,7 +93,7 @@ async fn ready_node(server: &Server, id: &str) {
     node_rpc::update_status(server, id, "secret", "", "ready").await.unwrap();
 }
 
-/// What a node reports next about an allocation, as a client that starts and stops tasks at once would.
+/// The next report of a node about an allocation, from a client that starts and stops tasks immediately.
 fn report(a: &Allocation, healthy: &dyn Fn(&Allocation) -> bool) -> Option<Allocation> {
     let verdict = |health| {
         let timestamp = Time::from_unix_nanos(ids::now());
@@ -110,7 +110,7 @@ fn report(a: &Allocation, healthy: &dyn Fn(&Allocation) -> bool) -> Option<Alloc
     Some(Allocation { id: a.id.clone(), client_status: status.into(), deployment_status, ..Default::default() })
 }
 
-/// Plays the client of a node.
+/// Simulates the client of a node.
 fn play(
     server: &Server,
     node: &'static str,
@@ -163,7 +163,7 @@ fn messages(node: &Node) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_drained_node_is_left_and_its_work_goes_on() {
+async fn a_drained_node_is_emptied_and_its_work_continues() {
     let dir = Dir::new();
     let server = start(&dir, &ids::uuid()).await;
     for n in NODES {
@@ -194,14 +194,14 @@ async fn a_drained_node_is_left_and_its_work_goes_on() {
     assert!(marked.iter().all(|e| e.alloc.desired_transition.should_migrate()));
     assert!(server.snapshot().evals_by_create().any(|e| e.triggered_by == "node-drain" && e.status == "complete"));
 
-    // The node takes work again: its jobs are looked at.
+    // The node becomes eligible again: its jobs are evaluated.
     let back = DrainRequest { mark_eligible: true, ..Default::default() };
     let answer = set_drain(&server, from, back.clone()).await.unwrap();
     assert!(answer.eval_create_index == 0 && answer.eval_ids.is_empty(), "nothing is left of its jobs");
     assert_eq!(answer.scheduling_eligibility, "eligible");
-    assert_eq!(messages(&stored_node(&server, from)).len(), 2, "there was no drain");
+    assert_eq!(messages(&stored_node(&server, from)).len(), 2, "no drain was active");
 
-    // A drain that changes and is called off. Nothing but the deadline could end it: the job is batch.
+    // A drain that is updated and then cancelled. Only the deadline could end it, because the job is a batch job.
     let mut batch = job("batch", 1);
     batch.r#type = "batch".into();
     register(&server, batch).await;
@@ -215,11 +215,11 @@ async fn a_drained_node_is_left_and_its_work_goes_on() {
     let answer = set_drain(&server, &on, back).await.unwrap();
     assert!(!answer.eval_ids.is_empty() && answer.eval_create_index == answer.index, "one operation");
     let n = stored_node(&server, &on);
-    let told = ["Node drain strategy set", "Node drain strategy updated", "Node drain disabled"];
-    assert!(messages(&n).ends_with(&told), "{:?}", n.events);
+    let expected = ["Node drain strategy set", "Node drain strategy updated", "Node drain disabled"];
+    assert!(messages(&n).ends_with(&expected), "{:?}", n.events);
     assert_eq!(n.last_drain.as_ref().unwrap().status, "canceled");
 
-    // A forced one waits for nothing. The batch job is stopped and not replaced.
+    // A forced drain does not wait. The batch job is stopped and not replaced.
     let force = DrainRequest { strategy: Some(DrainStrategy { deadline: -1, ..Default::default() }), ..infinite };
     set_drain(&server, &on, force).await.unwrap();
     eventually("the forced drain", || stored_node(&server, &on).drain_strategy.is_none()).await;
@@ -258,7 +258,7 @@ async fn canaries_are_promoted_and_bad_versions_are_rolled_back() {
     };
     assert!(evals("deployment-watcher") >= 2);
 
-    // The third version is bad: two allocations go on, and the second comes back as the fourth.
+    // The third version is unhealthy: two allocations keep running, and the second version returns as the fourth.
     register(&server, job("bad")).await;
     eventually("the rollback", || status_is(&server, "web", 3, "successful") && settled(&server)).await;
     let text = "Failed due to unhealthy allocations - rolling back to job version 1";

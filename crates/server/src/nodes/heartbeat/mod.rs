@@ -1,9 +1,9 @@
-//! Heartbeats: every node has a timer that it must keep from firing (`docs/spec/server.md §9.1, §9.2`).
+//! Heartbeats: every node has a timer that fires unless the node sends heartbeats (`docs/spec/server.md §9.1, §9.2`).
 //!
-//! - This file: [`Heartbeats`], how long nodes may be silent. Times are Unix nanoseconds, durations nanoseconds.
-//! - `wheel`: the timers. [`herd`]: nodes that fall silent together.
+//! - This file: [`Heartbeats`], the expiry of nodes. Times are Unix nanoseconds, durations nanoseconds.
+//! - `wheel`: the timers. [`expired`]: batches of nodes that expire together.
 
-pub(crate) mod herd;
+pub(crate) mod expired;
 mod wheel;
 
 #[cfg(test)]
@@ -14,16 +14,16 @@ use thiserror::Error;
 use encamp_model::SECOND;
 use wheel::Wheel;
 
-/// How often nodes are to be heard of.
+/// The heartbeat settings of the servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeartbeatSettings {
-    /// Heartbeats that all nodes together send per second (`max_heartbeats_per_second`).
+    /// Maximum number of heartbeats per second of all nodes together (`max_heartbeats_per_second`).
     pub max_per_second: f64,
-    /// The shortest time a node is told (`min_heartbeat_ttl`).
+    /// The shortest TTL of a node (`min_heartbeat_ttl`).
     pub min_ttl: i64,
-    /// How much longer the server waits (`heartbeat_grace`).
+    /// The grace period in addition to the TTL (`heartbeat_grace`).
     pub grace: i64,
-    /// How long a new leader waits for each node (`failover_heartbeat_ttl`).
+    /// The TTL of all nodes after a leader election (`failover_heartbeat_ttl`).
     pub failover_ttl: i64,
 }
 
@@ -34,8 +34,7 @@ impl Default for HeartbeatSettings {
 }
 
 impl HeartbeatSettings {
-    /// The time to tell a node when `timers` nodes have one: the base, and up to once more of it, drawn with a random
-    /// number.
+    /// The TTL for a node when `timers` nodes have one: the base TTL plus up to 100% random jitter.
     pub fn ttl(&self, timers: usize, random: u64) -> i64 {
         let spread = timers as f64 / self.max_per_second;
         // Too large for nanoseconds, or not a number: the conversion gives the nearest possible.
@@ -51,7 +50,7 @@ impl HeartbeatSettings {
 #[error("failed to reset heartbeat since server is not leader")]
 pub struct NotLeader;
 
-/// The timers of all nodes but those that are down. Runs on the leader only.
+/// The timers of all nodes except those that are down. Only used on the leader.
 #[derive(Debug, Default)]
 pub struct Heartbeats {
     settings: HeartbeatSettings,
@@ -60,12 +59,13 @@ pub struct Heartbeats {
 }
 
 impl Heartbeats {
-    /// No timers; not the leader.
+    /// Returns an instance without timers, not leading.
     pub fn new(settings: HeartbeatSettings) -> Heartbeats {
         Heartbeats { settings, leader: false, wheel: Wheel::default() }
     }
 
-    /// Becomes the leader: every node (all that are not down) gets the failover time.
+    /// Called when this server becomes the leader: starts the timers of these nodes (all that are not down) with the
+    /// failover TTL.
     pub fn start<S: AsRef<str>>(&mut self, nodes: impl IntoIterator<Item = S>, now: i64) {
         self.wheel.clear();
         self.leader = true;
@@ -75,13 +75,14 @@ impl Heartbeats {
         }
     }
 
-    /// Is not the leader any more: forgets all timers.
+    /// Called when leadership is lost: removes all timers.
     pub fn stop(&mut self) {
         self.leader = false;
         self.wheel.clear();
     }
 
-    /// The node was heard of. Returns the time until its next heartbeat; the timer itself runs for that and the grace.
+    /// Restarts the timer of a node after a heartbeat. Returns the TTL; the timer itself also includes the grace
+    /// period.
     pub fn reset(&mut self, node: &str, now: i64, random: u64) -> Result<i64, NotLeader> {
         if !self.leader {
             return Err(NotLeader);
@@ -91,7 +92,7 @@ impl Heartbeats {
         Ok(ttl)
     }
 
-    /// The node is gone or down: it has no timer any more. Tells whether it had one.
+    /// Removes the timer of a node that is gone or down. Returns whether there was one.
     pub fn remove(&mut self, node: &str) -> bool {
         self.wheel.remove(node)
     }
@@ -101,17 +102,17 @@ impl Heartbeats {
         self.wheel.contains(node)
     }
 
-    /// Removes the timers that fired and returns their nodes, the longest overdue first.
+    /// Removes the timers that fired and returns their nodes, longest overdue first.
     pub fn expired(&mut self, now: i64) -> Vec<String> {
         self.wheel.expired(now)
     }
 
-    /// A time at which to call [`Heartbeats::expired`]: no timer fires before.
+    /// When to call [`Heartbeats::expired`] next: no timer fires earlier.
     pub fn next_deadline(&self) -> Option<i64> {
         self.wheel.next_deadline()
     }
 
-    /// How many timers run (gauge `heartbeat.active`).
+    /// The number of running timers (gauge `heartbeat.active`).
     pub fn active(&self) -> usize {
         self.wheel.len()
     }

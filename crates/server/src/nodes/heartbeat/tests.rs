@@ -1,4 +1,4 @@
-//! The worked example E10 of `docs/spec/server.md §25`, and the wheel against a plain map.
+//! The worked example E10 of `docs/spec/server.md §25`, and a comparison of the wheel with a plain map.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ proptest! {
                         7 => i64::from(amount) / 40,
                         8 => i64::from(amount) * 100,
                         _ if amount % 16 == 0 => i64::from(amount) * 1000,
-                        // The clock of the machine was set back.
+                        // The machine's clock was set back.
                         _ => -i64::from(amount % 4) * SECOND,
                     };
                     let mut due: Vec<(i64, String)> =
@@ -95,7 +95,7 @@ proptest! {
             prop_assert_eq!(next.is_some(), first.is_some());
             prop_assert!(next <= first, "{:?} is later than {:?}", next, first);
         }
-        // Following the wheel's own times finds everything, in a bounded number of looks.
+        // Following the times of the wheel finds every timer in a bounded number of steps.
         let mut looks = 0;
         while let Some(next) = wheel.next_deadline() {
             now = now.max(next);
@@ -104,7 +104,7 @@ proptest! {
                 prop_assert!(naive.remove(&name).is_some_and(|d| d <= now));
             }
             looks += 1;
-            prop_assert!(looks < 20_000, "the wheel does not come to an end");
+            prop_assert!(looks < 20_000, "the wheel does not terminate");
         }
         prop_assert!(naive.is_empty());
     }

@@ -1,7 +1,7 @@
-//! A timing wheel: many timers that are moved ahead again and again and rarely fire.
+//! A timing wheel: many timers that are postponed again and again and rarely fire.
 //!
-//! Moving a timer ahead costs one look-up: it stays in the slot where it is and is put into its new one when the hand
-//! comes by. Slots are a quarter of a second wide; the exact time decides inside of one.
+//! Postponing a timer costs one lookup: it stays in its slot and is moved to the new one when the wheel reaches the old
+//! one. Slots are a quarter of a second wide; the exact time decides within a slot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use encamp_model::SECOND;
 
 const SLOT: i64 = SECOND / 4;
-/// About 17 minutes; what is further away goes round.
+/// About 17 minutes; later deadlines wrap around.
 const SLOTS: usize = 4096;
 
-/// A timer's place in a slot. Valid while the generation is the timer's.
+/// A timer's entry in a slot, valid while its generation equals the timer's.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     timer: usize,
@@ -31,7 +31,7 @@ struct Timer {
 /// Timers by name.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    /// `SLOTS` lists, or none as long as there is no timer.
+    /// `SLOTS` lists, or none while there is no timer.
     slots: Vec<Vec<Mark>>,
     /// Number of the earliest slot that may hold marks.
     hand: i64,
@@ -50,7 +50,7 @@ fn position(slot: i64) -> usize {
 }
 
 impl Wheel {
-    /// How many timers run.
+    /// The number of running timers.
     pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }
@@ -65,7 +65,7 @@ impl Wheel {
         *self = Wheel::default();
     }
 
-    /// Starts a timer, or changes when it fires.
+    /// Starts or postpones a timer.
     pub(crate) fn set(&mut self, name: &str, deadline: i64, now: i64) {
         if let Some(i) = self.by_name.get(name).copied() {
             let Some(Some(timer)) = self.timers.get_mut(i) else { return };
@@ -76,7 +76,7 @@ impl Wheel {
             return;
         }
         if self.by_name.is_empty() {
-            // Whatever marks are left are invalid; the hand may jump.
+            // All remaining marks are invalid, so the hand may jump.
             self.slots = vec![Vec::new(); SLOTS];
             self.hand = slot_of(now);
         }
@@ -98,7 +98,7 @@ impl Wheel {
         self.mark(i);
     }
 
-    /// Puts a timer's mark where its deadline is, or as near as the wheel reaches. Earlier marks become invalid.
+    /// Adds a mark for a timer at its deadline, or as close as the wheel reaches. Earlier marks become invalid.
     fn mark(&mut self, i: usize) {
         let last = self.hand.saturating_add(SLOTS as i64 - 1);
         let Some(Some(timer)) = self.timers.get_mut(i) else { return };
@@ -114,7 +114,7 @@ impl Wheel {
         self.timers.get(mark.timer)?.as_ref().filter(|t| t.generation == mark.generation)
     }
 
-    /// Stops a timer. Tells whether it ran.
+    /// Stops a timer. Returns whether it was running.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let Some(i) = self.by_name.remove(name) else { return false };
         if let Some(place) = self.timers.get_mut(i) {
@@ -124,7 +124,7 @@ impl Wheel {
         true
     }
 
-    /// Removes and returns the timers that fired by `now`, in order of deadline and name.
+    /// Removes and returns the timers that fired by `now`, ordered by deadline and name.
     pub(crate) fn expired(&mut self, now: i64) -> Vec<String> {
         let target = slot_of(now).max(self.hand);
         let passed = target.saturating_sub(self.hand).min(SLOTS as i64 - 1);
@@ -148,7 +148,7 @@ impl Wheel {
         fired.into_iter().map(|(_, name)| name.to_string()).collect()
     }
 
-    /// A time at which [`Wheel::expired`] is to be called: no timer fires before, though perhaps none then either.
+    /// When to call [`Wheel::expired`] next: no timer fires earlier, and perhaps none fires then either.
     pub(crate) fn next_deadline(&self) -> Option<i64> {
         if self.by_name.is_empty() {
             return None;
@@ -156,7 +156,7 @@ impl Wheel {
         (self.hand..self.hand.saturating_add(SLOTS as i64)).find_map(|slot| {
             let marks = self.slots.get(position(slot))?;
             let first = marks.iter().filter_map(|m| self.valid(m)).map(|t| t.deadline).min()?;
-            // The timer may have been moved ahead; others may fire in the slots between.
+            // The timer may have been postponed, and others may fire in the slots in between.
             Some(first.min(slot.saturating_add(1).saturating_mul(SLOT).saturating_sub(1)))
         })
     }

@@ -161,7 +161,7 @@ static MOUNT: Table =
 static CSI_PLUGIN: Table =
     Table { members: &[("ID", Rule::Name(Kind::Plugin)), ("Type", Rule::Word)], other: Rule::Secret };
 
-/// What servers add to jobs.
+/// Additions of servers to jobs.
 pub(crate) static SERVER_SETTINGS: Table = Table {
     members: &[
         ("VaultDefaultIdentity", Rule::In(&IDENTITY)),

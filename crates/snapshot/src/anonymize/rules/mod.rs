@@ -1,5 +1,5 @@
-//! What happens to each member of the API's objects. What is not named here is dropped or hidden, unless it is a number
-//! or a truth value.
+//! The rules for each member of the API's objects. Members without a rule are dropped or hidden, unless they are
+//! numbers or booleans.
 //!
 //! This file: the kinds of rules, and tables that several objects share. `nodes`: nodes, pools, namespaces, volumes;
 //! `jobs`; `records`: allocations and deployments.
@@ -14,7 +14,7 @@ pub(crate) use records::{ALLOCATION, DEPLOYMENT};
 
 use super::names::Kind;
 
-/// What happens to a value. Lists are treated item by item.
+/// The rule for a value. It applies to each item of a list.
 #[derive(Debug)]
 pub(crate) enum Rule {
     /// It stays: times.
@@ -65,7 +65,7 @@ pub(crate) enum Rule {
     Job,
 }
 
-/// What happens to the keys of a map.
+/// The rule for the keys of a map.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Key {
     /// Names.
@@ -81,7 +81,7 @@ pub(crate) enum Key {
 /// The members of an object.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// What happens to members by name.
+    /// The rules for members by name.
     pub members: &'static [(&'static str, Rule)],
     /// What happens to all other texts and objects: [`Rule::Secret`] or [`Rule::Drop`].
     pub other: Rule,

@@ -15,7 +15,7 @@ pub(crate) static NODE: Table = Table {
         ("Meta", META),
         ("NodeClass", Rule::Name(Kind::Class)),
         ("NodePool", Rule::Name(Kind::Pool)),
-        ("ComputedClass", Rule::Keep), // made anew
+        ("ComputedClass", Rule::Keep), // recomputed
         ("DrainStrategy", Rule::In(&TIMES)),
         ("SchedulingEligibility", Rule::Word),
         ("Status", Rule::Word),

@@ -1,10 +1,10 @@
-//! The deployment watcher (`docs/spec/server.md §13`): turns the health of allocations into evaluations, promotion,
-//! failure and rollback.
+//! The deployment watcher (`docs/spec/server.md §13`): turns the health of allocations into evaluations, promotions,
+//! failures and rollbacks of deployments.
 //!
-//! - [`rules`]: what becomes of a deployment, given its allocations.
+//! - [`rules`]: decides on a deployment, given its allocations.
 //!
-//! What is to be done follows from the store, except for the updates that are being gathered and for deadlines that
-//! have passed. So a new leader goes on where the old one ended, and a write that failed is decided on anew.
+//! All decisions follow from the store, except for the batched updates and for deadlines that have passed. A new leader
+//! therefore continues where the old one stopped, and after a failed write the decision is made again.
 
 pub mod rules;
 #[cfg(test)]
@@ -20,31 +20,31 @@ use encamp_model::*;
 use encamp_ops::{DeploymentPromotion, DeploymentStatus, Operation};
 use encamp_state::{StateStore, Table};
 
-/// How long the updates of one deployment are gathered, from the first one on.
+/// How long the updates of one deployment are batched, from the first one on.
 const GATHER: i64 = SECOND;
-/// How long those of several deployments are gathered after that.
+/// How long the updates of several deployments are batched after that.
 const GATHER_ALL: i64 = SECOND / 4;
 
-/// What is known of an active deployment.
+/// The state of an active deployment's watcher.
 #[derive(Debug)]
 struct Watcher {
-    /// The job as it was when the deployment was seen first.
+    /// The job as it was when the deployment was first seen.
     job: Arc<Job>,
-    /// The state that was looked at last.
+    /// The state at the last evaluation.
     seen: Option<(u64, u64)>,
     deadline: Option<i64>,
-    /// The last deadline that came.
+    /// The last deadline that passed.
     came: Option<i64>,
-    /// A deadline came: later failures are put down to it.
+    /// Whether a deadline passed: later failures are attributed to it.
     late: bool,
 }
 
-/// An update of a deployment that is being gathered: an evaluation, and marks if there are any.
+/// A batched update of a deployment: an evaluation, and reschedule marks if there are any.
 #[derive(Debug, Default)]
 struct Update {
-    /// When the first was asked for.
+    /// When the first part of the update was added.
     since: i64,
-    /// Allocations that may be replaced.
+    /// Allocations that may be rescheduled.
     reschedule: BTreeSet<String>,
 }
 
@@ -98,7 +98,7 @@ impl Deployments {
         self.updates.values().map(|u| u.since.saturating_add(GATHER + GATHER_ALL)).min()
     }
 
-    /// The entry with the updates that were gathered long enough.
+    /// Builds the log entry for the updates that were batched long enough.
     fn flush(
         &mut self,
         active: &BTreeMap<&str, &Arc<Deployment>>,
@@ -120,7 +120,7 @@ impl Deployments {
     }
 }
 
-/// What follows for one deployment at once; what can wait goes to `updates`.
+/// Decides on one deployment and returns the urgent operations; the others go to `updates`.
 fn look_at(
     store: &StateStore,
     d: &Arc<Deployment>,
@@ -155,7 +155,7 @@ fn look_at(
         let promotion = DeploymentPromotion { id: d.id.clone(), groups: None, eval: Some(eval), now };
         Operation::DeploymentPromotion(Box::new(promotion))
     });
-    // A promotion brings an evaluation of its own, and one that is being gathered will see this, too.
+    // A promotion creates its own evaluation, and a batched evaluation will see this change, too.
     let evaluate = promotion.is_none() && !updates.contains_key(&d.id) && rules::unseen_health(store, d);
     if evaluate || !verdict.reschedule.is_empty() {
         let update = updates.entry(d.id.clone()).or_insert_with(|| Update { since: now, ..Default::default() });

@@ -1,4 +1,4 @@
-//! What becomes of a deployment, given its allocations (`docs/spec/server.md §13.2-13.4`).
+//! Decisions on a deployment, given its allocations (`docs/spec/server.md §13.2-13.4`).
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use encamp_model::*;
 use encamp_scheduler::reschedule;
 use encamp_state::StateStore;
 
-/// What a change of a deployment's allocations leads to.
+/// The result of a change of a deployment's allocations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// The deployment fails; the flag says whether a group concerned goes back by itself.
+    /// Set if the deployment fails; the value says whether an affected group has `auto_revert` set.
     pub fail: Option<bool>,
-    /// Unhealthy allocations that may be replaced, but are not marked so yet.
+    /// Unhealthy allocations that may be rescheduled, but are not marked yet.
     pub reschedule: Vec<String>,
 }
 
@@ -23,12 +23,13 @@ fn group<'a>(d: &'a Deployment, name: &str) -> Option<&'a DeploymentState> {
     d.task_groups.get(name)?.as_ref()
 }
 
-/// Tells apart the states of a deployment and its allocations: the highest indexes at which they were written.
+/// Identifies the state of a deployment and its allocations: the highest indexes at which they were written.
 pub fn seen(store: &StateStore, d: &Deployment) -> (u64, u64) {
     (d.modify_index, store.deployment_writes(&d.id).any)
 }
 
-/// Whether allocations became healthy and no evaluation of the job has seen it, or will see it for sure (§13.2).
+/// Whether allocations became healthy and no evaluation of the job has seen it or is certain to see it
+/// (`docs/spec/server.md §13.2`).
 pub(crate) fn unseen_health(store: &StateStore, d: &Deployment) -> bool {
     let newest = store.deployment_writes(&d.id).healthy;
     let evaluated = |e: &Evaluation| if e.snapshot_index == 0 { e.create_index } else { e.snapshot_index };
@@ -36,10 +37,11 @@ pub(crate) fn unseen_health(store: &StateStore, d: &Deployment) -> bool {
     newest > 0 && !evals.any(|e| evaluated(e) >= newest)
 }
 
-/// Looks at the allocations of a deployment (§13.2). `now` in Unix nanoseconds.
+/// Evaluates the allocations of a deployment (`docs/spec/server.md §13.2`). `now` is in Unix nanoseconds.
 pub fn verdict(store: &StateStore, d: &Deployment, now: i64) -> Verdict {
     let mut v = Verdict::default();
-    // Counted whenever an allocation is written: most deployments need no look at all of theirs.
+    // The counters are updated with every write of an allocation, so most deployments need no check of their
+    // allocations.
     if d.task_groups.values().flatten().all(|g| g.unhealthy_allocs == 0) {
         return v;
     }
@@ -55,7 +57,7 @@ pub fn verdict(store: &StateStore, d: &Deployment, now: i64) -> Verdict {
     v
 }
 
-/// Whether the canaries of a deployment are to be promoted by themselves (§13.3).
+/// Whether the canaries of a deployment are promoted automatically (`docs/spec/server.md §13.3`).
 pub(crate) fn promotes_itself(store: &StateStore, d: &Deployment) -> bool {
     let placed = d.task_groups.values().flatten().any(|g| !g.placed_canaries.is_empty());
     let ready = |(name, g): (&String, &DeploymentState)| {
@@ -70,13 +72,13 @@ pub(crate) fn promotes_itself(store: &StateStore, d: &Deployment) -> bool {
     placed && d.requires_promotion() && with_canaries.all(ready)
 }
 
-/// When the deployment has to have made progress, in Unix nanoseconds (§13.4): the earliest time of groups that are not
-/// done.
+/// The progress deadline of a deployment in Unix nanoseconds (`docs/spec/server.md §13.4`): the earliest deadline of
+/// its unfinished groups.
 pub fn progress_deadline(store: &StateStore, d: &Deployment) -> Option<i64> {
     let live = |name: &str| {
         allocs_of(store, d).filter(|a| a.task_group == *name && !a.terminal() && a.health() == Some(true)).count()
     };
-    // No more live than were ever healthy: those are looked at only where they may be enough.
+    // A group cannot have more live allocations than ever were healthy: they are counted only if they may suffice.
     let done = |name: &str, g: &DeploymentState| {
         (g.promoted || g.desired_canaries == 0)
             && g.healthy_allocs >= g.desired_total
@@ -86,8 +88,8 @@ pub fn progress_deadline(store: &StateStore, d: &Deployment) -> Option<i64> {
     groups.filter(|(name, g)| !done(name, g)).filter_map(|(_, g)| g.require_progress_by.unix_nanos()).min()
 }
 
-/// The deadline has come: whether the deployment fails, and if so whether an unsatisfied group of the job goes back by
-/// itself. A deployment that waits for its promotion alone is satisfied.
+/// Called when the deadline has passed: returns whether the deployment fails, and if so whether an unsatisfied group of
+/// the job has `auto_revert` set. A deployment that only waits for its promotion is satisfied.
 pub(crate) fn missed_deadline(d: &Deployment, job: &Job) -> Option<bool> {
     let unsatisfied = |g: &DeploymentState| match g.desired_canaries > 0 && !g.promoted {
         true => g.healthy_allocs < g.desired_canaries,

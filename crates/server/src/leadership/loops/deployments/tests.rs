@@ -1,4 +1,4 @@
-//! Deployments from beginning to end, on a store alone.
+//! Complete deployments on a store without a server.
 
 use super::*;
 use crate::fsm::{self, Limits};
@@ -80,8 +80,8 @@ impl World {
         World { store, machine: Deployments::default(), now: START, ids: 0 }
     }
 
-    /// A running allocation of the newest version is written as the plan applier does it, then its health as its node
-    /// reports it.
+    /// Writes a running allocation of the newest version like the plan applier, then its health as reported by its
+    /// node.
     fn alloc(&mut self, id: &str, canary: bool, health: Option<bool>) {
         let job = self.store.state().job("default", "web").unwrap().clone();
         let status = canary.then(|| AllocDeploymentStatus { canary, ..Default::default() });
@@ -173,7 +173,7 @@ fn health_becomes_one_evaluation() {
     let mut w = World::new(&[job(1, 50, false, true, false)], deployment("d", vec![("g", group(4, 0))]));
     w.alloc("a", false, None);
     assert!(w.look().is_empty());
-    assert_eq!(w.sleep(), MINUTES, "nothing is due but the deadline");
+    assert_eq!(w.sleep(), MINUTES, "only the deadline is due");
     w.now = START;
     assert!(w.machine.keys().contains(&WatchKey::OfDeployment("d".into())));
     w.report("a", "running", Some(true));
@@ -188,12 +188,12 @@ fn health_becomes_one_evaluation() {
     let e = &evals[0];
     assert_eq!((evals.len(), e.triggered_by.as_str(), e.deployment_id.as_str()), (1, "deployment-watcher", "d"));
     assert_eq!((e.priority, e.r#type.as_str(), e.status.as_str()), (50, "service", "pending"));
-    assert!(w.look().is_empty(), "the evaluation will see all health there is");
+    assert!(w.look().is_empty(), "the evaluation will see the health of all allocations");
     assert_eq!(w.machine.next(), Some(START + SECOND / 2 + MINUTES), "health moved the deadline");
 }
 
 #[test]
-fn evaluations_that_saw_it_suffice() {
+fn evaluations_that_saw_the_health_suffice() {
     let d = || deployment("d", vec![("g", group(4, 0))]);
     for (status, snapshot, create, wanted) in
         [("complete", 0, 90, false), ("complete", 90, 5, false), ("complete", 3, 90, true), ("canceled", 0, 90, true)]
@@ -228,13 +228,13 @@ fn unhealthy_allocations_are_replaced_while_they_may_be() {
     assert!(w.store.state().alloc("a").unwrap().alloc.desired_transition.should_reschedule());
     assert!(w.look().is_empty(), "marked once");
     assert_eq!(w.state().0, "running");
-    // Without a policy that allows it the deployment fails.
+    // Without a policy that allows rescheduling, the deployment fails.
     let mut w = World::new(&[job(1, 50, false, true, false)], deployment("d", vec![("g", group(4, 0))]));
     w.alloc("a", false, Some(false));
     assert_eq!(w.look().len(), 1);
     assert_eq!(w.state(), failed("Failed due to unhealthy allocations - no stable job version to auto revert to"));
     assert!(w.look().is_empty() && w.machine.next().is_none() && w.machine.keys().len() == 1);
-    // A group that does not go back by itself.
+    // A group without `auto_revert`.
     let d = deployment("d", vec![("g", DeploymentState { auto_revert: false, ..group(4, 0) })]);
     let mut w = World::new(&[job(0, 40, true, true, false), job(1, 50, false, true, false)], d);
     w.alloc("a", false, Some(false));
@@ -257,7 +257,7 @@ fn e14_auto_revert() {
     assert_eq!(w.state(), failed("Failed due to unhealthy allocations - rolling back to job version 0"));
     let current = w.store.state().job("default", "web").unwrap().clone();
     assert_eq!((current.version, current.priority, current.stable), (2, 40, true));
-    // The deployment of the version that was gone back to fails too.
+    // The deployment of the version that was reverted to fails too.
     w.change(|d| {
         (d.status, d.job_version) = ("running".into(), 2);
         d.task_groups = [("g".to_string(), Some(now_or_never()))].into();
@@ -286,7 +286,7 @@ fn canaries_are_promoted() {
 
     type Change = fn(&mut DeploymentState);
     let cases: [(&str, Change); 3] = [
-        ("not by itself", |g| g.auto_promote = false),
+        ("no auto_promote", |g| g.auto_promote = false),
         ("too many", |g| g.desired_canaries = 1),
         ("too few", |g| g.desired_canaries = 3),
     ];
@@ -302,7 +302,7 @@ fn canaries_are_promoted() {
     let mut w = World::new(&jobs, deployment("d", vec![("g", group(4, 1)), ("h", group(1, 1))]));
     w.alloc("a", true, Some(true));
     assert!(w.look().is_empty());
-    // Not while it is paused.
+    // A paused deployment is not promoted.
     let d = Deployment { status: "paused".into(), ..deployment("d", vec![("g", group(4, 1))]) };
     let mut w = World::new(&jobs, d);
     w.alloc("a", true, Some(true));
@@ -319,9 +319,9 @@ fn progress_has_a_deadline() {
     assert_eq!(lost.len(), 1);
     w.machine.failed();
     let again = w.look();
-    assert_eq!(again.len(), 1, "what was not written is decided anew");
+    assert_eq!(again.len(), 1, "the decision is made again after a failed write");
     assert_eq!(w.state(), failed("Failed due to progress deadline - rolling back to job version 0"));
-    // Whether to go back is the job's to say.
+    // `auto_revert` of the job is decisive.
     let jobs = [job(0, 40, true, false, true), job(1, 50, false, false, true)];
     let mut w = World::new(&jobs, deployment("d", vec![("g", group(2, 0))]));
     w.look();
@@ -340,11 +340,11 @@ fn waiting_for_a_promotion_is_no_failure() {
     w.look();
     w.now = START + MINUTES;
     assert!(w.look().is_empty());
-    assert_eq!((w.state().0.as_str(), w.machine.next()), ("running", None), "a deadline comes once");
+    assert_eq!((w.state().0.as_str(), w.machine.next()), ("running", None), "a deadline passes only once");
     w.report("a", "failed", Some(false));
     w.look();
     let text = "Failed due to progress deadline - no stable job version to auto revert to";
-    assert_eq!(w.state(), failed(text), "later failures are put down to the deadline");
+    assert_eq!(w.state(), failed(text), "later failures are attributed to the deadline");
 }
 
 #[test]
@@ -356,11 +356,11 @@ fn deadlines_of_groups_that_are_done_do_not_count() {
     w.sleep();
     assert_eq!(w.look().len(), 1);
     assert_eq!(w.machine.next(), None);
-    // An allocation that ended has to be replaced in time.
+    // An allocation that terminated has to be replaced in time.
     w.report("a", "failed", None);
     w.look();
     assert_eq!(w.machine.next(), Some(START + MINUTES));
-    // Paused deployments have time.
+    // A paused deployment has no deadline.
     let d = Deployment { status: "paused".into(), ..deployment("d", vec![("g", group(1, 0))]) };
     let mut w = World::new(&jobs, d);
     w.look();

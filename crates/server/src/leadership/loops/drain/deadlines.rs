@@ -1,11 +1,11 @@
-//! When drains end whether or not all work has left (`docs/spec/server.md §12.2`, `§12.4`).
+//! Drain deadlines (`docs/spec/server.md §12.2`, `§12.4`).
 
 use encamp_model::{DrainStrategy, SECOND};
 
-/// Deadlines that lie less than this after the earliest are handled with it.
+/// Deadlines less than this after the earliest one are handled together with it.
 const COALESCE: i64 = 5 * SECOND;
 
-/// The deadline of a drain, in Unix nanoseconds: the beginning of time for a forced one, `None` for one without.
+/// The deadline of a drain in Unix nanoseconds: `i64::MIN` for a forced drain, `None` for a drain without a deadline.
 pub fn deadline(strategy: &DrainStrategy) -> Option<i64> {
     match strategy.deadline {
         ..0 => Some(i64::MIN),
@@ -17,8 +17,8 @@ pub fn deadline(strategy: &DrainStrategy) -> Option<i64> {
     }
 }
 
-/// Which of the nodes are due, and when the next ones will be. Those close to the earliest wait for the latest among
-/// them, so a node may be up to five seconds late; forced drains wait for nobody.
+/// Returns the nodes that are due, and the next deadline. Nodes with close deadlines wait for the latest among them, so
+/// a node may be up to five seconds late; forced drains never wait.
 pub fn due<'a>(deadlines: impl IntoIterator<Item = (&'a str, i64)>, now: i64) -> (Vec<&'a str>, Option<i64>) {
     let mut rest: Vec<(i64, &str)> = deadlines.into_iter().map(|(node, at)| (at, node)).collect();
     rest.sort_unstable();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn forced_drains_wait_for_nobody() {
+    fn forced_drains_do_not_wait() {
         assert_eq!(due([("a", 3 * S), ("now", i64::MIN), ("b", 4 * S)], 0), (vec!["now"], Some(4 * S)));
         assert_eq!(due([("now", i64::MIN), ("early", i64::MIN + 1)], i64::MIN), (vec!["now"], Some(i64::MIN + 1)));
     }

@@ -1,10 +1,11 @@
-//! The node drainer (`docs/spec/server.md §12`): allocations leave draining nodes a few at a time, drains end.
+//! The node drainer (`docs/spec/server.md §12`): migrates allocations from draining nodes a few at a time and ends
+//! drains.
 //!
-//! - [`rules`]: which allocations leave, and what a drain waits for. [`deadlines`]: when it waits no longer.
-//! - [`set`]: drains begin, change and are called off.
+//! - [`rules`]: selects the allocations to migrate, and those a drain waits for. [`deadlines`]: drain deadlines.
+//! - [`set`]: starts, updates and cancels drains.
 //!
-//! What is to be done follows from the store, except for the marks that are being gathered. So a new leader goes on
-//! where the old one ended, and a write that failed is decided on anew.
+//! All decisions follow from the store, except for the batched marks. A new leader therefore continues where the old
+//! one stopped, and after a failed write the decision is made again.
 
 pub mod deadlines;
 pub mod rules;
@@ -22,28 +23,28 @@ use encamp_ops::{DrainUpdate, NodeDrain, Operation};
 use encamp_state::{StateStore, Table};
 use rules::JobKey;
 
-/// How long marks are gathered, from the first one on.
+/// How long migration marks are batched, from the first one on.
 const GATHER: i64 = SECOND;
-/// Allocation IDs in one log entry.
+/// Maximum number of allocation IDs in one log entry.
 const IDS: usize = 7281;
 
-/// Subsystem of the events of drains.
+/// Subsystem of drain events.
 pub(crate) const DRAIN: &str = "Drain";
 
 /// The drainer.
 #[derive(Debug, Default)]
 pub struct Drainer {
-    /// Allocations chosen to leave, not written yet.
+    /// Allocations chosen to migrate, but not yet written.
     chosen: BTreeSet<String>,
     /// When the first of them was chosen.
     since: Option<i64>,
-    /// When the next deadline comes.
+    /// The next deadline.
     deadline: Option<i64>,
     nodes: BTreeSet<String>,
     jobs: BTreeSet<JobKey>,
 }
 
-/// A drain that ends.
+/// A drain that is ending.
 struct Ending<'a> {
     node: &'a Node,
     strategy: &'a DrainStrategy,
@@ -79,7 +80,7 @@ impl Machine for Drainer {
         self.chosen.retain(|id| !left(id));
         for key in &self.jobs {
             let leave = rules::movable(store, key, &|n| draining.contains_key(n), &|id| self.chosen.contains(id));
-            // Those on nodes whose drain ends leave at once, below.
+            // Allocations on nodes whose drain ends are migrated at once, below.
             let new = leave.iter().filter(|a| !ends(&a.node_id)).map(|a| a.id.clone());
             self.chosen.extend(new);
         }
@@ -116,7 +117,7 @@ impl Machine for Drainer {
     }
 }
 
-/// The mark of an allocation that is to leave. Those of batch jobs are stopped and not replaced.
+/// The mark of an allocation that has to leave its node. Allocations of batch jobs are stopped and not replaced.
 fn mark(job: Option<&Job>) -> DesiredTransition {
     DesiredTransition {
         migrate: Some(true),
@@ -125,8 +126,8 @@ fn mark(job: Option<&Job>) -> DesiredTransition {
     }
 }
 
-/// Entries that mark allocations, at most `most` in each; the evaluation of a job is in the entry with the last of its
-/// allocations.
+/// Log entries that mark allocations, at most `most` in each; the evaluation of a job is in the entry with the last of
+/// its allocations.
 fn marking(
     store: &StateStore,
     marks: Vec<Arc<Allocation>>,
@@ -163,12 +164,12 @@ fn marking(
     out
 }
 
-/// An event of a drain.
+/// Returns a drain event.
 fn event(message: &str, now: i64) -> NodeEvent {
     NodeEvent::new(DRAIN, message, now)
 }
 
-/// The entry that ends drains. The nodes stay ineligible.
+/// Returns the log entry that ends drains. The nodes stay ineligible.
 fn completion(ending: &[Ending], now: i64) -> Option<Operation> {
     if ending.is_empty() {
         return None;

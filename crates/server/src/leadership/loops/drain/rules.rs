@@ -1,4 +1,4 @@
-//! What a drain asks of allocations (`docs/spec/server.md §12.3`, `§12.4`).
+//! The effect of a drain on allocations (`docs/spec/server.md §12.3`, `§12.4`).
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use encamp_state::StateStore;
 /// Namespace and ID of a job.
 pub(crate) type JobKey = (String, String);
 
-/// The job an allocation runs, as it was placed with, else as it is stored.
+/// The job of an allocation: the version it was placed with, else the stored one.
 pub fn job_of<'a>(store: &'a StateStore, alloc: &'a Allocation) -> Option<&'a Arc<Job>> {
     alloc.job.as_ref().or_else(|| store.state().job(&alloc.namespace, &alloc.job_id))
 }
@@ -18,12 +18,12 @@ fn is_plugin(job: &Job) -> bool {
 }
 
 /// Whether a drain waits for an allocation to end: not for those of system jobs and of jobs that run storage plugins,
-/// which others may need until the end.
+/// which other allocations may need until the end.
 fn awaited(store: &StateStore, alloc: &Allocation) -> bool {
     job_of(store, alloc).is_none_or(|j| j.r#type != "system" && !is_plugin(j))
 }
 
-/// The jobs that are to leave a node, sorted.
+/// The jobs that have to leave a node, sorted.
 pub(crate) fn jobs_on(store: &StateStore, node_id: &str) -> Vec<JobKey> {
     let on_node = store.state().allocs_of_node(node_id);
     let leaving = on_node.iter().map(|e| &e.alloc).filter(|a| !a.terminal() && awaited(store, a));
@@ -33,20 +33,21 @@ pub(crate) fn jobs_on(store: &StateStore, node_id: &str) -> Vec<JobKey> {
     jobs
 }
 
-/// Whether all work a drain waits for has left the node.
+/// Whether all allocations that a drain waits for have left the node.
 pub(crate) fn is_done(store: &StateStore, node_id: &str) -> bool {
     store.state().allocs_of_node(node_id).iter().all(|e| e.phase.client_terminal() || !awaited(store, &e.alloc))
 }
 
-/// What is left on a node when its drain ends, and has to leave too.
+/// The allocations remaining on a node when its drain ends, which are then stopped.
 pub fn remaining(store: &StateStore, node_id: &str, strategy: &DrainStrategy) -> Vec<Arc<Allocation>> {
     let stays = |a: &Allocation| strategy.ignore_system_jobs && job_of(store, a).is_some_and(|j| j.r#type == "system");
     let on_node = store.state().allocs_of_node(node_id);
     on_node.iter().map(|e| &e.alloc).filter(|a| !a.terminal() && !stays(a)).cloned().collect()
 }
 
-/// The allocations of a job that may leave their draining nodes now (§12.3). `draining` tells whether a node is;
-/// `chosen` whether an allocation was chosen to leave before, though that is not written yet.
+/// The allocations of a job that may be migrated from their draining nodes now (`docs/spec/server.md §12.3`).
+/// `draining` returns whether a node is draining, `chosen` whether an allocation was already chosen but not yet
+/// written.
 pub fn movable(
     store: &StateStore,
     key: &JobKey,
@@ -133,7 +134,7 @@ pub(super) mod tests {
         movable(&s, &key, &|n| n == DRAINING, &|id| id.starts_with("chosen")).len()
     }
 
-    /// A running allocation on the draining node, not yet healthy; then the variations.
+    /// `n` running allocations on a node, not yet healthy; the tests vary them.
     fn many(job: &Arc<Job>, kind: &str, n: usize, node: &str) -> Vec<Allocation> {
         (0..n).map(|i| alloc(&format!("{kind}{i}"), job, node)).collect()
     }
@@ -145,8 +146,8 @@ pub(super) mod tests {
             ("10 healthy, 1 at a time", 1, 10, 0, 0, 1),
             ("10 healthy, 2 at a time", 2, 10, 0, 0, 2),
             ("10 healthy, 10 at a time", 10, 10, 0, 0, 10),
-            ("one is on its way", 1, 9, 1, 0, 0),
-            ("four of five are on their way", 5, 6, 4, 0, 1),
+            ("one is being migrated", 1, 9, 1, 0, 0),
+            ("four of five are being migrated", 5, 6, 4, 0, 1),
             ("two replacements without health", 3, 8, 0, 2, 1),
             ("three without health", 5, 7, 0, 3, 2),
         ] {
@@ -155,7 +156,7 @@ pub(super) mod tests {
             allocs.extend(many(&j, "already", already, on).into_iter().map(healthy).map(marked));
             allocs.extend(many(&j, "unready", unready, "n2"));
             assert_eq!(moved(&j, allocs.clone()), want, "{what}");
-            // An allocation that was chosen but is not marked in the store yet counts as marked.
+            // An allocation that is chosen but not yet marked in the store counts as marked.
             for a in &mut allocs {
                 if a.desired_transition.should_migrate() {
                     a.desired_transition = DesiredTransition::default();
@@ -167,7 +168,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_counts_and_who_leaves() {
+    fn which_allocations_count_and_which_are_migrated() {
         let j = job("j", "service", 2, 1);
         let fine = |id: &str, node: &str| healthy(alloc(id, &j, node));
         assert_eq!(moved(&j, vec![fine("a", DRAINING), fine("b", "n2")]), 1, "healthy wherever it runs");
@@ -176,8 +177,8 @@ pub(super) mod tests {
         assert_eq!(moved(&j, vec![fine("a", DRAINING), unhealthy]), 1, "any verdict counts");
         let ended = Allocation { client_status: "complete".into(), ..fine("b", "n2") };
         assert_eq!(moved(&j, vec![fine("a", DRAINING), ended]), 0);
-        assert_eq!(moved(&j, vec![fine("a", "n2"), fine("b", "n2")]), 0, "nobody is on a draining node");
-        // One group does not help the other.
+        assert_eq!(moved(&j, vec![fine("a", "n2"), fine("b", "n2")]), 0, "no allocation is on a draining node");
+        // Each group is counted separately.
         let other = Allocation { task_group: "other".into(), ..fine("b", "n2") };
         assert_eq!(moved(&j, vec![fine("a", DRAINING), other]), 0);
         for kind in ["batch", "sysbatch", "system"] {
@@ -191,7 +192,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_a_drain_waits_for() {
+    fn allocations_that_a_drain_waits_for() {
         let service = job("s", "service", 1, 1);
         let system = job("y", "system", 1, 0);
         let sysbatch = job("sb", "sysbatch", 1, 0);

@@ -1,4 +1,4 @@
-//! Drains begin, change and are called off (`docs/spec/server.md §12.1`).
+//! Starts, updates and cancels drains (`docs/spec/server.md §12.1`).
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, Operation};
 
-/// A request to drain a node, or to stop that.
+/// A request to drain a node or to cancel its drain.
 #[derive(Debug, Clone, Default)]
 pub struct DrainRequest {
-    /// The strategy; of its fields `deadline` and `ignore_system_jobs` count. None stops the drain.
+    /// The drain strategy, of which only `deadline` and `ignore_system_jobs` are used. `None` cancels the drain.
     pub strategy: Option<DrainStrategy>,
-    /// Without a strategy: the node takes allocations again.
+    /// Whether the node becomes eligible again; only without a strategy.
     pub mark_eligible: bool,
-    /// What operators note about the drain.
+    /// Operator-supplied metadata of the drain.
     pub meta: BTreeMap<String, String>,
-    /// Who asks, as `LastDrain.AccessorID` shows it.
+    /// The accessor ID of the request's token, shown as `LastDrain.AccessorID`.
     pub accessor_id: String,
 }
 
-/// Sets, changes or removes the drain strategy of a node. Evaluations follow if the node becomes eligible by that.
+/// Sets, updates or removes the drain strategy of a node. Creates evaluations if the node becomes eligible.
 ///
 /// # Errors
-/// Unknown node, or there is no leader.
+/// The node is unknown, or there is no leader.
 pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     if node_id.is_empty() {
@@ -55,7 +55,7 @@ pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) ->
     Ok(NodeAnswer::of(changed).completed(server, node_id))
 }
 
-/// The strategy with its times: it starts now; only a positive deadline is a moment.
+/// The strategy with its times: it starts now, and only a positive deadline is converted to a time.
 fn started(strategy: DrainStrategy, now: i64) -> DrainStrategy {
     let force_deadline = match strategy.deadline {
         1.. => Time::from_unix_nanos(now.saturating_add(strategy.deadline)),

@@ -1,4 +1,4 @@
-//! Drains from beginning to end, on a store alone.
+//! Complete drains on a store without a server.
 
 use super::rules::tests::*;
 use super::*;
@@ -29,7 +29,7 @@ impl World {
         self.store.put_node(Arc::new(n));
     }
 
-    /// What the drainer writes now; it is applied.
+    /// Runs the drainer, applies its operations and returns them.
     fn look(&mut self) -> Vec<Operation> {
         let ids = &mut self.ids;
         let work = self.drainer.look(&self.store, self.now, &mut || {
@@ -44,7 +44,7 @@ impl World {
         work
     }
 
-    /// Lets time pass until the drainer wants to look again.
+    /// Advances the clock until the drainer is due again.
     fn sleep(&mut self) -> i64 {
         let next = self.drainer.next().unwrap();
         let passed = next - self.now;
@@ -74,7 +74,7 @@ fn transition(op: &Operation) -> Option<(&BTreeMap<String, DesiredTransition>, &
     }
 }
 
-/// The allocations marked, and whether they are stopped without replacement.
+/// The IDs of the marked allocations, and whether they are stopped without replacement.
 fn marks(work: &[Operation]) -> Vec<(&str, bool)> {
     let all = work.iter().filter_map(transition).flat_map(|(t, _)| t);
     all.inspect(|(_, t)| assert!(t.should_migrate()))
@@ -94,16 +94,16 @@ fn e13_a_drain_with_a_deadline() {
     let mut w = World::new(&[&web, &long], vec![healthy(alloc("a", &web, DRAINING)), alloc("b", &long, DRAINING)]);
     assert_eq!((w.look().len(), w.drainer.next(), w.drainer.keys().len()), (0, None, 1));
     w.drain(DRAINING, 10 * SECOND, false);
-    assert!(w.look().is_empty(), "marks are gathered");
+    assert!(w.look().is_empty(), "marks are batched");
     assert!(w.drainer.keys().contains(&WatchKey::OfJob(Table::Allocs, row_key("default", "web"))));
     assert!(w.drainer.keys().contains(&WatchKey::OfNode(DRAINING.into())));
-    assert!(w.look().is_empty(), "and chosen only once");
+    assert!(w.look().is_empty(), "allocations are chosen only once");
     assert_eq!(w.sleep(), SECOND);
     let work = w.look();
     assert_eq!(marks(&work), [("a", false)]);
     assert_eq!(evals(&work), [("web", "service", "node-drain")]);
     w.end("a");
-    assert!(w.look().is_empty(), "the batch job is left alone");
+    assert!(w.look().is_empty(), "the batch job keeps running");
     assert_eq!(w.sleep(), 9 * SECOND);
     let work = w.look();
     assert_eq!(marks(&work), [("b", true)]);
@@ -127,11 +127,11 @@ fn an_empty_node_is_done_at_once() {
 }
 
 #[test]
-fn what_was_called_off_does_not_end() {
+fn cancelled_drains_do_not_complete() {
     let mut w = World::new(&[], vec![]);
     w.drain(DRAINING, 0, false);
     let late = w.drainer.look(&w.store, w.now, &mut || unreachable!());
-    let called_off = NodeDrain {
+    let cancelled = NodeDrain {
         nodes: [(DRAINING.to_string(), DrainUpdate::default())].into(),
         events: BTreeMap::new(),
         updated_at: w.now,
@@ -140,7 +140,7 @@ fn what_was_called_off_does_not_end() {
         let index = w.store.latest_index() + 1;
         fsm::apply(&mut w.store, index, op, Limits::default());
     };
-    apply(&mut w, &Operation::NodeDrain(called_off));
+    apply(&mut w, &Operation::NodeDrain(cancelled));
     let before = w.node();
     assert_eq!(before.last_drain.as_ref().unwrap().status, "canceled");
     assert_eq!(late.len(), 1);
@@ -149,7 +149,7 @@ fn what_was_called_off_does_not_end() {
 }
 
 #[test]
-fn a_forced_drain_waits_for_nobody() {
+fn a_forced_drain_does_not_wait() {
     let (web, y) = (job("web", "service", 3, 1), job("y", "system", 1, 0));
     let allocs = || vec![alloc("a", &web, DRAINING), alloc("s", &y, DRAINING), alloc("z", &web, "n2")];
     for ignore in [true, false] {
@@ -158,7 +158,7 @@ fn a_forced_drain_waits_for_nobody() {
         w.drain(DRAINING, -1, ignore);
         let work = w.look();
         let all = [("a", false), ("s", false)];
-        assert_eq!(marks(&work), all[..if ignore { 1 } else { 2 }], "others' deadlines do not count");
+        assert_eq!(marks(&work), all[..if ignore { 1 } else { 2 }], "the deadlines of other nodes do not count");
         assert!(w.node().drain_strategy.is_none());
         assert!(w.store.state().node("n2").unwrap().node.drain_strategy.is_some());
     }
@@ -198,7 +198,7 @@ fn allocations_leave_as_replacements_become_healthy() {
 }
 
 #[test]
-fn what_was_not_written_is_decided_anew() {
+fn decisions_are_made_again_after_a_failed_write() {
     let web = job("web", "service", 1, 1);
     let mut w = World::new(&[&web], vec![healthy(alloc("a", &web, DRAINING))]);
     w.drain(DRAINING, 0, false);
@@ -210,7 +210,7 @@ fn what_was_not_written_is_decided_anew() {
     w.look();
     w.sleep();
     assert_eq!(marks(&w.look()), [("a", false)]);
-    // A drain that is called off meanwhile takes its choice back.
+    // When a drain is cancelled meanwhile, its chosen allocations are dropped.
     let mut w = World::new(&[&web], vec![healthy(alloc("a", &web, DRAINING))]);
     w.drain(DRAINING, 0, false);
     w.look();

@@ -1,5 +1,5 @@
-//! Where evaluations go: what a write entails for the broker and the blocked evaluations (`docs/spec/server.md §3.4`),
-//! and how a new leader fills them (§2.2). Pure.
+//! Routing of evaluations: how a write changes the broker and the blocked evaluations (`docs/spec/server.md §3.4`), and
+//! how a new leader fills them (`§2.2`). No I/O.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use encamp_model::Evaluation;
 use encamp_ops::Operation;
 use encamp_state::StateStore;
 
-/// What the blocked evaluations learn of a write; gives the evaluations that the broker is to get ([`take_over`]).
-/// `now` in Unix nanoseconds.
+/// Updates the blocked evaluations after a write. Returns the evaluations to enqueue in the broker ([`take_over`]).
+/// `now` is in Unix nanoseconds.
 pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEvals) -> Released {
     let mut released = Vec::new();
-    // A plan marks its evaluation alone: a worker has it, and says what becomes of it. As a blocked one it would be
-    // compared with others by the state it knew before.
+    // A plan only marks its evaluation: a worker still holds it and will report its outcome. As a blocked evaluation it
+    // would be compared with others by its outdated state.
     let planned = match op {
         Operation::PlanResults(p) => p.eval_id.as_str(),
         _ => "",
@@ -34,13 +34,13 @@ pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: 
         match e.status.as_str() {
             "pending" => released.push((e.clone(), None)),
             "blocked" => released.extend(blocked.block(e.clone(), None, now)),
-            // §3.4 drops what the job has when one of its evaluations succeeds. The store cancels that in the same
-            // entry.
+            // `docs/spec/server.md §3.4` untracks the blocked evaluations of a job when one of its evaluations
+            // succeeds. The store cancels them in the same entry.
             _ if e.terminal() => blocked.untrack(&e.id, now),
             _ => {}
         }
     }
-    // A job that is purged frees room, which releases its own blocked evaluations, and ends them.
+    // A purged job frees capacity, which unblocks its own blocked evaluations, and ends them.
     let over: BTreeSet<&str> = ended(applied).map(|e| e.id.as_str()).collect();
     released.retain(|(e, _)| !over.contains(e.id.as_str()));
     released
@@ -54,8 +54,8 @@ pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
     })
 }
 
-/// Gives the broker what a write released. What it ended and follow-ups that nobody needs any more are dropped: a
-/// blocked evaluation may be on its way to a worker when another one of its job ends it.
+/// Enqueues the evaluations that a write unblocked. Evaluations that the write ended and follow-ups that are not needed
+/// any more are dropped: a blocked evaluation may be queued or in flight when another evaluation of its job ends it.
 pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut Broker) {
     for e in ended(applied) {
         broker.drop_pending(&e.id);
@@ -66,7 +66,7 @@ pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut B
     broker.enqueue_all(released, now);
 }
 
-/// Fills queues that were just switched on from the store.
+/// Fills queues that were just enabled from the store.
 pub fn refill(store: &StateStore, now: i64, broker: &mut Broker, blocked: &mut BlockedEvals) {
     for eval in store.evals_by_create() {
         match eval.status.as_str() {
@@ -139,7 +139,7 @@ mod tests {
     fn a_plan_of_an_evaluation_that_has_ended_leaves_blocked_ones_tracked() {
         let mut w = World::new();
         w.register(Some(eval("first", 50, "pending", 0)));
-        // As when its job is purged and registered again while a worker has it.
+        // As if its job were purged and registered again while a worker holds the evaluation.
         w.evals(vec![eval("first", 50, "complete", 1)]);
         w.evals(vec![eval("blocked", 50, "blocked", 1)]);
         w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "first".into(), ..Default::default() })));
@@ -155,7 +155,7 @@ mod tests {
         let mut w = World::new();
         w.register(Some(eval("first", 50, "pending", 0)));
         w.evals(vec![eval("older", 50, "blocked", 1)]);
-        // It is released and scheduled; another one of the job is blocked meanwhile.
+        // The older evaluation is unblocked and scheduled; another one of the job is blocked meanwhile.
         assert_eq!(w.blocked.unblock_class("any", 9, NOW).len(), 1);
         w.evals(vec![eval("newer", 50, "blocked", 9)]);
         w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "older".into(), ..Default::default() })));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purge_that_frees_room_does_not_release_the_blocked_evaluation_it_ends() {
+    fn a_purge_that_frees_capacity_does_not_unblock_the_blocked_evaluation_it_ends() {
         let mut w = World::new();
         let node = crate::tests::node("n1");
         w.store.put_node(Arc::new(node));
@@ -192,14 +192,14 @@ mod tests {
         };
         w.write(Operation::JobDeregister(Box::new(purge)));
         assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("complete"));
-        // The job comes back. What is kept of its evaluations is one that has not ended.
+        // The job is registered again. Only an evaluation that has not ended is retained.
         w.register(Some(eval("newest", 30, "pending", 0)));
         w.broker.ack("first", "t", NOW).expect("ours");
         assert_eq!((w.take().as_deref(), w.blocked.stats().blocked), (Some("purge"), 0));
     }
 
     #[test]
-    fn a_blocked_evaluation_that_ends_on_its_way_is_not_kept_instead_of_a_newer_one() {
+    fn a_blocked_evaluation_that_ends_in_flight_does_not_replace_a_newer_one() {
         let mut w = World::new();
         w.register(Some(eval("first", 50, "pending", 0)));
         assert_eq!(w.take().as_deref(), Some("first"));
@@ -207,7 +207,7 @@ mod tests {
         let unblocked = w.store.eval("blocked").cloned().expect("stored");
         w.broker.enqueue(unblocked, None, NOW);
         w.register(Some(eval("newest", 30, "pending", 0)));
-        // The first one succeeds, which ends the blocked one in the store.
+        // The first evaluation succeeds, which cancels the blocked one in the store.
         w.evals(vec![eval("first", 50, "complete", 2)]);
         assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
         w.broker.ack("first", "t", NOW).expect("ours");

@@ -1,5 +1,5 @@
-//! Plans on their way from a worker of a follower to the leader, and what comes back (`docs/spec/server.md §7.1`): both
-//! sides know most of it.
+//! The encoding of plans that a follower's worker sends to the leader, and of the answers (`docs/spec/server.md §7.1`).
+//! Parts that the other side already has are left out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use encamp_model::*;
 use encamp_scheduler::plan_check::{ByNode, Checked};
 use encamp_state::State;
 
-/// What became of a plan, without what its maker knows.
+/// The result of a plan, without the parts that the submitter has.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Verdict {
     answer: PlanAnswer,
-    /// Lists that were accepted in full and are left out, in the order of [`sizes`].
+    /// Lists that were accepted in full and are therefore left out, in the order of [`sizes`].
     full: [bool; 3],
 }
 
-/// How many allocations a plan stops, places and evicts.
+/// The numbers of allocations that a plan stops, places and preempts.
 pub(crate) fn sizes(plan: &Plan) -> [usize; 3] {
     [&plan.node_update, &plan.node_allocation, &plan.node_preemptions].map(size)
 }
@@ -35,11 +35,11 @@ fn lists(accepted: &mut Checked) -> [&mut ByNode; 3] {
 }
 
 impl Verdict {
-    /// Of the answer to a plan that stopped, placed and evicted so many.
+    /// Encodes the answer to a plan that stopped, placed and preempted these numbers of allocations.
     pub(crate) fn new(mut answer: PlanAnswer, sizes: [usize; 3]) -> Verdict {
         let mut full = [false; 3];
         for ((list, planned), full) in lists(&mut answer.accepted).into_iter().zip(sizes).zip(&mut full) {
-            // Nothing is ever added to a plan.
+            // The check never adds anything to a plan.
             *full = size(list) == planned;
             if *full {
                 list.clear();
@@ -49,7 +49,7 @@ impl Verdict {
         Verdict { answer, full }
     }
 
-    /// The answer, with the allocations as the scheduler made them.
+    /// Decodes the answer, with the allocations as the scheduler made them.
     pub(crate) fn of(self, plan: &Plan) -> PlanAnswer {
         let Verdict { mut answer, full } = self;
         let made = [&plan.node_update, &plan.node_allocation, &plan.node_preemptions];
@@ -69,15 +69,16 @@ impl Verdict {
     }
 }
 
-/// Whether two records of a job are of the same registration.
+/// Whether two records of a job belong to the same registration.
 pub(crate) fn same_version(a: &Job, b: &Job) -> bool {
     a.version == b.version && a.create_index == b.create_index
 }
 
-/// The job that a plan was made for, as it is stored now. §7.1 step 2 takes the current version, which may be newer
-/// than what the scheduler saw: its allocations would count as up to date with the resources of the old one, and get
-/// those of the new one by an update in place, for which no room is looked for (§7.4 rule 6). `None` if that version is
-/// not kept any more, or the job was purged and registered again: the plan is then made anew.
+/// The stored record of the job version that a plan was made for. `docs/spec/server.md §7.1` step 2 takes the current
+/// version, which may be newer than the version the scheduler saw: its allocations would count as up to date with the
+/// resources of the old version, and would get those of the new one by an in-place update, for which capacity is not
+/// checked (`§7.4` rule 6). `None` if that version is not retained any more, or if the job was purged and registered
+/// again: the evaluation is then retried.
 pub(crate) fn planned_for<'a>(state: &'a State, job: &Job) -> Option<&'a Arc<Job>> {
     let same = |j: &&Arc<Job>| same_version(j, job);
     let current = state.job(&job.namespace, &job.id);
@@ -85,12 +86,12 @@ pub(crate) fn planned_for<'a>(state: &'a State, job: &Job) -> Option<&'a Arc<Job
     current.filter(same).or_else(older)
 }
 
-/// Why there can't be a plan for a job.
+/// The error text for a plan whose job version does not exist.
 pub(crate) fn not_found(job: &Job) -> String {
     format!("version {} of job {:?} in namespace {:?} not found", job.version, job.id, job.namespace)
 }
 
-/// Attaches the job to a plan that came without.
+/// Attaches the job to a plan that was sent without it.
 pub(crate) fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
     let Some(job) = &plan.job else { return Ok(()) };
     let missing = || Error::internal(not_found(job));
@@ -110,7 +111,7 @@ fn without_jobs(list: &mut ByNode, drop: impl Fn(&Allocation) -> bool) {
     }
 }
 
-/// The plan as it travels: only jobs that the leader can't know by the plan's own are sent along.
+/// The plan as it is sent: only jobs that the leader cannot derive from the plan's own job are included.
 pub(crate) fn travelling(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.annotations = None;
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn plans_keep_the_job_that_they_were_made_for() {
+    async fn plans_keep_the_job_version_that_they_were_made_for() {
         use crate::tests::{Dir, job, put_job, start};
         let dir = Dir::new();
         let server = start(&dir, &encamp_host::ids::uuid()).await;
@@ -158,12 +159,12 @@ mod tests {
             planned_for(snapshot.state(), &Job { version, create_index, ..Job::clone(&old) }).map(|j| j.version)
         };
         let [now, gone, other] = [version(1, old.create_index), version(7, old.create_index), version(0, 1_000_000)];
-        assert_eq!((now, gone, other), (Some(1), None, None), "a version that is not stored");
+        assert_eq!((now, gone, other), (Some(1), None, None), "the version is not stored");
         server.shutdown().await;
     }
 
     #[test]
-    fn plans_travel_without_what_the_leader_knows() {
+    fn plans_are_sent_without_the_parts_that_the_leader_has() {
         let job = |version| Arc::new(Job { id: "j".into(), version, ..Job::default() });
         let alloc =
             |id: &str, version| Arc::new(Allocation { id: id.into(), job: Some(job(version)), ..Default::default() });
@@ -193,6 +194,6 @@ mod tests {
         assert_eq!((part.node_update["n"].len(), &part.node_allocation["n"]), (1, &vec![new.clone()]));
         let (short, all) = with(vec![new.clone(), old.clone()]);
         assert_eq!((&all.node_update, &all.node_allocation), (&plan.node_update, &plan.node_allocation));
-        assert!(short < long, "what was accepted in full does not come back");
+        assert!(short < long, "lists that were accepted in full are not sent back");
     }
 }

@@ -1,5 +1,5 @@
-//! What a worker of a follower asks of the leader (`docs/spec/server.md §6`, `§7.1`): evaluations to work on, and what
-//! becomes of them. The follower schedules on its own state.
+//! Calls from the workers of a follower to the leader (`docs/spec/server.md §6`, `§7.1`): they dequeue evaluations and
+//! report the results. The follower schedules on its own state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,64 +11,64 @@ use crate::error::Error;
 use crate::evals::broker::{BrokerError, Delivery, wait_index};
 use crate::handle::Server;
 use crate::leadership::queues::{PendingPlan, PlanAnswer, Queues};
-use crate::pipeline::travel::{self, Verdict, attach_job};
+use crate::pipeline::plan_codec::{self, Verdict, attach_job};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant, NoMessage};
 use encamp_model::*;
 use encamp_ops::Operation;
 
-/// Longest wait for an evaluation.
+/// Maximum time to wait for an evaluation.
 const LONGEST_DEQUEUE: Duration = Duration::from_secs(5);
-/// How long an errand is tried again while there is no leader.
+/// How long a call is retried while there is no leader.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Pauses between two tries: the first, and the longest.
+/// The pause between two attempts: the first and the longest one.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// What a worker wants. `id` and `token` are those of its evaluation.
+/// A call of a worker. `id` and `token` are those of its evaluation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Errand {
-    /// An evaluation of these schedulers, within a time.
+pub enum WorkerCall {
+    /// Dequeues an evaluation for one of these schedulers.
     Dequeue {
         /// Names of schedulers.
         schedulers: Vec<String>,
         /// How long to wait for one.
         wait: Duration,
     },
-    /// The evaluation is done, or is to be handed out again.
+    /// Acks or nacks the evaluation.
     End {
         /// ID of the evaluation.
         id: String,
         /// Its token.
         token: String,
-        /// It is done.
+        /// Whether the evaluation is acked; otherwise it is nacked and will be delivered again.
         done: bool,
     },
-    /// Is it still this worker's? Its time begins anew.
+    /// Checks that this worker still holds the evaluation, and restarts its nack timer.
     StillOurs {
         /// ID of the evaluation.
         id: String,
         /// Its token.
         token: String,
     },
-    /// A plan is to be applied.
+    /// Submits a plan.
     Submit {
         /// Token of the plan's evaluation.
         token: String,
-        /// The plan; allocations of its own job come without the job.
+        /// The plan; allocations of the plan's own job are sent without the job.
         plan: Box<Plan>,
-        /// The index of the snapshot it was made on.
+        /// The index of the snapshot that the plan was made on.
         snapshot_index: u64,
     },
-    /// An evaluation is to be written.
+    /// Writes an evaluation.
     Write {
-        /// ID of the evaluation that is worked on.
+        /// ID of the evaluation that the worker holds.
         id: String,
         /// Its token.
         token: String,
-        /// The evaluation to write, which may be another one.
+        /// The evaluation to write, which may be a different one.
         eval: Box<Evaluation>,
     },
-    /// The evaluation waits for room again.
+    /// Blocks the evaluation again until there is capacity for it.
     Block {
         /// Its token.
         token: String,
@@ -77,71 +77,71 @@ pub enum Errand {
     },
 }
 
-impl Errand {
-    /// The timer of the endpoint that does it (`docs/spec/server.md §24`).
+impl WorkerCall {
+    /// The timer metric of the corresponding endpoint (`docs/spec/server.md §24`).
     pub(crate) fn metric(&self) -> &'static str {
         match self {
-            Errand::Dequeue { .. } => "nomad.eval.dequeue",
-            Errand::End { done: true, .. } => "nomad.eval.ack",
-            Errand::End { done: false, .. } => "nomad.eval.nack",
-            Errand::StillOurs { .. } => "nomad.eval.reset",
-            Errand::Submit { .. } => "nomad.plan.submit",
-            Errand::Write { .. } => "nomad.eval.update",
-            Errand::Block { .. } => "nomad.eval.reblock",
+            WorkerCall::Dequeue { .. } => "nomad.eval.dequeue",
+            WorkerCall::End { done: true, .. } => "nomad.eval.ack",
+            WorkerCall::End { done: false, .. } => "nomad.eval.nack",
+            WorkerCall::StillOurs { .. } => "nomad.eval.reset",
+            WorkerCall::Submit { .. } => "nomad.plan.submit",
+            WorkerCall::Write { .. } => "nomad.eval.update",
+            WorkerCall::Block { .. } => "nomad.eval.reblock",
         }
     }
 }
 
-/// What came of an errand.
+/// The result of a call.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It was done.
+    /// The call succeeded and returns nothing.
     #[default]
     Done,
-    /// An evaluation to work on.
+    /// A dequeued evaluation.
     Taken(Box<Taken>),
-    /// What became of a plan.
+    /// The result of a plan.
     Planned(Box<Verdict>),
 }
 
-/// An evaluation that was handed out to another server.
+/// An evaluation that was dequeued by another server.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Taken {
     /// The evaluation.
     pub eval: Arc<Evaluation>,
-    /// Proves that it is held.
+    /// Proves that the worker holds the evaluation.
     pub token: String,
-    /// The queue it came from.
+    /// The queue that the evaluation was dequeued from.
     pub queue: String,
-    /// How often it was handed out.
+    /// How many times the evaluation has been delivered.
     pub deliveries: u32,
-    /// Nanoseconds since it was enqueued.
+    /// Nanoseconds between enqueue and dequeue.
     pub wait: Option<i64>,
-    /// It must be scheduled on a state at least as new as this.
+    /// The evaluation must be scheduled on a state of at least this index.
     pub least_index: u64,
 }
 
 impl Taken {
-    /// As the broker would have handed it out here, and the least index.
+    /// Returns the delivery as the local broker would have made it, and the minimum index.
     pub fn delivery(self) -> (Delivery, u64) {
         let Taken { eval, token, queue, deliveries, wait, least_index } = self;
         (Delivery { eval, token, queue, deliveries, wait }, least_index)
     }
 }
 
-/// Does on the leader what a worker of another server wants.
+/// Runs a call of another server's worker on the leader.
 ///
 /// # Errors
-/// This server does not lead, or the evaluation is not the worker's any more.
-pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error> {
+/// This server is not the leader, or the worker does not hold the evaluation any more.
+pub async fn handle(server: &Server, call: WorkerCall) -> Result<Outcome, Error> {
     if !server.consensus().leads() {
         return Err(Error::no_leader());
     }
     let queues = server.queues();
     let refused = |e: BrokerError| Error::internal(e.to_string());
-    let _timer = server.metrics().timer(errand.metric());
-    match errand {
-        Errand::Dequeue { schedulers, wait } => {
+    let _timer = server.metrics().timer(call.metric());
+    match call {
+        WorkerCall::Dequeue { schedulers, wait } => {
             let Some(d) = queues.dequeue_async(&schedulers, wait.min(LONGEST_DEQUEUE)).await else {
                 return Ok(Outcome::Done);
             };
@@ -151,14 +151,14 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
             let Delivery { eval, token, queue, deliveries, wait } = d;
             return Ok(Outcome::Taken(Box::new(Taken { eval, token, queue, deliveries, wait, least_index })));
         }
-        Errand::End { id, token, done } => {
+        WorkerCall::End { id, token, done } => {
             let ended = if done { queues.ack(&id, &token) } else { queues.nack(&id, &token) };
             ended.map_err(refused)?;
         }
-        Errand::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now()).map_err(refused)?,
-        Errand::Submit { token, mut plan, snapshot_index } => {
+        WorkerCall::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now()).map_err(refused)?,
+        WorkerCall::Submit { token, mut plan, snapshot_index } => {
             attach_job(server, &mut plan)?;
-            let (id, sizes) = (plan.eval_id.clone(), travel::sizes(&plan));
+            let (id, sizes) = (plan.eval_id.clone(), plan_codec::sizes(&plan));
             let paused = Paused::begin(queues, &id, &token).map_err(refused)?;
             let own = server.clone();
             let waited = threads::unblock(move || submit(&own, *plan, snapshot_index)).await;
@@ -166,11 +166,11 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
             let answer = waited.map_err(|e| Error::internal(e.to_string()))?.map_err(Error::internal)?;
             return Ok(Outcome::Planned(Box::new(Verdict::new(answer, sizes))));
         }
-        Errand::Write { id, token, eval } => {
+        WorkerCall::Write { id, token, eval } => {
             queues.broker().reset(&id, &token, ids::now()).map_err(refused)?;
             server.commit(Operation::EvalUpdate { evals: vec![*eval] }).await?;
         }
-        Errand::Block { token, eval } => {
+        WorkerCall::Block { token, eval } => {
             queues.broker().reset(&eval.id, &token, ids::now()).map_err(refused)?;
             queues.block(Arc::from(eval), Some(token), |id| server.has_ended(id));
         }
@@ -178,8 +178,8 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
     Ok(Outcome::Done)
 }
 
-/// While it lasts, a worker may be silent about an evaluation. It ends with the call, also when that is given up
-/// because the worker's server is gone: otherwise the evaluation would never be handed out again.
+/// Pauses the nack timer of an evaluation until it is dropped. That happens with the end of the call, including a call
+/// that is cancelled because the worker's server is gone: otherwise the evaluation would never be delivered again.
 struct Paused<'a> {
     queues: &'a Queues,
     id: &'a str,
@@ -199,12 +199,12 @@ impl Drop for Paused<'_> {
     }
 }
 
-/// Has the applier check and commit a plan; waits for the answer, outside of the runtime.
+/// Has the applier check and commit a plan. Blocks until the result is known; must be called outside of the runtime.
 pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
     let (sender, mut receiver) = mpsc::channel(1);
     let queues = server.queues();
-    let on_its_way = queues.on_its_way();
-    queues.submit(PendingPlan { plan, snapshot_index, answer: sender, on_its_way })?;
+    let in_flight = queues.in_flight();
+    queues.submit(PendingPlan { plan, snapshot_index, answer: sender, in_flight })?;
     loop {
         match threads::receive_within(&mut receiver, PAUSES.0) {
             Ok(answer) => return answer,
@@ -215,16 +215,17 @@ pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result
     }
 }
 
-/// Runs an errand of one of this server's workers, outside of the runtime; again while there is no leader.
+/// Runs a call for one of this server's workers and retries while there is no leader. Must be called outside of the
+/// runtime.
 ///
 /// # Errors
-/// A refusal, as a text for the log.
-pub(crate) fn run(server: &Server, errand: &Errand) -> Result<Outcome, String> {
-    let patient = !matches!(errand, Errand::Dequeue { .. });
+/// The call was refused; the text is for the log.
+pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, String> {
+    let patient = !matches!(call, WorkerCall::Dequeue { .. });
     let begun = Instant::now();
     let mut pause = PAUSES.0;
     loop {
-        let error = match threads::block_on(server.runtime(), once(server, errand)) {
+        let error = match threads::block_on(server.runtime(), once(server, call)) {
             Ok(outcome) => return Ok(outcome),
             Err(e) => e,
         };
@@ -240,15 +241,15 @@ pub(crate) fn run(server: &Server, errand: &Errand) -> Result<Outcome, String> {
     }
 }
 
-async fn once(server: &Server, errand: &Errand) -> Result<Outcome, Error> {
+async fn once(server: &Server, call: &WorkerCall) -> Result<Outcome, Error> {
     let leader = {
         let leadership = server.consensus().leadership();
         let now = leadership.borrow();
         if now.is_leader { None } else { Some(now.leader.clone().ok_or_else(Error::no_leader)?) }
     };
     match leader {
-        None => carry_out(server, errand.clone()).await,
-        Some((id, peer)) => server.others().run(id, &peer, errand).await,
+        None => handle(server, call.clone()).await,
+        Some((id, peer)) => server.others().run(id, &peer, call).await,
     }
 }
 
@@ -258,7 +259,7 @@ mod tests {
     use crate::nodes::heartbeat::HeartbeatSettings;
 
     #[tokio::test]
-    async fn a_call_that_is_given_up_lets_its_evaluation_time_out() {
+    async fn a_cancelled_call_lets_its_evaluation_time_out() {
         let queues = Queues::new(HeartbeatSettings::default());
         let (id, token) = ("e", "t");
         let eval = Evaluation { id: id.into(), r#type: "service".into(), ..Evaluation::default() };
@@ -270,12 +271,12 @@ mod tests {
             assert!(taken.is_ok_and(|d| d.is_some()));
         }
         let mut call = Box::pin(async {
-            let _paused = Paused::begin(&queues, id, token).expect("it is ours");
+            let _paused = Paused::begin(&queues, id, token).expect("the evaluation is held");
             std::future::pending::<()>().await;
         });
         assert!(futures_util::poll!(&mut call).is_pending());
-        assert_eq!(queues.broker().next_deadline(), None, "a plan takes as long as it takes");
+        assert_eq!(queues.broker().next_deadline(), None, "the nack timer is paused while a plan is applied");
         drop(call);
-        assert!(queues.broker().next_deadline().is_some(), "it is handed out again");
+        assert!(queues.broker().next_deadline().is_some(), "the evaluation will be delivered again");
     }
 }

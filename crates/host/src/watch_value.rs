@@ -1,7 +1,7 @@
-//! The latest of a value that changes, for any number of tasks that wait for the next one.
+//! The latest version of a changing value, for any number of tasks that wait for the next one.
 //!
-//! As `tokio::sync::watch`, but who waits is woken in the order in which waiting began. There chance decides about the
-//! order, and the deterministic test of a cluster could not give the same run twice.
+//! Like `tokio::sync::watch`, but waiting tasks are woken in the order in which they began to wait. `watch` wakes them
+//! in random order, so the deterministic cluster test could not reproduce a run.
 
 use std::ops::Deref;
 use std::pin::pin;
