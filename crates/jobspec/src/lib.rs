@@ -6,6 +6,7 @@
 //! - [`diff`]: job diffs and their annotations.
 //! - [`explain`]: where in a job file a problem is, and what may help.
 //! - [`fmt`]: the canonical layout of job files.
+//! - [`write`]: job files from jobs.
 //!
 //! **May use** `encamp_hcl`, `encamp_model`. **Never** holds network, clock.
 
@@ -18,3 +19,4 @@ pub mod diff;
 pub mod explain;
 pub mod fmt;
 pub mod parse;
+pub mod write;
