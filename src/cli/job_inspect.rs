@@ -13,19 +13,25 @@ use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::flags::parse_int;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
+use super::job_convert;
 use super::job_file::VariableFlags;
 use super::lookup;
 use super::render::{json, template};
 use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Client, Query};
 use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::write::write;
 use encamp_model::{Job, JobSubmission, api, quoted};
 use encamp_state::State;
 
 /// Inspect a job
 ///
 /// Prints a job as JSON. The argument is the job ID or a prefix of it. The job is read from the running cluster, or
-/// from the snapshot file given with -snapshot. With -hcl, the submitted job file is printed instead.
+/// from the snapshot file given with -snapshot.
+///
+/// With -hcl, the submitted job file is printed instead. If the servers store none, and with -snapshot, a job file is
+/// generated from the job: it parses back to the same job, and values that may be omitted are marked "# default". The
+/// exit code is 2 if HCL cannot express all of the job; a warning names the differences.
 ///
 /// Without an argument, -json and -t print a list of all jobs.
 ///
@@ -37,7 +43,7 @@ pub struct JobInspect {
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
-    /// Print the job file that was submitted
+    /// Print the submitted job file, or one that is generated from the job
     #[arg(long)]
     pub hcl: bool,
     /// With -hcl, also print the command that submitted the job, including variables, on standard error
@@ -80,7 +86,7 @@ impl Run for JobInspect {
             return context.failure("can only use -with-vars with -hcl");
         }
         if self.hcl {
-            return self.print_submission(name, context);
+            return self.print_job_file(name, context);
         }
         let job = if self.file {
             self.read_file(name, context.env)
@@ -138,24 +144,35 @@ impl JobInspect {
         Ok((job, client))
     }
 
-    /// Prints the submitted job file.
-    fn print_submission(&self, name: &str, context: &mut Context<'_, '_>) -> u8 {
-        if self.snapshot.is_some() || self.file {
-            return context.failure("-hcl requires a running cluster: it cannot be combined with -snapshot or -file");
+    /// Prints the submitted job file, or one that is generated from the job.
+    fn print_job_file(&self, name: &str, context: &mut Context<'_, '_>) -> u8 {
+        if self.file {
+            return context.failure("-hcl prints the job file of a stored job, so it cannot be combined with -file");
+        }
+        if self.snapshot.is_some() {
+            return match self.find_in_snapshot(name, context.env) {
+                Ok(job) => print_written(job, "A snapshot does not contain submitted job files", context),
+                Err(e) => context.failure(&e),
+            };
         }
         let read = self.ask(name, context.env).and_then(|(job, client)| {
-            let (id, namespace) = (job.id.unwrap_or_default(), job.namespace.unwrap_or_else(|| "default".into()));
-            let answer = block_on(client.job_submission(&namespace, &id, job.version.unwrap_or(0)))?;
-            Ok((answer.map_err(|e| format!("Error inspecting job: {e}"))?.0, namespace, id))
+            let id = job.id.clone().unwrap_or_default();
+            let namespace = job.namespace.clone().unwrap_or_else(|| "default".into());
+            match block_on(client.job_submission(&namespace, &id, job.version.unwrap_or(0)))? {
+                Ok((submission, _)) => Ok((job, Some((submission, namespace, id)))),
+                Err(ApiError::Status { status: 404, .. }) => Ok((job, None)),
+                Err(e) => Err(format!("Error inspecting job: {e}")),
+            }
         });
         match read {
-            Ok((submission, namespace, id)) => {
+            Ok((_, Some((submission, namespace, id)))) => {
                 if self.with_vars {
                     context.ui.error_plain(&how_to_run(&submission, &namespace, &id));
                 }
                 context.ui.output(&submission.source);
                 0
             }
+            Ok((job, None)) => print_written(job, "The servers do not store a job file for this version", context),
             Err(e) => context.failure(&e),
         }
     }
@@ -190,6 +207,19 @@ impl JobInspect {
             }
         };
         as_client_sees_it(job).map_err(|e| format!("Error inspecting job: {e}"))
+    }
+}
+
+/// Prints a job file that is generated from the job, and the reason on standard error.
+fn print_written(mut job: api::Job, why: &str, context: &mut Context<'_, '_>) -> u8 {
+    canonicalize(&mut job);
+    match write(&job) {
+        Ok(written) => {
+            let note = format!("{why}. This job file is generated from the job; values marked \"# default\" may be omitted.");
+            context.ui.warn(&note);
+            job_convert::print(&written, context)
+        }
+        Err(e) => context.failure(&format!("Error inspecting job: no job file can be generated: {e}")),
     }
 }
 

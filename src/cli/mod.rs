@@ -51,6 +51,7 @@ pub mod format;
 pub mod general;
 pub mod help;
 pub mod job_action;
+pub mod job_convert;
 pub mod job_dispatch;
 pub mod job_eval;
 pub mod job_file;

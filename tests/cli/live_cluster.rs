@@ -480,6 +480,12 @@ fn jobs_of_a_running_cluster_are_inspected() {
         "\nTo run this job as originally submitted:\n\n$ encamp job inspect -namespace default -hcl {id} |\n    encamp job run -namespace default -var a=1 -var b=2 -var c = 3 {id}\n\n"
     );
     assert_eq!(source.stderr, told);
+    let none = Response::text(404, "job source not found");
+    bench.cluster.lock().unwrap().failures = vec![(format!("/v1/job/{id}/submission"), none)];
+    let written = inspect(&["-hcl"], &id);
+    assert_eq!(written.exit, 0, "{}", written.stderr);
+    assert!(written.stdout.starts_with(&format!("job \"{id}\" {{\n")), "{}", written.stdout);
+    assert!(written.stderr.contains("The servers do not store a job file"), "{}", written.stderr);
 
     for (flags, id, want) in [
         (

@@ -30,6 +30,7 @@ mod hostile;
 mod hostile_jobs;
 mod job_action;
 mod job_changes;
+mod job_convert;
 mod job_layout;
 mod job_run;
 mod job_status;

@@ -8,7 +8,9 @@ use encamp_jobspec::admission::validate::{validate, warnings};
 use encamp_jobspec::admission::{Entry, ServerContext, check_request, check_update};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_jobspec::fmt::format;
 use encamp_jobspec::parse::{self, ParseOptions};
+use encamp_jobspec::write::write;
 use encamp_model::{Job, api};
 use serde_json::Value as Json;
 
@@ -262,4 +264,71 @@ fn job_files_of_the_diff_oracle_parse() {
     }
     println!("job files of the diff oracle: {parsed}/{total} parsed");
     assert!(total > 0 && parsed == total || oracle::replaced(), "{parsed} of {total} parsed");
+}
+
+/// Writes a job as a job file and reads it again.
+fn written_and_parsed(job: &api::Job) -> Result<api::Job, String> {
+    let written = write(job)?;
+    if !written.lost.is_empty() {
+        return Err(format!("HCL cannot express {:?}", written.lost));
+    }
+    let formatted = format(written.text.as_bytes(), "job").map_err(|e| e.to_string())?;
+    if formatted != written.text {
+        return Err("the file is not in the standard format".into());
+    }
+    let options = ParseOptions { path: "job".into(), ..ParseOptions::default() };
+    parse::parse(written.text.as_bytes(), &options).map_err(|e| e.to_string())
+}
+
+/// What registration stores of a job and of the job file that is written from it; `None` if they are the same.
+fn differs_when_written(job: &Json, ctx: &ServerContext) -> Option<String> {
+    let read = || parse::parse_json(job.to_string().as_bytes());
+    let stored = |job: api::Job| {
+        let mut stored = serde_json::to_value(register(job, ctx)?.1).map_err(|e| e.to_string())?;
+        strip_volatile(&mut stored);
+        Ok::<Json, String>(stored)
+    };
+    let both = || {
+        let mut job = read()?;
+        canonicalize(&mut job);
+        Ok::<_, String>((stored(written_and_parsed(&job)?)?, job))
+    };
+    match both() {
+        Ok((got, _)) => {
+            let mut want = job.clone();
+            strip_volatile(&mut want);
+            difference("", &got, &want)
+        }
+        Err(e) => Some(e),
+    }
+}
+
+#[test]
+fn job_files_written_from_recorded_jobs_register_the_same_jobs() {
+    let (mut all, mut same) = (0, 0);
+    let mut count = |name: &str, differs: Option<String>| {
+        all += 1;
+        match differs {
+            None => same += 1,
+            Some(what) => println!("{name}: {what}"),
+        }
+    };
+    if let Some(folder) = oracle::folder("jobspec") {
+        for case in cases(&folder) {
+            if let Some(registered) = case.json("registered.json") {
+                count(&case.name, differs_when_written(&registered, &server(&case)));
+            }
+        }
+    }
+    if let Some(folder) = oracle::folder("diff") {
+        for case in cases(&folder) {
+            let ctx = server(&case);
+            let job = case.parse(&case.file).expect("the job file parses");
+            let registered = register(job, &ctx).expect("the job is registered").1;
+            let registered = serde_json::to_value(registered).expect("a job is JSON");
+            count(&case.file, differs_when_written(&registered, &ctx));
+        }
+    }
+    println!("job files written from recorded jobs: {same}/{all} the same");
+    assert!(all > 0 && same == all || oracle::replaced(), "{same} of {all} are the same");
 }

@@ -6,6 +6,7 @@
 //! - [`diff`]: job diffs and their annotations.
 //! - [`explain`]: locations of problems in a job file, and hints.
 //! - [`fmt`]: formats job files.
+//! - [`write`]: writes job files from jobs.
 //!
 //! **May use** `encamp_hcl`, `encamp_model`. **Never** holds network, clock.
 
@@ -18,3 +19,4 @@ pub mod diff;
 pub mod explain;
 pub mod fmt;
 pub mod parse;
+pub mod write;

@@ -111,6 +111,7 @@ const ARGUMENTS: &[(&str, usize, Known)] = &[
     ("completion", 1, Words(&["bash", "fish", "zsh"])),
     ("config validate", usize::MAX, HCL_OR_JSON),
     ("fmt", usize::MAX, Known::Files(Files::Named(&["hcl", "nomad"]))),
+    ("job convert", 1, Known::Files(Files::Named(&["json"]))),
     ("job init", 1, DIRECTORIES),
     ("job plan", usize::MAX, JOB_FILES),
     ("job run", 1, JOB_FILES),

@@ -10,7 +10,7 @@ pub(crate) mod constraint;
 mod decode;
 
 mod free;
-mod normalize;
+pub(crate) mod normalize;
 pub(crate) mod schema;
 mod variables;
 

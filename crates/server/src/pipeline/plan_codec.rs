@@ -112,7 +112,7 @@ fn without_jobs(list: &mut ByNode, drop: impl Fn(&Allocation) -> bool) {
 }
 
 /// The plan as it is sent: only jobs that the leader cannot derive from the plan's own job are included.
-pub(crate) fn travelling(plan: &Plan) -> Plan {
+pub(crate) fn for_transfer(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.annotations = None;
     let own = plan.job.clone();
@@ -149,7 +149,7 @@ mod tests {
         let node_allocation = ByNode::from([("n".to_string(), vec![alloc])]);
         let plan = Plan { job: Some(old.clone()), node_allocation, ..Plan::default() };
         put_job(&server, job("web", 2)).await;
-        let mut arrived = travelling(&plan);
+        let mut arrived = for_transfer(&plan);
         attach_job(&server, &mut arrived).unwrap();
         let embedded = arrived.node_allocation["n"][0].job.as_ref().unwrap();
         assert_eq!((arrived.job.as_ref().unwrap().version, embedded.version), (0, 0));
@@ -175,7 +175,7 @@ mod tests {
             node_allocation: on(vec![alloc("new", 2), alloc("old", 1)]),
             ..Plan::default()
         };
-        let sent = travelling(&plan);
+        let sent = for_transfer(&plan);
         let jobs = |list: &ByNode| list.values().flatten().map(|a| a.job.is_some()).collect::<Vec<_>>();
         assert_eq!((jobs(&sent.node_update), jobs(&sent.node_allocation)), (vec![false], vec![false, true]));
         let bytes = encamp_ops::codec::encode(&sent).expect("written");

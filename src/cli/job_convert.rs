@@ -1,0 +1,78 @@
+//! `job convert`: writes a job in JSON as a job file (`docs/spec/cli.md §15.4`).
+
+use super::command::Run;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::spec_file;
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::parse::parse_json;
+use encamp_jobspec::write::{Written, write};
+use encamp_model::{api, quoted};
+
+/// Exit code of a job file that is not the same job.
+const DIFFERS: u8 = 2;
+
+/// Convert a job from JSON to a job file in HCL
+///
+/// Reads a job as the HTTP API has it, with or without the "Job" key around it, and prints a job file that parses back
+/// to the same job. Values that may be left out are marked "# default". What servers set, such as versions, indexes and
+/// statuses, is left out.
+///
+/// The path is a file, or - for standard input. The job file is parsed again before it is printed: the exit code is 0
+/// if it is the same job, 2 if HCL cannot express all of it (a warning names what differs), and 1 after an error.
+///
+/// Convert the output of job inspect:
+///
+///     $ encamp job inspect web | encamp job convert - > web.nomad.hcl
+///
+/// Convert a file and see what the cluster would change:
+///
+///     $ encamp job convert web.json > web.nomad.hcl
+///     $ encamp job plan web.nomad.hcl
+#[derive(Debug, clap::Parser)]
+pub struct JobConvert {
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "path")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for JobConvert {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [path] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <path>");
+        };
+        let job = spec_file::read(path, context.env).and_then(|bytes| read(&bytes, path));
+        match job.and_then(|job| write(&job).map_err(|e| format!("The job cannot be written as a job file: {e}"))) {
+            Ok(written) => print(&written, context),
+            Err(e) => context.failure(&e),
+        }
+    }
+}
+
+/// Reads a job in JSON.
+fn read(bytes: &[u8], path: &str) -> Result<api::Job, String> {
+    let starts_as_json = bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{');
+    if !starts_as_json {
+        return Err(format!(
+            "{path:?} is not a job in JSON: it does not start with {{. Job files in HCL need no conversion"
+        ));
+    }
+    let mut job = parse_json(bytes)?;
+    if job.id.as_deref().unwrap_or_default().is_empty() {
+        return Err(format!("{path:?} is not a job: it has no ID"));
+    }
+    canonicalize(&mut job);
+    Ok(job)
+}
+
+/// Prints a job file and warns of what it does not say; the exit code.
+pub(super) fn print(written: &Written, context: &mut Context<'_, '_>) -> u8 {
+    context.ui.output(written.text.trim_end());
+    if written.lost.is_empty() {
+        return 0;
+    }
+    let lost: Vec<String> = written.lost.iter().map(|path| quoted(path).to_string()).collect();
+    context.ui.warn(&format!("HCL cannot express all of the job. The job file differs in: {}", lost.join(", ")));
+    DIFFERS
+}
