@@ -215,7 +215,8 @@ fn print_written(mut job: api::Job, why: &str, context: &mut Context<'_, '_>) ->
     canonicalize(&mut job);
     match write(&job) {
         Ok(written) => {
-            let note = format!("{why}. This job file is generated from the job; values marked \"# default\" may be omitted.");
+            let note =
+                format!("{why}. This job file is generated from the job; values marked \"# default\" may be omitted.");
             context.ui.warn(&note);
             job_convert::print(&written, context)
         }

@@ -70,7 +70,7 @@ fn a_plan_shows_every_step() {
     }
     fits(&ran.stdout);
     assert!(ran.stderr.contains("A snapshot contains no Variables"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("Which nodes run servers of the cluster is not known"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("The nodes that run servers of the cluster are not known"), "{}", ran.stderr);
     assert!(ran.stderr.contains("The limits of the provider were not checked"), "{}", ran.stderr);
 }
 
@@ -283,7 +283,7 @@ fn nodes_of_servers_are_told_and_never_chosen() {
 
     for members in [None, Some(json!({}))] {
         let ran = foreign_with(snapshot(), &state, 0, members).run(&["autoscale", "plan"]);
-        let text = "Which nodes run servers of the cluster is not known";
+        let text = "The nodes that run servers of the cluster are not known";
         assert!(ran.stderr.contains(text) && ran.exit == 0, "{}", ran.stderr);
     }
 }
@@ -571,7 +571,7 @@ fn failsafe_mode_of_a_cluster_that_cannot_tell_is_written_to_its_variable() {
 
     let cluster = foreign(&[], 0);
     let ran = cluster.run(&disable);
-    assert!(ran.stdout.ends_with("is disabled already\n") && ran.exit == 0, "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("is already disabled\n") && ran.exit == 0, "{}", ran.stdout);
     let ran = cluster.run(&["autoscale", "failsafe", "-enable", "-yes", "web-workers"]);
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
     assert_eq!(cluster.state()["failsafe_mode"], true, "a new object is made");

@@ -246,7 +246,7 @@ fn several_candidates_are_shown() {
         session.check_shown(&format!("encamp job ta{tab}"), &[], "encamp job tag ");
         session.check_shown(&format!("encamp job tag {tab}"), &["apply", "unset"], "encamp job tag ");
         if setup.shell() != "bash" {
-            session.check_shown("encamp job tag \t", &["Name a version"], "encamp job tag ");
+            session.check_shown("encamp job tag \t", &["Tag a version"], "encamp job tag ");
         }
         session.end();
     }

@@ -42,7 +42,7 @@ fn a_job_in_json_is_converted_to_the_same_job_in_hcl() {
         "  region      = \"global\"  # default",
         "        HOST = \"${attr.unique.hostname}\"",
         "        RAW  = \"$${x}\"",
-        "        data        = <<EOT",
+        "        data            = <<EOT",
         "a {{ env \"B\" }}",
         "        auth {",
     ] {

@@ -152,7 +152,10 @@ fn a_job_is_planned_on_the_changed_cluster() {
     assert!(roomy.stdout.contains("+ Job: \"trainer\""));
     let flags = ["-drain", "dc1-general-01", "-markdown", "trainer-fails.hcl"];
     let warned = run(&["job", "plan"], &flags).stderr;
-    assert!(warned.starts_with("What if: drain node \"dc1-general-01\" (00000001). 3 allocations leave"), "{warned}");
+    assert!(
+        warned.starts_with("What if: drain node \"dc1-general-01\" (00000001). 3 allocations are displaced"),
+        "{warned}"
+    );
     let ran = run(&["job", "plan"], &["-remote", "-drain", "x", "trainer-fails.hcl"]);
     assert_eq!(ran.exit, 255, "{}", ran.stderr);
 }
@@ -281,7 +284,7 @@ fn capacity_counts_copies_and_names_what_runs_out() {
 fn capacity_says_how_it_is_used() {
     for (flags, want) in [
         (&[][..], "This command takes one argument: <path>"),
-        (&["-survive", "2", "node", "registered/api.hcl"], "-survive tells about the loss of one at a time"),
+        (&["-survive", "2", "node", "registered/api.hcl"], "-survive supports the loss of one at a time"),
         (&["-survive", "rack", "registered/api.hcl"], "-survive must be 1 node or 1 dc"),
         (&["-group", "x", "registered/api.hcl"], "The job has no group \"x\"; its groups are: server"),
         (&["-drain", "x", "registered/api.hcl"], "-drain \"x\": no node has this ID or name"),

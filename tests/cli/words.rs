@@ -79,7 +79,7 @@ fn texts_use_the_terms_of_the_field() {
     let list = rows(LIST);
     let checked: BTreeMap<&str, &str> =
         list.iter().filter(|r| r[2] == "check").map(|r| (r[0].as_str(), r[1].as_str())).collect();
-    assert!(checked.len() >= 50, "{LIST} has {} phrases to check", checked.len());
+    assert!(checked.len() >= 40, "{LIST} has {} phrases to check", checked.len());
     let phrases = Phrases::new(&checked.keys().copied().collect::<Vec<_>>());
     let allowed: BTreeSet<(String, String)> = rows(ALLOWED).into_iter().map(|r| (r[0].clone(), r[1].clone())).collect();
 

@@ -242,7 +242,7 @@ fn one_of_several_processes_scales_from_outside_and_another_takes_over() {
     node_ready(&server);
 
     let mut acting = outside(&folder, &config, &server);
-    acting.until("this instance has the lock");
+    acting.until("acquired the lock");
     let mut waiting = outside(&folder, &config, &server);
     waiting.until("another instance scales this cluster");
     fill(&server, "one");
@@ -259,7 +259,7 @@ fn one_of_several_processes_scales_from_outside_and_another_takes_over() {
     assert_eq!((&record["resource_name"], &record["failure_count"]), (&json!("web"), &json!(0)));
     let holder = |server: &Member| variable(server, LEADER)["Items"]["holder"].as_str().unwrap_or_default().to_string();
     assert!(holder(&server).contains(&format!("pid {}", acting.pid())), "{}", holder(&server));
-    assert!(!waiting.log().contains("this instance has the lock"), "{}", waiting.seen);
+    assert!(!waiting.log().contains("acquired the lock"), "{}", waiting.seen);
 
     acting.kill();
     fill(&server, "two");

@@ -8,11 +8,17 @@ mod agent;
 mod agent_process;
 mod api;
 mod autoscale;
+#[cfg(feature = "aws")]
+mod aws;
+#[cfg(feature = "aws")]
+mod aws_support;
 mod client_libraries;
 mod client_node;
 mod hardship;
+mod host_threads;
 mod hostile_peer;
 mod keyring;
+mod load_figures;
 #[path = "../support/member.rs"]
 mod member;
 mod node_agent;

@@ -61,16 +61,3 @@ fn fill(bytes: &mut [u8]) {
         bytes.iter_mut().for_each(|b| *b = r.number().to_le_bytes()[0]);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn uuids_have_their_form() {
-        let id = super::uuid();
-        let parts: Vec<usize> = id.split('-').map(str::len).collect();
-        assert_eq!(parts, [8, 4, 4, 4, 12]);
-        assert_eq!(&id[14..15], "4");
-        assert_ne!(id, super::uuid());
-        assert!(super::random_below(0) == 0 && super::random_below(3) < 3);
-    }
-}

@@ -178,31 +178,3 @@ impl Signal {
         self.simulated.notify_waiters();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn work_in_the_background_comes_back() {
-        let priority = || getpriority_process(None).expect("known");
-        let here = priority();
-        assert_eq!(in_background(priority).await, Ok(here.max(BACKGROUND)));
-        assert_eq!(priority(), here);
-        assert_eq!(in_background(|| panic!("on purpose")).await, Err::<(), _>(Unfinished("the task panicked".into())));
-    }
-
-    #[test]
-    fn messages_are_waited_for() {
-        let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
-        let short = Duration::from_millis(1);
-        assert_eq!(receive_within(&mut receiver, short), Err(NoMessage::Late));
-        let sends = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(20));
-            sender.blocking_send(7)
-        });
-        assert_eq!(receive_within(&mut receiver, Duration::from_secs(60)), Ok(7));
-        assert_eq!(sends.join().expect("ended"), Ok(()));
-        assert_eq!(receive_within(&mut receiver, short), Err(NoMessage::Never));
-    }
-}

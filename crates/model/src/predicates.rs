@@ -91,7 +91,7 @@ impl Allocation {
         self.group()?.disconnect.as_ref()?.stop_on_client_after.filter(|d| *d != 0)
     }
 
-    /// The last attempt to replace the allocation found no node.
+    /// The last attempt to replace the allocation did not place it.
     pub fn last_reschedule_failed(&self) -> bool {
         let last = self.reschedule_tracker.as_ref().map_or("", |t| t.last_reschedule.as_str());
         !last.is_empty() && last != "ok"
@@ -153,7 +153,7 @@ impl VolumeRequest {
 }
 
 impl AllocMetric {
-    /// How many allocations of a group found no node: the one that the metrics are of, and those that failed after it.
+    /// The number of unplaced allocations of a group: the one that the metrics are of, and those that failed after it.
     /// At least 1.
     pub fn failures(&self) -> i64 {
         self.coalesced_failures.max(0).saturating_add(1)

@@ -26,9 +26,9 @@ pub struct GroupExplanation {
     pub task_group: String,
     /// Allocations the plan places.
     pub placed: u64,
-    /// Allocations that found no node.
+    /// Allocations that could not be placed.
     pub failed: u64,
-    /// Whether nodes are shown with the plan carried out, or before anything is placed.
+    /// Whether nodes are shown after the plan is applied, or before it.
     pub after_plan: bool,
     /// Nodes of the cluster.
     pub nodes: u64,
@@ -184,7 +184,7 @@ fn question(run: &DryRun, now: i64) -> Question<'_> {
     Question { state: &run.state, eval: &run.eval, job: &run.job, plan: &run.plan, now }
 }
 
-/// Explains every group of the planned job. Groups of which allocations found no node are shown as the plan leaves the
+/// Explains every group of the planned job. Groups with unplaced allocations are shown as the plan leaves the
 /// nodes.
 pub fn explain(run: &DryRun, now: i64) -> Vec<GroupExplanation> {
     let question = question(run, now);

@@ -255,7 +255,7 @@ impl NodeUsage {
         self.settle_cores();
     }
 
-    /// Adds an allocation; false if the sum has to be made anew, because it depends on the order of the allocations.
+    /// Adds an allocation; false if the sum has to be computed again, because it depends on the order of the allocations.
     pub(super) fn try_add(&mut self, info: &NodeInfo, a: &AllocUsage) -> bool {
         let ordinary = |p: &UsedPort| {
             let port = u16::try_from(p.value).ok().filter(|_| p.value <= MAX_PORT);
@@ -273,7 +273,7 @@ impl NodeUsage {
         true
     }
 
-    /// Takes off an allocation that was added; false if the sum has to be made anew.
+    /// Takes off an allocation that was added; false if the sum has to be computed again.
     pub(super) fn try_sub(&mut self, a: &AllocUsage) -> bool {
         let plain = a.cores.is_empty() && a.ports.is_empty() && a.devices.is_empty();
         if !plain || !self.is_moderate(a) || a.mbits.iter().any(|(device, _)| !device.is_empty()) {

@@ -11,7 +11,7 @@ pub fn sort(all: &mut [Evaluation]) {
     all.sort_by(|a, b| (Reverse(a.create_index), &a.id).cmp(&(Reverse(b.create_index), &b.id)));
 }
 
-/// Whether groups found no node, as tables say it.
+/// Whether groups have unplaced allocations, as tables show it.
 pub fn placement_failures(e: &Evaluation) -> String {
     if e.status == "blocked" { "N/A - In Progress".into() } else { (!e.failed_tg_allocs.is_empty()).to_string() }
 }

@@ -432,17 +432,17 @@ fn one_agent_acts_and_others_wait() {
 
     // The other one gives the lock back.
     outside.nomad.world().store_variable(paths::LEADER, another.clone(), None);
-    outside.agent.until("this instance has the lock");
+    outside.agent.until("acquired the lock");
     group.grows_to(2, PATIENCE);
     assert_ne!(items(&outside.nomad), another);
     wait_for("a renewal", || match outside.nomad.world().renewals {
         0 => Err("none".into()),
         _ => Ok(()),
     });
-    assert!(!outside.agent.log().contains("the lock is lost"), "{}", outside.agent.seen);
+    assert!(!outside.agent.log().contains("lost the lock"), "{}", outside.agent.seen);
 
     // It is taken away from this one.
     outside.nomad.world().store_variable(paths::LEADER, another, Some(lock));
-    outside.agent.until("the lock is lost");
+    outside.agent.until("lost the lock");
     assert_eq!(outside.nomad.unexpected(), [""; 0]);
 }

@@ -17,7 +17,7 @@ pub enum Kind {
     /// A server is partitioned from all others, and connections break.
     Cut,
     /// The same, but connections stay open without data.
-    Silent,
+    Hang,
     /// A server receives nothing; the others receive its messages.
     Deaf,
     /// A server receives messages of the others, but they do not receive its messages.
@@ -44,7 +44,7 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Kind; 12] = [
         Kind::Cut,
-        Kind::Silent,
+        Kind::Hang,
         Kind::Deaf,
         Kind::Mute,
         Kind::Apart,
@@ -116,8 +116,8 @@ impl Fault {
 
     /// Whether this is a network fault.
     pub fn hinders(&self) -> bool {
-        use Kind::{Apart, Cut, Deaf, Mute, Silent, Slow};
-        matches!(self.kind, Cut | Silent | Deaf | Mute | Apart | Slow)
+        use Kind::{Apart, Cut, Deaf, Hang, Mute, Slow};
+        matches!(self.kind, Cut | Hang | Deaf | Mute | Apart | Slow)
     }
 
     pub fn begin(&self, cluster: &mut Cluster) {
@@ -127,7 +127,7 @@ impl Fault {
         };
         match self.kind {
             Kind::Cut => network(Flow::Cut, &|from, to| from == who || to == who),
-            Kind::Silent => network(Flow::Held, &|from, to| from == who || to == who),
+            Kind::Hang => network(Flow::Held, &|from, to| from == who || to == who),
             Kind::Deaf => network(Flow::Held, &|_, to| to == who),
             Kind::Mute => network(Flow::Held, &|from, _| from == who),
             Kind::Apart => network(if self.held { Flow::Held } else { Flow::Cut }, &|_, _| true),

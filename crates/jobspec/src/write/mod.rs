@@ -165,16 +165,16 @@ fn stored_job(mut job: api::Job) -> Result<Json, String> {
     if let Some(members) = stored.as_object_mut() {
         SET_BY_SERVERS.iter().for_each(|name| drop(members.remove(*name)));
     }
-    drop_empty(&mut stored);
+    normalise(&mut stored);
     Ok(stored)
 }
 
 /// No list and an empty one mean the same, and so do no volumes and an empty map of them. Other empty maps may be blocks
 /// that say something by being there.
-fn drop_empty(value: &mut Json) {
+fn normalise(value: &mut Json) {
     match value {
         Json::Object(members) => {
-            members.values_mut().for_each(drop_empty);
+            members.values_mut().for_each(normalise);
             members.retain(|name, value| match value {
                 Json::Null => false,
                 Json::Array(items) => !items.is_empty(),
@@ -182,10 +182,19 @@ fn drop_empty(value: &mut Json) {
                 Json::Bool(_) | Json::Number(_) | Json::String(_) => true,
             });
         }
-        Json::Array(items) => items.iter_mut().for_each(drop_empty),
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+        Json::Array(items) => items.iter_mut().for_each(normalise),
+        // 70.0 and 70 are one number.
+        Json::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|f| number.is_f64() && f.fract() == 0.0 && f.abs() < EXACT) {
+                *value = Json::from(float as i64);
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::String(_) => {}
     }
 }
+
+/// Below it floats hold every whole number.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The paths at which two documents differ.
 fn differences(a: &Json, b: &Json, path: &str, out: &mut Vec<String>) {

@@ -67,7 +67,7 @@ pub async fn run(scenario: &C1m, tell: &dyn Fn(String)) -> Result<Outcome, LoadE
 }
 
 /// The counts of the jobs that make so many allocations.
-fn sizes(mut allocs: usize) -> Vec<usize> {
+pub fn sizes(mut allocs: usize) -> Vec<usize> {
     let mut out = Vec::new();
     while allocs > 0 {
         let count = allocs.min(MOST_OF_A_JOB);
@@ -87,15 +87,4 @@ fn job(number: usize, count: usize, share: usize) -> Value {
     let group = json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": disk});
     let id = format!("batch-{number}");
     json!({"Job": {"ID": id, "Name": id, "Type": "batch", "Datacenters": ["*"], "TaskGroups": [group]}})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jobs_add_up() {
-        assert_eq!(sizes(2500), [1000, 1000, 500]);
-        assert!(sizes(0).is_empty());
-    }
 }

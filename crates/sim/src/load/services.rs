@@ -23,6 +23,11 @@ impl Services {
         Services { counts: (0..jobs).map(|n| allocs / jobs + usize::from(n < allocs % jobs)).collect() }
     }
 
+    /// The number of allocations of each job.
+    pub fn counts(&self) -> &[usize] {
+        &self.counts
+    }
+
     /// Places jobs with two allocations for each node, on average; gives them, and what it took.
     ///
     /// # Errors
@@ -113,15 +118,4 @@ fn job(number: usize, count: usize, version: usize) -> Value {
         json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": {"SizeMB": 10}, "Update": update});
     let id = id(number);
     json!({"Job": {"ID": id, "Name": id, "Type": "service", "Datacenters": ["*"], "TaskGroups": [group]}})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn allocations_are_shared_out() {
-        assert_eq!(Services::new(3, 10).counts, [4, 3, 3]);
-        assert_eq!(Services::new(5, 2).counts, [1, 1]);
-    }
 }

@@ -32,7 +32,7 @@ struct Seen {
 
 /// What was read so far.
 #[derive(Debug, Default)]
-pub(crate) struct Timings(BTreeMap<&'static str, Seen>);
+pub struct Timings(BTreeMap<&'static str, Seen>);
 
 impl Timings {
     /// Reads a server's metrics until it is dropped.
@@ -53,7 +53,8 @@ impl Timings {
         Ok(())
     }
 
-    fn take(&mut self, text: &str) {
+    /// Reads a server's metrics in the Prometheus text format.
+    pub fn take(&mut self, text: &str) {
         // A metric may have a series for each job.
         let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
         for line in text.lines().filter(|l| !l.starts_with('#')) {
@@ -79,33 +80,12 @@ impl Timings {
     }
 
     /// What was seen.
-    pub(crate) fn finish(self) -> Vec<Timing> {
+    pub fn finish(self) -> Vec<Timing> {
         let timing = |(name, mut seen): (&str, Seen)| {
             seen.medians.sort_by(f64::total_cmp);
             let p50_ms = seen.medians.get(seen.medians.len() / 2).copied().unwrap_or_default();
             Timing { name: name.into(), count: seen.count, p50_ms, p99_ms: seen.worst }
         };
         self.0.into_iter().map(timing).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_taken_from_the_text() {
-        let mut t = Timings::default();
-        for (median, p99) in [(1.0, 9.0), (3.0, 20.0), (2.0, 5.0)] {
-            t.take(&format!(
-                "# TYPE nomad_nomad_plan_apply summary\nnomad_nomad_plan_apply{{quantile=\"0.5\"}} {median}\n\
-                 nomad_nomad_plan_apply{{quantile=\"0.99\"}} {p99}\nnomad_nomad_plan_apply_sum 7\nnomad_nomad_plan_apply_count 12\n\
-                 nomad_nomad_plan_applyx{{quantile=\"0.5\"}} 99\nnomad_nomad_plan_evaluate{{quantile=\"0.5\"}} NaN\n"
-            ));
-        }
-        let timings = t.finish();
-        let apply = timings.iter().find(|t| t.name == "nomad_nomad_plan_apply").unwrap();
-        assert_eq!((apply.count, apply.p50_ms, apply.p99_ms), (12, 2.0, 20.0));
-        assert_eq!(timings.len(), 2);
     }
 }

@@ -43,7 +43,7 @@ fn prepared(what: &str, command: &mut Command) -> Option<()> {
 impl Moto {
     /// Installs moto once, and starts it. `None` where Python or the network is missing.
     pub(crate) fn start() -> Option<Moto> {
-        let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aws_support/requirements.txt");
+        let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/aws_support/requirements.txt");
         let wanted = std::fs::read_to_string(&requirements).expect("requirements");
         let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto");
         let (python, mark) = (home.join("bin/python"), home.join("installed.txt"));

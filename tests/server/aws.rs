@@ -3,17 +3,15 @@
 //! moto is installed on the first run, into the target directory. It is skipped where Python or the network is missing;
 //! with `CI` or `ENCAMP_REQUIRE_MOTO` in the environment that is a failure.
 
-mod aws_support;
-
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::aws_support::memory::Memory;
+use crate::aws_support::{Canned, Moto, serve};
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::config::{BehaviorVersion, Credentials, Region};
-use aws_support::memory::Memory;
-use aws_support::{Canned, Moto, serve};
 use encamp_autoscale::driver::{Autoscaler, Clock, Settings};
 use encamp_autoscale::notify::Nobody;
 use encamp_autoscale::params::ProviderKind;
@@ -101,7 +99,10 @@ async fn groups_of_moto() {
     // The usual environment is enough: a process of its own has it.
     let program = std::env::current_exe().expect("this program");
     let mut child = Command::new(program);
-    child.args(["--exact", "the_environment_is_enough", "--nocapture"]).env(CHILD, "1").env("HOME", "/nonexistent");
+    child
+        .args(["--exact", "aws::the_environment_is_enough", "--nocapture"])
+        .env(CHILD, "1")
+        .env("HOME", "/nonexistent");
     child.env("AWS_ENDPOINT_URL", &moto.url).env("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE");
     let ran = child.env("AWS_SECRET_ACCESS_KEY", "secret").output().expect("this program");
     let told = String::from_utf8_lossy(&ran.stdout);
