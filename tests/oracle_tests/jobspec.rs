@@ -12,7 +12,7 @@ use encamp_jobspec::fmt::format;
 use encamp_jobspec::parse::{self, ParseOptions};
 use encamp_jobspec::write::write;
 use encamp_model::{Job, api};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::oracle;
 
@@ -280,25 +280,31 @@ fn written_and_parsed(job: &api::Job) -> Result<api::Job, String> {
     parse::parse(written.text.as_bytes(), &options).map_err(|e| e.to_string())
 }
 
-/// What registration stores of a job and of the job file that is written from it; `None` if they are the same.
+/// Whether the job file that is written from a stored job registers the same job; `None`: it does. Registering a stored
+/// job again may add constraints a second time: then the job file has to do the same as the job in JSON.
 fn differs_when_written(job: &Json, ctx: &ServerContext) -> Option<String> {
-    let read = || parse::parse_json(job.to_string().as_bytes());
-    let stored = |job: api::Job| {
-        let mut stored = serde_json::to_value(register(job, ctx)?.1).map_err(|e| e.to_string())?;
+    let comparable = |mut stored: Json| {
         strip_volatile(&mut stored);
-        Ok::<Json, String>(stored)
+        for group in stored["TaskGroups"].as_array_mut().into_iter().flatten() {
+            // No volumes and an empty map of them mean the same.
+            if group["Volumes"].as_object().is_some_and(Map::is_empty) {
+                group["Volumes"] = Json::Null;
+            }
+        }
+        stored
+    };
+    let registered = |job: api::Job| {
+        let stored = serde_json::to_value(register(job, ctx)?.1).map_err(|e| e.to_string())?;
+        Ok::<Json, String>(comparable(stored))
     };
     let both = || {
-        let mut job = read()?;
+        let mut job = parse::parse_json(job.to_string().as_bytes())?;
         canonicalize(&mut job);
-        Ok::<_, String>((stored(written_and_parsed(&job)?)?, job))
+        Ok::<_, String>((registered(written_and_parsed(&job)?)?, registered(job)?))
     };
     match both() {
-        Ok((got, _)) => {
-            let mut want = job.clone();
-            strip_volatile(&mut want);
-            difference("", &got, &want)
-        }
+        Ok((written, again)) if written == again => None,
+        Ok((written, _)) => difference("", &written, &comparable(job.clone())),
         Err(e) => Some(e),
     }
 }

@@ -1,8 +1,8 @@
 //! From a job to a job file: HCL that parses back to the same job, with a comment on each value that is a default.
 //!
 //! - here: the job as the parser's tables have it, and the check of the result
-//! - [`body`]: bodies, guided by the tables of [`crate::parse::schema`]
-//! - [`value`]: values
+//! - [`body`] writes bodies, guided by the tables of [`crate::parse::schema`]
+//! - [`value`] writes values
 
 mod body;
 mod value;
@@ -69,7 +69,8 @@ fn members(job: &api::Job) -> Result<Map<String, Json>, String> {
     };
     SET_BY_SERVERS.iter().for_each(|name| drop(members.remove(*name)));
     // A stored job without rollouts has a block of zeros; in a job file that would be one.
-    if members.get("Update").is_some_and(is_zero) {
+    let updates = matches!(job.r#type.as_deref(), Some("service" | "system"));
+    if !updates && members.get("Update").is_some_and(is_zero) {
         members.remove("Update");
     }
     for group in objects(members.get_mut("TaskGroups")) {

@@ -72,7 +72,7 @@ pub(super) fn duration(value: &Json) -> Expression {
     }
 }
 
-fn duration_text(nanos: i64) -> String {
+pub(super) fn duration_text(nanos: i64) -> String {
     let units =
         [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
     let mut rest = nanos.unsigned_abs();
