@@ -18,9 +18,9 @@ use encamp_model::quoted;
 
 /// Create or update a variable
 ///
-/// Creates or updates the variable at a path. Its items are given by key=value arguments, by a specification (@file, or
-/// - for standard input), or by both. The value @file stands for the content of that file, - for standard input, and \@
-/// for a literal @. A key with an empty value is omitted.
+/// Creates or updates the variable at a path. Its items are given by key=value arguments, by a specification (@file,
+/// or - for standard input), or by both. The value @file stands for the content of that file, - for standard input, and
+/// \@ for a literal @. A key with an empty value is omitted.
 ///
 /// An existing variable is only updated with -force, or if its modify index is given, in the specification or with
 /// -check-index.
