@@ -6,7 +6,7 @@
 //! - [`diff`]: job diffs and their annotations.
 //! - [`explain`]: locations of problems in a job file, and hints.
 //! - [`fmt`]: formats job files.
-//! - [`write`]: writes job files from jobs.
+//! - [`mod@write`]: writes job files from jobs.
 //!
 //! **May use** `encamp_hcl`, `encamp_model`. **Never** holds network, clock.
 
