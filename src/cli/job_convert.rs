@@ -21,14 +21,7 @@ const DIFFERS: u8 = 2;
 /// The path is a file, or - for standard input. The job file is parsed again before it is printed: the exit code is 0
 /// if it is the same job, 2 if HCL cannot express all of it (a warning names what differs), and 1 after an error.
 ///
-/// Convert the output of job inspect:
-///
-///     $ encamp job inspect web | encamp job convert - > web.nomad.hcl
-///
-/// Convert a file and see what the cluster would change:
-///
-///     $ encamp job convert web.json > web.nomad.hcl
-///     $ encamp job plan web.nomad.hcl
+/// Example: encamp job inspect web | encamp job convert - > web.nomad.hcl
 #[derive(Debug, clap::Parser)]
 pub struct JobConvert {
     #[command(flatten)]
