@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::cluster::{Cluster, serve};
 use crate::program::{Folder, run, run_with};
 use crate::server::Response;
+use crate::words;
 
 const COMMAND: &str = "```sh\nencamp ";
 const OUTPUT: &str = "```text\n";
@@ -48,8 +49,8 @@ fn from_backup_to_answer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Folder::new("walkthrough");
     std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
-    std::fs::copy(root.join("docs/checkout.nomad.hcl"), folder.path().join("checkout.nomad.hcl")).unwrap();
-    let document = root.join("docs/walkthrough.md");
+    std::fs::copy(root.join("docs/guide/checkout.nomad.hcl"), folder.path().join("checkout.nomad.hcl")).unwrap();
+    let document = root.join("docs/guide/walkthrough.md");
     let text = std::fs::read_to_string(&document).unwrap();
     let (now, commands) = redone(&text, folder.path());
     assert!(commands >= 6, "{commands} commands");
@@ -58,7 +59,12 @@ fn from_backup_to_answer() {
         return;
     }
     for (line, (shown, printed)) in text.lines().zip(now.lines()).enumerate() {
-        assert_eq!(shown, printed, "docs/walkthrough.md line {}; ENCAMP_UPDATE=1 writes what is printed", line + 1);
+        assert_eq!(
+            shown,
+            printed,
+            "docs/guide/walkthrough.md line {}; ENCAMP_UPDATE=1 writes what is printed",
+            line + 1
+        );
     }
     assert_eq!(text.lines().count(), now.lines().count());
 }
@@ -66,12 +72,16 @@ fn from_backup_to_answer() {
 /// The first words of the commands that plan, look and explain. Others may run for long.
 const GROUPS: [&str; 6] = ["job", "snapshot", "eval", "sim", "what-if", "capacity"];
 
-/// Names and texts of the documents.
+/// Names and texts of the documents. The commands of recipes are examples that do not exist.
 fn documents() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|e| e.unwrap().path());
-    let mut files: Vec<_> =
-        docs.chain([root.join("README.md")]).filter(|f| f.extension().is_some_and(|e| e == "md")).collect();
+    let folders = ["docs", "docs/guide", "docs/reference", "docs/dev"].map(|folder| root.join(folder));
+    let docs = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()));
+    let recipe = |f: &Path| f.file_name().is_some_and(|name| name.to_string_lossy().starts_with("add-"));
+    let mut files: Vec<_> = docs
+        .chain([root.join("README.md")])
+        .filter(|f| f.extension().is_some_and(|e| e == "md") && !recipe(f))
+        .collect();
     files.sort();
     let name = |f: &Path| f.file_name().unwrap().to_string_lossy().into_owned();
     files.iter().map(|f| (name(f), std::fs::read_to_string(f).unwrap())).collect()
@@ -87,7 +97,7 @@ fn every_command_of_the_documentation_runs() {
     let folder = Folder::new("documented");
     std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
     std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
-    let job = std::fs::read(root.join("docs/checkout.nomad.hcl")).unwrap();
+    let job = std::fs::read(root.join("docs/guide/checkout.nomad.hcl")).unwrap();
     ["web.hcl", "web.nomad.hcl", "job.hcl"].iter().for_each(|name| drop(folder.file(name, &job)));
     std::fs::create_dir(folder.path().join("jobs")).unwrap();
     for name in ["trainer-fails.hcl", "exporter-system.hcl"] {
@@ -163,4 +173,65 @@ fn every_command_that_is_named_exists() {
     }
     println!("{named} commands are named");
     assert!(named >= 25, "{named}");
+}
+
+/// The lines of the story in README.md, in their order, are those of the full one.
+#[test]
+fn the_story_of_the_readme_is_that_of_the_guide() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
+    let (readme, guide) = (text("README.md"), text("docs/guide/cluster.md"));
+    let (_, story) = readme.split_once("```console\n").expect("the story");
+    let (story, _) = story.split_once("```").expect("the end of the story");
+    let mut lines = guide.lines();
+    for line in story.lines() {
+        assert!(lines.any(|other| other == line), "docs/guide/cluster.md does not go on with: {line}");
+    }
+    assert!(story.lines().count() >= 8, "{story}");
+}
+
+/// The anchor of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+/// Links of Markdown files, and files of `docs/` that any text names.
+#[test]
+fn every_link_and_path_leads_to_a_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let link = regex::Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
+    let path = regex::Regex::new(r"\bdocs/[\w./-]+\.(?:md|json|svg|hcl|tsv)\b").expect("a pattern");
+    let mut files = Vec::new();
+    words::files(root, &mut files);
+    words::files(&root.join("docs/spec"), &mut files);
+    let code = regex::Regex::new("`[^`]*`").expect("a pattern");
+    let (mut wrong, mut links, mut paths) = (Vec::new(), 0, 0);
+    for file in &files {
+        let Ok(text) = std::fs::read_to_string(file) else { continue };
+        let name = file.strip_prefix(root).expect("a path of the repository").display();
+        for found in path.find_iter(&text).filter(|m| !text[..m.start()].ends_with(['/', '.', '-'])) {
+            paths += 1;
+            if !root.join(found.as_str()).is_file() {
+                wrong.push(format!("{name}: {}", found.as_str()));
+            }
+        }
+        if file.extension().is_none_or(|e| e != "md") {
+            continue;
+        }
+        let prose: String = text.split("```").step_by(2).collect();
+        let prose = code.replace_all(&prose, "");
+        for target in link.captures_iter(&prose).map(|c| c.extract::<1>().1[0]).filter(|t| !t.contains("://")) {
+            links += 1;
+            let (to, part) = target.split_once('#').unwrap_or((target, ""));
+            let to = if to.is_empty() { file.clone() } else { file.parent().unwrap_or(root).join(to) };
+            let heading = |text: String| text.lines().any(|l| l.starts_with('#') && anchor(l) == part);
+            let there = to.exists() && (part.is_empty() || std::fs::read_to_string(&to).is_ok_and(heading));
+            if !there {
+                wrong.push(format!("{name}: the link {target}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(links > 80 && paths > 300, "{links} links, {paths} paths");
 }

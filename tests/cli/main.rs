@@ -9,6 +9,7 @@ mod addresses;
 mod agent;
 mod answers;
 mod architecture;
+mod architecture_walks;
 mod archive;
 mod autoscale;
 mod autoscale_recorded;
