@@ -2,7 +2,7 @@
 """Draws how the cost of `encamp sim load-shedding` and `encamp sim c1m` grows with the number of nodes.
 
     encamp sim load-shedding -nodes 500 -json >> growth.jsonl      (and so on: 1000, 5000, 10000; the same for c1m)
-    benches/growth.py growth.jsonl > docs/growth.svg
+    benches/growth.py growth.jsonl > docs/dev/growth.svg
 
 Each panel has the cost per evaluation (load-shedding: of those that were made; c1m: per allocation, its evaluations have a
 thousand each) in server processor time, and a dashed line through the first point that grows as the log of the node count.

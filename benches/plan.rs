@@ -1,5 +1,5 @@
 //! Measures where `job plan` spends its time on a large cluster: a service job of 100 instances on a synthetic snapshot
-//! of 5,000 nodes and 100,000 allocations. `docs/performance.md` records the results. No other program plans a job
+//! of 5,000 nodes and 100,000 allocations. `docs/dev/performance.md` records the results. No other program plans a job
 //! against a file, so there is nothing to compare with; `benches/scheduler.rs` records the time that Nomad takes for
 //! the same search on its own servers.
 //!

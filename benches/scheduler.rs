@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use encamp_model::*;
-use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
+use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner, SubmitError};
 
 /// The command's own allocator.
 #[global_allocator]
@@ -46,7 +46,7 @@ struct Accept {
 }
 
 impl Planner for Accept {
-    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, SubmitError> {
         self.placed = plan.node_allocation.values().map(Vec::len).sum();
         self.evicted = plan.node_preemptions.values().map(Vec::len).sum();
         Ok(PlanResult::accepted(plan))

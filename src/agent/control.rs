@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Logs;
 use super::log::{Level, Watch};
-use super::start::Reloader;
+use super::start::{ReloadError, Reloader};
 use super::{export, profile};
 use encamp_http::app::{AgentControl, AgentStats, LogSource, LogWatch, Pending, Profile, ProfileKind};
 use encamp_http::error::Error;
@@ -50,10 +50,10 @@ impl AgentControl for Control {
         [("runtime".to_string(), runtime)].into()
     }
 
-    fn reload(&self) -> Pending<'_, Result<(), String>> {
+    fn reload(&self) -> Pending<'_, Result<(), Error>> {
         Box::pin(async move {
             let done = tokio::time::timeout(Duration::from_secs(10), self.reloader.request()).await;
-            done.unwrap_or_else(|_| Err("the configuration could not be read again in time".into()))
+            done.unwrap_or(Err(ReloadError::TimedOut)).map_err(|e| Error::internal(e.to_string()))
         })
     }
 

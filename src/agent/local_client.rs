@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
-use encamp_client::{ClientError, Handle};
+use encamp_client::{ClientError, Handle, Unhealthy};
 use encamp_http::app::{AgentStats, Pending};
 use encamp_http::error::{Error, multi_error};
 use encamp_http::local::{
@@ -72,8 +72,8 @@ impl LocalClient for Local {
         })
     }
 
-    fn health(&self) -> Result<(), String> {
-        self.0.health().map_err(String::from)
+    fn health(&self) -> Result<(), Unhealthy> {
+        self.0.health()
     }
 
     fn stats(&self) -> AgentStats {

@@ -25,4 +25,4 @@ mod workplace;
 
 pub use config::Config;
 pub use log::Logs;
-pub use start::{Agent, Reloader, StartError};
+pub use start::{Agent, ReloadError, Reloader, StartError};

@@ -1,14 +1,17 @@
 //! Connections to other agents: sockets, connection pool, servers (`docs/spec/agent-config.md §8`).
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
+use thiserror::Error;
 use tokio::net::UdpSocket;
 
 use super::Config;
 use super::config::addresses::join_port;
+use super::config::reason;
 use super::start::tls_files;
 use encamp_client::servers::Servers;
 use encamp_host::ids;
@@ -29,6 +32,75 @@ use encamp_server::handle::Links;
 /// The gossip port of addresses without a port.
 const SERF_PORT: u16 = 4648;
 
+/// The network of an agent cannot be set up.
+#[derive(Debug, Error)]
+pub enum NetworkError {
+    /// The socket for RPC.
+    #[error("server setup failed: Failed to start RPC layer: {0}")]
+    RpcSocket(#[source] SocketError),
+    /// The server cannot prove its identity to others; the text is the reason.
+    #[error("server setup failed: Failed to start RPC layer: {0}")]
+    RpcIdentity(String),
+    /// The socket for gossip.
+    #[error("server setup failed: Failed to start serf: {0}")]
+    SerfSocket(#[source] SocketError),
+    /// The socket for gossip is already in use.
+    #[error("server setup failed: Failed to start serf: there is no socket")]
+    NoSerfSocket,
+    /// Gossip cannot start with the advertised address.
+    #[error("server setup failed: Failed to start serf: {address}: {source}")]
+    Gossip {
+        /// The advertised address.
+        address: String,
+        /// The problem.
+        source: GossipError,
+    },
+    /// The TLS files cannot be used; the text is the reason.
+    #[error("{0}")]
+    Tls(String),
+}
+
+/// A socket that cannot be bound.
+#[derive(Debug, Error)]
+pub enum SocketError {
+    /// No port has this number.
+    #[error("listen tcp: address {}: invalid port", join_port(.ip, *.port))]
+    Port {
+        /// The address.
+        ip: String,
+        /// The number.
+        port: i64,
+    },
+    /// The text is not an IP address.
+    #[error("{0} is not an IP address")]
+    NotIp(String),
+    /// The system refuses the address.
+    #[error(transparent)]
+    Listen(#[from] io::Error),
+    /// The system refuses the address of a UDP socket.
+    #[error("listen udp {address}: {}", reason(.source))]
+    ListenUdp {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+/// Gossip that cannot start.
+#[derive(Debug, Error)]
+pub enum GossipError {
+    /// The name of the advertised address cannot be resolved.
+    #[error(transparent)]
+    Lookup(#[from] io::Error),
+    /// The name of the advertised address has no IP address.
+    #[error("no such host")]
+    NoHost,
+    /// The encryption key is not base64.
+    #[error("the key is not base64")]
+    Key,
+}
+
 /// Whether the server bootstraps a cluster by itself.
 fn alone(config: &Config) -> bool {
     config.dev || config.server.bootstrap_expect == 1
@@ -46,31 +118,43 @@ impl Sockets {
     ///
     /// # Errors
     /// An address is in use or not available on this host.
-    pub async fn bind(config: &mut Config) -> Result<Sockets, String> {
+    pub async fn bind(config: &mut Config) -> Result<Sockets, NetworkError> {
         if !config.server.enabled {
             return Ok(Sockets::default());
         }
-        let failed = |e: String| format!("server setup failed: Failed to start RPC layer: {e}");
-        let address = socket(&config.addresses.rpc, config.ports.rpc).map_err(failed)?;
-        let rpc = Listener::bind(address).await.map_err(|e| failed(e.to_string()))?;
-        let port = rpc.address().map_err(|e| failed(e.to_string()))?.port();
+        let (rpc, port) = rpc(&config.addresses.rpc, config.ports.rpc).await.map_err(NetworkError::RpcSocket)?;
         let settings = &mut config.settings;
         chosen(&mut settings.ports.rpc, &mut settings.advertise.rpc, port);
-        let failed = |e: String| format!("server setup failed: Failed to start serf: {e}");
-        let address = socket(&settings.addresses.serf, settings.ports.serf).map_err(failed)?;
-        let serf = UdpSocket::bind(address).await;
-        let serf = serf.map_err(|e| failed(format!("listen udp {address}: {}", super::config::reason(&e))))?;
-        let port = serf.local_addr().map_err(|e| failed(e.to_string()))?.port();
+        let serf = serf(&settings.addresses.serf, settings.ports.serf).await;
+        let (serf, port) = serf.map_err(NetworkError::SerfSocket)?;
         chosen(&mut settings.ports.serf, &mut settings.advertise.serf, port);
         Ok(Sockets { rpc: Some(rpc), serf: Some(serf) })
     }
 }
 
-fn socket(ip: &str, port: i64) -> Result<SocketAddr, String> {
-    let wrong = || format!("listen tcp: address {}: invalid port", join_port(ip, port));
-    let port = u16::try_from(port).map_err(|_| wrong())?;
-    let ip: IpAddr = ip.parse().map_err(|_| format!("{ip} is not an IP address"))?;
-    Ok(SocketAddr::new(ip, port))
+/// The socket for RPC and its port.
+async fn rpc(ip: &str, port: i64) -> Result<(Listener, u16), SocketError> {
+    let listener = Listener::bind(socket(ip, port)?).await?;
+    let port = listener.address()?.port();
+    Ok((listener, port))
+}
+
+/// The socket for gossip and its port.
+async fn serf(ip: &str, port: i64) -> Result<(UdpSocket, u16), SocketError> {
+    let address = socket(ip, port)?;
+    let socket = UdpSocket::bind(address).await.map_err(|source| SocketError::ListenUdp { address, source })?;
+    let port = socket.local_addr()?.port();
+    Ok((socket, port))
+}
+
+/// The address of a socket to bind.
+///
+/// # Errors
+/// The text is no IP address, or there is no such port.
+pub(super) fn socket(ip: &str, port: i64) -> Result<SocketAddr, SocketError> {
+    let number = u16::try_from(port).map_err(|_| SocketError::Port { ip: ip.into(), port })?;
+    let ip: IpAddr = ip.parse().map_err(|_| SocketError::NotIp(ip.into()))?;
+    Ok(SocketAddr::new(ip, number))
 }
 
 /// Replaces port 0 by the chosen port.
@@ -103,7 +187,7 @@ impl Network {
     ///
     /// # Errors
     /// The TLS files are invalid.
-    pub fn new(config: &Config) -> Result<Network, String> {
+    pub fn new(config: &Config) -> Result<Network, NetworkError> {
         let mut pool = PoolSettings {
             dial_timeout: config.rpc.dial_timeout.max(Duration::from_millis(1)),
             ..PoolSettings::default()
@@ -115,8 +199,9 @@ impl Network {
         };
         if config.tls.rpc {
             let files = tls_files(config);
-            pool.tls = Some(tls::client_config(&files, &config.region, config.tls.verify_server_hostname)?);
-            listener.tls = Some(tls::server_config(&files)?);
+            let client = tls::client_config(&files, &config.region, config.tls.verify_server_hostname);
+            pool.tls = Some(client.map_err(|e| NetworkError::Tls(e.to_string()))?);
+            listener.tls = Some(tls::server_config(&files).map_err(|e| NetworkError::Tls(e.to_string()))?);
         }
         let named = config.tls.rpc && config.tls.verify_server_hostname;
         Ok(Network { pool: Pool::new(pool), listener, names: named.then(|| config.region.clone()) })
@@ -126,12 +211,12 @@ impl Network {
     ///
     /// # Errors
     /// An advertised address that has no IP address, or a bad key.
-    pub async fn gossip(&self, sockets: &mut Sockets, config: &Config, id: ServerId) -> Result<Gossip, String> {
-        self.pool.prove_as(id).map_err(|e| format!("server setup failed: Failed to start RPC layer: {e}"))?;
-        let socket = sockets.serf.take().ok_or("server setup failed: Failed to start serf: there is no socket")?;
-        let wrong = |e: String| format!("server setup failed: Failed to start serf: {}: {e}", config.advertise.serf);
-        let mut found = tokio::net::lookup_host(&config.advertise.serf).await.map_err(|e| wrong(e.to_string()))?;
-        let addr = found.next().ok_or_else(|| wrong("no such host".into()))?;
+    pub async fn gossip(&self, sockets: &mut Sockets, config: &Config, id: ServerId) -> Result<Gossip, NetworkError> {
+        self.pool.prove_as(id).map_err(|e| NetworkError::RpcIdentity(e.to_string()))?;
+        let socket = sockets.serf.take().ok_or(NetworkError::NoSerfSocket)?;
+        let wrong = |source| NetworkError::Gossip { address: config.advertise.serf.clone(), source };
+        let mut found = tokio::net::lookup_host(&config.advertise.serf).await.map_err(|e| wrong(e.into()))?;
+        let addr = found.next().ok_or_else(|| wrong(GossipError::NoHost))?;
         let own = Identity {
             bump: u64::try_from(ids::now() / 1_000_000).unwrap_or_default(),
             id,
@@ -143,7 +228,7 @@ impl Network {
             ..Identity::at(addr)
         };
         let key = base64::engine::general_purpose::STANDARD.decode(config.server.encrypt.expose());
-        let key = key.map_err(|_| wrong("the key is not base64".into()))?;
+        let key = key.map_err(|_| wrong(GossipError::Key))?;
         Ok(Gossip::start(socket, own, (!key.is_empty()).then_some(key.as_slice())))
     }
 

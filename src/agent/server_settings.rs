@@ -2,14 +2,17 @@
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use thiserror::Error;
 
 use super::Config;
 use super::config::server::Scheduler;
 use encamp_host::ids;
 use encamp_jobspec::admission::ServerContext;
 use encamp_model::{PreemptionConfig, SchedulerConfiguration};
+use encamp_raft::ServerId;
 use encamp_server::nodes::heartbeat::HeartbeatSettings;
 use encamp_server::pipeline::rejection::RejectionSettings;
 use encamp_server::settings::{
@@ -134,29 +137,42 @@ fn scheduler_config(s: &Scheduler) -> SchedulerConfiguration {
     }
 }
 
+/// The file of the server's ID cannot be used.
+#[derive(Debug, Error)]
+pub enum ServerIdError {
+    /// The file cannot be read or written.
+    #[error("server setup failed: {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// The file contains no UUID.
+    #[error("server setup failed: {} holds no UUID", .0.display())]
+    NoUuid(PathBuf),
+}
+
 /// The server's ID, which is stored in its data directory and generated on the first start.
 ///
 /// # Errors
 /// The file cannot be read or written, or contains no UUID.
-pub fn server_id(dir: &Path) -> Result<String, String> {
+pub fn server_id(dir: &Path) -> Result<ServerId, ServerIdError> {
     let path = dir.join("node-id");
-    let failed = |e: std::io::Error| format!("server setup failed: {}: {e}", path.display());
-    // What is below is the server's alone, also in a directory that was made otherwise.
+    let failed = |source| ServerIdError::Io { path: path.clone(), source };
+    // The content is private to the server, also in a directory that was created otherwise.
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
     std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
     match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            let id = text.trim().to_string();
-            let good = id.parse::<encamp_raft::ServerId>().is_ok();
-            if good { Ok(id) } else { Err(format!("server setup failed: {} holds no UUID", path.display())) }
-        }
+        Ok(text) => text.trim().parse().map_err(|_| ServerIdError::NoUuid(path.clone())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let id = ids::uuid();
+            let text = ids::uuid();
+            let id = text.parse().map_err(|_| ServerIdError::NoUuid(path.clone()))?;
             let draft = dir.join("node-id.new");
             let mut open = std::fs::OpenOptions::new();
             let open = open.write(true).create(true).truncate(true).mode(0o600);
             let mut file = open.open(&draft).map_err(failed)?;
-            file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
             std::fs::rename(&draft, &path).map_err(failed)?;
             Ok(id)
         }

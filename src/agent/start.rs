@@ -1,6 +1,7 @@
 //! The running agent: all configured components, which are started, reloaded and stopped together.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +11,16 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::autoscale::leader;
+use super::autoscale::leader::{self, LeaderError};
 use super::autoscale::loops::Current;
-use super::config::{Config, addresses, check_start};
+use super::client_settings;
+use super::config::{Config, RefusedStart, check_start, reason};
 use super::control::Control;
 use super::local_client::Local;
 use super::log::{Level, Logs};
-use super::network::{self, Network, Sockets};
-use super::workplace::Workplace;
-use super::{client_settings, server_settings};
+use super::network::{self, Network, NetworkError, SocketError, Sockets};
+use super::server_settings::{self, ServerIdError};
+use super::workplace::{Workplace, WorkplaceError};
 use encamp_client::Client;
 use encamp_client::servers::Servers;
 use encamp_host::ids;
@@ -34,17 +36,113 @@ use encamp_rpc::service::Service;
 use encamp_server::Server;
 use encamp_telemetry::{Metrics, runtime};
 
-/// Why an agent does not start or reload. Its display text is the line that is printed.
+/// An agent that did not start. The text is the line that is printed.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// A setting.
+    #[error(transparent)]
+    Config(#[from] RefusedStart),
+    /// The data directory cannot be used.
+    #[error(
+        "Error starting agent: {role} setup failed: data_dir {} cannot be used: {}",
+        path.display(),
+        reason(.source)
+    )]
+    DataDir {
+        /// `server` or `client`.
+        role: &'static str,
+        /// The directory.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The HTTP interface.
+    #[error("Error starting http server: {0}")]
+    Http(#[from] HttpError),
+    /// The connections to other agents.
+    #[error("Error starting agent: {0}")]
+    Network(#[from] NetworkError),
+    /// The server's ID.
+    #[error("Error starting agent: {0}")]
+    ServerId(#[from] ServerIdError),
+    /// The threads of the server cannot be created.
+    #[error("Error starting agent: server setup failed: {0}")]
+    Threads(#[source] io::Error),
+    /// The threads of the server ended while it started.
+    #[error("Error starting agent: server setup failed: {0}")]
+    Workplace(#[from] WorkplaceError),
+    /// The server.
+    #[error("Error starting agent: server setup failed: {0}")]
+    Server(#[from] encamp_raft::StartError),
+    /// The client.
+    #[error("Error starting agent: {0}")]
+    Client(#[from] encamp_client::StartError),
+    /// The scaling of worker pools.
+    #[error("Error starting agent: {0}")]
+    Autoscaling(#[from] LeaderError),
+    /// None of the servers to join could be joined; the text lists the reasons.
+    #[error("{0}")]
+    Join(String),
+}
+
+/// The HTTP interface of an agent cannot be used.
+#[derive(Debug, Error)]
+pub enum HttpError {
+    /// The TLS files cannot be used; the text is the reason.
+    #[error("{0}")]
+    Tls(String),
+    /// The name of an additional response header.
+    #[error("http_api_response_headers: {0} is no header")]
+    HeaderName(String),
+    /// The value of an additional response header, whose name this is.
+    #[error("http_api_response_headers: value of {0}")]
+    HeaderValue(HeaderName),
+    /// An address to bind is no IP address.
+    #[error(transparent)]
+    Address(SocketError),
+    /// An address cannot be bound.
+    #[error("1 error occurred: {0}")]
+    Bind(#[source] SocketError),
+}
+
+impl From<SocketError> for HttpError {
+    fn from(error: SocketError) -> HttpError {
+        match error {
+            SocketError::NotIp(_) => HttpError::Address(error),
+            SocketError::Port { .. } | SocketError::Listen(_) | SocketError::ListenUdp { .. } => HttpError::Bind(error),
+        }
+    }
+}
+
+/// A reload that did not happen: the old configuration remains in force.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct StartError(pub String);
+pub enum ReloadError {
+    /// The new configuration is refused; the text is the line that is printed.
+    #[error("{0}")]
+    Config(String),
+    /// No such log level.
+    #[error("Invalid log level: {0}")]
+    LogLevel(String),
+    /// The TLS files cannot be used; the text is the reason.
+    #[error("{0}")]
+    Tls(String),
+    /// The agent stops.
+    #[error("the agent is stopping")]
+    Stopping,
+    /// The agent did not respond in time.
+    #[error("the configuration could not be read again in time")]
+    TimedOut,
+}
+
+/// The channel for the response to a request of a [`Reloader`].
+pub type ReloadAnswer = oneshot::Sender<Result<(), ReloadError>>;
+
+/// The requests of a [`Reloader`], each with a channel for its response.
+pub type ReloadRequests = mpsc::Receiver<ReloadAnswer>;
 
 /// Requests a reload of the running agent; clones refer to the same agent.
 #[derive(Debug, Clone)]
-pub struct Reloader(mpsc::Sender<oneshot::Sender<Result<(), String>>>);
-
-/// The requests of a [`Reloader`], each with a channel for its response.
-pub type ReloadRequests = mpsc::Receiver<oneshot::Sender<Result<(), String>>>;
+pub struct Reloader(mpsc::Sender<ReloadAnswer>);
 
 impl Reloader {
     /// Creates a reloader and the receiver of its requests.
@@ -53,12 +151,14 @@ impl Reloader {
         (Reloader(sender), requests)
     }
 
-    /// Reloads the configuration, as SIGHUP does. The error states why the old one remains in force.
-    pub async fn request(&self) -> Result<(), String> {
-        let gone = |_| "the agent is stopping".to_string();
+    /// Reloads the configuration, as SIGHUP does.
+    ///
+    /// # Errors
+    /// The new configuration is refused, or the agent stops.
+    pub async fn request(&self) -> Result<(), ReloadError> {
         let (answer, answered) = oneshot::channel();
-        self.0.send(answer).await.map_err(|_| gone(()))?;
-        answered.await.map_err(|_| gone(()))?
+        self.0.send(answer).await.map_err(|_| ReloadError::Stopping)?;
+        answered.await.map_err(|_| ReloadError::Stopping)?
     }
 }
 
@@ -78,6 +178,9 @@ impl Agent {
     /// Starts all configured components. The addresses must be normalised. Must be called inside a runtime.
     ///
     /// A free port is chosen for port 0; [`Agent::config`] returns the chosen ports.
+    ///
+    /// # Errors
+    /// A component cannot be started.
     pub async fn start(
         mut config: Config,
         logs: Logs,
@@ -85,19 +188,16 @@ impl Agent {
         reloader: Reloader,
     ) -> Result<Agent, StartError> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        check_start(&config, cpus).map_err(StartError)?;
-        prepare_data_dir(&config).map_err(|e| StartError(format!("Error starting agent: {e}")))?;
+        check_start(&config, cpus)?;
+        prepare_data_dir(&config)?;
 
-        let http_error = |e: String| StartError(format!("Error starting http server: {e}"));
-        let settings = listener_settings(&config).map_err(http_error)?;
+        let settings = listener_settings(&config)?;
         let tls = settings.tls.clone();
-        let sockets = sockets(&config.addresses.http, config.ports.http).map_err(http_error)?;
-        let listener = Listener::bind(&sockets).await.map_err(|e| http_error(format!("1 error occurred: {e}")))?;
+        let listener = listen(&config.addresses.http, config.ports.http).await?;
         let addresses = listener.addresses();
         choose_port(&mut config, &addresses);
-        let start_error = |e: String| StartError(format!("Error starting agent: {e}"));
-        let mut bound = Sockets::bind(&mut config).await.map_err(start_error)?;
-        let network = Network::new(&config).map_err(start_error)?;
+        let mut bound = Sockets::bind(&mut config).await?;
+        let network = Network::new(&config)?;
         let mut agent = Parts::default();
         if let Err(e) = agent.start(&config, &metrics, &network, &mut bound).await {
             agent.stop(None).await;
@@ -113,7 +213,7 @@ impl Agent {
             Ok(None) => {}
             Err(e) => {
                 agent.stop(None).await;
-                return Err(start_error(e));
+                return Err(e.into());
             }
         }
         let rpc = network.open(bound, agent.service.clone(), agent.servers.clone(), &app);
@@ -137,13 +237,15 @@ impl Agent {
         &self.addresses
     }
 
-    /// Applies the settings that can be reloaded (`docs/spec/agent-config.md §9.2`): log level, certificates. The error
-    /// states why nothing was changed.
-    pub async fn reload(&mut self, config: &Config) -> Result<(), StartError> {
+    /// Applies the settings that can be reloaded (`docs/spec/agent-config.md §9.2`): log level, certificates.
+    ///
+    /// # Errors
+    /// One of them cannot be used; nothing was changed.
+    pub async fn reload(&mut self, config: &Config) -> Result<(), ReloadError> {
         let level = Level::parse(&config.log_level);
-        let level = level.ok_or_else(|| StartError(format!("Invalid log level: {}", config.log_level)))?;
+        let level = level.ok_or_else(|| ReloadError::LogLevel(config.log_level.clone()))?;
         if let Some(handle) = &self.tls {
-            let new = tls::server_config(&tls_files(config)).map_err(StartError)?;
+            let new = tls::server_config(&tls_files(config)).map_err(|e| ReloadError::Tls(e.to_string()))?;
             handle.set(new);
         }
         if config.tls.http != self.config.tls.http {
@@ -151,8 +253,8 @@ impl Agent {
         }
         if let Some(server) = &self.parts.server {
             let (count, names) = (server_settings::workers(config), server_settings::schedulers(config));
-            if let Err(text) = server.set_workers(count, names) {
-                tracing::info!(target: "agent", error = text.as_str(), "the number of workers is unchanged");
+            if let Err(error) = server.set_workers(count, names) {
+                tracing::info!(target: "agent", %error, "the number of workers is unchanged");
             }
         }
         self.logs.set_level(level);
@@ -178,9 +280,9 @@ impl Agent {
     pub async fn leave(&mut self) {
         tracing::info!(target: "agent", "leaving");
         if let Some(client) = &self.parts.client
-            && let Err(text) = client.leave().await
+            && let Err(error) = client.leave().await
         {
-            tracing::error!(target: "agent", error = text.as_str(), "client leave failed");
+            tracing::error!(target: "agent", %error, "client leave failed");
         }
         if let Some(members) = &self.parts.members {
             members.leave().await;
@@ -224,7 +326,6 @@ impl Parts {
         network: &Network,
         sockets: &mut Sockets,
     ) -> Result<(), StartError> {
-        let failed = |e: &dyn std::fmt::Display| StartError(format!("Error starting agent: {e}"));
         if config.server.enabled {
             let dir = match config.server_dir() {
                 dir if dir.as_os_str().is_empty() => {
@@ -234,18 +335,14 @@ impl Parts {
                 }
                 dir => dir,
             };
-            let id = server_settings::server_id(&dir).map_err(|e| failed(&e))?;
-            let settings = server_settings::settings(config, &id, &dir);
-            let own = id.parse().map_err(|_| failed(&"server setup failed: the server's ID is no UUID"))?;
-            let gossip = network.gossip(sockets, config, own).await.map_err(|e| failed(&e))?;
+            let id = server_settings::server_id(&dir)?;
+            let settings = server_settings::settings(config, &id.to_string(), &dir);
+            let gossip = network.gossip(sockets, config, id).await?;
             self.gossip = Some(gossip.clone());
-            let workplace = Workplace::new().map_err(|e| failed(&format!("server setup failed: {e}")))?;
+            let workplace = Workplace::new().map_err(StartError::Threads)?;
             let joined = workplace.run(Server::join(settings, metrics.clone(), network.links(config, &gossip))).await;
             self.workplace = Some(workplace);
-            let server = match joined {
-                Ok(server) => server.map_err(|e| failed(&format!("server setup failed: {e}")))?,
-                Err(e) => return Err(failed(&format!("server setup failed: {e}"))),
-            };
+            let server = joined??;
             self.service = Some(network.service(&server, gossip));
             self.server = Some(server);
         }
@@ -258,7 +355,7 @@ impl Parts {
                 remote
             };
             let settings = encamp_client::Config { metrics: metrics.clone(), ..client_settings::settings(config) };
-            self.client = Some(Client::start(settings, servers).await.map_err(|e| failed(&e))?);
+            self.client = Some(Client::start(settings, servers).await?);
         }
         Ok(())
     }
@@ -273,7 +370,7 @@ impl Parts {
             tracing::info!(target: "agent", "joining cluster");
             let (joined, errors) = members.join_all(&first).await;
             if joined == 0 {
-                return Err(StartError(multi_error(&errors)));
+                return Err(StartError::Join(multi_error(&errors)));
             }
         }
         self.looking_after = members.start();
@@ -287,7 +384,7 @@ impl Parts {
         config: &Config,
         local: Option<Arc<dyn LocalClient>>,
         metrics: &Metrics,
-    ) -> Result<Option<Arc<Current>>, String> {
+    ) -> Result<Option<Arc<Current>>, LeaderError> {
         let (Some(server), Some(gossip)) = (&self.server, self.gossip.clone()) else { return Ok(None) };
         let known = Arc::new(move || gossip.known());
         let Some((pools, running)) = leader::start(config, server, known, local, metrics)? else { return Ok(None) };
@@ -331,31 +428,23 @@ fn http_settings(config: &Config) -> HttpSettings {
 }
 
 /// Creates the data directory and checks that it is writable.
-fn prepare_data_dir(config: &Config) -> Result<(), String> {
+fn prepare_data_dir(config: &Config) -> Result<(), StartError> {
     if config.data_dir.is_empty() {
         return Ok(());
     }
     let dir = Path::new(&config.data_dir);
-    let what = if config.server.enabled { "server" } else { "client" };
-    let failed = |e: std::io::Error| {
-        format!("{what} setup failed: data_dir {} cannot be used: {}", dir.display(), super::config::reason(&e))
-    };
+    let role = if config.server.enabled { "server" } else { "client" };
+    let failed = |source| StartError::DataDir { role, path: dir.into(), source };
     std::fs::create_dir_all(dir).map_err(failed)?;
     let probe = dir.join(format!(".write-test-{}", std::process::id()));
     std::fs::write(&probe, b"").map_err(failed)?;
     std::fs::remove_file(&probe).map_err(failed)
 }
 
-/// The sockets to bind.
-fn sockets(addresses: &str, port: i64) -> Result<Vec<SocketAddr>, String> {
-    let wrong =
-        |ip: &str| format!("1 error occurred: listen tcp: address {}: invalid port", addresses::join_port(ip, port));
-    let one = |ip: &str| {
-        let port = u16::try_from(port).map_err(|_| wrong(ip))?;
-        let ip: IpAddr = ip.parse().map_err(|_| format!("{ip} is not an IP address"))?;
-        Ok(SocketAddr::new(ip, port))
-    };
-    addresses.split_whitespace().map(one).collect()
+/// Binds the addresses of the HTTP interface.
+async fn listen(addresses: &str, port: i64) -> Result<Listener, HttpError> {
+    let sockets = addresses.split_whitespace().map(|ip| network::socket(ip, port)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Listener::bind(&sockets).await.map_err(SocketError::Listen)?)
 }
 
 /// Replaces port 0 by the chosen port.
@@ -380,13 +469,18 @@ pub(super) fn tls_files(config: &Config) -> TlsFiles {
 }
 
 /// How the HTTP interface accepts connections.
-pub fn listener_settings(config: &Config) -> Result<ListenerSettings, String> {
-    let tls = config.tls.http.then(|| tls::server_config(&tls_files(config)).map(TlsHandle::new)).transpose()?;
+///
+/// # Errors
+/// The TLS files or an additional response header cannot be used.
+pub fn listener_settings(config: &Config) -> Result<ListenerSettings, HttpError> {
+    let tls = config.tls.http.then(|| tls::server_config(&tls_files(config)).map(TlsHandle::new)).transpose();
+    let tls = tls.map_err(|e| HttpError::Tls(e.to_string()))?;
     let header = |(name, value): (&String, &String)| {
-        let wrong = || format!("http_api_response_headers: {name} is no header");
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
-        let value = HeaderValue::from_str(value).map_err(|_| format!("http_api_response_headers: value of {name}"))?;
-        Ok::<_, String>((name, value))
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HttpError::HeaderName(name.clone()))?;
+        match HeaderValue::from_str(value) {
+            Ok(value) => Ok((name, value)),
+            Err(_) => Err(HttpError::HeaderValue(name)),
+        }
     };
     Ok(ListenerSettings {
         max_connections_per_client: usize::try_from(config.limits.http_max_conns_per_client).unwrap_or(0),

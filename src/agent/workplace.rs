@@ -1,6 +1,19 @@
 //! The threads of a server.
 
+use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinError;
+
+/// A future that did not end on the threads of a server.
+#[derive(Debug, Error)]
+pub enum WorkplaceError {
+    /// The threads have stopped.
+    #[error("the server has stopped")]
+    Stopped,
+    /// The future panicked.
+    #[error(transparent)]
+    Panicked(#[from] JoinError),
+}
 
 /// The threads of a server. They are separate from those that serve requests, so that consensus, log writes and the
 /// state machine make progress regardless of the number of waiting requests.
@@ -18,13 +31,13 @@ impl Workplace {
     /// Runs a future on these threads.
     ///
     /// # Errors
-    /// It panicked.
+    /// It panicked, or the threads have stopped.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, String> {
-        let runtime = self.0.as_ref().ok_or("the server has stopped")?;
-        runtime.spawn(work).await.map_err(|e| e.to_string())
+    ) -> Result<T, WorkplaceError> {
+        let runtime = self.0.as_ref().ok_or(WorkplaceError::Stopped)?;
+        Ok(runtime.spawn(work).await?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `agent`: runs a server, a client, or both (`docs/spec/cli.md §15.2`, `docs/spec/agent-config.md §7, §9, §10`).
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -7,11 +8,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::agent_flags::AgentFlags;
 use super::command::Run;
 use super::context::Context;
+use super::error::{CommandError, CommandResult};
 use crate::agent::config::{self, Config, Finding, Sources};
 use crate::agent::log::{FileSettings, Level, LogSettings, Output};
 use crate::agent::notify::{self, State};
-use crate::agent::start::ReloadRequests;
-use crate::agent::{Agent, Logs, Reloader};
+use crate::agent::start::{ReloadAnswer, ReloadRequests};
+use crate::agent::{Agent, Logs, ReloadError, Reloader};
 use encamp_telemetry::Metrics;
 
 /// The time limit for leaving the cluster, in addition to the drain deadline.
@@ -39,26 +41,26 @@ impl Run for AgentCommand {
         let token = context.env.var("NOMAD_CLIENT_INTRO_TOKEN").map(String::from);
         let sources = match self.flags.sources(token) {
             Ok(sources) => sources,
-            Err(e) => return refuse(context, self.flags.log_json, &e),
+            Err(e) => return refuse(context, self.flags.log_json, e),
         };
         let config = match read(&sources, |line| context.ui.error_plain(line)) {
             Ok(config) => config,
-            Err(e) => return refuse(context, self.flags.log_json, &e),
+            Err(e) => return refuse(context, self.flags.log_json, e),
         };
         let logs = Logs::open(&log_settings(&config));
         let json = config.log_json;
         let metrics = config.telemetry_settings().map(Metrics::new);
         let (logs, metrics) = match (logs, metrics) {
             (Ok(logs), Ok(metrics)) => (logs, metrics),
-            (Err(e), _) => return refuse(context, json, &e),
-            (_, Err(e)) => return refuse(context, json, &format!("Error initializing telemetry: {e}")),
+            (Err(e), _) => return refuse(context, json, e),
+            (_, Err(e)) => return refuse(context, json, format_args!("Error initializing telemetry: {e}")),
         };
         if let Err(e) = logs.install() {
-            return refuse(context, json, &format!("Error setting up logs: {e}"));
+            return refuse(context, json, format_args!("Error setting up logs: {e}"));
         }
         let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(e) => return refuse(context, json, &format!("Error starting agent: {e}")),
+            Err(e) => return refuse(context, json, format_args!("Error starting agent: {e}")),
         };
         let mut process = Process { context, sources, logs };
         let code = runtime.block_on(process.run(config, metrics));
@@ -69,16 +71,16 @@ impl Run for AgentCommand {
 }
 
 /// Reads, validates and normalises the configuration. Warnings go to `warn`; the error is a single line.
-fn read(sources: &Sources, mut warn: impl FnMut(&str)) -> Result<Config, String> {
-    let loaded = config::load(sources).map_err(|e| e.to_string())?;
+fn read(sources: &Sources, mut warn: impl FnMut(&str)) -> CommandResult<Config> {
+    let loaded = config::load(sources)?;
     loaded.warnings.iter().for_each(|w| warn(w));
     for finding in config::validate(&loaded.config) {
         match finding {
             Finding::Warning(text) => warn(&text),
-            Finding::Error(text) => return Err(text),
+            Finding::Error(text) => return Err(CommandError::new(text)),
         }
     }
-    loaded.normalized().map_err(|e| e.to_string())
+    Ok(loaded.normalized()?)
 }
 
 fn log_settings(config: &Config) -> LogSettings {
@@ -99,7 +101,7 @@ fn log_settings(config: &Config) -> LogSettings {
 }
 
 /// Reports why the agent does not start.
-fn refuse(context: &mut Context<'_, '_>, json: bool, why: &str) -> u8 {
+fn refuse(context: &mut Context<'_, '_>, json: bool, why: impl Display) -> u8 {
     let prefix = if json { "" } else { "==> " };
     context.ui.error_plain(&format!("{prefix}{why}"));
     1
@@ -107,7 +109,7 @@ fn refuse(context: &mut Context<'_, '_>, json: bool, why: &str) -> u8 {
 
 /// The events that wake the agent's main loop.
 enum Event {
-    Reload(Option<tokio::sync::oneshot::Sender<Result<(), String>>>),
+    Reload(Option<ReloadAnswer>),
     Stop(&'static str, bool),
     /// A part of the agent has stopped unexpectedly.
     Failed(String),
@@ -164,7 +166,7 @@ impl Process<'_, '_, '_> {
         // Before anything is printed: a reader of the output may send a signal immediately.
         let mut signals = match Signals::new() {
             Ok(signals) => signals,
-            Err(e) => return refuse(self.context, json, &format!("Error starting agent: {e}")),
+            Err(e) => return refuse(self.context, json, format_args!("Error starting agent: {e}")),
         };
         self.output(&match config.files.as_slice() {
             [] => "No configuration files loaded".to_string(),
@@ -178,7 +180,7 @@ impl Process<'_, '_, '_> {
         };
         let mut agent = match started {
             Ok(agent) => agent,
-            Err(e) => return refuse(self.context, json, &e.to_string()),
+            Err(e) => return refuse(self.context, json, e),
         };
         self.banner(&agent);
         self.logs.release();
@@ -191,7 +193,7 @@ impl Process<'_, '_, '_> {
             };
             match event {
                 Event::Failed(why) => {
-                    refuse(self.context, json, &format!("Error running agent: consensus has ended: {why}"));
+                    refuse(self.context, json, format_args!("Error running agent: consensus has ended: {why}"));
                     self.notify(State::Stopping);
                     self.stop(agent, false, &mut signals).await;
                     return 1;
@@ -233,14 +235,14 @@ impl Process<'_, '_, '_> {
         }
     }
 
-    async fn reload(&mut self, agent: &mut Agent) -> Result<(), String> {
+    async fn reload(&mut self, agent: &mut Agent) -> Result<(), ReloadError> {
         self.output("Reloading configuration...");
         self.notify(State::Reloading);
         let ui = &mut self.context.ui;
         let read = read(&self.sources, |line| ui.error_plain(line));
         let result = match read {
-            Ok(config) => agent.reload(&config).await.map_err(|e| e.to_string()),
-            Err(e) => Err(e),
+            Ok(config) => agent.reload(&config).await,
+            Err(e) => Err(ReloadError::Config(e.to_string())),
         };
         if let Err(e) = &result {
             refuse(self.context, self.logs.is_json(), e);

@@ -4,6 +4,7 @@ use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::CommandResult;
 use super::general::GeneralFlags;
 use encamp_api::Query;
 
@@ -47,7 +48,7 @@ impl Run for MonitorExport {
 }
 
 impl MonitorExport {
-    fn print(&self, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn print(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let mut query = Query::default().with("on_disk", self.on_disk.to_string());
         query = query.with("follow", self.follow.to_string());
         for (name, value) in [("service_name", &self.service_name), ("logs_since", &self.logs_since)] {

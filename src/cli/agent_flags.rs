@@ -1,5 +1,6 @@
 //! The flags of `agent`, and the settings that they override (`docs/spec/agent-config.md §7`).
 
+use super::flags::InvalidFlag;
 use crate::agent::config::kinds::Nanos;
 use crate::agent::config::{SettingsFile, Sources};
 
@@ -195,18 +196,20 @@ struct Elsewhere {
 impl AgentFlags {
     /// Returns the sources of the configuration; `token` is the introduction token of the environment. The error is a
     /// single line.
-    pub fn sources(&self, token: Option<String>) -> Result<Sources, String> {
+    pub fn sources(&self, token: Option<String>) -> Result<Sources, InvalidFlag> {
         let e = &self.elsewhere;
         for (given, name) in [(e.dev_connect, "connect"), (e.dev_consul, "consul"), (e.dev_vault, "vault")] {
             if given {
-                return Err(format!("-dev-{name} is not supported: this agent does not run {name}"));
+                return Err(InvalidFlag::new(format_args!(
+                    "-dev-{name} is not supported: this agent does not run {name}"
+                )));
             }
         }
         let intro_token = token.or_else(|| self.client_intro_token.clone()).unwrap_or_default();
         Ok(Sources { dev: self.dev, paths: self.config.clone(), flags: self.settings()?, intro_token })
     }
 
-    fn settings(&self) -> Result<SettingsFile, String> {
+    fn settings(&self) -> Result<SettingsFile, InvalidFlag> {
         let mut s = SettingsFile::default();
         let on = |flag: bool| flag.then_some(true);
         s.bind_addr.0.clone_from(&self.bind);
@@ -232,7 +235,7 @@ impl AgentFlags {
         server.server_join.retry_join.0 = list(&self.retry_join);
         server.server_join.retry_max.0 = self.retry_max;
         if let Some(text) = &self.retry_interval {
-            let wrong = |e| format!("Error parsing retry interval: {e}");
+            let wrong = |e| InvalidFlag::new(format_args!("Error parsing retry interval: {e}"));
             let nanos = encamp_model::duration::parse_duration(text).map_err(wrong)?;
             server.server_join.retry_interval.0 = Some(Nanos(nanos));
         }
@@ -252,8 +255,9 @@ impl AgentFlags {
         let servers = self.servers.iter().flat_map(|s| s.split(',')).map(|s| s.trim().to_string());
         client.servers.0 = servers.filter(|s| !s.is_empty()).collect();
         for pair in &self.meta {
-            let (key, value) =
-                pair.split_once('=').ok_or_else(|| format!("Error parsing Client.Meta value: {pair}"))?;
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| InvalidFlag::new(format_args!("Error parsing Client.Meta value: {pair}")))?;
             client.meta.0.insert(key.into(), value.into());
         }
         Ok(s)

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::command::Run;
 use super::context::Context;
 use super::data;
+use super::error::ErrorContext;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 
@@ -27,7 +28,7 @@ impl Run for AgentInfo {
             return context.usage_error("This command takes no arguments");
         }
         context.connected(&self.general, |c, context| {
-            let (info, _) = c.wait(c.client.agent_self()).map_err(|e| format!("Error querying agent info: {e}"))?;
+            let (info, _) = c.wait(c.client.agent_self()).context("Error querying agent info")?;
             if self.format.wanted()? {
                 return self.format.print(context.ui, &info, "*api.AgentSelf");
             }

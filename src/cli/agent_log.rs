@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::context::Context;
 use super::data::text;
+use super::error::{CommandResult, ErrorContext};
 use super::objects;
 use super::render::styled::Styled;
 use encamp_api::Query;
@@ -26,11 +27,9 @@ pub(super) fn given(flag: &Option<String>) -> Option<String> {
 
 impl AgentFlags {
     /// Adds the agent whose log is read to a query.
-    pub(super) fn add_to(&self, mut query: Query, c: &Connection) -> Result<Query, String> {
+    pub(super) fn add_to(&self, mut query: Query, c: &Connection) -> CommandResult<Query> {
         if let Some(prefix) = given(&self.node_id) {
-            if let Some(text) = objects::too_short(&prefix, "Node ID") {
-                return Err(text);
-            }
+            objects::long_enough(&prefix, "Node ID")?;
             query = query.with("node_id", text(&objects::node(c, &prefix, true, true)?, "ID"));
         }
         if let Some(server) = given(&self.server_id) {
@@ -41,12 +40,12 @@ impl AgentFlags {
 }
 
 /// Prints the lines of a log until it ends.
-pub(super) fn print(path: &str, query: &Query, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
-    let failed = |e| format!("Error starting monitor: {e}");
+pub(super) fn print(path: &str, query: &Query, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+    const FAILED: &str = "Error starting monitor";
     c.wait(async {
-        let mut frames = c.client.frames(path, query).await.map_err(failed)?;
+        let mut frames = c.client.frames(path, query).await.context(FAILED)?;
         let mut lines = LogLines::default();
-        while let Some(event) = frames.next().await.map_err(failed)? {
+        while let Some(event) = frames.next().await.context(FAILED)? {
             if let Event::Data(data) = event
                 && !context.ui.text(&lines.take(&data))
             {

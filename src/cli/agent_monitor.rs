@@ -4,6 +4,7 @@ use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::CommandResult;
 use super::general::GeneralFlags;
 use encamp_api::Query;
 
@@ -39,7 +40,7 @@ impl Run for Monitor {
 }
 
 impl Monitor {
-    fn follow(&self, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn follow(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let mut query = Query::default();
         if let Some(level) = given(&self.log_level) {
             query = query.with("log_level", level);

@@ -7,11 +7,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::command::Run;
 use super::context::{Context, Environment};
+use super::error::{CommandError, CommandResult};
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use crate::agent::Logs;
 use crate::agent::autoscale::http_cluster::HttpCluster;
-use crate::agent::autoscale::lock::LeaderLock;
+use crate::agent::autoscale::lock::{LeaderLock, LockLost};
 use crate::agent::autoscale::loops::Loops;
 use crate::agent::autoscale::parts::{Parts, Place, own_alloc};
 use crate::agent::config::autoscaling::{self, Autoscaling, AutoscalingFile};
@@ -93,17 +94,17 @@ impl AutoscaleAgent {
     }
 
     /// Returns the validated configuration. Only the autoscaling block and the log settings are used.
-    fn read(&self, mut warn: impl FnMut(&str)) -> Result<(Config, Autoscaling), String> {
+    fn read(&self, mut warn: impl FnMut(&str)) -> CommandResult<(Config, Autoscaling)> {
         for (flag, given) in [
             ("cluster-interval", self.cluster_interval),
             ("job-interval", self.job_interval),
             ("drain-deadline", self.drain_deadline),
         ] {
             if given.is_some_and(|nanos| nanos <= 0) {
-                return Err(format!("-{flag} must be greater than zero"));
+                return Err(CommandError::new(format!("-{flag} must be greater than zero")));
             }
         }
-        let loaded = config::load(&self.sources()).map_err(|e| e.to_string())?;
+        let loaded = config::load(&self.sources())?;
         loaded.warnings.iter().for_each(|w| warn(w));
         let config = loaded.config;
         let block = config.autoscaling.clone().unwrap_or_default();
@@ -111,46 +112,49 @@ impl AutoscaleAgent {
         config::level(&config.log_level)?;
         Ok((config, block))
     }
-}
 
-impl Run for AutoscaleAgent {
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let (config, block) = match self.read(|line| context.ui.warn(line)) {
-            Ok(read) => read,
-            Err(e) => return context.failure(&e),
-        };
-        let settings = LogSettings {
-            level: Level::parse(&config.log_level).unwrap_or(Level::Info),
-            json: config.log_json,
-            location: false,
-            output: Output::Error,
-            file: None,
-            syslog: None,
-        };
-        let logs = Logs::open(&settings).and_then(|logs| {
-            logs.install().map_err(|e| format!("Error setting up logs: {e}"))?;
-            logs.release();
-            Ok(())
-        });
-        let metrics = config.telemetry_settings().map(Metrics::new).map_err(|e| e.to_string());
-        let client = self.general.client(context.env).and_then(|c| {
-            let config = encamp_api::Config { namespace: Some(NAMESPACE.into()), ..c.config().clone() };
-            Client::new(config).map_err(|e| e.to_string())
-        });
-        let (client, metrics) = match (logs, client, metrics) {
-            (Ok(()), Ok(client), Ok(metrics)) => (client, metrics),
-            (Err(e), ..) | (_, Err(e), _) | (.., Err(e)) => return context.failure(&e),
-        };
-        let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-            Ok(runtime) => runtime,
-            Err(e) => return context.failure(&format!("Error starting the runtime: {e}")),
-        };
+    /// The client of the cluster, for the namespace of the Variables.
+    fn client(&self, env: &Environment) -> CommandResult<Client> {
+        let client = self.general.client(env).map_err(CommandError::new)?;
+        Ok(Client::new(encamp_api::Config { namespace: Some(NAMESPACE.into()), ..client.config().clone() })?)
+    }
+
+    fn scale(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        let (config, block) = self.read(|line| context.ui.warn(line))?;
+        open_logs(&config)?;
+        let client = self.client(context.env)?;
+        let metrics = Metrics::new(config.telemetry_settings()?);
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| CommandError::new(format!("Error starting the runtime: {e}")))?;
         context.env.terminal.handle_signals_in_command();
         let process = Process::new(config, block, client, metrics, context.env);
         let done = runtime.block_on(process.run());
         // Tasks that still run must not delay the exit.
         runtime.shutdown_background();
-        context.end(done.map(|()| 0))
+        done.map(|()| 0)
+    }
+}
+
+/// Opens the log of the process on standard error.
+fn open_logs(config: &Config) -> CommandResult<()> {
+    let settings = LogSettings {
+        level: Level::parse(&config.log_level).unwrap_or(Level::Info),
+        json: config.log_json,
+        location: false,
+        output: Output::Error,
+        file: None,
+        syslog: None,
+    };
+    let logs = Logs::open(&settings)?;
+    logs.install().map_err(|e| CommandError::new(format!("Error setting up logs: {e}")))?;
+    logs.release();
+    Ok(())
+}
+
+impl Run for AutoscaleAgent {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let done = self.scale(context);
+        context.end(done)
     }
 }
 
@@ -175,7 +179,7 @@ enum Ended {
     /// A signal was received.
     Signal,
     /// The lock was lost, with the reason.
-    LockLost(String),
+    LockLost(LockLost),
     /// The loops ended.
     Loops,
 }
@@ -201,8 +205,9 @@ impl Process {
     }
 
     /// Runs until a signal is received.
-    async fn run(self) -> Result<(), String> {
-        let mut signals = Signals::new().map_err(|e| format!("Error listening for signals: {e}"))?;
+    async fn run(self) -> CommandResult<()> {
+        let signals = Signals::new();
+        let mut signals = signals.map_err(|e| CommandError::new(format!("Error listening for signals: {e}")))?;
         tracing::info!(target: "autoscale", address = self.client.address(), "autoscaler started");
         let mut made: Option<(Parts, Arc<HttpCluster>)> = None;
         loop {
@@ -235,7 +240,7 @@ impl Process {
             match ended {
                 Ended::Signal => return self.end().await,
                 Ended::LockLost(why) => {
-                    tracing::warn!(target: "autoscale", why = why.as_str(), "lost the lock; waiting for it");
+                    tracing::warn!(target: "autoscale", %why, "lost the lock; waiting for it");
                 }
                 Ended::Loops => self.give_back().await,
             }
@@ -267,19 +272,19 @@ impl Process {
         ended
     }
 
-    async fn end(&self) -> Result<(), String> {
+    async fn end(&self) -> CommandResult<()> {
         match self.lock.release().await {
             Ok(()) => tracing::info!(target: "autoscale", "autoscaler stopped"),
-            Err(e) => {
-                tracing::warn!(target: "autoscale", error = e.as_str(), "autoscaler stopped without releasing the lock")
+            Err(error) => {
+                tracing::warn!(target: "autoscale", %error, "autoscaler stopped without releasing the lock");
             }
         }
         Ok(())
     }
 
     async fn give_back(&self) {
-        if let Err(e) = self.lock.release().await {
-            tracing::warn!(target: "autoscale", error = e.as_str(), "the lock was not released");
+        if let Err(error) = self.lock.release().await {
+            tracing::warn!(target: "autoscale", %error, "the lock was not released");
         }
     }
 
@@ -290,7 +295,7 @@ impl Process {
     }
 
     /// Creates the components of the loops and the cluster from the cluster's own description.
-    async fn make(&self) -> Result<(Parts, Arc<HttpCluster>), String> {
+    async fn make(&self) -> CommandResult<(Parts, Arc<HttpCluster>)> {
         let place = self.place().await?;
         let parts = Parts::new(&self.block, place, self.metrics.clone(), self.own_alloc.clone())?;
         let cluster = HttpCluster::new(self.client.clone(), self.lock.clone(), self.region().await, parts.now());
@@ -308,12 +313,13 @@ impl Process {
     }
 
     /// The working directory and servers of the provider `local`.
-    async fn place(&self) -> Result<Place, String> {
+    async fn place(&self) -> CommandResult<Place> {
         if !self.block.provider.contains_key(ProviderKind::Local.name()) {
             return Ok(Place::default());
         }
         let servers = self.client.servers_of_cluster().await;
-        let servers = servers.map_err(|e| format!("the addresses of the servers cannot be read: {e}"))?.0;
+        let unread = |e| CommandError::new(format!("the addresses of the servers cannot be read: {e}"));
+        let (servers, _) = servers.map_err(unread)?;
         Ok(Place { directory: self.config.autoscale_dir(), servers })
     }
 }

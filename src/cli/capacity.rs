@@ -5,6 +5,8 @@ use super::cluster::ClusterFlags;
 use super::command::Run;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
+use super::error::CommandError;
+use super::flags::InvalidFlag;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::render::capacity as render;
@@ -57,7 +59,7 @@ impl Run for CapacityCommand {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (loss, path) = match self.arguments() {
             Ok(arguments) => arguments,
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(&e.to_string()),
         };
         if let Err(e) = self.changes.read() {
             return context.failure(&e.to_string());
@@ -90,7 +92,7 @@ struct Answer {
 
 impl CapacityCommand {
     /// The kind of loss and the path of the job file. The second word of `-survive 1 node` is parsed as an argument.
-    fn arguments(&self) -> Result<(Option<Loss>, String), String> {
+    fn arguments(&self) -> Result<(Option<Loss>, String), InvalidFlag> {
         let mut words: Vec<&str> = self.survive.iter().flat_map(|s| s.split_whitespace()).collect();
         let mut args: Vec<&str> = self.args.iter().map(String::as_str).collect();
         if words.iter().all(|w| w.parse::<u64>().is_ok()) && !words.is_empty() && args.len() > 1 {
@@ -101,13 +103,15 @@ impl CapacityCommand {
             ["node"] | ["1", "node"] => Some(Loss::Node),
             ["dc" | "datacenter"] | ["1", "dc" | "datacenter"] => Some(Loss::Datacenter),
             [_, "node" | "dc" | "datacenter"] => {
-                return Err("-survive supports the loss of one at a time: -survive 1 node or -survive 1 dc".into());
+                return Err(InvalidFlag::new(
+                    "-survive supports the loss of one at a time: -survive 1 node or -survive 1 dc",
+                ));
             }
-            _ => return Err("-survive must be 1 node or 1 dc".into()),
+            _ => return Err(InvalidFlag::new("-survive must be 1 node or 1 dc")),
         };
         match args.as_slice() {
             [path] => Ok((loss, (*path).to_string())),
-            _ => Err("This command takes one argument: <path>".into()),
+            _ => Err(InvalidFlag::new("This command takes one argument: <path>")),
         }
     }
 
@@ -126,14 +130,15 @@ impl CapacityCommand {
         if groups.is_empty() {
             let names: Vec<&str> = job.task_groups.iter().map(|g| g.name.as_str()).collect();
             let group = encamp_model::quoted(self.group.as_deref().unwrap_or_default());
-            return Err(format!("The job has no group {group}; its groups are: {}", names.join(", ")).into());
+            let line = format!("The job has no group {group}; its groups are: {}", names.join(", "));
+            return Err(CommandError::new(line).into());
         }
         let mut view = render::View { job: job.id.clone(), changes: Vec::new(), loss, groups: Vec::new() };
         for group in groups {
             let subject = Subject { job: job.clone(), group };
             let capacity = capacity(state, &subject, now);
             let survival = match loss {
-                Some(loss) => survival(state, &subject, loss, now).map_err(|e| e.to_string())?,
+                Some(loss) => survival(state, &subject, loss, now)?,
                 None => None,
             };
             view.groups.push(render::Group { capacity, survival });

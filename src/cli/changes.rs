@@ -1,5 +1,6 @@
 //! The flags for assumed changes to a cluster.
 
+use super::error::CommandResult;
 use encamp_plan::what_if::{Change, ChangeError, WhatIf, what_if};
 use encamp_state::State;
 
@@ -50,11 +51,11 @@ impl ChangeFlags {
     }
 
     /// Applies the changes; returns `None` if there are none.
-    pub fn carry_out(&self, before: &State, namespace: &str, now: i64) -> Result<Option<WhatIf>, String> {
+    pub fn carry_out(&self, before: &State, namespace: &str, now: i64) -> CommandResult<Option<WhatIf>> {
         if self.is_empty() {
             return Ok(None);
         }
-        let changes = self.read().map_err(|e| e.to_string())?;
-        what_if(before, &changes, namespace, now).map(Some).map_err(|e| e.to_string())
+        let changes = self.read()?;
+        Ok(Some(what_if(before, &changes, namespace, now)?))
     }
 }

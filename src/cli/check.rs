@@ -44,7 +44,7 @@ impl Run for Check {
             match judge(agent.get("stats").unwrap_or(&Value::Null), peers, servers) {
                 Ok(()) => Ok(0),
                 Err(problem) => {
-                    context.ui.output(&problem);
+                    context.ui.output(&problem.to_string());
                     Ok(CRITICAL)
                 }
             }
@@ -52,12 +52,25 @@ impl Run for Check {
     }
 }
 
+/// The reason that an agent is not healthy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Unhealthy {
+    #[error("unable to read {0}")]
+    Unreadable(&'static str),
+    #[error("known peers: {peers}, is less than expected number of peers: {min_peers}")]
+    FewPeers { peers: i64, min_peers: i64 },
+    #[error("known servers: {known}, is less than expected number of servers: {min_servers}")]
+    FewServers { known: i64, min_servers: i64 },
+    #[error("last heartbeat is {last}, expected heartbeat ttl: {ttl}")]
+    LateHeartbeat { last: String, ttl: String },
+}
+
 /// Judges the statistics of an agent; the error states the problem.
-fn judge(stats: &Value, min_peers: i64, min_servers: i64) -> Result<(), String> {
+fn judge(stats: &Value, min_peers: i64, min_servers: i64) -> Result<(), Unhealthy> {
     if let Some(raft) = stats.get("raft") {
-        let peers: i64 = text(raft, "num_peers").parse().map_err(|_| "unable to read the number of peers")?;
+        let peers: i64 = text(raft, "num_peers").parse().map_err(|_| Unhealthy::Unreadable("the number of peers"))?;
         if peers < min_peers {
-            return Err(format!("known peers: {peers}, is less than expected number of peers: {min_peers}"));
+            return Err(Unhealthy::FewPeers { peers, min_peers });
         }
         return Ok(());
     }
@@ -65,13 +78,13 @@ fn judge(stats: &Value, min_peers: i64, min_servers: i64) -> Result<(), String> 
     let known = text(client, "known_servers").split(',').filter(|s| !s.trim().is_empty()).count();
     let known = i64::try_from(known).unwrap_or(i64::MAX);
     if known < min_servers {
-        return Err(format!("known servers: {known}, is less than expected number of servers: {min_servers}"));
+        return Err(Unhealthy::FewServers { known, min_servers });
     }
-    let duration = |name: &str| parse_duration(text(client, name)).map_err(|_| format!("unable to read {name}"));
+    let duration = |name| parse_duration(text(client, name)).map_err(|_| Unhealthy::Unreadable(name));
     let (last, ttl) = (duration("last_heartbeat")?, duration("heartbeat_ttl")?);
     if last > ttl {
-        let shown = text(client, "last_heartbeat");
-        return Err(format!("last heartbeat is {shown}, expected heartbeat ttl: {}", text(client, "heartbeat_ttl")));
+        let shown = |name| text(client, name).to_string();
+        return Err(Unhealthy::LateHeartbeat { last: shown("last_heartbeat"), ttl: shown("heartbeat_ttl") });
     }
     Ok(())
 }
@@ -85,10 +98,12 @@ mod tests {
     fn servers_need_peers_and_clients_servers_and_answers_in_time() {
         let client = |known: &str, last: &str| json!({"client": {"known_servers": known, "last_heartbeat": last, "heartbeat_ttl": "18s"}});
         assert_eq!(judge(&json!({"raft": {"num_peers": "2"}}), 2, 1), Ok(()));
-        assert!(judge(&json!({"raft": {"num_peers": "1"}}), 2, 1).unwrap_err().starts_with("known peers: 1"));
+        assert!(
+            judge(&json!({"raft": {"num_peers": "1"}}), 2, 1).unwrap_err().to_string().starts_with("known peers: 1")
+        );
         assert!(judge(&json!({"raft": {}}), 0, 1).is_err());
         assert_eq!(judge(&client("a:1,b:1", "11.3s"), 0, 2), Ok(()));
-        assert!(judge(&client("", "1s"), 0, 1).unwrap_err().starts_with("known servers: 0"));
-        assert!(judge(&client("a:1", "19s"), 0, 1).unwrap_err().starts_with("last heartbeat is 19s"));
+        assert!(judge(&client("", "1s"), 0, 1).unwrap_err().to_string().starts_with("known servers: 0"));
+        assert!(judge(&client("a:1", "19s"), 0, 1).unwrap_err().to_string().starts_with("last heartbeat is 19s"));
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::context::Environment;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::render::styled::one_line;
 use encamp_api::Client;
@@ -38,9 +39,9 @@ pub struct SnapshotFlags {
 
 impl SnapshotFlags {
     /// Reads a snapshot file or a server backup.
-    pub fn load(&self, file: &str, env: &Environment) -> Result<ClusterSnapshot, String> {
+    pub fn load(&self, file: &str, env: &Environment) -> CommandResult<ClusterSnapshot> {
         let options = archive::Options { lenient: self.ignore_unknown_tables };
-        encamp_snapshot::load(&env.directory.join(file), options).map_err(|e| format!("Error reading snapshot: {e}"))
+        encamp_snapshot::load(&env.directory.join(file), options).context("Error reading snapshot")
     }
 }
 
@@ -80,7 +81,7 @@ impl Cluster {
 
 impl ClusterFlags {
     /// Reads the state: the file if one is given, otherwise the required part of the running cluster.
-    pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> Result<Cluster, String> {
+    pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> CommandResult<Cluster> {
         if let Some(file) = &self.snapshot {
             return Ok(Cluster { snapshot: self.reading.load(file, env)?, report: None });
         }
@@ -90,9 +91,10 @@ impl ClusterFlags {
 }
 
 /// The state of a running cluster, with notes about what could not be read.
-fn cluster(fetched: Fetched) -> Result<Cluster, String> {
+fn cluster(fetched: Fetched) -> CommandResult<Cluster> {
     let mut snapshot = encamp_snapshot::file::into_state(fetched.file)
-        .map_err(|e| format!("Error reading the cluster: its responses are inconsistent: {e}"))?;
+        .map_err(CommandError::new)
+        .context("Error reading the cluster: its responses are inconsistent")?;
     let missing = fetched.report.missing.iter().map(|m| format!("Partial data: {m}"));
     snapshot.notes.splice(0..0, missing);
     Ok(Cluster { snapshot, report: Some(fetched.report) })
@@ -106,7 +108,7 @@ impl FetchFlags {
         reading: &SnapshotFlags,
         general: &GeneralFlags,
         env: &Environment,
-    ) -> Result<ClusterSnapshot, String> {
+    ) -> CommandResult<ClusterSnapshot> {
         match file {
             Some(file) => reading.load(file, env),
             None => Ok(cluster(self.fetch(&general.client(env)?, Detail::Everything, env)?)?.snapshot),
@@ -114,7 +116,7 @@ impl FetchFlags {
     }
 
     /// Reads a running cluster; unchanged objects come from the cache.
-    pub fn fetch(&self, client: &Client, detail: Detail, env: &Environment) -> Result<Fetched, String> {
+    pub fn fetch(&self, client: &Client, detail: Detail, env: &Environment) -> CommandResult<Fetched> {
         let cache = if self.no_cache { None } else { cache(client, env) };
         let known = cache.as_ref().map(Cache::load).unwrap_or_default();
         let options = Options {
@@ -126,7 +128,7 @@ impl FetchFlags {
         let progress = env.terminal.counter();
         let fetched = block_on(live::fetch(client, &options, known, &progress))?;
         drop(progress);
-        let mut fetched = fetched.map_err(|e| format!("Error reading the cluster: {e}"))?;
+        let mut fetched = fetched.context("Error reading the cluster")?;
         if let Some(cache) = cache {
             // Without a cache, the next run only takes longer.
             let _ = cache.store(std::mem::take(&mut fetched.collected), fetched.file.index);
@@ -137,8 +139,8 @@ impl FetchFlags {
 
 impl GeneralFlags {
     /// Creates a client for the cluster that the flags and the environment select.
-    pub fn client(&self, env: &Environment) -> Result<Client, String> {
-        let client = Client::new(self.api_config(env)).map_err(|e| format!("Error initializing client: {e}"))?;
+    pub fn client(&self, env: &Environment) -> CommandResult<Client> {
+        let client = Client::new(self.api_config(env)).context("Error initializing client")?;
         let terminal = env.terminal.clone();
         Ok(client.noting(move |line| {
             // Nothing can be done if standard error is closed.
@@ -172,9 +174,9 @@ impl GeneralFlags {
 }
 
 /// Runs a future that uses the network.
-pub fn block_on<F: Future>(future: F) -> Result<F::Output, String> {
+pub fn block_on<F: Future>(future: F) -> CommandResult<F::Output> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    Ok(runtime.map_err(|e| format!("Error starting the network runtime: {e}"))?.block_on(future))
+    Ok(runtime.context("Error starting the network runtime")?.block_on(future))
 }
 
 /// `ENCAMP_CACHE_DIR`, or the standard location of the user's caches.

@@ -47,7 +47,7 @@ pub struct Entry {
     pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
 }
 
-/// What a command line asks for.
+/// The result of parsing a command line.
 pub enum Found<'a> {
     /// The version.
     Version,
@@ -192,7 +192,7 @@ impl Registry {
             .find(|(_, path)| self.entries.contains_key(path.as_str()) || self.is_group(path))
     }
 
-    /// What a command line asks for.
+    /// Finds the command, or the help, that a command line names.
     pub fn find(&self, args: &[String]) -> Found<'_> {
         let first_word = args.iter().position(|a| !a.starts_with('-')).unwrap_or(args.len());
         let (early, rest) = args.split_at(first_word);

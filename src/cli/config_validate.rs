@@ -30,8 +30,8 @@ impl Run for ConfigValidate {
         for finding in config::validate(&loaded.config) {
             match finding {
                 Finding::Warning(text) => context.ui.warn(&text),
-                Finding::Error(text) => {
-                    context.ui.error(&text);
+                Finding::Error(e) => {
+                    context.ui.error(&e.to_string());
                     return context.failure("Configuration is invalid");
                 }
             }

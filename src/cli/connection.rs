@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use tokio::runtime::{Builder, Runtime};
 
 use super::context::Environment;
+use super::error::{CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use encamp_api::Client;
 
@@ -21,9 +22,9 @@ pub struct Connection {
 
 impl Connection {
     /// Creates a client for the cluster that the flags and the environment select. Connects with the first request.
-    pub fn new(general: &GeneralFlags, env: &Environment) -> Result<Connection, String> {
+    pub fn new(general: &GeneralFlags, env: &Environment) -> CommandResult<Connection> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| format!("Error starting the network runtime: {e}"))?;
+        let runtime = runtime.context("Error starting the network runtime")?;
         Ok(Connection { client: general.client(env)?, zone: env.zone(), runtime })
     }
 

@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::command::{Entry, Registry};
 use super::connection::Connection;
+use super::error::{CommandError, CommandResult};
 use super::flags::{FlagError, normalise};
 use super::general::GeneralFlags;
 use super::help;
@@ -162,13 +163,13 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Runs a function that needs a cluster, with a client for the flags. An error is printed unchanged.
+    /// Runs a function that needs a cluster, with a client for the flags. An error is reported.
     pub fn connected<F>(&mut self, general: &GeneralFlags, action: F) -> u8
     where
-        F: FnOnce(&Connection, &mut Self) -> Result<u8, String>,
+        F: FnOnce(&Connection, &mut Self) -> CommandResult<u8>,
     {
         let done = Connection::new(general, self.env).and_then(|connection| action(&connection, self));
-        done.unwrap_or_else(|e| self.failure(&e))
+        self.end(done)
     }
 
     /// Reports a usage error: the message and a pointer to the help, both on standard error.
@@ -179,8 +180,18 @@ impl Context<'_, '_> {
     }
 
     /// The end of a command: its exit code, or a failure.
-    pub fn end(&mut self, result: Result<u8, String>) -> u8 {
-        result.unwrap_or_else(|e| self.failure(&e))
+    pub fn end(&mut self, result: CommandResult<u8>) -> u8 {
+        result.unwrap_or_else(|e| self.report(&e))
+    }
+
+    /// Reports an error on standard error: its message, and below it the hint. Returns the exit code of the error, or
+    /// else the one for failures.
+    pub fn report(&mut self, error: &CommandError) -> u8 {
+        match error.hint() {
+            Some(hint) => self.ui.error(&format!("{error}\n{hint}")),
+            None => self.ui.error(error.message()),
+        }
+        error.exit_code().unwrap_or(self.command.usage_exit)
     }
 
     /// Reports a failure on standard error. Returns the exit code for failures.
@@ -207,7 +218,7 @@ fn second_line(command: &str, error: &str) -> Option<String> {
     }
 }
 
-/// What a failed clap parse means in terms of flags. Only values can be wrong after [`normalise`].
+/// The message for a failed clap parse, in terms of flags. Only values can be wrong after [`normalise`].
 fn clap_error(e: &clap::Error) -> String {
     let text = |kind| match e.get(kind) {
         Some(ContextValue::String(s)) => s.clone(),

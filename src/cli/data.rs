@@ -1,5 +1,6 @@
 //! API responses as JSON values: access to their members, and the members that clients add (`docs/spec/cli.md §3.6`).
 
+use super::error::{CommandResult, ErrorContext};
 use serde_json::{Map, Value, json};
 
 /// Adds the members that servers omit because they have no value: clients show all members of an object.
@@ -111,8 +112,8 @@ pub fn newest_first(rows: &mut [Value]) {
 }
 
 /// Deserializes an object.
-pub fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
-    encamp_api::json::from_value(value).map_err(|e| format!("the response can't be read: {e}"))
+pub fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> CommandResult<T> {
+    encamp_api::json::from_value(value).context("the response can't be read")
 }
 
 #[cfg(test)]

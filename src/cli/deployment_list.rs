@@ -6,6 +6,7 @@ use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
+use super::error::{CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::render::{deployments, objects};
@@ -48,14 +49,14 @@ pub fn list(
     verbose: bool,
     format: &FormatFlags,
     context: &mut Context<'_, '_>,
-) -> Result<u8, String> {
+) -> CommandResult<u8> {
     let formatted = format.wanted()?;
     let mut query = Query::default();
     if let Some(filter) = filter.filter(|f| !f.is_empty()) {
         query = query.with("filter", filter);
     }
     let rows = connection.wait(connection.client.rows::<Value>("/v1/deployments", &query));
-    let (rows, _) = rows.map_err(|e| format!("Error retrieving deployments: {e}"))?;
+    let (rows, _) = rows.context("Error retrieving deployments")?;
     print(rows, verbose, format, formatted, context)
 }
 
@@ -66,14 +67,14 @@ pub fn print(
     format: &FormatFlags,
     formatted: bool,
     context: &mut Context<'_, '_>,
-) -> Result<u8, String> {
+) -> CommandResult<u8> {
     if formatted {
         data::newest_first(&mut rows);
         let list = objects::list(rows, objects::deployment);
         return format.print(context.ui, &list, "[]*api.Deployment");
     }
     let all: Result<Vec<Deployment>, _> = rows.iter().map(encamp_api::json::from_value).collect();
-    let mut all = all.map_err(|e| format!("Error retrieving deployments: {e}"))?;
+    let mut all = all.context("Error retrieving deployments")?;
     deployments::sort(&mut all);
     context.ui.output(&deployments::listed(&all, verbose));
     Ok(0)

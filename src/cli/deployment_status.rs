@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandResult, ErrorContext};
 use super::flags::parse_wait;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
@@ -60,7 +61,7 @@ impl Run for DeploymentStatus {
 }
 
 impl DeploymentStatus {
-    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let (found, meta) = lookup_id::deployment(connection, given, self.verbose)?;
         if self.monitor {
@@ -74,7 +75,7 @@ impl DeploymentStatus {
         if formatted {
             let to = path("/v1/deployment/", &found.id, "");
             let read = connection.wait(connection.client.get::<Value>(&to, &Query::default()));
-            let (value, _) = read.map_err(|e| format!("Error retrieving deployment: {e}"))?;
+            let (value, _) = read.context("Error retrieving deployment")?;
             return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
         }
         context.ui.output_markup(&deployments::block(&found, self.verbose));

@@ -3,6 +3,7 @@
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::{lookup_id, monitor};
 use encamp_model::quoted;
@@ -43,7 +44,7 @@ fn with_deployment(
     general: &GeneralFlags,
     verbose: bool,
     context: &mut Context<'_, '_>,
-    act: impl FnOnce(&Connection, &str, &mut Context<'_, '_>) -> Result<u8, String>,
+    act: impl FnOnce(&Connection, &str, &mut Context<'_, '_>) -> CommandResult<u8>,
 ) -> u8 {
     let [given] = args else {
         return context.usage_error("This command takes one argument: <deployment id>");
@@ -73,7 +74,7 @@ impl Run for DeploymentPause {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         with_deployment(&self.args, &self.general, self.verbose, context, |connection, id, context| {
             let paused = connection.wait(connection.client.pause_deployment(id, true));
-            paused.map_err(|e| format!("Error pausing deployment: {e}"))?;
+            paused.context("Error pausing deployment")?;
             context.ui.output(&format!("Deployment {} paused", quoted(id)));
             Ok(0)
         })
@@ -96,7 +97,7 @@ impl Run for DeploymentResume {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
             let resumed = connection.wait(connection.client.pause_deployment(id, false));
-            let (resumed, _) = resumed.map_err(|e| format!("Error resuming deployment: {e}"))?;
+            let (resumed, _) = resumed.context("Error resuming deployment")?;
             context.ui.output(&format!("Deployment {} resumed", quoted(id)));
             Ok(flags.follow(connection, &resumed.eval_id, true, context))
         })
@@ -119,7 +120,7 @@ impl Run for DeploymentUnblock {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
             let unblocked = connection.wait(connection.client.unblock_deployment(id));
-            let (unblocked, _) = unblocked.map_err(|e| format!("Error unblocking deployment: {e}"))?;
+            let (unblocked, _) = unblocked.context("Error unblocking deployment")?;
             context.ui.output(&format!("Deployment {} unblocked", quoted(id)));
             Ok(flags.follow(connection, &unblocked.eval_id, true, context))
         })
@@ -146,7 +147,7 @@ impl Run for DeploymentPromote {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
             let promoted = connection.wait(connection.client.promote_deployment(id, &self.group));
-            let (promoted, _) = promoted.map_err(|e| format!("Error promoting deployment: {e}"))?;
+            let (promoted, _) = promoted.context("Error promoting deployment")?;
             Ok(flags.follow(connection, &promoted.eval_id, false, context))
         })
     }
@@ -169,7 +170,7 @@ impl Run for DeploymentFail {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
             let failed = connection.wait(connection.client.fail_deployment(id));
-            let (failed, _) = failed.map_err(|e| format!("Error failing deployment: {e}"))?;
+            let (failed, _) = failed.context("Error failing deployment")?;
             let name = quoted(id);
             context.ui.output(&match failed.reverted_job_version {
                 Some(version) => format!("Deployment {name} failed. Auto-reverted to job version {version}."),

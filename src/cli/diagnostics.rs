@@ -1,6 +1,7 @@
-//! Diagnostics of job files: as text after the error, or as one JSON object (`docs/diagnostics.md`).
+//! Diagnostics of job files: as text after the error, or as one JSON object (`docs/guide/diagnostics.md`).
 
 use super::context::Context;
+use super::error::CommandError;
 use super::render::findings;
 use super::render::styled::Styled;
 use encamp_jobspec::explain::{Finding, Severity, Stage};
@@ -16,23 +17,17 @@ pub enum DiagnosticsFormat {
 }
 
 /// Why a job file was refused.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Refused {
-    /// The whole text to print.
-    pub text: String,
+    /// The error, to be printed before the findings.
+    pub error: CommandError,
     /// The findings that are printed after it.
     pub findings: Vec<Finding>,
 }
 
-impl From<String> for Refused {
-    fn from(text: String) -> Refused {
-        Refused { text, findings: Vec::new() }
-    }
-}
-
-impl From<&str> for Refused {
-    fn from(text: &str) -> Refused {
-        text.to_string().into()
+impl<E: Into<CommandError>> From<E> for Refused {
+    fn from(error: E) -> Refused {
+        Refused { error: error.into(), findings: Vec::new() }
     }
 }
 
@@ -45,8 +40,8 @@ impl Refused {
         vec![Finding {
             stage: Stage::Read,
             severity: Severity::Error,
-            message: self.text.lines().next().unwrap_or_default().to_string(),
-            summary: self.text,
+            message: self.error.message().lines().next().unwrap_or_default().to_string(),
+            summary: self.error.message().to_string(),
             detail: String::new(),
             place: None,
             block_path: Vec::new(),
@@ -60,24 +55,25 @@ impl Context<'_, '_> {
     /// Reports a job file that was rejected. Returns the exit code for failures.
     pub fn refuse(&mut self, refused: Refused, format: DiagnosticsFormat) -> u8 {
         if format == DiagnosticsFormat::Json {
+            let code = refused.error.exit_code().unwrap_or(self.command.usage_exit);
             self.diagnose(false, &refused.findings());
-            return self.command.usage_exit;
+            return code;
         }
-        self.ui.error(&refused.text);
+        let code = self.report(&refused.error);
         if !refused.findings.is_empty() {
             let text = findings::text(&refused.findings, self.ui.colours_on());
             let mut out = Styled::from("\n");
             out.push(text);
             self.ui.error_plain(&out);
         }
-        self.command.usage_exit
+        code
     }
 
     /// Prints findings as JSON.
     pub fn diagnose(&mut self, valid: bool, list: &[Finding]) {
         match super::render::json::indented(&findings::json(valid, list)) {
             Ok(text) => self.ui.output(&text),
-            Err(e) => self.ui.error(&e),
+            Err(e) => self.ui.error(&e.to_string()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::prompt;
 use super::render::values;
@@ -31,32 +32,34 @@ impl Run for EvalDelete {
         let deleted = match (self.optional_args.as_slice(), filter) {
             ([id], None) => self.delete_one(id, context),
             ([], Some(filter)) => self.delete_matching(filter, context),
-            _ => Err("Error validating command args and flags: evaluation ID or filter flag required".into()),
+            _ => {
+                Err(CommandError::new("Error validating command args and flags: evaluation ID or filter flag required"))
+            }
         };
         context.end(deleted)
     }
 }
 
 impl EvalDelete {
-    fn delete_one(&self, id: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn delete_one(&self, id: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let connection = Connection::new(&self.general, context.env)?;
         if !paused(&connection, context)? {
             return Ok(1);
         }
         let deleted = connection.wait(connection.client.delete_evaluations(&[id.to_string()]));
-        let (deleted, _) = deleted.map_err(|e| format!("Error deleting evaluations: {e}"))?;
+        let (deleted, _) = deleted.context("Error deleting evaluations")?;
         report(deleted.count, context);
         Ok(0)
     }
 
-    fn delete_matching(&self, filter: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn delete_matching(&self, filter: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let connection = Connection::new(&self.general, context.env)?;
         if !paused(&connection, context)? {
             return Ok(1);
         }
-        let failed = |e| format!("Error deleting evaluations: {e}");
+        const FAILED: &str = "Error deleting evaluations";
         if !self.yes {
-            let (counted, _) = connection.wait(connection.client.count_evaluations(filter)).map_err(failed)?;
+            let (counted, _) = connection.wait(connection.client.count_evaluations(filter)).context(FAILED)?;
             let question = format!("Are you sure you want to delete {} evals? [y/N]", counted.count);
             let confirmed = prompt::confirm(context.ui, &question, "Cancelling eval deletion");
             context.ui.output("");
@@ -65,16 +68,16 @@ impl EvalDelete {
                 return Ok(code);
             }
         }
-        let (deleted, _) = connection.wait(connection.client.delete_evaluations_matching(filter)).map_err(failed)?;
+        let (deleted, _) = connection.wait(connection.client.delete_evaluations_matching(filter)).context(FAILED)?;
         report(deleted.count, context);
         Ok(0)
     }
 }
 
 /// Whether the eval broker is paused; prints instructions if it is not.
-fn paused(connection: &Connection, context: &mut Context<'_, '_>) -> Result<bool, String> {
+fn paused(connection: &Connection, context: &mut Context<'_, '_>) -> CommandResult<bool> {
     let read = connection.wait(connection.client.scheduler_configuration());
-    let (config, _) = read.map_err(|e| format!("Error querying scheduler configuration: {e}"))?;
+    let (config, _) = read.context("Error querying scheduler configuration")?;
     if config.is_some_and(|c| c.pause_eval_broker) {
         return Ok(true);
     }

@@ -5,14 +5,19 @@ use futures_util::stream::{self, StreamExt};
 use super::cluster::block_on;
 use super::command::Run;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
+use super::lookup::LookupError;
 use super::render::{json, past};
-use encamp_api::{ApiError, Client};
+use encamp_api::Client;
 use encamp_model::{Evaluation, short_id};
 use encamp_plan::past::{PastEvaluation, explain};
 
 /// The number of concurrent requests.
 const CONCURRENCY: usize = 16;
+
+/// The beginning of the messages about failed requests.
+const FAILED: &str = "Error querying evaluation";
 
 /// Explain a past evaluation
 ///
@@ -38,34 +43,31 @@ impl Run for EvalExplain {
             return context.usage_error("This command takes one argument: <evaluation>");
         };
         let explained = self.general.client(context.env).and_then(|client| block_on(read(&client, id))?);
-        let explained = match explained {
-            Ok(explained) => explained,
-            Err(e) => return context.failure(&e),
-        };
-        let text = if self.json {
-            serde_json::to_value(&explained).map_err(|e| e.to_string()).and_then(|mut value| {
-                if let Some(members) = value.as_object_mut() {
-                    members.insert("SchemaVersion".into(), 1.into());
-                }
-                json::indented(&value)
-            })
-        } else {
-            Ok(past::evaluation(&explained, &context.env.zone()))
-        };
-        match text {
-            Ok(text) if self.json => context.ui.output(&text),
-            Ok(text) => context.ui.output_markup(&text),
-            Err(e) => return context.failure(&e),
-        }
-        0
+        let printed = explained.and_then(|explained| self.print(&explained, context));
+        context.end(printed)
     }
 }
 
-async fn read(client: &Client, id: &str) -> Result<PastEvaluation, String> {
+impl EvalExplain {
+    fn print(&self, explained: &PastEvaluation, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        if !self.json {
+            context.ui.output_markup(&past::evaluation(explained, &context.env.zone()));
+            return Ok(0);
+        }
+        let mut value = serde_json::to_value(explained)?;
+        if let Some(members) = value.as_object_mut() {
+            members.insert("SchemaVersion".into(), 1.into());
+        }
+        let text = json::indented(&value).map_err(CommandError::new)?;
+        context.ui.output(&text);
+        Ok(0)
+    }
+}
+
+async fn read(client: &Client, id: &str) -> CommandResult<PastEvaluation> {
     let id = find(client, id).await?;
-    let failed = |e: ApiError| format!("Error querying evaluation: {e}");
-    let (evaluation, _) = client.evaluation(&id).await.map_err(failed)?;
-    let (stubs, _) = client.evaluation_allocations(&id).await.map_err(failed)?;
+    let (evaluation, _) = client.evaluation(&id).await.context(FAILED)?;
+    let (stubs, _) = client.evaluation_allocations(&id).await.context(FAILED)?;
     let reads = stubs.into_iter().map(|stub| async move { client.allocation(&stub.id).await });
     let mut reads = stream::iter(reads).buffer_unordered(CONCURRENCY);
     let mut allocations = Vec::new();
@@ -74,16 +76,16 @@ async fn read(client: &Client, id: &str) -> Result<PastEvaluation, String> {
             Ok((a, _)) => allocations.push(a),
             // Garbage collected since the list was read.
             Err(e) if e.is_not_found() => {}
-            Err(e) => return Err(failed(e)),
+            Err(e) => return Err(e).context(FAILED),
         }
     }
     Ok(explain(evaluation, allocations))
 }
 
 /// The full ID (`docs/spec/cli.md §4.2`).
-async fn find(client: &Client, given: &str) -> Result<String, String> {
+async fn find(client: &Client, given: &str) -> Result<String, LookupError> {
     if given.chars().count() < 2 {
-        return Err("Identifier must contain at least two characters.".into());
+        return Err(LookupError::TooShort { what: "Identifier" });
     }
     if given.len() == 36 {
         return Ok(given.to_string());
@@ -94,11 +96,14 @@ async fn find(client: &Client, given: &str) -> Result<String, String> {
         prefix.pop();
     }
     let found = client.evaluations_with_prefix(&prefix).await;
-    let (found, _) = found.map_err(|e| format!("Error querying evaluation: {e}"))?;
+    let (found, _) = found.map_err(LookupError::request(FAILED))?;
     match found.as_slice() {
-        [] => Err(format!("No evaluation(s) with prefix or id \"{given}\" found")),
+        [] => Err(LookupError::NotFound(format!("No evaluation(s) with prefix or id \"{given}\" found"))),
         [only] => Ok(only.id.clone()),
-        several => Err(format!("Prefix matched multiple evaluations\n\n{}", listed(several))),
+        several => {
+            let line = "Prefix matched multiple evaluations".to_string();
+            Err(LookupError::Ambiguous { line, list: listed(several) })
+        }
     }
 }
 

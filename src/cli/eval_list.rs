@@ -6,6 +6,7 @@ use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
+use super::error::{CommandResult, ErrorContext};
 use super::format::{FormatFlags, PageFlags, next_page};
 use super::general::GeneralFlags;
 use super::render::{evaluations, objects};
@@ -50,7 +51,7 @@ impl Run for EvalList {
 }
 
 impl EvalList {
-    fn list(&self, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn list(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let mut query = self.page.query(Query::default());
@@ -60,7 +61,7 @@ impl EvalList {
             }
         }
         let rows = connection.wait(connection.client.rows::<Value>("/v1/evaluations", &query));
-        let (mut rows, meta) = rows.map_err(|e| format!("Error querying evaluations: {e}"))?;
+        let (mut rows, meta) = rows.context("Error querying evaluations")?;
         if formatted {
             data::newest_first(&mut rows);
             let list = objects::list(rows, objects::evaluation);
@@ -71,7 +72,7 @@ impl EvalList {
             return Ok(0);
         }
         let evals: Result<Vec<Evaluation>, _> = rows.iter().map(encamp_api::json::from_value).collect();
-        let mut evals = evals.map_err(|e| format!("Error querying evaluations: {e}"))?;
+        let mut evals = evals.context("Error querying evaluations")?;
         evaluations::sort(&mut evals);
         context.ui.output(&evaluations::listed(&evals, self.verbose));
         next_page(context, &meta);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, clock};
+use super::error::{CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::render::metrics::metric_lines;
@@ -51,7 +52,7 @@ impl Run for EvalStatus {
 }
 
 impl EvalStatus {
-    fn show(&self, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn show(&self, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let found = lookup_id::evaluation(&connection, given)?;
@@ -60,14 +61,13 @@ impl EvalStatus {
         }
         let query = Query::default().with("related", "true");
         let read = connection.wait(connection.client.get::<Value>(&path("/v1/evaluation/", &found.id, ""), &query));
-        let (value, _) = read.map_err(|e| format!("Error querying evaluation: {e}"))?;
+        let (value, _) = read.context("Error querying evaluation")?;
         if formatted {
             return self.format.print(context.ui, &objects::evaluation(value), "*api.Evaluation");
         }
         let placed = connection.wait(connection.client.evaluation_allocations(&found.id));
-        let (mut placed, _) = placed.map_err(|e| format!("Error querying related allocations: {e}"))?;
-        let eval: Evaluation =
-            encamp_api::json::from_value(&value).map_err(|e| format!("Error querying evaluation: {e}"))?;
+        let (mut placed, _) = placed.context("Error querying related allocations")?;
+        let eval: Evaluation = encamp_api::json::from_value(&value).context("Error querying evaluation")?;
         context.ui.output(&self.header(&eval, &connection));
         self.print_related(&eval, context);
         if let Some(annotations) = &eval.plan_annotations {

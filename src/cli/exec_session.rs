@@ -9,6 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::connection::Connection;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::render::ui::Ui;
 use encamp_api::exec::Event;
 use encamp_api::{Client, Query};
@@ -45,9 +46,20 @@ pub struct SessionFlags {
     pub escape: String,
 }
 
+/// An error about the flags of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// A terminal without input.
+    #[error("-i must be enabled if running with tty")]
+    NoInput,
+    /// The escape character is not one character.
+    #[error("-e requires 'none' or a single character")]
+    Escape,
+}
+
 impl SessionFlags {
     /// Creates the session from the flags; `both` stands for `-i -t`. Errors are usage errors.
-    pub fn session(&self, both: bool) -> Result<Session, String> {
+    pub fn session(&self, both: bool) -> Result<Session, SessionError> {
         let tty = if both { Some(true) } else { self.tty };
         Session::new(self.interactive || both, tty, &self.escape)
     }
@@ -66,45 +78,42 @@ pub struct Session {
 
 impl Session {
     /// Detects whether there is a terminal if no flag says so, and parses the escape character.
-    fn new(interactive: bool, tty: Option<bool>, escape: &str) -> Result<Session, String> {
+    fn new(interactive: bool, tty: Option<bool>, escape: &str) -> Result<Session, SessionError> {
         let both = || std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let tty = tty.unwrap_or_else(|| interactive && both());
         if tty && !interactive {
-            return Err("-i must be enabled if running with tty".into());
+            return Err(SessionError::NoInput);
         }
         let escape = match escape.as_bytes() {
             b"none" | b"" => None,
             [one] => Some(*one),
-            _ => return Err("-e requires 'none' or a single character".into()),
+            _ => return Err(SessionError::Escape),
         };
         Ok(Session { interactive, tty, escape: escape.filter(|_| tty) })
     }
 
     /// Runs a command and returns its exit code; an error describes a broken stream.
-    pub fn run(&self, connection: &Connection, ui: &mut Ui<'_>, path: &str, query: &Query) -> Result<u8, String> {
+    pub fn run(&self, connection: &Connection, ui: &mut Ui<'_>, path: &str, query: &Query) -> CommandResult<u8> {
         let query = query.clone().with("tty", self.tty.to_string());
         let raw = if self.tty { Some(ui.terminal().raw_mode()?) } else { None };
         let ended = connection.wait(self.stream(&connection.client, ui, path, &query));
         drop(raw);
-        match ended {
-            Ok(Ended::Exited(code)) => Ok(code),
-            Ok(Ended::Escaped) => {
+        match ended? {
+            Ended::Exited(code) => Ok(code),
+            Ended::Escaped => {
                 ui.error_plain("\nConnection closed");
                 Ok(0)
             }
-            Err(e) => Err(e),
         }
     }
 
-    async fn stream(&self, client: &Client, ui: &mut Ui<'_>, path: &str, query: &Query) -> Result<Ended, String> {
-        let opened = client.exec(path, query, random).await;
-        let (mut input, mut output) = opened.map_err(|e| e.to_string())?;
-        let lost = |e: std::io::Error| format!("the stream broke: {e}");
+    async fn stream(&self, client: &Client, ui: &mut Ui<'_>, path: &str, query: &Query) -> CommandResult<Ended> {
+        let (mut input, mut output) = client.exec(path, query, random).await?;
         let mut typed = if self.interactive { stdin() } else { unbounded_channel().1 };
         let mut reading = self.interactive;
         // A command may exit before it has read all of its input: its output and its exit code must still be read.
         let mut sent = if self.interactive { Ok(()) } else { input.close().await };
-        let mut resized = signal(SignalKind::window_change()).map_err(|e| e.to_string())?;
+        let mut resized = signal(SignalKind::window_change())?;
         if self.tty
             && sent.is_ok()
             && let Ok(size) = tcgetwinsize(std::io::stdout())
@@ -124,7 +133,8 @@ impl Session {
                         let _ = input.end().await;
                         return Ok(Ended::Exited(u8::try_from(code.clamp(0, 255)).unwrap_or(255)));
                     }
-                    Ok(Event::Closed(reason)) | Err(reason) => return Err(sent.map_err(lost).err().unwrap_or(reason)),
+                    Ok(Event::Closed(reason)) => return Err(broken(sent, reason)),
+                    Err(e) => return Err(broken(sent, e)),
                     Ok(Event::Ping(bytes)) if sent.is_ok() => sent = input.pong(&bytes).await,
                     Ok(Event::Ping(_)) => {}
                 },
@@ -162,8 +172,13 @@ enum Ended {
     Escaped,
 }
 
-fn write(to: &mut dyn Write, bytes: &[u8]) -> Result<(), String> {
-    to.write_all(bytes).and_then(|()| to.flush()).map_err(|e| e.to_string())
+/// The error of a stream that has ended. An earlier failure to write to it explains more than `reason`.
+fn broken(sent: std::io::Result<()>, reason: impl std::fmt::Display) -> CommandError {
+    sent.context("the stream broke").err().unwrap_or_else(|| CommandError::new(reason))
+}
+
+fn write(to: &mut dyn Write, bytes: &[u8]) -> std::io::Result<()> {
+    to.write_all(bytes).and_then(|()| to.flush())
 }
 
 /// A WebSocket mask; it need not be unpredictable.
@@ -254,8 +269,12 @@ mod tests {
 
     #[test]
     fn a_terminal_needs_input_and_escapes_are_one_character() {
-        assert_eq!(Session::new(false, Some(true), "~").unwrap_err(), "-i must be enabled if running with tty");
-        assert_eq!(Session::new(true, Some(false), "ab").unwrap_err(), "-e requires 'none' or a single character");
+        assert_eq!(
+            Session::new(false, Some(true), "~").unwrap_err().to_string(),
+            "-i must be enabled if running with tty"
+        );
+        let error = Session::new(true, Some(false), "ab").unwrap_err();
+        assert_eq!(error.to_string(), "-e requires 'none' or a single character");
         assert_eq!(Session::new(true, Some(true), "none").unwrap().escape, None);
         assert_eq!(Session::new(true, Some(true), "~").unwrap().escape, Some(b'~'));
     }

@@ -9,33 +9,39 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, Command};
 
 /// A flag error. Its display text is the line that is printed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagError {
     /// The command has no such flag.
+    #[error("flag provided but not defined: -{0}")]
     NotDefined(String),
     /// The last argument is a flag that takes a value.
+    #[error("flag needs an argument: -{0}")]
     NeedsArgument(String),
     /// A boolean flag with a value that is not boolean: value, flag.
+    #[error("invalid boolean value {} for -{}: parse error", encamp_model::quoted(.0), .1)]
     InvalidBool(String, String),
     /// An invalid value: value, flag.
+    #[error("invalid value {} for flag -{}: parse error", encamp_model::quoted(.0), .1)]
     InvalidValue(String, String),
     /// An argument like `---x`.
+    #[error("bad flag syntax: {0}")]
     BadSyntax(String),
 }
 
-impl fmt::Display for FlagError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FlagError::NotDefined(name) => write!(f, "flag provided but not defined: -{name}"),
-            FlagError::NeedsArgument(name) => write!(f, "flag needs an argument: -{name}"),
-            FlagError::InvalidBool(value, name) => {
-                write!(f, "invalid boolean value {} for -{name}: parse error", encamp_model::quoted(value))
-            }
-            FlagError::InvalidValue(value, name) => {
-                write!(f, "invalid value {} for flag -{name}: parse error", encamp_model::quoted(value))
-            }
-            FlagError::BadSyntax(arg) => write!(f, "bad flag syntax: {arg}"),
-        }
+/// An error about the value of a flag or of an argument. The line is for the operator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidFlag(String);
+
+impl InvalidFlag {
+    /// An error with this line.
+    pub fn new(line: impl fmt::Display) -> InvalidFlag {
+        InvalidFlag(line.to_string())
+    }
+
+    /// The value cannot be parsed at all. The caller knows the flag and the value.
+    fn unreadable() -> InvalidFlag {
+        InvalidFlag::new("parse error")
     }
 }
 
@@ -110,7 +116,7 @@ pub fn parse_bool(text: &str) -> Option<bool> {
 }
 
 /// Parses an integer, decimal or with a `0x`, `0o` or `0b` prefix. For use as a clap value parser.
-pub fn parse_int(text: &str) -> Result<i64, String> {
+pub fn parse_int(text: &str) -> Result<i64, InvalidFlag> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -119,16 +125,16 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
     let prefixed = prefixes.iter().find_map(|(prefix, radix)| Some((*radix, digits.strip_prefix(prefix)?)));
     let (radix, digits) = prefixed.unwrap_or((10, digits));
     if digits.starts_with(['+', '-']) {
-        return Err("parse error".into());
+        return Err(InvalidFlag::unreadable());
     }
-    let magnitude = i128::from_str_radix(digits, radix).map_err(|_| "parse error")?;
-    i64::try_from(if negative { -magnitude } else { magnitude }).map_err(|_| "parse error".into())
+    let magnitude = i128::from_str_radix(digits, radix).map_err(|_| InvalidFlag::unreadable())?;
+    i64::try_from(if negative { -magnitude } else { magnitude }).map_err(|_| InvalidFlag::unreadable())
 }
 
 /// Parses a duration such as `1m30s`. For use as a clap value parser.
-pub fn parse_wait(text: &str) -> Result<Duration, String> {
-    let nanos = encamp_model::duration::parse_duration(text)?;
-    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| "parse error".into())
+pub fn parse_wait(text: &str) -> Result<Duration, InvalidFlag> {
+    let nanos = encamp_model::duration::parse_duration(text).map_err(InvalidFlag::new)?;
+    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| InvalidFlag::unreadable())
 }
 
 #[cfg(test)]

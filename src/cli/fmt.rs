@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use super::command::Run;
 use super::context::Context;
 use super::diagnostics::{DiagnosticsFormat, Refused};
+use super::error::CommandError;
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use encamp_jobspec::admission::error_list;
@@ -172,8 +173,8 @@ fn formatted(content: &[u8], name: &str, context: &mut Context<'_, '_>, progress
         Ok(text) => Some(text),
         Err(e) => {
             progress.refused = true;
-            let text = format!("Error parsing {name}:\n{e}");
-            context.refuse(Refused { text, findings: explain::parse_error(&e) }, DiagnosticsFormat::Text);
+            let error = CommandError::new(format!("Error parsing {name}:\n{e}"));
+            context.refuse(Refused { error, findings: explain::parse_error(&e) }, DiagnosticsFormat::Text);
             None
         }
     }

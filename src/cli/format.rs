@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::render::ui::Ui;
 use super::render::{json, template};
 use encamp_api::{Meta, Query};
@@ -20,24 +21,25 @@ pub struct FormatFlags {
 
 impl FormatFlags {
     /// Whether one of the formats is requested; an error if both are.
-    pub fn wanted(&self) -> Result<bool, String> {
+    pub fn wanted(&self) -> CommandResult<bool> {
         match (self.json, self.template.as_deref().is_some_and(|t| !t.is_empty())) {
-            (true, true) => Err("Both json and template formatting are not allowed".into()),
+            (true, true) => Err(CommandError::new("Both json and template formatting are not allowed")),
             (json, template) => Ok(json || template),
         }
     }
 
     /// Prints a result in the requested format. `type_name` is the name of its type in template errors.
-    pub fn print<T>(&self, ui: &mut Ui<'_>, value: &T, type_name: &str) -> Result<u8, String>
+    pub fn print<T>(&self, ui: &mut Ui<'_>, value: &T, type_name: &str) -> CommandResult<u8>
     where
         T: Serialize + ?Sized,
     {
-        let value = &serde_json::to_value(value).map_err(|e| format!("Error formatting the data: {e}"))?;
+        const FAILED: &str = "Error formatting the data";
+        let value = &serde_json::to_value(value).context(FAILED)?;
         let text = match self.template.as_deref().filter(|t| !t.is_empty()) {
-            Some(text) => template::render(text, value, type_name),
-            None => json::indented(value),
+            Some(text) => template::render(text, value, type_name).map_err(CommandError::new),
+            None => json::indented(value).map_err(CommandError::new),
         };
-        ui.output(&text.map_err(|e| format!("Error formatting the data: {e}"))?);
+        ui.output(&text.context(FAILED)?);
         Ok(0)
     }
 }

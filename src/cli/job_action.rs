@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::exec_session::SessionFlags;
 use super::general::GeneralFlags;
 use super::lookup;
@@ -54,7 +55,7 @@ impl Run for JobAction {
         }
         let session = match self.streams.session(false) {
             Ok(session) => session,
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(&e.to_string()),
         };
         context.connected(&self.general, |connection, context| {
             let (namespace, id) = connection.wait(lookup::job(&connection.client, job, &connection.zone))?;
@@ -62,7 +63,7 @@ impl Run for JobAction {
             let query = Query { namespace, ..Query::default() };
             let query = query.with("action", action.as_str()).with("allocID", alloc).with("task", task);
             let ran = session.run(connection, context.ui, &path("/v1/job/", &id, "/action"), &query);
-            ran.map_err(|e| format!("failed to exec into task: {e}"))
+            ran.context("failed to exec into task")
         })
     }
 }
@@ -73,23 +74,31 @@ fn given(flag: &Option<String>) -> Option<&str> {
 
 impl JobAction {
     /// The allocation and the task in which the action runs.
-    fn place(&self, connection: &Connection, namespace: Option<&str>, job: &str) -> Result<(String, String), String> {
+    fn place(&self, connection: &Connection, namespace: Option<&str>, job: &str) -> CommandResult<(String, String)> {
         let read = connection.wait(connection.client.job_allocations(namespace, job, false));
-        let (mut all, _) = read.map_err(|e| format!("Error querying job allocations: {e}"))?;
+        let (mut all, _) = read.context("Error querying job allocations")?;
         let alloc = match given(&self.alloc) {
             Some(prefix) => {
                 all.retain(|a| a.id.starts_with(prefix));
                 match all.as_slice() {
                     [only] => only,
-                    [] => return Err(format!("No allocation(s) with prefix or id {} found", quoted(prefix))),
-                    _ => return Err(format!("Prefix {} matched multiple allocations of the job", quoted(prefix))),
+                    [] => {
+                        let line = format!("No allocation(s) with prefix or id {} found", quoted(prefix));
+                        return Err(CommandError::new(line));
+                    }
+                    _ => {
+                        let line = format!("Prefix {} matched multiple allocations of the job", quoted(prefix));
+                        return Err(CommandError::new(line));
+                    }
                 }
             }
             None => {
                 let group = given(&self.group).unwrap_or_default();
                 all.retain(|a| a.task_group == group && a.client_status == "running");
                 let chosen = any(&all);
-                chosen.ok_or_else(|| format!("No running allocations of group {} found", quoted(group)))?
+                chosen.ok_or_else(|| {
+                    CommandError::new(format!("No running allocations of group {} found", quoted(group)))
+                })?
             }
         };
         match given(&self.task) {
@@ -107,15 +116,16 @@ fn any(all: &[AllocListStub]) -> Option<&AllocListStub> {
 }
 
 /// The task of an allocation that has only one.
-fn only_task(alloc: &AllocListStub) -> Result<String, String> {
+fn only_task(alloc: &AllocListStub) -> CommandResult<String> {
     let tasks: Vec<&String> = alloc.task_states.keys().collect();
     match tasks.as_slice() {
         [only] => Ok(only.to_string()),
         several => {
             let listed: Vec<String> = several.iter().map(|t| format!("  * {t}\n")).collect();
             let id = quoted(super::render::values::id(&alloc.id, false));
-            let text = format!("Allocation {id} is running the following tasks:\n{}", listed.concat());
-            Err(format!("Failed to validate task: {text}\nPlease specify the task."))
+            let tasks = listed.concat();
+            let text = format!("Failed to validate task: Allocation {id} is running the following tasks:\n{tasks}");
+            Err(CommandError::new(text).with_hint("Please specify the task."))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::command::Run;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::spec_file;
 use encamp_jobspec::canonicalize::canonicalize;
@@ -36,24 +37,25 @@ impl Run for JobConvert {
             return context.usage_error("This command takes one argument: <path>");
         };
         let job = spec_file::read(path, context.env).and_then(|bytes| read(&bytes, path));
-        match job.and_then(|job| write(&job).map_err(|e| format!("The job cannot be written as a job file: {e}"))) {
+        let written = job
+            .and_then(|job| write(&job).map_err(CommandError::new).context("The job cannot be written as a job file"));
+        match written {
             Ok(written) => print(&written, context),
-            Err(e) => context.failure(&e),
+            Err(e) => context.report(&e),
         }
     }
 }
 
 /// Reads a job in JSON.
-fn read(bytes: &[u8], path: &str) -> Result<api::Job, String> {
+fn read(bytes: &[u8], path: &str) -> CommandResult<api::Job> {
     let starts_as_json = bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{');
     if !starts_as_json {
-        return Err(format!(
-            "{path:?} is not a job in JSON: it does not start with {{. Job files in HCL need no conversion"
-        ));
+        let why = "it does not start with {. Job files in HCL need no conversion";
+        return Err(CommandError::new(format!("{path:?} is not a job in JSON: {why}")));
     }
-    let mut job = parse_json(bytes)?;
+    let mut job = parse_json(bytes).map_err(CommandError::new)?;
     if job.id.as_deref().unwrap_or_default().is_empty() {
-        return Err(format!("{path:?} is not a job: it has no ID"));
+        return Err(CommandError::new(format!("{path:?} is not a job: it has no ID")));
     }
     canonicalize(&mut job);
     Ok(job)

@@ -6,6 +6,7 @@ use std::io::Read;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::job_file::cause;
@@ -68,13 +69,12 @@ impl Run for JobDispatch {
 }
 
 impl JobDispatch {
-    fn request(&self, input: Option<&str>, context: &Context<'_, '_>) -> Result<Dispatch, String> {
+    fn request(&self, input: Option<&str>, context: &Context<'_, '_>) -> CommandResult<Dispatch> {
         let pair = |m: &String| match m.split_once('=') {
             Some((key, value)) => Ok((key.to_string(), value.to_string())),
-            None => Err(format!("Error parsing meta value: {m}")),
+            None => Err(CommandError::new(format!("Error parsing meta value: {m}"))),
         };
-        let meta: Result<BTreeMap<String, String>, String> = self.meta.iter().map(pair).collect();
-        let meta = meta?;
+        let meta = self.meta.iter().map(pair).collect::<CommandResult<BTreeMap<String, String>>>()?;
         let payload = match input {
             None => Ok(Vec::new()),
             Some("-") => {
@@ -83,9 +83,12 @@ impl JobDispatch {
             }
             Some(file) => std::fs::read(context.env.directory.join(file)),
         };
-        let payload = payload.map_err(|e| match input {
-            Some(file) if file != "-" => format!("Error reading input data: open {file}: {}", cause(&e)),
-            _ => format!("Error reading input data: {}", cause(&e)),
+        let payload = payload.map_err(|e| {
+            let open = match input {
+                Some(file) if file != "-" => format!("open {file}: "),
+                _ => String::new(),
+            };
+            CommandError::new(format!("Error reading input data: {open}{}", cause(&e)))
         })?;
         Ok(Dispatch {
             meta,
@@ -102,13 +105,13 @@ impl JobDispatch {
         given: &str,
         request: &Dispatch,
         context: &mut Context<'_, '_>,
-    ) -> Result<u8, String> {
+    ) -> CommandResult<u8> {
         let client = &connection.client;
         let found = lookup::job_of(Kind::Parameterized, client, given, &connection.zone);
         let (namespace, id) = connection.wait(found)?;
         let namespace = namespace.as_deref();
         let made = connection.wait(client.dispatch_job(namespace, &id, request));
-        let (made, _) = made.map_err(|e| format!("Failed to dispatch job: {e}"))?;
+        let (made, _) = made.context("Failed to dispatch job")?;
         let mut lines = vec![format!("Dispatched Job ID|{}", made.dispatched_job_id)];
         if !made.eval_id.is_empty() {
             lines.push(format!("Evaluation ID|{}", values::id(&made.eval_id, self.follow.verbose)));
@@ -125,6 +128,6 @@ impl JobDispatch {
         }
         let watch = dispatched::Watch { namespace, id: &made.dispatched_job_id, verbose: self.follow.verbose };
         dispatched::watch(connection, context.ui, &watch)
-            .map_err(|e| format!("Error waiting for job {}: {e}", quoted(&made.dispatched_job_id)))
+            .context(format_args!("Error waiting for job {}", quoted(&made.dispatched_job_id)))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::command::Run;
 use super::context::Context;
+use super::error::{CommandError, ErrorContext};
 use super::general::GeneralFlags;
 use super::lookup::{self, Kind};
 use super::render::values;
@@ -35,7 +36,7 @@ impl Run for JobEval {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let made = connection.wait(client.evaluate_job(namespace.as_deref(), &id, self.force_reschedule));
-            let (made, _) = made.map_err(|e| format!("Error evaluating job: {e}"))?;
+            let (made, _) = made.context("Error evaluating job")?;
             if self.follow.detach {
                 let id = quoted(values::id(&made.eval_id, self.follow.verbose));
                 context.ui.output(&format!("Created eval ID: {id} "));
@@ -72,15 +73,13 @@ impl Run for JobPromote {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let latest = connection.wait(client.latest_deployment(namespace.as_deref(), &id));
-            let (latest, _) =
-                latest.map_err(|e| format!("Error retrieving deployments for job {}: {e}", quoted(&id)))?;
+            let (latest, _) = latest.context(format_args!("Error retrieving deployments for job {}", quoted(&id)))?;
             let Some(latest) = latest else {
-                return Err(format!("Job {} has no deployment to promote", quoted(&id)));
+                return Err(CommandError::new(format!("Job {} has no deployment to promote", quoted(&id))));
             };
             let promoted = connection.wait(client.promote_deployment(&latest.id, &self.group));
-            let (promoted, _) = promoted.map_err(|e| {
-                format!("Error promoting deployment {} for job {}: {e}", quoted(&latest.id), quoted(&id))
-            })?;
+            let (latest, job) = (quoted(&latest.id), quoted(&id));
+            let (promoted, _) = promoted.context(format_args!("Error promoting deployment {latest} for job {job}"))?;
             Ok(self.follow.told(connection, &promoted.eval_id, context))
         })
     }
@@ -109,7 +108,7 @@ impl Run for JobPeriodicForce {
             let found = lookup::job_of(Kind::Periodic, client, given, &connection.zone);
             let (namespace, id) = connection.wait(found)?;
             let forced = connection.wait(client.force_periodic_job(namespace.as_deref(), &id));
-            let (forced, _) = forced.map_err(|e| format!("Error forcing periodic job {}: {e}", quoted(&id)))?;
+            let (forced, _) = forced.context(format_args!("Error forcing periodic job {}", quoted(&id)))?;
             if self.follow.detach {
                 context.ui.output("Force periodic successful");
                 context.ui.output(&format!("Evaluation ID: {}", forced.eval_id));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::context::Environment;
 use super::diagnostics::{DiagnosticsFormat, Refused};
+use super::error::{CommandError, CommandResult, ErrorContext};
 use encamp_api::path;
 use encamp_jobspec::admission::AdmissionError;
 use encamp_jobspec::explain::outline::Outline;
@@ -66,7 +67,7 @@ impl VariableFlags {
 
     /// Reads a job file in HCL.
     pub fn load(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
-        let source = read(path, env).map_err(getting)?;
+        let source = read(path, env).context(GETTING)?;
         source.refuse_snapshot()?;
         let options = ParseOptions {
             path: source.name.clone(),
@@ -83,8 +84,8 @@ impl VariableFlags {
         match parse(&source.content, &options) {
             Ok(job) => Ok(source.with(job, Syntax::Hcl)),
             Err(e) => {
-                let text = getting(format!("Error parsing job file from {path}:\n{e}"));
-                Err(Refused { text, findings: source.located(parse_error(&e)) })
+                let error = CommandError::new(format!("{GETTING}: Error parsing job file from {path}:\n{e}"));
+                Err(Refused { error, findings: source.located(parse_error(&e)) })
             }
         }
     }
@@ -102,15 +103,16 @@ impl JobFileFlags {
 
     fn load_json(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
         if !(self.variables.var.is_empty() && self.variables.var_file.is_empty()) {
-            return Err("Invalid job options: cannot use variables with JSON files.".into());
+            return Err(CommandError::new("Invalid job options: cannot use variables with JSON files.").into());
         }
-        let source = read(path, env).map_err(getting)?;
+        let source = read(path, env).context(GETTING)?;
         source.refuse_snapshot()?;
         match parse_json(&source.content) {
             Ok(job) => Ok(source.with(job, Syntax::Api)),
             Err(e) => {
                 let finding = parse_json_error(&source.name, &source.text(), &e);
-                Err(Refused { text: getting(e), findings: source.located(vec![finding]) })
+                let error = CommandError::new(format!("{GETTING}: {e}"));
+                Err(Refused { error, findings: source.located(vec![finding]) })
             }
         }
     }
@@ -152,22 +154,22 @@ impl JobFile {
             PlanError::Admission(AdmissionError::Invalid(items)) => items,
             _ => &[],
         };
-        Refused { text: format!("Error during plan: {e}"), findings: self.findings(items, Severity::Error) }
+        let error = CommandError::new(format!("Error during plan: {e}"));
+        Refused { error, findings: self.findings(items, Severity::Error) }
     }
 }
 
 impl Source {
     /// Detects a cluster state given instead of a job file: a snapshot, compressed or not, or a backup.
-    fn refuse_snapshot(&self) -> Result<(), Refused> {
+    fn refuse_snapshot(&self) -> CommandResult<()> {
         if !snapshot::looks_like_one(&self.content) {
             return Ok(());
         }
-        Err(getting(format!(
-            "{} is the state of a cluster, not a job file: job plan, capacity and what-if read it with -snapshot, and a job \
-             file is given behind the flags",
+        Err(CommandError::new(format!(
+            "{GETTING}: {} is the state of a cluster, not a job file: job plan, capacity and what-if read it with \
+             -snapshot, and a job file is given behind the flags",
             self.path
-        ))
-        .into())
+        )))
     }
 
     fn with(self, job: api::Job, syntax: Syntax) -> JobFile {
@@ -188,9 +190,8 @@ impl Source {
     }
 }
 
-fn getting(e: String) -> String {
-    format!("Error getting job struct: {e}")
-}
+/// The beginning of the messages about job files that cannot be read.
+const GETTING: &str = "Error getting job struct";
 
 /// Random bytes from the hasher keys that the standard library gets from the operating system.
 fn fill_random(bytes: &mut [u8]) {
@@ -210,19 +211,19 @@ struct Source {
 }
 
 /// Reads a job file, or standard input for `-`.
-fn read(path: &str, env: &Environment) -> Result<Source, String> {
+fn read(path: &str, env: &Environment) -> CommandResult<Source> {
     if path != "-" {
         return Ok(Source { name: base_name(path), path: path.into(), content: read_file(path, env)? });
     }
     let mut content = Vec::new();
     match std::io::stdin().lock().read_to_end(&mut content) {
         Ok(_) => Ok(Source { name: "stdin".into(), path: "stdin".into(), content }),
-        Err(e) => Err(format!("Error reading standard input: {}", cause(&e))),
+        Err(e) => Err(CommandError::new(format!("Error reading standard input: {}", cause(&e)))),
     }
 }
 
-fn read_file(path: &str, env: &Environment) -> Result<Vec<u8>, String> {
-    let fail = |text: String| format!("Error getting jobfile from {}: {text}", quoted(path));
+fn read_file(path: &str, env: &Environment) -> CommandResult<Vec<u8>> {
+    let fail = |text: String| CommandError::new(format!("Error getting jobfile from {}: {text}", quoted(path)));
     if path.contains("://") || path.contains("::") {
         return Err(fail("only local files and - are supported; download the file and give its path".into()));
     }

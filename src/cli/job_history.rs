@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
@@ -43,6 +44,9 @@ pub struct JobHistory {
     pub(crate) args: Vec<String>,
 }
 
+/// The beginning of the messages about failed requests.
+const FAILED: &str = "Error retrieving job versions";
+
 impl Run for JobHistory {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
@@ -70,21 +74,21 @@ impl JobHistory {
         given: &str,
         tag: Option<&str>,
         context: &mut Context<'_, '_>,
-    ) -> Result<u8, String> {
+    ) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let with = self
             .diff_version
-            .map(|v| u64::try_from(v).map_err(|_| format!("Error retrieving job versions: there is no version {v}")));
+            .map(|v| u64::try_from(v).map_err(|_| CommandError::new(format!("{FAILED}: there is no version {v}"))));
         let read = client.job_history(namespace.as_deref(), &id, self.p, tag, with.transpose()?);
-        let (history, _) = connection.wait(read).map_err(|e| format!("Error retrieving job versions: {e}"))?;
+        let (history, _) = connection.wait(read).context(FAILED)?;
         let compared = tag.is_some() || self.diff_version.is_some();
         let entries = entries(history, compared);
         let Some(version) = self.version else {
             if formatted {
                 let all: Result<Vec<Value>, _> = entries.iter().map(|(job, _)| serde_json::to_value(job)).collect();
-                let all = Value::Array(all.map_err(|e| e.to_string())?);
+                let all = Value::Array(all?);
                 return self.format.print(context.ui, &all, "[]*api.Job");
             }
             for (i, (job, diff)) in entries.iter().enumerate() {
@@ -98,10 +102,10 @@ impl JobHistory {
         let wanted = u64::try_from(version).ok();
         let found = entries.iter().find(|(job, _)| job.version.is_some() && job.version == wanted);
         let Some((job, diff)) = found else {
-            return Err(format!("Error retrieving job versions: version {version} of job {} not found", quoted(&id)));
+            return Err(CommandError::new(format!("{FAILED}: version {version} of job {} not found", quoted(&id))));
         };
         if formatted {
-            let value = serde_json::to_value(job).map_err(|e| e.to_string())?;
+            let value = serde_json::to_value(job)?;
             return self.format.print(context.ui, &value, "*api.Job");
         }
         self.print(job, diff.as_ref(), connection, context)?;
@@ -114,7 +118,7 @@ impl JobHistory {
         diff: Option<&JobDiff>,
         connection: &Connection,
         context: &mut Context<'_, '_>,
-    ) -> Result<(), String> {
+    ) -> CommandResult<()> {
         let mut rows = vec![
             ("Version", Styled::from(job.version.unwrap_or(0).to_string())),
             ("Stable", job.stable.unwrap_or(false).to_string().into()),
@@ -133,7 +137,7 @@ impl JobHistory {
             rows.push(("Diff", value));
         }
         if self.full {
-            let text = serde_json::to_value(job).map_err(|e| e.to_string()).and_then(|v| json::indented(&v))?;
+            let text = json::indented(&serde_json::to_value(job)?).map_err(CommandError::new)?;
             rows.push(("Full", format!("JSON Job:\n{text}").into()));
         }
         context.ui.output(&untrimmed(rows));

@@ -9,6 +9,7 @@ use super::autoscale;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, Environment};
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use encamp_api::{Query, path};
@@ -59,7 +60,7 @@ pub struct JobInit {
 }
 
 impl JobInit {
-    fn text(&self, env: &Environment) -> Result<String, String> {
+    fn text(&self, env: &Environment) -> CommandResult<String> {
         if let Some(name) = self.template() {
             return template(&Connection::new(&self.general, env)?, name);
         }
@@ -89,11 +90,11 @@ impl JobInit {
     }
 
     /// Prints the names of the job templates that are stored in the cluster.
-    fn list(&self, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn list(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let connection = Connection::new(&self.general, context.env)?;
         let query = Query::default().with("prefix", TEMPLATES);
         let found = connection.wait(connection.client.rows::<VariableMetadata>("/v1/vars", &query));
-        let (found, _) = found.map_err(|e| format!("Error listing the variables below {TEMPLATES}: {e}"))?;
+        let (found, _) = found.context(format_args!("Error listing the variables below {TEMPLATES}"))?;
         let mut names: Vec<&str> = found.iter().filter_map(|v| v.path.strip_prefix(TEMPLATES)).collect();
         names.sort_unstable();
         if names.is_empty() {
@@ -109,7 +110,7 @@ impl JobInit {
 }
 
 /// Reads the job template with that name from the cluster.
-fn template(connection: &Connection, name: &str) -> Result<String, String> {
+fn template(connection: &Connection, name: &str) -> CommandResult<String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Variable {
@@ -117,9 +118,9 @@ fn template(connection: &Connection, name: &str) -> Result<String, String> {
     }
     let to = path(&format!("/v1/var/{TEMPLATES}"), name, "");
     let read = connection.wait(connection.client.get::<Variable>(&to, &Query::default()));
-    let (variable, _) = read.map_err(|e| format!("Error reading the variable {TEMPLATES}{name}: {e}"))?;
+    let (variable, _) = read.context(format_args!("Error reading the variable {TEMPLATES}{name}"))?;
     let text = variable.items.and_then(|mut items| items.remove(ITEM));
-    text.ok_or_else(|| format!("The variable {TEMPLATES}{name} has no item {ITEM:?}"))
+    text.ok_or_else(|| CommandError::new(format!("The variable {TEMPLATES}{name} has no item {ITEM:?}")))
 }
 
 /// The text without whole-line comments and the empty lines around them.
@@ -164,7 +165,7 @@ impl Run for JobInit {
         };
         let text = match self.text(context.env) {
             Ok(text) => text,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(context.env.directory.join(name));
         let written = file.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()));

@@ -10,12 +10,13 @@ use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::job_convert;
 use super::job_file::VariableFlags;
-use super::lookup;
+use super::lookup::{self, LookupError};
 use super::render::{json, template};
 use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Client, Query};
@@ -69,6 +70,9 @@ pub struct JobInspect {
     pub(crate) args: Vec<String>,
 }
 
+/// The beginning of the messages about failed requests.
+const FAILED: &str = "Error inspecting job";
+
 impl Run for JobInspect {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = match self.args.as_slice() {
@@ -118,23 +122,22 @@ impl JobInspect {
         let printed = format.wanted().and_then(|_| {
             let connection = Connection::new(&self.general, context.env)?;
             let rows = connection.wait(connection.client.rows::<Value>("/v1/jobs", &Query::default()));
-            let (rows, _) = rows.map_err(|e| format!("Error querying jobs: {e}"))?;
+            let (rows, _) = rows.context("Error querying jobs")?;
             format.print(context.ui, &Value::Array(rows), "[]*api.JobListStub")
         });
         context.end(printed)
     }
 
     /// Reads the job of the running cluster; also returns a client for further requests.
-    fn ask(&self, name: &str, env: &Environment) -> Result<(api::Job, Client), String> {
+    fn ask(&self, name: &str, env: &Environment) -> CommandResult<(api::Job, Client)> {
         let client = self.general.client(env)?;
-        let failed = |e: ApiError| format!("Error inspecting job: {e}");
         let job = block_on(async {
             let (namespace, id) = lookup::job(&client, name, &env.zone()).await?;
             let namespace = namespace.as_deref().or(client.config().namespace.as_deref()).unwrap_or("default");
             let Some(version) = self.version else {
-                return Ok(client.job_as_stored(namespace, &id).await.map_err(failed)?.0);
+                return Ok(client.job_as_stored(namespace, &id).await.context(FAILED)?.0);
             };
-            let (versions, _) = client.job_versions_as_stored(namespace, &id).await.map_err(failed)?;
+            let (versions, _) = client.job_versions_as_stored(namespace, &id).await.context(FAILED)?;
             let wanted = u64::try_from(version).ok();
             versions
                 .into_iter()
@@ -152,7 +155,7 @@ impl JobInspect {
         if self.snapshot.is_some() {
             return match self.find_in_snapshot(name, context.env) {
                 Ok(job) => print_written(job, "A snapshot does not contain submitted job files", context),
-                Err(e) => context.failure(&e),
+                Err(e) => context.report(&e),
             };
         }
         let read = self.ask(name, context.env).and_then(|(job, client)| {
@@ -161,7 +164,7 @@ impl JobInspect {
             match block_on(client.job_submission(&namespace, &id, job.version.unwrap_or(0)))? {
                 Ok((submission, _)) => Ok((job, Some((submission, namespace, id)))),
                 Err(ApiError::Status { status: 404, .. }) => Ok((job, None)),
-                Err(e) => Err(format!("Error inspecting job: {e}")),
+                Err(e) => Err(e).context(FAILED),
             }
         });
         match read {
@@ -173,19 +176,19 @@ impl JobInspect {
                 0
             }
             Ok((job, None)) => print_written(job, "The servers do not store a job file for this version", context),
-            Err(e) => context.failure(&e),
+            Err(e) => context.report(&e),
         }
     }
 
-    fn text(&self, job: &api::Job) -> Result<String, String> {
-        let failed = |e| format!("Error formatting the data: {e}");
-        let value = serde_json::to_value(job).map_err(|e| failed(e.to_string()))?;
-        match &self.template {
-            Some(text) => template::render(text, &value, "*api.Job"),
-            None if self.json => json::indented(&value),
-            None => json::indented(&BTreeMap::from([("Job", value)])),
-        }
-        .map_err(failed)
+    fn text(&self, job: &api::Job) -> CommandResult<String> {
+        const FAILED: &str = "Error formatting the data";
+        let value = serde_json::to_value(job).context(FAILED)?;
+        let text = match &self.template {
+            Some(text) => template::render(text, &value, "*api.Job").map_err(CommandError::new),
+            None if self.json => json::indented(&value).map_err(CommandError::new),
+            None => json::indented(&BTreeMap::from([("Job", value)])).map_err(CommandError::new),
+        };
+        text.context(FAILED)
     }
 
     fn read_file(&self, path: &str, env: &Environment) -> Result<api::Job, Refused> {
@@ -194,7 +197,7 @@ impl JobInspect {
         Ok(job)
     }
 
-    fn find_in_snapshot(&self, name: &str, env: &Environment) -> Result<api::Job, String> {
+    fn find_in_snapshot(&self, name: &str, env: &Environment) -> CommandResult<api::Job> {
         let file = self.snapshot.as_deref().unwrap_or_default();
         let cluster = self.reading.load(file, env)?;
         let found = find(&cluster.state, self.general.namespace(env).unwrap_or("default"), name.trim(), &env.zone())?;
@@ -206,7 +209,7 @@ impl JobInspect {
                 stored.ok_or_else(|| missing(&found.id, version))?
             }
         };
-        as_client_sees_it(job).map_err(|e| format!("Error inspecting job: {e}"))
+        as_client_sees_it(job).context(FAILED)
     }
 }
 
@@ -220,12 +223,12 @@ fn print_written(mut job: api::Job, why: &str, context: &mut Context<'_, '_>) ->
             context.ui.warn(&note);
             job_convert::print(&written, context)
         }
-        Err(e) => context.failure(&format!("Error inspecting job: no job file can be generated: {e}")),
+        Err(e) => context.failure(&format!("{FAILED}: no job file can be generated: {e}")),
     }
 }
 
-fn missing(id: &str, version: i64) -> String {
-    format!("Error inspecting job: job {} with version {version} couldn't be found", quoted(id))
+fn missing(id: &str, version: i64) -> CommandError {
+    CommandError::new(format!("{FAILED}: job {} with version {version} couldn't be found", quoted(id)))
 }
 
 /// The command that submitted the job.
@@ -240,18 +243,15 @@ fn how_to_run(submission: &JobSubmission, namespace: &str, id: &str) -> String {
 }
 
 /// The job whose ID is the prefix, or the only one whose ID starts with it; `*` searches all namespaces.
-fn find<'a>(state: &'a State, namespace: &str, prefix: &str, zone: &TimeZone) -> Result<&'a Job, String> {
+fn find<'a>(state: &'a State, namespace: &str, prefix: &str, zone: &TimeZone) -> Result<&'a Job, LookupError> {
     let jobs = state.jobs().map(|entry| entry.current.as_ref());
     let mut found: Vec<&Job> =
         jobs.filter(|job| (namespace == "*" || job.namespace == namespace) && job.id.starts_with(prefix)).collect();
     found.sort_by_key(|job| &job.id);
     let stubs: Vec<JobListStub> = found.iter().map(|job| stub(job)).collect();
-    let everywhere = namespace == "*";
-    let chosen = lookup::choose(&stubs, prefix, everywhere).map_err(|several| {
-        format!("Prefix {} matched multiple jobs\n\n{}", quoted(prefix), lookup::table_of(several, everywhere, zone))
-    })?;
+    let chosen = lookup::choose(&stubs, prefix, namespace == "*", zone)?;
     let same = |job: &&&Job| chosen.is_some_and(|c| c.id == job.id && c.namespace == job.namespace);
-    found.iter().find(same).copied().ok_or_else(|| format!("No job(s) with prefix or ID {} found", quoted(prefix)))
+    found.iter().find(same).copied().ok_or_else(|| lookup::not_found("", prefix))
 }
 
 /// A stored job as a list entry.

@@ -6,6 +6,7 @@ use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
+use super::error::{CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::render::{deployments, objects};
@@ -47,22 +48,22 @@ impl Run for JobAllocs {
 }
 
 impl JobAllocs {
-    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let namespace = namespace.as_deref();
         let query = within(namespace).with("all", self.all.to_string());
         let rows = connection.wait(client.rows::<Value>(&path("/v1/job/", &id, "/allocations"), &query));
-        let failed = |e: String| format!("Error retrieving allocations: {e}");
-        let (mut rows, _) = rows.map_err(|e| failed(e.to_string()))?;
+        const FAILED: &str = "Error retrieving allocations";
+        let (mut rows, _) = rows.context(FAILED)?;
         if formatted {
             data::newest_first(&mut rows);
             let list = objects::list(rows, objects::allocation_stub);
             return self.format.print(context.ui, &list, "[]*api.AllocationListStub");
         }
         let allocs: Result<Vec<AllocListStub>, _> = rows.iter().map(encamp_api::json::from_value).collect();
-        let allocs = allocs.map_err(|e| failed(e.to_string()))?;
+        let allocs = allocs.context(FAILED)?;
         // Only the maximum run durations come from the job; the rest of the output does not depend on it.
         let job = match allocs.iter().any(|a| matches!(a.job_type.as_str(), "batch" | "sysbatch")) {
             true => connection.wait(client.job_within(namespace, &id)).map(|(job, _)| job).unwrap_or_default(),
@@ -105,24 +106,24 @@ impl Run for JobDeployments {
 }
 
 impl JobDeployments {
-    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let query = within(namespace.as_deref());
-        let failed = |e: String| format!("Error retrieving deployments: {e}");
+        const FAILED: &str = "Error retrieving deployments";
         if !self.latest {
             let query = query.with("all", self.all.to_string());
             let rows = connection.wait(client.rows::<Value>(&path("/v1/job/", &id, "/deployments"), &query));
-            let (rows, _) = rows.map_err(|e| failed(e.to_string()))?;
+            let (rows, _) = rows.context(FAILED)?;
             return deployment_list::print(rows, self.verbose, &self.format, formatted, context);
         }
         let read = connection.wait(client.get::<Value>(&path("/v1/job/", &id, "/deployment"), &query));
-        let (value, _) = read.map_err(|e| failed(e.to_string()))?;
+        let (value, _) = read.context(FAILED)?;
         if formatted {
             return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
         }
-        let latest: Option<Deployment> = encamp_api::json::from_value(&value).map_err(|e| failed(e.to_string()))?;
+        let latest: Option<Deployment> = encamp_api::json::from_value(&value).context(FAILED)?;
         match latest {
             Some(latest) => context.ui.output_markup(&deployments::block(&latest, self.verbose)),
             None => context.ui.output("No deployment found"),

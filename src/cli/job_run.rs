@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
@@ -89,7 +90,7 @@ impl Run for JobRun {
         }
         let mut index = match check_index(self.check_index.as_deref()) {
             Ok(index) => index,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.failure(&e.to_string()),
         };
         if self.plan {
             match self.show_plan(path, &file, context) {
@@ -114,7 +115,7 @@ impl JobRun {
         Ok(index)
     }
 
-    fn register(&self, file: &JobFile, index: Option<u64>, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn register(&self, file: &JobFile, index: Option<u64>, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let job = &file.job;
         let connection = Connection::new(&self.general.for_job(job), context.env)?;
         let options = RegisterOptions {
@@ -132,9 +133,9 @@ impl JobRun {
             Err(e) => {
                 if let Some(conflict) = conflict(&e) {
                     context.ui.error(&conflict);
-                    return Err("Job not updated".into());
+                    return Err(CommandError::new("Job not updated"));
                 }
-                return Err(format!("Error submitting job: {e}"));
+                return Err(e).context("Error submitting job");
             }
         };
         plan::print_warnings(context.ui, &answer.warnings);

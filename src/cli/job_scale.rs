@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
+use super::flags::InvalidFlag;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::render::table::{Form, table};
@@ -41,38 +43,30 @@ impl Run for JobScale {
             [job, group, count] => (job, group.as_str(), count),
             _ => return context.failure("Command requires at least two arguments and no more than three"),
         };
-        let scaled = parse_count(count).and_then(|count| {
-            let index = check_index(self.check_index.as_deref())?;
-            let connection = Connection::new(&self.general, context.env)?;
-            self.scale(&connection, job, group, count, index, context)
-        });
+        let scaled = self.scale(job, group, count, context);
         context.end(scaled)
     }
 }
 
-fn parse_count(text: &str) -> Result<i64, String> {
+fn parse_count(text: &str) -> Result<i64, InvalidFlag> {
     text.parse().map_err(|e: std::num::ParseIntError| {
         use std::num::IntErrorKind::{NegOverflow, PosOverflow};
         let why = if matches!(e.kind(), PosOverflow | NegOverflow) { "value out of range" } else { "invalid syntax" };
-        format!("Failed to convert count string to int: strconv.Atoi: parsing {}: {why}", quoted(text))
+        let text = quoted(text);
+        InvalidFlag::new(format_args!("Failed to convert count string to int: strconv.Atoi: parsing {text}: {why}"))
     })
 }
 
 impl JobScale {
-    fn scale(
-        &self,
-        connection: &Connection,
-        given: &str,
-        group: &str,
-        count: i64,
-        job_modify_index: Option<u64>,
-        context: &mut Context<'_, '_>,
-    ) -> Result<u8, String> {
+    fn scale(&self, given: &str, group: &str, count: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        let count = parse_count(count)?;
+        let job_modify_index = check_index(self.check_index.as_deref())?;
+        let connection = &Connection::new(&self.general, context.env)?;
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let namespace = namespace.as_deref();
         let read = connection.wait(client.job_within(namespace, &id));
-        let (job, _) = read.map_err(|e| format!("Error querying job: {e}"))?;
+        let (job, _) = read.context("Error querying job")?;
         let group = chosen(&job, group)?;
         let request = ScalingRequest {
             count,
@@ -81,20 +75,20 @@ impl JobScale {
             job_modify_index,
         };
         let answer = connection.wait(client.scale_job(namespace, &id, &request));
-        let (answer, _) = answer.map_err(|e| format!("Error submitting scaling request: {e}"))?;
+        let (answer, _) = answer.context("Error submitting scaling request")?;
         plan::print_warnings(context.ui, &answer.warnings);
         Ok(self.follow.registered(connection, &job, &answer.eval_id, "Job scale successful", context))
     }
 }
 
 /// The selected task group.
-fn chosen(job: &api::Job, group: &str) -> Result<String, String> {
+fn chosen(job: &api::Job, group: &str) -> CommandResult<String> {
     let names: Vec<&str> = job.task_groups.iter().flatten().filter_map(|g| g.name.as_deref()).collect();
     match (group, names.as_slice()) {
         ("", [only]) => Ok(only.to_string()),
-        ("", _) => Err("Group name required".into()),
+        ("", _) => Err(CommandError::new("Group name required")),
         (group, names) if names.contains(&group) => Ok(group.to_string()),
-        (group, _) => Err(format!("Group {group} not found within job")),
+        (group, _) => Err(CommandError::new(format!("Group {group} not found within job"))),
     }
 }
 
@@ -121,7 +115,7 @@ impl Run for JobScalingEvents {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let read = connection.wait(client.job_scale_status(namespace.as_deref(), &id));
-            let (status, _) = read.map_err(|e| format!("Error listing scaling events: {e}"))?;
+            let (status, _) = read.context("Error listing scaling events")?;
             let mut events: Vec<(&str, &ScalingEvent)> = Vec::new();
             for (group, status) in &status.task_groups {
                 events.extend(status.events.iter().map(|e| (group.as_str(), e)));

@@ -3,6 +3,7 @@
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::lookup;
 use super::submitted::FollowFlags;
@@ -34,14 +35,15 @@ impl Run for JobStart {
 }
 
 impl JobStart {
-    fn start(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn start(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let namespace = namespace.as_deref();
         let read = connection.wait(client.job_within(namespace, &id));
-        let (mut job, _) = read.map_err(|e| format!("Error retrieving job {id}: {e}"))?;
+        let (mut job, _) = read.context(format_args!("Error retrieving job {id}"))?;
         if !job.stop.unwrap_or(false) {
-            return Err(format!("Job {} has not been stopped", quoted(job.name.as_deref().unwrap_or(&id))));
+            let name = quoted(job.name.as_deref().unwrap_or(&id));
+            return Err(CommandError::new(format!("Job {name} has not been stopped")));
         }
         job.stop = Some(false);
         let version = job.version.unwrap_or(0);
@@ -69,15 +71,15 @@ impl JobStart {
         }
         let options = RegisterOptions { submission: submission.map(escaped), ..RegisterOptions::default() };
         let registered = connection.wait(client.register_job(namespace, &job, &options));
-        let (registered, _) = registered.map_err(|e| format!("Error running job: {e}"))?;
+        let (registered, _) = registered.context("Error running job")?;
         Ok(self.follow.registered(connection, &job, &registered.eval_id, "Job start successful", context))
     }
 }
 
 /// The job as it was submitted.
-fn submitted_job(submission: &JobSubmission) -> Result<api::Job, String> {
+fn submitted_job(submission: &JobSubmission) -> CommandResult<api::Job> {
     if submission.format == "json" {
-        return parse_json(submission.source.as_bytes()).map_err(|e| e.to_string());
+        return parse_json(submission.source.as_bytes()).map_err(CommandError::new);
     }
     let options = ParseOptions {
         path: "submission".into(),
@@ -86,7 +88,7 @@ fn submitted_job(submission: &JobSubmission) -> Result<api::Job, String> {
         strict: false,
         ..ParseOptions::default()
     };
-    parse(submission.source.as_bytes(), &options).map_err(|e| e.to_string())
+    Ok(parse(submission.source.as_bytes(), &options)?)
 }
 
 /// The submission in the form that servers expect: they unescape the values of variables when they read them.

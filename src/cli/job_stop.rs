@@ -66,7 +66,7 @@ impl JobStop {
         for given in &self.args {
             match connection.wait(lookup::job(&connection.client, given, &connection.zone)) {
                 Ok((namespace, id)) => targets.push(Target { given, namespace, id }),
-                Err(e) => first = worst(first, context.failure(&e)),
+                Err(e) => first = worst(first, context.failure(&e.to_string())),
             }
         }
         if let ([target], 1) = (targets.as_slice(), self.args.len())

@@ -4,6 +4,7 @@ use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
+use super::error::CommandError;
 use super::general::GeneralFlags;
 use super::job_file::JobFileFlags;
 use super::render::plan;
@@ -57,8 +58,7 @@ impl Run for JobValidate {
             None => match self.general.for_job(&file.job).client(context.env).map(|c| ask(&c, &file.job)) {
                 Ok(answer) => answer,
                 Err(e) => {
-                    context.refuse(e.into(), format);
-                    return 255;
+                    return context.refuse(e.with_exit_code(255).into(), format);
                 }
             },
         };
@@ -93,7 +93,7 @@ impl Run for JobValidate {
                     context.ui.error_markup("[bold][red]Job validation errors:[reset]");
                 }
                 let findings = file.findings(&errors.items, Severity::Error);
-                context.refuse(Refused { text: errors.text, findings }, format)
+                context.refuse(Refused { error: CommandError::new(errors.text), findings }, format)
             }
         }
     }
@@ -105,7 +105,7 @@ impl JobValidate {
         canonicalize(&mut job);
         let nothing = State::new();
         let options = self.general.convert_options(&job, env, state.unwrap_or(&nothing));
-        let job = to_server(&job, &options).map_err(|e| Errors { items: vec![e.clone()], text: e })?;
+        let job = to_server(&job, &options).map_err(|e| Errors { items: vec![e.to_string()], text: e.to_string() })?;
         let (errors, warnings) = match state.map(server_context) {
             None => {
                 let checked = check_offline(job, &indifferent_server());
@@ -114,7 +114,9 @@ impl JobValidate {
             Some(server) => match check(job.clone(), &server) {
                 Ok(checked) => (checked.errors, checked.warnings),
                 // A job that cannot be canonicalised is judged by its structure.
-                Err(e) => (check_offline(job, &server).errors.into_iter().chain([e]).collect(), String::new()),
+                Err(e) => {
+                    (check_offline(job, &server).errors.into_iter().chain([e.to_string()]).collect(), String::new())
+                }
             },
         };
         if errors.is_empty() { Ok(warnings) } else { Err(Errors { text: error_list(&errors), items: errors }) }

@@ -3,6 +3,7 @@
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::lookup;
@@ -37,19 +38,21 @@ impl Run for JobRevert {
                 Err(_) => tagged(connection, namespace, &id, version)?,
             };
             let reverted = connection.wait(client.revert_job(namespace, &id, number));
-            let (reverted, _) = reverted.map_err(|e| format!("Error retrieving job versions: {e}"))?;
+            let (reverted, _) = reverted.context("Error retrieving job versions")?;
             Ok(self.follow.told(connection, &reverted.eval_id, context))
         })
     }
 }
 
 /// The number of the version with that tag.
-fn tagged(connection: &Connection, namespace: Option<&str>, id: &str, tag: &str) -> Result<u64, String> {
+fn tagged(connection: &Connection, namespace: Option<&str>, id: &str, tag: &str) -> CommandResult<u64> {
     let read = connection.wait(connection.client.job_history(namespace, id, false, None, None));
-    let (history, _) = read.map_err(|e| format!("Error retrieving job versions: {e}"))?;
+    let (history, _) = read.context("Error retrieving job versions")?;
     let found = history.versions.iter().find(|v| v.version_tag.as_ref().is_some_and(|t| t.name == tag));
     let found = found.and_then(|v| v.version);
-    found.ok_or_else(|| format!("Error retrieving job versions: tag {} not found on job {}", quoted(tag), quoted(id)))
+    found.ok_or_else(|| {
+        CommandError::new(format!("Error retrieving job versions: tag {} not found on job {}", quoted(tag), quoted(id)))
+    })
 }
 
 /// Tag a version of a job
@@ -88,19 +91,21 @@ impl Run for JobTagApply {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let namespace = namespace.as_deref();
-            let failed = |e: String| format!("Error tagging job version: {e}");
+            const FAILED: &str = "Error tagging job version";
             let version = match self.version {
                 None => None,
-                Some(v) => Some(u64::try_from(v).map_err(|_| failed(format!("there is no version {v}")))?),
+                Some(v) => {
+                    let missing = |_| CommandError::new(format!("{FAILED}: there is no version {v}"));
+                    Some(u64::try_from(v).map_err(missing)?)
+                }
             };
             let description = self.description.as_deref().unwrap_or_default();
             let tagging = client.tag_job_version(namespace, &id, name, description, version);
-            connection.wait(tagging).map_err(|e| failed(e.to_string()))?;
+            connection.wait(tagging).context(FAILED)?;
             let number = match version {
                 Some(number) => number,
                 None => {
-                    let (job, _) =
-                        connection.wait(client.job_within(namespace, &id)).map_err(|e| failed(e.to_string()))?;
+                    let (job, _) = connection.wait(client.job_within(namespace, &id)).context(FAILED)?;
                     job.version.unwrap_or(0)
                 }
             };
@@ -136,7 +141,7 @@ impl Run for JobTagUnset {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let removed = connection.wait(client.untag_job_version(namespace.as_deref(), &id, name));
-            removed.map_err(|e| format!("Error removing tag from job version: {e}"))?;
+            removed.context("Error removing tag from job version")?;
             context.ui.output(&format!("Tag {} removed from job {}", quoted(name), quoted(given)));
             Ok(0)
         })

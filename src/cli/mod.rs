@@ -39,6 +39,7 @@ pub mod deployment_list;
 pub mod deployment_status;
 pub mod deployment_update;
 pub mod diagnostics;
+pub mod error;
 pub mod eval_delete;
 pub mod eval_explain;
 pub mod eval_list;

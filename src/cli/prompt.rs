@@ -1,21 +1,21 @@
 //! Confirmation prompts (`docs/spec/cli.md §4.5`).
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
 
 use super::render::styled::Printable;
 use super::render::ui::Ui;
 
 /// Asks on standard output and reads a trimmed line from standard input. An error at the end of the input.
-pub fn ask(ui: &mut Ui<'_>, question: &(impl Printable + ?Sized)) -> Result<String, String> {
+pub fn ask(ui: &mut Ui<'_>, question: &(impl Printable + ?Sized)) -> io::Result<String> {
     ui.ask(question);
     let mut line = String::new();
-    match std::io::stdin().lock().read_line(&mut line) {
+    match io::stdin().lock().read_line(&mut line) {
         Ok(0) => {
             ui.end_question();
-            Err("EOF".into())
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, "EOF"))
         }
         Ok(_) => Ok(line.trim().to_string()),
-        Err(e) => Err(e.to_string()),
+        Err(e) => Err(e),
     }
 }
 

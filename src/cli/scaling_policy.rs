@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup_id;
@@ -47,7 +48,7 @@ impl Run for ScalingPolicyList {
 }
 
 impl ScalingPolicyList {
-    fn list(&self, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn list(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let mut query = Query::default();
@@ -57,9 +58,9 @@ impl ScalingPolicyList {
             }
         }
         let rows = connection.wait(connection.client.rows::<ScalingPolicyListStub>("/v1/scaling/policies", &query));
-        let (mut rows, _) = rows.map_err(|e| format!("Error listing scaling policies: {e}"))?;
+        let (mut rows, _) = rows.context("Error listing scaling policies")?;
         if formatted {
-            let value = serde_json::to_value(&rows).map_err(|e| e.to_string())?;
+            let value = serde_json::to_value(&rows)?;
             return self.format.print(context.ui, &value, "[]*api.ScalingPolicyListStub");
         }
         if rows.is_empty() {
@@ -118,18 +119,18 @@ impl Run for ScalingPolicyInfo {
 }
 
 impl ScalingPolicyInfo {
-    fn show(&self, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn show(&self, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let id = lookup_id::scaling_policy(&connection, given)?;
         let to = path("/v1/scaling/policy/", &id, "");
-        let failed = |e: String| format!("Error querying scaling policy: {e}");
+        const FAILED: &str = "Error querying scaling policy";
         let read = connection.wait(connection.client.get::<Value>(&to, &Query::default()));
-        let (value, _) = read.map_err(|e| failed(e.to_string()))?;
+        let (value, _) = read.context(FAILED)?;
         if formatted {
             return self.format.print(context.ui, &value, "*api.ScalingPolicy");
         }
-        let policy: ScalingPolicy = encamp_api::json::from_value(&value).map_err(|e| failed(e.to_string()))?;
+        let policy: ScalingPolicy = encamp_api::json::from_value(&value).context(FAILED)?;
         let lines = [
             format!("ID|{}", values::id(&policy.id, self.verbose)),
             format!("Enabled|{}", policy.enabled),
@@ -139,7 +140,7 @@ impl ScalingPolicyInfo {
         ];
         let rules = match policy.policy.as_ref().filter(|p| !p.is_empty()) {
             None => "<empty>".into(),
-            Some(rules) => json::indented(rules)?,
+            Some(rules) => json::indented(rules).map_err(CommandError::new)?,
         };
         context.ui.output(&format!("{}\n\nPolicy:\n{rules}", table(&lines, Form::KeyValue)));
         Ok(0)

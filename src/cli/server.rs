@@ -8,6 +8,7 @@ use super::command::{Registry, Run};
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{self, list, text};
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::render::table::{Form, table};
@@ -84,12 +85,12 @@ fn leaders(c: &Connection, members: &[Value]) -> (BTreeMap<String, String>, Opti
 }
 
 impl ServerMembers {
-    fn show(&self, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let read = c.wait(c.client.agent_members());
-        let (answer, _) = read.map_err(|e| format!("Error querying servers: {e}"))?;
+        let (answer, _) = read.context("Error querying servers")?;
         let mut members = list(&answer, "Members").to_vec();
         if members.is_empty() {
-            return Err("Agent doesn't know about server members".into());
+            return Err(CommandError::new("Agent doesn't know about server members"));
         }
         members.sort_by(|a, b| text(a, "Name").cmp(text(b, "Name")));
         let (leaders, problem) = leaders(c, &members);
@@ -152,9 +153,9 @@ impl Run for ServerJoin {
             return context.usage_error("One or more server addresses must be given as arguments");
         }
         context.connected(&self.general, |c, context| {
-            let (joined, _) = c.wait(c.client.join(&self.args)).map_err(|e| format!("Error joining: {e}"))?;
+            let (joined, _) = c.wait(c.client.join(&self.args)).context("Error joining")?;
             if !joined.error.is_empty() {
-                return Err(format!("Error joining: {}", joined.error));
+                return Err(CommandError::new(format!("Error joining: {}", joined.error)));
             }
             context.ui.output(&format!("Joined {} servers successfully", joined.num_joined));
             Ok(0)
@@ -183,7 +184,7 @@ impl Run for ServerForceLeave {
         };
         context.connected(&self.general, |c, _| {
             let done = c.wait(c.client.force_leave(name, self.prune));
-            done.map_err(|e| format!("Error force-leaving server {name}: {e}"))?;
+            done.context(format_args!("Error force-leaving server {name}"))?;
             Ok(0)
         })
     }

@@ -6,6 +6,7 @@ use super::command::{Registry, Run};
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{self, list, text};
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::format::{FormatFlags, PageFlags, without_token};
 use super::general::GeneralFlags;
 use super::render::table::{Form, pairs, table};
@@ -47,9 +48,12 @@ fn listed(rows: &[Row], namespaces: bool) -> String {
     table(&lines, Form::List)
 }
 
-fn read(c: &Connection) -> Result<Vec<Value>, String> {
+/// The beginning of the messages about failed requests.
+const FAILED: &str = "Error listing service registrations";
+
+fn read(c: &Connection) -> CommandResult<Vec<Value>> {
     let read = c.wait(c.client.services());
-    Ok(read.map_err(|e| format!("Error listing service registrations: {e}"))?.0)
+    Ok(read.context(FAILED)?.0)
 }
 
 /// Display all registered services
@@ -116,25 +120,25 @@ impl Run for ServiceInfo {
 }
 
 /// The namespace and name of the selected service.
-fn find(c: &Connection, prefix: &str) -> Result<(String, String), String> {
+fn find(c: &Connection, prefix: &str) -> CommandResult<(String, String)> {
     let found: Vec<Row> = rows(&read(c)?).into_iter().filter(|(_, name, _)| name.starts_with(prefix)).collect();
     let exact: Vec<&Row> = found.iter().filter(|(_, name, _)| name == prefix).collect();
     match (exact.as_slice(), found.as_slice()) {
         ([(namespace, name, _)], _) | ([], [(namespace, name, _)]) => Ok((namespace.clone(), name.clone())),
-        ([], []) => Err(format!(
-            "Error listing service registrations: No service registrations with prefix {} found",
-            quoted(prefix)
-        )),
-        _ => Err(format!("Prefix matched multiple services\n\n{}", listed(&found, c.everywhere()))),
+        ([], []) => {
+            let none = format!("No service registrations with prefix {} found", quoted(prefix));
+            Err(CommandError::new(none).within(FAILED))
+        }
+        _ => Err(CommandError::new(format!("Prefix matched multiple services\n\n{}", listed(&found, c.everywhere())))),
     }
 }
 
 impl ServiceInfo {
-    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> Result<u8, String> {
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
         let (namespace, name) = find(c, prefix)?;
         let query = self.page.query(Query::in_namespace(&namespace));
         let read = c.wait(c.client.service(&name, &query));
-        let (places, meta) = read.map_err(|e| format!("Error listing service registrations: {e}"))?;
+        let (places, meta) = read.context(FAILED)?;
         if places.is_empty() {
             context.ui.output("No service registrations found");
             return Ok(0);
@@ -204,7 +208,7 @@ impl Run for ServiceDelete {
         };
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.delete_service(name, id));
-            done.map_err(|e| format!("Error deleting service registration: {e}"))?;
+            done.context("Error deleting service registration")?;
             context.ui.output("Successfully deleted service registration");
             Ok(0)
         })

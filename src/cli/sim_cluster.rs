@@ -5,7 +5,8 @@ use std::io;
 
 use super::command::Run;
 use super::context::{Context, Environment};
-use super::flags::parse_int;
+use super::error::{CommandError, CommandResult};
+use super::flags::{InvalidFlag, parse_int};
 use super::general::ColourFlags;
 use super::job_file::cause;
 use super::render::json;
@@ -55,9 +56,10 @@ pub struct SimCluster {
 }
 
 impl SimCluster {
-    fn options(&self) -> Result<ClusterOptions, String> {
+    fn options(&self) -> Result<ClusterOptions, InvalidFlag> {
         let count = |flag: &str, value: i64| {
-            usize::try_from(value).map_err(|_| format!("-{flag} must not be negative: it is {value}"))
+            let wrong = |_| InvalidFlag::new(format_args!("-{flag} must not be negative: it is {value}"));
+            usize::try_from(value).map_err(wrong)
         };
         let now = match &self.now {
             None => EPOCH,
@@ -66,7 +68,8 @@ impl SimCluster {
                 // Times several years before and after it must be representable as well.
                 let time = time.filter(|t| (0..=4_000_000_000_000_000_000).contains(t));
                 let hint = "write it like 2026-03-01T00:00:00Z";
-                time.ok_or_else(|| format!("-now {} is not a time after 1970: {hint}", quoted(text)))?
+                let wrong = || InvalidFlag::new(format_args!("-now {} is not a time after 1970: {hint}", quoted(text)));
+                time.ok_or_else(wrong)?
             }
         };
         Ok(ClusterOptions {
@@ -89,7 +92,7 @@ impl Run for SimCluster {
         };
         let options = match self.options() {
             Ok(options) => options,
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(&e.to_string()),
         };
         let made = match cluster(&options) {
             Ok(made) => made,
@@ -127,13 +130,13 @@ fn write(made: &Cluster, out: &str, context: &mut Context<'_, '_>) -> io::Result
     save::save(&env.directory.join(out), &made.file, made.allocations()).map(Some)
 }
 
-fn summary_json(summary: &Summary, out: &str, size: Option<u64>) -> Result<String, String> {
-    let mut value = serde_json::to_value(summary).map_err(|e| e.to_string())?;
+fn summary_json(summary: &Summary, out: &str, size: Option<u64>) -> CommandResult<String> {
+    let mut value = serde_json::to_value(summary)?;
     if let Some(object) = value.as_object_mut() {
         object.insert("File".into(), out.into());
         object.insert("FileBytes".into(), size.into());
     }
-    json::indented(&value)
+    json::indented(&value).map_err(CommandError::new)
 }
 
 fn summary_text(summary: &Summary, out: &str, size: Option<u64>) -> String {

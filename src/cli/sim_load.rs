@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::context::Context;
-use super::flags::parse_int;
+use super::error::{CommandError, ErrorContext};
+use super::flags::{InvalidFlag, parse_int};
 use super::general::ColourFlags;
 use super::render::table::{Form, table};
 use encamp_sim::load::LoadError;
@@ -44,9 +45,9 @@ pub struct SimFlags {
 }
 
 impl SimFlags {
-    fn options(&self, folder: PathBuf) -> Result<Options, String> {
+    fn options(&self, folder: PathBuf) -> Result<Options, InvalidFlag> {
         if !matches!(self.servers, 1 | 3 | 5) {
-            return Err(format!("-servers must be 1, 3 or 5, not {}", self.servers));
+            return Err(InvalidFlag::new(format_args!("-servers must be 1, 3 or 5, not {}", self.servers)));
         }
         Ok(Options {
             nodes: within("nodes", self.nodes, MOST_NODES)?,
@@ -62,7 +63,7 @@ impl SimFlags {
     pub fn run<S>(
         &self,
         context: &mut Context<'_, '_>,
-        scenario: impl FnOnce(Options) -> Result<S, String>,
+        scenario: impl FnOnce(Options) -> Result<S, InvalidFlag>,
         run: impl AsyncFnOnce(&S, &dyn Fn(String)) -> Result<Outcome, LoadError>,
     ) -> u8 {
         if !self.no_args.is_empty() {
@@ -71,16 +72,16 @@ impl SimFlags {
         let folder = folder(self.data_dir.as_deref(), context);
         match self.options(folder.clone()).and_then(scenario) {
             Ok(scenario) => run_in(context, &folder, self.json, async |tell| run(&scenario, tell).await),
-            Err(e) => context.usage_error(&e),
+            Err(e) => context.usage_error(&e.to_string()),
         }
     }
 }
 
 /// Validates the value of a flag that gives a number of items.
-pub fn within(flag: &str, value: i64, most: i64) -> Result<usize, String> {
+pub fn within(flag: &str, value: i64, most: i64) -> Result<usize, InvalidFlag> {
     match usize::try_from(value) {
         Ok(n) if n >= 1 && value <= most => Ok(n),
-        _ => Err(format!("-{flag} must be between 1 and {most}, not {value}")),
+        _ => Err(InvalidFlag::new(format_args!("-{flag} must be between 1 and {most}, not {value}"))),
     }
 }
 
@@ -138,21 +139,21 @@ where
         Ok(done) => done,
         Err(signal) => {
             let (name, code) = signal.name_and_exit_code();
-            context.failure(&format!("Error: stopped by signal: {name}"));
-            return code;
+            let error = CommandError::new(format!("Error: stopped by signal: {name}"));
+            return context.report(&error.with_exit_code(code));
         }
     };
     let text = match done {
-        Ok(outcome) if json => serde_json::to_string(&outcome).map_err(|e| format!("Error formatting the data: {e}")),
+        Ok(outcome) if json => serde_json::to_string(&outcome).context("Error formatting the data"),
         Ok(outcome) => Ok(summary(&outcome)),
-        Err(e) => Err(format!("Error: {e}")),
+        Err(e) => Err(CommandError::new(format!("Error: {e}"))),
     };
     match text {
         Ok(text) => {
             context.ui.output(&text);
             0
         }
-        Err(e) => context.failure(&e),
+        Err(e) => context.report(&e),
     }
 }
 

@@ -3,7 +3,8 @@
 use super::cluster::SnapshotFlags;
 use super::command::Run;
 use super::context::Context;
-use super::flags::parse_int;
+use super::error::{CommandError, ErrorContext};
+use super::flags::{InvalidFlag, parse_int};
 use super::general::ColourFlags;
 use super::render::values::bytes;
 use encamp_model::{Constraint, Node, quoted};
@@ -62,21 +63,21 @@ impl Run for SnapshotAnonymize {
         // Any number is valid.
         let options = match kinds(&self.keep_names) {
             Ok(keep) => Options { seed: self.seed as u64, keep },
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(&e.to_string()),
         };
         let path = context.env.directory.join(out);
         let written = self.reading.load(file, context.env).and_then(|snapshot| {
             let file = unload::to_file(&snapshot);
             drop(snapshot);
-            let anonymous = anonymize(&file, &options, &judge())?;
-            save::save_private(&path, &anonymous).map_err(|e| format!("Error writing {}: {e}", quoted(out)))
+            let anonymous = anonymize(&file, &options, &judge()).map_err(CommandError::new)?;
+            save::save_private(&path, &anonymous).context(format_args!("Error writing {}", quoted(out)))
         });
         match written {
             Ok(size) => {
                 context.ui.output(&format!("Wrote {out}: {}", bytes(size)));
                 0
             }
-            Err(e) => context.failure(&e),
+            Err(e) => context.report(&e),
         }
     }
 }
@@ -92,7 +93,7 @@ pub fn judge() -> Judge<'static> {
     }
 }
 
-fn kinds(words: &[String]) -> Result<Vec<Kind>, String> {
+fn kinds(words: &[String]) -> Result<Vec<Kind>, InvalidFlag> {
     let mut keep = Vec::new();
     for word in words.iter().flat_map(|w| w.split(',')).map(str::trim).filter(|w| !w.is_empty()) {
         match KEEPABLE.iter().find(|(name, _)| *name == word) {
@@ -101,7 +102,9 @@ fn kinds(words: &[String]) -> Result<Vec<Kind>, String> {
             None => {
                 let known: Vec<&str> = KEEPABLE.iter().map(|(name, _)| *name).collect();
                 let list = known.join(", ");
-                return Err(format!("-keep-names does not support {}; supported are {list} and all", quoted(word)));
+                let word = quoted(word);
+                let line = format_args!("-keep-names does not support {word}; supported are {list} and all");
+                return Err(InvalidFlag::new(line));
             }
         }
     }

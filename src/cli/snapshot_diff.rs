@@ -3,6 +3,7 @@
 use super::cluster::SnapshotFlags;
 use super::command::Run;
 use super::context::{Context, Environment};
+use super::error::{CommandError, CommandResult};
 use super::general::ColourFlags;
 use super::render::json;
 use super::render::table::{Form, table};
@@ -27,7 +28,7 @@ const MOST_LINES: usize = 8;
 /// The exit code is 0 if the snapshots are equal, 1 if they differ, and 255 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotDiffCommand {
-    /// Print everything as JSON, see docs/snapshot-diff.schema.json
+    /// Print everything as JSON, see docs/reference/snapshot-diff.schema.json
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -45,12 +46,12 @@ impl Run for SnapshotDiffCommand {
         };
         let diff = match self.compare(old, new, context.env) {
             Ok(diff) => diff,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         if self.json {
             match json::indented(&diff) {
                 Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&e),
+                Err(e) => return context.failure(&e.to_string()),
             }
             return u8::from(!diff.equal);
         }
@@ -64,7 +65,7 @@ impl Run for SnapshotDiffCommand {
 }
 
 impl SnapshotDiffCommand {
-    fn compare(&self, old: &str, new: &str, env: &Environment) -> Result<SnapshotDiff, String> {
+    fn compare(&self, old: &str, new: &str, env: &Environment) -> CommandResult<SnapshotDiff> {
         let (old, new) = (self.reading.load(old, env)?, self.reading.load(new, env)?);
         let mut diff = diff(&old, &new);
         for change in diff.jobs.iter_mut().filter(|j| j.change == Change::Changed) {
@@ -76,8 +77,8 @@ impl SnapshotDiffCommand {
 }
 
 /// The fields in which two versions of a job differ.
-fn summary(old: Option<&Job>, new: Option<&Job>) -> Result<Vec<String>, String> {
-    let diff: JobDiff = diff_jobs(old, new, false)?;
+fn summary(old: Option<&Job>, new: Option<&Job>) -> CommandResult<Vec<String>> {
+    let diff: JobDiff = diff_jobs(old, new, false).map_err(CommandError::new)?;
     let mut out = Vec::new();
     add_fields("", &diff.fields, &mut out);
     add_objects("", &diff.objects, &mut out);

@@ -46,11 +46,11 @@ impl Run for SnapshotFetch {
         let path = context.env.directory.join(out);
         let client = match self.general.client(context.env) {
             Ok(client) => client,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let Fetched { file, report, .. } = match self.fetch.fetch(&client, Detail::Everything, context.env) {
             Ok(fetched) => fetched,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let size = match save::save_private(&path, &file) {
             Ok(size) => size,
@@ -82,7 +82,7 @@ impl Run for SnapshotFetch {
                     context.ui.output(&text);
                     0
                 }
-                Err(e) => context.failure(&e),
+                Err(e) => context.failure(&e.to_string()),
             };
         }
         context.ui.output(&report.summary());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::cluster::{FetchFlags, SnapshotFlags};
 use super::command::Run;
 use super::context::Context;
+use super::error::CommandError;
 use super::general::GeneralFlags;
 use super::render::json;
 use super::render::table::{Form, table};
@@ -23,7 +24,7 @@ use encamp_snapshot::inspect::{Amounts, Inspection, Tally, inspect};
 /// The exit code is 0, or 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotInspect {
-    /// Print everything as JSON, see docs/snapshot-inspect.schema.json
+    /// Print everything as JSON, see docs/reference/snapshot-inspect.schema.json
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -45,9 +46,9 @@ impl Run for SnapshotInspect {
         };
         let env = context.env;
         let snapshot = self.fetch.load(file, &self.reading, &self.general, env);
-        let inspection = match snapshot.and_then(|s| inspect(&s, env.now)) {
+        let inspection = match snapshot.and_then(|s| inspect(&s, env.now).map_err(CommandError::new)) {
             Ok(inspection) => inspection,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         if self.json {
             return match json::indented(&inspection) {
@@ -55,7 +56,7 @@ impl Run for SnapshotInspect {
                     context.ui.output(&text);
                     0
                 }
-                Err(e) => context.failure(&e),
+                Err(e) => context.failure(&e.to_string()),
             };
         }
         context.ui.output(&header(&inspection, env.now));

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::command::Run;
 use super::context::Context;
+use super::error::ErrorContext;
 use super::general::GeneralFlags;
+use super::lookup::LookupError;
 use encamp_api::types::SearchResponse;
 use encamp_model::quoted;
 
@@ -52,14 +54,14 @@ impl Run for Status {
         let mut found = None;
         let code = context.connected(&self.general, |c, _| {
             let read = c.wait(c.client.search(id));
-            let (answer, _) = read.map_err(|e| format!("Error querying search with id: {}: {e}", quoted(id)))?;
+            let (answer, _) = read.context(format_args!("Error querying search with id: {}", quoted(id)))?;
             found = Some(self::found(id, answer)?.0);
             Ok(0)
         });
         match found {
             Some(kind) => match command(&kind) {
                 Some(command) => context.run_other(command, args),
-                None => context.failure(&format!("Unable to resolve ID: {}", quoted(id))),
+                None => context.failure(&unresolved(id)),
             },
             None => code,
         }
@@ -67,7 +69,7 @@ impl Run for Status {
 }
 
 /// The kind and full ID of the selected object.
-pub(super) fn found(id: &str, answer: SearchResponse) -> Result<(String, String), String> {
+pub(super) fn found(id: &str, answer: SearchResponse) -> Result<(String, String), LookupError> {
     let matches = matches(answer);
     let kind = meant(id, &matches)?;
     let full = matches.get(&kind).and_then(|ids| ids.first()).cloned().unwrap_or_default();
@@ -81,20 +83,26 @@ fn matches(answer: SearchResponse) -> BTreeMap<String, Vec<String>> {
 }
 
 /// The kind of the selected object.
-fn meant(id: &str, matches: &BTreeMap<String, Vec<String>>) -> Result<String, String> {
+fn meant(id: &str, matches: &BTreeMap<String, Vec<String>>) -> Result<String, LookupError> {
     let exact: Vec<&String> =
         matches.iter().filter(|(_, ids)| ids.first().is_some_and(|first| first == id)).map(|(kind, _)| kind).collect();
     let one_by_one: Vec<(&String, usize)> = matches.iter().map(|(kind, ids)| (kind, ids.len())).collect();
     match (exact.as_slice(), one_by_one.as_slice()) {
         ([kind], _) => Ok(kind.to_string()),
-        ([], []) => Err(format!("Unable to resolve ID: {}", quoted(id))),
+        ([], []) => Err(LookupError::NotFound(unresolved(id))),
         ([], [(kind, 1)]) => Ok(kind.to_string()),
         _ => {
-            let lists: String =
-                matches.iter().map(|(kind, ids)| format!("\n\n{}:\n{}", title(kind), ids.join(", "))).collect();
-            Err(format!("Multiple matches found for id {}{lists}", quoted(id)))
+            let lists: Vec<String> =
+                matches.iter().map(|(kind, ids)| format!("{}:\n{}", title(kind), ids.join(", "))).collect();
+            let line = format!("Multiple matches found for id {}", quoted(id));
+            Err(LookupError::Ambiguous { line, list: lists.join("\n\n") })
         }
     }
+}
+
+/// The line about an ID that no object has.
+fn unresolved(id: &str) -> String {
+    format!("Unable to resolve ID: {}", quoted(id))
 }
 
 /// The name of a kind, capitalised.
@@ -109,7 +117,7 @@ mod tests {
 
     fn run(id: &str, found: &[(&str, &[&str])]) -> Result<String, String> {
         let ids = |list: &[&str]| list.iter().map(|i| i.to_string()).collect();
-        meant(id, &found.iter().map(|(kind, list)| (kind.to_string(), ids(list))).collect())
+        meant(id, &found.iter().map(|(kind, list)| (kind.to_string(), ids(list))).collect()).map_err(|e| e.to_string())
     }
 
     #[test]

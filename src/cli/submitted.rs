@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::context::{Context, clock};
+use super::flags::InvalidFlag;
 use super::{launch, monitor};
 use encamp_model::api;
 
@@ -67,13 +68,15 @@ impl FollowFlags {
 }
 
 /// A modify index as `-check-index` gives it; `None` where the flag is missing or empty.
-pub fn check_index(given: Option<&str>) -> Result<Option<u64>, String> {
+pub fn check_index(given: Option<&str>) -> Result<Option<u64>, InvalidFlag> {
     let Some(text) = given.filter(|t| !t.is_empty()) else { return Ok(None) };
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().map(Some).map_err(|_| {
         let quoted = encamp_model::quoted(text);
         let why = if digits { "value out of range" } else { "invalid syntax" };
-        format!("Error parsing check-index value {quoted}: strconv.ParseUint: parsing {quoted}: {why}")
+        InvalidFlag::new(format_args!(
+            "Error parsing check-index value {quoted}: strconv.ParseUint: parsing {quoted}: {why}"
+        ))
     })
 }
 
@@ -86,7 +89,7 @@ mod tests {
         assert_eq!(check_index(None), Ok(None));
         assert_eq!(check_index(Some("")), Ok(None));
         assert_eq!(check_index(Some("0")), Ok(Some(0)));
-        let error = |text| check_index(Some(text)).unwrap_err();
+        let error = |text| check_index(Some(text)).unwrap_err().to_string();
         assert_eq!(
             error("x"),
             "Error parsing check-index value \"x\": strconv.ParseUint: parsing \"x\": invalid syntax"

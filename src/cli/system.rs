@@ -2,6 +2,7 @@
 
 use super::command::{Registry, Run};
 use super::context::Context;
+use super::error::ErrorContext;
 use super::general::GeneralFlags;
 
 /// Adds the commands.
@@ -27,7 +28,7 @@ impl Run for SystemGc {
         complain(context, &self.optional_args);
         context.connected(&self.general, |c, _| {
             let done = c.wait(c.client.collect_garbage());
-            done.map_err(|e| format!("Error running system garbage-collection: {e}"))?;
+            done.context("Error running system garbage-collection")?;
             Ok(0)
         })
     }
@@ -56,7 +57,7 @@ impl Run for SystemReconcileSummaries {
         complain(context, &self.optional_args);
         context.connected(&self.general, |c, _| {
             let done = c.wait(c.client.reconcile_summaries());
-            done.map_err(|e| format!("Error running system summary reconciliation: {e}"))?;
+            done.context("Error running system summary reconciliation")?;
             Ok(0)
         })
     }

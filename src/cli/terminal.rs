@@ -14,6 +14,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, T
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::error::{CommandResult, ErrorContext};
 use super::render::styled::one_line;
 use encamp_snapshot::{live, replace};
 
@@ -160,14 +161,14 @@ impl Terminal {
     ///
     /// # Errors
     /// Standard input is not a terminal.
-    pub fn raw_mode(&self) -> Result<RawMode, String> {
-        let failed = |e: rustix::io::Errno| format!("the terminal can't be set up: {e}");
-        let before = tcgetattr(io::stdin()).map_err(failed)?;
+    pub fn raw_mode(&self) -> CommandResult<RawMode> {
+        const FAILED: &str = "the terminal can't be set up";
+        let before = tcgetattr(io::stdin()).context(FAILED)?;
         let mut raw = before.clone();
         raw.make_raw();
         *self.modes() = Some(before);
         let guard = RawMode(self.clone());
-        tcsetattr(io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw).context(FAILED)?;
         Ok(guard)
     }
 
@@ -238,6 +239,8 @@ impl Terminal {
 
 /// Moves the cursor to the start of a new line if text (such as `^C`) precedes it.
 fn end_line(mut out: StdoutLock<'_>) -> io::Result<()> {
+    // Text that is still buffered is otherwise written at the end of the process, after the new line.
+    let _ = out.flush();
     let mut err = io::stderr();
     if err.is_terminal() {
         err.write_all(b"\n")

@@ -1,19 +1,21 @@
 //! Flags that are true, false, or not given (`docs/spec/cli.md §2.3`).
 
-use super::flags::parse_bool;
+use super::flags::{InvalidFlag, parse_bool};
 use encamp_model::quoted;
 
-/// What such a flag says.
+/// The value of such a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tristate(Option<bool>);
 
 impl Tristate {
     /// Reads the value of a flag; an error as flags have it.
-    pub fn read(flag: &str, value: &Option<String>) -> Result<Tristate, String> {
+    pub fn read(flag: &str, value: &Option<String>) -> Result<Tristate, InvalidFlag> {
         let Some(text) = value else { return Ok(Tristate(None)) };
         let wrong = || {
             let text = quoted(text);
-            format!("invalid value {text} for flag -{flag}: strconv.ParseBool: parsing {text}: invalid syntax")
+            InvalidFlag::new(format_args!(
+                "invalid value {text} for flag -{flag}: strconv.ParseBool: parsing {text}: invalid syntax"
+            ))
         };
         parse_bool(text).ok_or_else(wrong).map(|value| Tristate(Some(value)))
     }
@@ -42,7 +44,7 @@ mod tests {
         read(Some("F")).unwrap().merge(&mut setting);
         assert!(!setting);
         assert_eq!(
-            read(Some("perhaps")).unwrap_err(),
+            read(Some("perhaps")).unwrap_err().to_string(),
             "invalid value \"perhaps\" for flag -x: strconv.ParseBool: parsing \"perhaps\": invalid syntax"
         );
     }

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use super::command::Run;
 use super::context::Context;
+use super::error::ErrorContext;
 use super::general::GeneralFlags;
 use super::status;
 use encamp_api::path;
@@ -53,8 +54,7 @@ impl Run for Web {
                 None => "/ui".to_string(),
                 Some(id) => {
                     let read = c.wait(c.client.search(id));
-                    let (answer, _) =
-                        read.map_err(|e| format!("Error querying search with id: {}: {e}", quoted(id)))?;
+                    let (answer, _) = read.context(format_args!("Error querying search with id: {}", quoted(id)))?;
                     let (kind, full) = status::found(id, answer)?;
                     page(&kind, &full)
                 }
@@ -65,7 +65,7 @@ impl Run for Web {
                 return Ok(0);
             }
             context.ui.output(&format!("Opening URL {}", quoted(&url)));
-            open(&url).map_err(|e| format!("Failed to open browser: {e}"))?;
+            open(&url).context("Failed to open browser")?;
             Ok(0)
         })
     }

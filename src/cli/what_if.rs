@@ -54,13 +54,13 @@ impl Run for WhatIfCommand {
         let env = context.env;
         let cluster = match self.cluster.load(&self.general, Detail::Everything, env) {
             Ok(cluster) => cluster,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let (before, notes, now) = cluster.into_state(self.verbose, env);
         let namespace = self.general.namespace(env).unwrap_or("default");
         let outcome = match self.changes.carry_out(&before, namespace, now) {
             Ok(changed) => changed.map(|w| w.outcome).unwrap_or_default(),
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         for note in notes.iter().chain(&outcome.notes) {
             context.ui.warn(note);

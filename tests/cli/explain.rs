@@ -19,7 +19,7 @@ fn explanation(ran: &Ran) -> &str {
 /// Every command and its output in the documentation are as the program has them.
 #[test]
 fn the_documentation_shows_what_is_printed() {
-    let text = std::fs::read_to_string(root().join("docs/explain.md")).unwrap();
+    let text = std::fs::read_to_string(root().join("docs/guide/explain.md")).unwrap();
     let blocks: Vec<&str> = text.split("```").skip(1).step_by(2).collect();
     let mut shown = 0;
     for pair in blocks.windows(2) {

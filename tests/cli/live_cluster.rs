@@ -90,9 +90,9 @@ fn a_second_fetch_reads_only_what_changed() {
     let requests: usize = first.values().sum();
     println!("{nodes} nodes: {requests} requests {first:?}");
     assert!(ran.stdout.starts_with(&format!("{nodes} nodes, {requests} requests: ")), "{}", ran.stdout);
-    let document = include_str!("../../docs/live.md");
+    let document = include_str!("../../docs/guide/live.md");
     let told = ran.stdout.lines().next().unwrap();
-    assert!(document.contains(&format!("```text\n{told}\n```")), "docs/live.md shows another fetch than {told}");
+    assert!(document.contains(&format!("```text\n{told}\n```")), "docs/guide/live.md shows another fetch than {told}");
 
     let report = bench.fetch();
     assert_eq!((report["Nodes"].as_u64(), report["Read"].as_u64()), (Some(nodes as u64), Some(0)));

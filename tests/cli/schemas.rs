@@ -1,4 +1,4 @@
-//! The JSON schemas of `docs/` against what the program prints.
+//! The JSON schemas of `docs/reference` against what the program prints.
 
 use crate::oracle;
 use crate::schema;

@@ -36,7 +36,7 @@ fn a_snapshot_is_looked_into() {
     let pools = i["Pools"].as_object().unwrap();
     let sum: u64 = pools.iter().filter(|(n, _)| *n != "all").map(|(_, p)| p["Used"]["CPU"].as_u64().unwrap()).sum();
     assert_eq!(i["Total"]["Used"]["CPU"], sum);
-    let documented = include_str!("../../docs/snapshot-inspect.schema.json");
+    let documented = include_str!("../../docs/reference/snapshot-inspect.schema.json");
     let schema: Value = serde_json::from_str(documented).unwrap();
     let named = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(named(&schema["properties"]), named(&i));
@@ -116,7 +116,8 @@ fn snapshots_are_compared() {
     }
     let d = json(&snapshot(&folder, &["diff", "-json", "old.json", "new.json"]));
     assert_eq!((&d["SchemaVersion"], &d["Equal"], d["Nodes"].as_array().unwrap().len()), (&1.into(), &false.into(), 1));
-    let documented: Value = serde_json::from_str(include_str!("../../docs/snapshot-diff.schema.json")).unwrap();
+    let documented: Value =
+        serde_json::from_str(include_str!("../../docs/reference/snapshot-diff.schema.json")).unwrap();
     let named = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(named(&documented["properties"]), named(&d));
     assert_eq!(named(&documented["$defs"]["side"]["properties"]), named(&d["New"]));

@@ -1,6 +1,6 @@
 //! A cluster on one machine, from an empty node to collected garbage, by the commands of the real program. The commands
-//! and what they print are those of the section of README.md; `ENCAMP_UPDATE=1 cargo test --test cli walkthrough`
-//! writes what is printed.
+//! and what they print are those of a section of docs/guide/cluster.md; `ENCAMP_UPDATE=1 cargo test --test cli
+//! walkthrough` writes what is printed.
 
 use crate::agent;
 use crate::program;
@@ -15,7 +15,8 @@ use regex::Regex;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
-const SECTION: &str = "## Run a cluster on your laptop\n";
+const DOCUMENT: &str = "docs/guide/cluster.md";
+const SECTION: &str = "## On your laptop\n";
 const BLOCK: &str = "```console\n";
 const END: &str = "```";
 const PROMPT: &str = "$ encamp ";
@@ -174,7 +175,7 @@ fn the_document_is_what_happens() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Folder::new("walkthrough");
     std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).expect("a link");
-    let document = root.join("README.md");
+    let document = root.join(DOCUMENT);
     let text = std::fs::read_to_string(&document).expect("the document");
     let (before, rest) = text.split_once(SECTION).expect("the section");
     let (section, after) = rest.split_once("\n## ").expect("the end of the section");
@@ -209,7 +210,7 @@ fn the_document_is_what_happens() {
         return;
     }
     for (line, (shown, printed)) in text.lines().zip(now.lines()).enumerate() {
-        assert_eq!(shown, printed, "README.md line {}; ENCAMP_UPDATE=1 writes what is printed", line + 1);
+        assert_eq!(shown, printed, "{DOCUMENT} line {}; ENCAMP_UPDATE=1 writes what is printed", line + 1);
     }
     assert_eq!(text.lines().count(), now.lines().count());
 }

@@ -213,7 +213,7 @@ fn texts(list: &[Value]) -> Vec<&str> {
 /// The output that the documentation shows is the one there is; `ENCAMP_UPDATE=1` writes it.
 #[test]
 fn the_documentation_shows_real_output() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/what-if.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/what-if.md");
     let doc = std::fs::read_to_string(&path).unwrap();
     let mut shown = String::new();
     let mut rest = doc.as_str();

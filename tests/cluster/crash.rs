@@ -1,4 +1,4 @@
-//! A server that is killed at any time, and the state required after its restart (`docs/reliability.md`).
+//! A server that is killed at any time, and the state required after its restart (`docs/dev/reliability.md`).
 //!
 //! `ENCAMP_CRASH_ROUNDS=n`: how many times it is killed. `ENCAMP_CRASH_SEED=n`: decides what is written and when the
 //! server is killed; thread scheduling is left to the machine. `ENCAMP_PROGRAM=path`: a different build from the one

@@ -1,5 +1,5 @@
 //! Three servers under load, with faults of networks, processes, disks and clocks. All acknowledged writes must be on
-//! every server afterwards (`docs/reliability.md`).
+//! every server afterwards (`docs/dev/reliability.md`).
 //!
 //! `ENCAMP_FAULT_ROUNDS=n`: the number of faults. `ENCAMP_FAULT_SEED=n`: the seed of the first fault; each further one
 //! has the next seed, which decides what happens, but not the thread scheduling. `ENCAMP_FAULT_KINDS=deaf,stop`: only

@@ -1,4 +1,4 @@
-//! A worker pool on real agents: the pool of docs/worker-pools.md grows under load and shrinks afterwards, with the
+//! A worker pool on real agents: the pool of docs/guide/worker-pools.md grows under load and shrinks afterwards, with the
 //! files and commands of that document, while a client continuously calls a service with two instances.
 
 use std::fs;
@@ -16,7 +16,7 @@ use crate::program::{Folder, run_for};
 use serde_json::Value as Json;
 
 /// The document that contains the files and commands.
-const DOCUMENT: &str = include_str!("../../docs/worker-pools.md");
+const DOCUMENT: &str = include_str!("../../docs/guide/worker-pools.md");
 /// Maximum time for the pool to settle on a slow machine: agent start, drain, and the cycles in between.
 const PATIENCE: Duration = Duration::from_secs(180);
 /// Timeout of a service call.

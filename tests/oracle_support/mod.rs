@@ -142,7 +142,7 @@ struct Recorder<'a> {
 }
 
 impl encamp_scheduler::Planner for Recorder<'_> {
-    fn submit_plan(&mut self, plan: Plan) -> Result<encamp_scheduler::PlanResult, String> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<encamp_scheduler::PlanResult, encamp_scheduler::SubmitError> {
         self.out.plan_attempts += 1;
         let result = if self.reject {
             encamp_scheduler::PlanResult { refresh: Some(self.snapshot.clone()), ..Default::default() }

@@ -132,7 +132,8 @@ fn warnings_are_equal() {
         canonicalize(&mut job);
         let ctx = profile(&folder, name);
         let options = ConvertOptions { region: ctx.region.clone(), ..ConvertOptions::default() };
-        let got = to_server(&job, &options).and_then(|j| admit(j, &ctx, None).map_err(|e| e.to_string()));
+        let stored = to_server(&job, &options).map_err(|e| e.to_string());
+        let got = stored.and_then(|j| admit(j, &ctx, None).map_err(|e| e.to_string()));
         let got = got.map_or_else(|e| e, |a| a.warnings);
         if got.trim_end() == want.trim_end() {
             equal += 1;

@@ -119,7 +119,7 @@ impl Case<'_> {
         for (contextual, suffix) in [(false, "diff.json"), (true, "contextual.json")] {
             match diff_jobs(old.as_ref(), new.as_ref(), contextual) {
                 Ok(diff) => self.compare_json(suffix, &diff),
-                Err(e) => self.problems.push(e),
+                Err(e) => self.problems.push(e.to_string()),
             }
         }
     }
@@ -154,7 +154,7 @@ fn recorded_diffs_are_reproduced() {
 fn jobs_with_different_ids_cannot_be_compared() {
     let job = |id: &str| encamp_model::Job { id: id.into(), ..Default::default() };
     let error = diff_jobs(Some(&job("a")), Some(&job("b")), true).unwrap_err();
-    assert_eq!(error, "can not diff jobs with different IDs: \"a\" and \"b\"");
+    assert_eq!(error.to_string(), "can not diff jobs with different IDs: \"a\" and \"b\"");
     let nothing = diff_jobs(None, None, true).unwrap();
     assert_eq!((nothing.r#type.as_str(), nothing.id.as_str()), ("None", ""));
 }

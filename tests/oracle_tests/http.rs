@@ -1,5 +1,5 @@
 //! The recorded scenarios of the HTTP oracle, repeated by its own scripts against the real program
-//! (docs/compatibility.md). That takes three minutes: only with `ENCAMP_ORACLE_HTTP=1`, where there is `python3`.
+//! (docs/dev/compatibility.md). That takes three minutes: only with `ENCAMP_ORACLE_HTTP=1`, where there is `python3`.
 //!
 //! `ENCAMP_PROGRAM=path`: another build. Differences are printed with `--nocapture`.
 
@@ -123,7 +123,7 @@ fn scenarios_answer_as_recorded() {
     }
     let Some(folder) = oracle::folder("http") else { return };
     let config = std::fs::read_to_string(folder.join("agent.hcl")).expect("agent.hcl");
-    let listed = include_str!("../../docs/compatibility.md");
+    let listed = include_str!("../../docs/dev/compatibility.md");
 
     let (found, sizes) = scenario(&folder, "main", &config, &["-dev"]);
     let mut wrong: Vec<String> = Vec::new();
@@ -143,7 +143,7 @@ fn scenarios_answer_as_recorded() {
     }
     let unlisted = found.iter().filter(|(name, _)| !listed.contains(&format!("`{name}`")));
     wrong.extend(
-        unlisted.map(|(name, lines)| format!("not in docs/compatibility.md: {name}\n  {}", lines.join("\n  "))),
+        unlisted.map(|(name, lines)| format!("not in docs/dev/compatibility.md: {name}\n  {}", lines.join("\n  "))),
     );
 
     let server = "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nadvertise {\n  http = \"127.0.0.1\"\n  \

@@ -72,7 +72,7 @@ impl Case<'_> {
     fn parse(&self, file: &str) -> Result<api::Job, String> {
         let body = oracle::bytes_at(&self.folder.join(file)).expect("the job file is there");
         if self.flag("json", false) {
-            return parse::parse_json(&body);
+            return parse::parse_json(&body).map_err(|e| e.to_string());
         }
         let env = self.args.get("env").and_then(Json::as_object);
         let opts = ParseOptions {
@@ -191,7 +191,8 @@ fn run(case: &Case, tally: &mut Tally) -> Vec<String> {
         check("raw", difference("", &serde_json::to_value(&job).expect("a job is JSON"), &raw));
     }
     let ctx = server(case);
-    let refused = check_request(Some(&job), Entry::Register { path_id: None, eval_priority: 0 }).err();
+    let refused = check_request(Some(&job), Entry::Register { path_id: None, eval_priority: 0 });
+    let refused = refused.err().map(|e| e.to_string());
     let (parsed, stored) = match register(job, &ctx) {
         Ok(jobs) => jobs,
         Err(text) => {
@@ -216,7 +217,8 @@ fn run(case: &Case, tally: &mut Tally) -> Vec<String> {
             register(job, &ctx).expect("the existing job is registered").1
         });
         let want = expected.as_ref().and_then(|e| e.get("register_error")).and_then(Json::as_str).unwrap_or("");
-        let got = refused.or_else(|| check_update(existing.as_ref(), &stored).err()).unwrap_or_default();
+        let update = || check_update(existing.as_ref(), &stored).err().map(|e| e.to_string());
+        let got = refused.or_else(update).unwrap_or_default();
         check("register", (got != want).then(|| format!("got {got:?}, want {want:?}")));
         return problems;
     }

@@ -13,7 +13,7 @@ use serde_json::{Number, Value};
 use crate::oracle;
 use crate::program::{Ran, run_for};
 
-/// The cases that differ on purpose: `docs/compatibility.md`, section "Job files", says why. All others have to be
+/// The cases that differ on purpose: `docs/dev/compatibility.md`, section "Job files", says why. All others have to be
 /// equal.
 const DIFFERENT: [&str; 18] =
     ["12", "17", "30", "38", "39", "40", "41", "42", "43", "46", "47", "75", "75b", "75c", "76", "78", "87", "97"];
@@ -231,7 +231,8 @@ fn jobspec_differences() {
 
 #[test]
 fn every_difference_has_a_reason() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/compatibility.md")).unwrap();
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dev/compatibility.md")).unwrap();
     let section = page.split("## ").find(|section| section.starts_with("Job files\n")).unwrap();
     let listed = section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
     let listed: Vec<&str> = listed.flat_map(|(cases, _)| cases.split(", ")).filter(|case| *case != "cases").collect();

@@ -1,4 +1,4 @@
-//! Invariants from an evaluation to a committed plan, under concurrent changes (`docs/reliability.md`).
+//! Invariants from an evaluation to a committed plan, under concurrent changes (`docs/dev/reliability.md`).
 //!
 //! Runs 150 cases, or for `ENCAMP_PIPELINE_SECONDS`; seeds count up from `ENCAMP_PIPELINE_START` (1), on
 //! `ENCAMP_PIPELINE_THREADS` threads (2). The first violated rule ends the run, or the `ENCAMP_PIPELINE_FAILURES`-th.

@@ -1,4 +1,4 @@
-//! Rules that every plan has to satisfy, checked on random clusters (`docs/reliability.md`).
+//! Rules that every plan has to satisfy, checked on random clusters (`docs/dev/reliability.md`).
 //!
 //! Runs for `ENCAMP_PROPERTY_SECONDS` (10), or until `ENCAMP_PROPERTY_PLACEMENTS` placements were made; seeds count up
 //! from `ENCAMP_PROPERTY_START` (1), on `ENCAMP_PROPERTY_THREADS` threads (2). The first violated rule ends the run, or

@@ -1,4 +1,4 @@
-//! A leader without threads, disk and network, and its invariants (`docs/reliability.md`).
+//! A leader without threads, disk and network, and its invariants (`docs/dev/reliability.md`).
 //!
 //! - `cluster`: generated nodes and jobs. `world`: the store, the broker, the blocked evaluations, the loops. `worker`:
 //!   work between scheduler and applier, interleaved with other workers. `events`: events of operators and nodes.

@@ -20,7 +20,7 @@ impl World {
     /// Processes all necessary work, without further events, until the pipeline has settled.
     pub fn come_to_rest(&mut self) -> Verdict {
         self.calm = true;
-        // Allocation updates of disconnected nodes are refused until the node returns (`docs/reliability.md`).
+        // Allocation updates of disconnected nodes are refused until the node returns (`docs/dev/reliability.md`).
         let away = self.store.state().nodes().filter(|n| n.node.status == "disconnected");
         for id in away.map(|n| n.node.id.clone()).collect::<Vec<_>>() {
             revive(self, &id);
@@ -116,7 +116,7 @@ impl World {
             return Ok(());
         }
         // A batch allocation on a disconnected node is updated in place although it was to become unknown, and is
-        // therefore live next to its replacement when the node returns (`docs/reliability.md`).
+        // therefore live next to its replacement when the node returns (`docs/dev/reliability.md`).
         if job.r#type == "batch" && job.task_groups.iter().any(|g| g.disconnect.is_some()) {
             return Ok(());
         }

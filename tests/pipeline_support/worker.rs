@@ -8,6 +8,7 @@ use encamp_scheduler::{Context, NodeOrder};
 use encamp_server::evals::broker::{Delivery, wait_index};
 use encamp_server::leadership::queues::PlanAnswer;
 use encamp_server::pipeline::applier;
+use encamp_server::pipeline::error::PipelineError;
 use encamp_server::pipeline::planner::{PlannerBackend, WorkerPlanner};
 use encamp_state::StoreSnapshot;
 
@@ -54,12 +55,12 @@ impl World {
             stopwatch: &mut || 0,
         };
         let done = encamp_scheduler::process(snapshot.state(), eval, &mut context, &mut planner);
-        let done = done.and_then(|()| planner.finish());
+        let done = done.map_err(|e| PipelineError::Scheduler(e.to_string())).and_then(|()| planner.finish());
         let (id, token) = (&eval.id, &delivery.token);
-        if let Err(text) = &done {
+        if let Err(error) = &done {
             self.tally.add("failed attempts", 1);
             if super::replayed() {
-                println!("   evaluation {id} fails: {text}");
+                println!("   evaluation {id} fails: {error}");
             }
         }
         // A crashed worker sends nothing; a worker that is too late gets an error.
@@ -104,10 +105,10 @@ impl PlannerBackend for Place<'_> {
         self.world.store.snapshot()
     }
 
-    fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, String> {
+    fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, PipelineError> {
         let there = self.world.store.latest_index() >= index;
         if !there {
-            return Err(format!("nobody wrote index {index}"));
+            return Err(PipelineError::Late { seconds: 0, index });
         }
         // The state of a server never goes back.
         let snapshot = self.world.some_snapshot(index.max(self.seen));
@@ -115,34 +116,34 @@ impl PlannerBackend for Place<'_> {
         Ok(snapshot)
     }
 
-    fn still_ours(&mut self) -> Result<(), String> {
+    fn still_ours(&mut self) -> Result<(), PipelineError> {
         let (id, token, now) = (&self.delivery.eval.id, &self.delivery.token, self.world.now);
-        self.world.broker.reset(id, token, now).map_err(|e| e.to_string())
+        Ok(self.world.broker.reset(id, token, now)?)
     }
 
-    fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+    fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
         let world = &mut *self.world;
         world.meanwhile();
-        world.broker.pause(id, token, world.now).map_err(|e| e.to_string())?;
+        world.broker.pause(id, token, world.now)?;
         let term = world.term;
         world.meanwhile();
         if world.term != term {
             // Queued plans are answered when leadership is lost.
-            return Err("the plan queue was flushed".into());
+            return Err(PipelineError::Flushed);
         }
         assert!(world.store.latest_index() >= snapshot_index, "plans are made on states that there are");
         let answer = world.apply_plan(&plan);
         world.meanwhile();
         let _ = world.broker.resume(id, token, world.now);
-        if self.crash { Err("the worker died".into()) } else { answer }
+        if self.crash { Err(PipelineError::Dropped) } else { answer }
     }
 
-    fn write(&mut self, eval: Evaluation, _: bool) -> Result<(), String> {
-        self.world.try_commit(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
+    fn write(&mut self, eval: Evaluation, _: bool) -> Result<(), PipelineError> {
+        Ok(self.world.try_commit(Operation::EvalUpdate { evals: vec![eval] }).map(drop)?)
     }
 
-    fn block(&mut self, eval: Evaluation) -> Result<(), String> {
+    fn block(&mut self, eval: Evaluation) -> Result<(), PipelineError> {
         let (token, now) = (self.delivery.token.clone(), self.world.now);
         let released = self.world.blocked.block(eval.into(), Some(token), now);
         self.world.tally.add("reblocks", 1);
@@ -156,7 +157,7 @@ impl PlannerBackend for Place<'_> {
 
 impl World {
     /// The applier applies a plan.
-    fn apply_plan(&mut self, plan: &Plan) -> Result<PlanAnswer, String> {
+    fn apply_plan(&mut self, plan: &Plan) -> Result<PlanAnswer, PipelineError> {
         let (checked, refresh) = applier::judge(&self.store, plan);
         self.tally.plan(plan, &checked);
         if super::replayed() {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use encamp_model::random::Random;
 use encamp_model::*;
-use encamp_ops::{NodeRegister, Operation, Reply};
+use encamp_ops::{NodeRegister, Operation, Refusal, Reply};
 use encamp_server::evals::blocked::BlockedEvals;
 use encamp_server::evals::broker::{Broker, CANCEL_BATCH, FAILED_QUEUE};
 use encamp_server::evals::eval_lifecycle;
@@ -112,16 +112,16 @@ impl World {
         self.try_commit(op).ok()
     }
 
-    /// [`World::commit`], with the text of a refusal.
-    pub fn try_commit(&mut self, op: Operation) -> Result<u64, String> {
+    /// [`World::commit`], with the refusal.
+    pub fn try_commit(&mut self, op: Operation) -> Result<u64, Refusal> {
         self.index += 1;
         let index = self.index;
         let applied = fsm::apply(&mut self.store, index, &op, Limits::default());
         if replayed() {
             println!("{index} {} {:?}{}", op.metric(), applied.reply, told(&applied.changes));
         }
-        if let Reply::Refused(text) = applied.reply {
-            return Err(text);
+        if let Reply::Refused(refusal) = applied.reply {
+            return Err(refusal);
         }
         self.recent.push_back(self.store.snapshot());
         if self.recent.len() > BEHIND {

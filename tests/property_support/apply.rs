@@ -5,7 +5,7 @@ use std::sync::Arc;
 use encamp_model::random::Random;
 use encamp_model::*;
 pub use encamp_plan::apply::apply;
-use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
+use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner, SubmitError};
 use encamp_state::{Snapshot, State};
 
 /// What one evaluation came to.
@@ -83,7 +83,7 @@ impl Outcome {
 struct Recorder(Outcome);
 
 impl Planner for Recorder {
-    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, SubmitError> {
         let result = PlanResult::accepted(plan.clone());
         self.0.plan = plan;
         Ok(result)

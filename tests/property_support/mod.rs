@@ -1,4 +1,4 @@
-//! Checks plans for random clusters against the rules that every plan has to satisfy (`docs/reliability.md`).
+//! Checks plans for random clusters against the rules that every plan has to satisfy (`docs/dev/reliability.md`).
 //!
 //! - [`dice`]: random choices. `cluster`, `jobs`: generated nodes and jobs. `events`: events between evaluations.
 //! - `apply`: runs an evaluation and applies its plan as the plan applier would.

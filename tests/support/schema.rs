@@ -1,5 +1,5 @@
-//! Checks JSON by the schemas of `docs/`, more strictly than they say: where a schema names the members of an object,
-//! there may be no others, so that nothing is printed that is not documented.
+//! Checks JSON by the schemas of `docs/reference`, more strictly than they say: where a schema names the members of an
+//! object, there may be no others, so that nothing is printed that is not documented.
 //!
 //! An unknown keyword fails the test, so that every rule of a schema is checked.
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 /// Where the schemas are.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference")
 }
 
-/// A schema file of `docs/`.
+/// A schema file of `docs/reference`.
 pub struct Schema {
     pub file: String,
     root: Value,

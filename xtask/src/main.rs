@@ -19,7 +19,7 @@ Tasks:
   check                    Check format, lints and documentation, as .ci/run does
   generate                 Write all generated files: manual pages, completion scripts,
                            diagnostics, transcripts of the documentation, the demo cluster
-  figures [FILE...]        Draw docs/growth.svg from FILEs with lines that `encamp sim ... -json`
+  figures [FILE...]        Draw docs/dev/growth.svg from FILEs with lines that `encamp sim ... -json`
                            printed. Without a FILE, run the scenarios first (long)
   fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: hcl, json or variables
                            (60 seconds)
@@ -41,9 +41,9 @@ const FUZZ_SECONDS: u64 = 60;
 const GENERATORS: [&[&str]; 2] =
     [&["fixtures::"], &["generated::", "diagnostics::", "what_if::", "docs::", "walkthrough::"]];
 
-/// Numbers of nodes in docs/growth.svg.
+/// Numbers of nodes in docs/dev/growth.svg.
 const NODES: [&str; 4] = ["500", "1000", "5000", "10000"];
-/// The scenarios in docs/growth.svg, with their flags.
+/// The scenarios in docs/dev/growth.svg, with their flags.
 const SCENARIOS: [&[&str]; 2] = [&["load-shedding", "-system-jobs", "10"], &["c1m", "-allocs", "200000"]];
 
 /// Why a task ended early.
@@ -119,7 +119,7 @@ fn generate() -> Outcome {
     Ok(())
 }
 
-/// Draws docs/growth.svg from what files hold, or from what is measured now.
+/// Draws docs/dev/growth.svg from what files hold, or from what is measured now.
 fn figures(files: &[&str]) -> Outcome {
     let files = match files {
         [] => vec![measure()?],
@@ -132,11 +132,11 @@ fn figures(files: &[&str]) -> Outcome {
     if !drawn.status.success() {
         return Err(Failure::Failed(format!("benches/growth.py: {}", drawn.status)));
     }
-    let figure = root().join("docs/growth.svg");
+    let figure = root().join("docs/dev/growth.svg");
     fs::write(&figure, &drawn.stdout).map_err(|e| failed(&figure, &e))
 }
 
-/// Runs the scenarios of docs/growth.svg; gives the file with the results.
+/// Runs the scenarios of docs/dev/growth.svg; gives the file with the results.
 fn measure() -> Result<PathBuf, Failure> {
     let folder = root().join("target/figures");
     fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;

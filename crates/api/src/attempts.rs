@@ -60,7 +60,7 @@ impl<'a> Attempts<'a> {
         let heard = self.client.answered.load(Ordering::Relaxed);
         let Failed { error, retry_after } = failed;
         let Some(again) = self.retries.after(&error, retry_after, heard, elapsed) else {
-            // Who refuses is there.
+            // A server that refuses a request is reachable.
             if error.status().is_some() {
                 self.succeeded();
             }

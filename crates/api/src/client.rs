@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::attempts::{Attempts, Failed};
 use super::config::Config;
-use super::error::ApiError;
+use super::error::{AnswerError, ApiError, RequestError};
 use super::json;
 use super::retry;
 use super::servers::{Server, Servers};
@@ -29,7 +29,7 @@ pub(super) const MAX_ERROR: usize = 1 << 20;
 /// Bytes that have to arrive in a second, on average, once an answer has had twice the time in which something must
 /// arrive.
 const MIN_RATE: u64 = 1 << 10;
-/// What servers take for the wait of a blocking read that has none.
+/// The wait that servers assume for a blocking read that names none.
 const DEFAULT_WAIT: Duration = Duration::from_secs(300);
 /// Rows asked for at once where a list has pages.
 const PAGE: u32 = 5000;
@@ -134,7 +134,7 @@ pub(super) struct Call<'a, B: ?Sized> {
 impl Client {
     /// A client for the settings; connects with the first request.
     pub fn new(config: Config) -> Result<Client, ApiError> {
-        let servers = Servers::new(&config).map_err(ApiError::Config)?;
+        let servers = Servers::new(&config)?;
         let (requests, answered, troubled) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
         Ok(Client { servers, config, requests, answered, troubled, note: Note(Arc::new(|_| {})) })
     }
@@ -262,7 +262,7 @@ impl Client {
         let mut pace = Pace::new(patience);
         while let Some(chunk) = timeout(patience, response.chunk()).await.map_err(|_| late())?.map_err(transport)? {
             if bytes.len() + chunk.len() > limit {
-                return Err(unreadable(url(to, call), call, too_large(limit)).into());
+                return Err(unreadable(url(to, call), call, AnswerError::TooLarge { limit }).into());
             }
             if bytes.len() >= LONG_ANSWER && bytes.len() + chunk.len() > bytes.capacity() {
                 bytes.reserve_exact(limit - bytes.len());
@@ -366,8 +366,7 @@ impl Client {
         }
         let mut request = to.http.request(call.method.clone(), url);
         if let Some(body) = call.body {
-            let json =
-                serde_json::to_vec(body).map_err(|e| ApiError::Config(format!("the request can't be written: {e}")))?;
+            let json = serde_json::to_vec(body).map_err(RequestError::Body)?;
             request = request.header(CONTENT_TYPE, "application/json").body(json);
         }
         Ok(request)
@@ -383,14 +382,9 @@ impl Client {
     fn parse<B: ?Sized, T: DeserializeOwned>(&self, call: &Call<'_, B>, bytes: &[u8]) -> Result<T, ApiError> {
         json::from_slice(bytes).map_err(|problem| {
             // The one that answered is the one that the next request goes to.
-            unreadable(url(self.servers.get(self.servers.current()), call), call, problem.to_string())
+            unreadable(url(self.servers.get(self.servers.current()), call), call, problem.into())
         })
     }
-}
-
-/// The error of a response that exceeds the limit.
-pub(super) fn too_large(limit: usize) -> String {
-    format!("it is larger than {} MiB, the limit", limit >> 20)
 }
 
 /// How fast an answer arrives.
@@ -409,17 +403,17 @@ impl Pace {
     /// Something arrived.
     ///
     /// # Errors
-    /// So little that there is no end to it: what is wrong, in words.
-    pub(super) fn arrived(&mut self, bytes: usize) -> Result<(), String> {
+    /// So little that there is no end to it.
+    pub(super) fn arrived(&mut self, bytes: usize) -> Result<(), AnswerError> {
         self.bytes += bytes as u64;
         if self.begun.elapsed() <= self.patience * 2 + Duration::from_secs(self.bytes / MIN_RATE) {
             return Ok(());
         }
-        Err(format!("it arrives too slowly: after {:?} less than {MIN_RATE} bytes in a second", self.patience * 2))
+        Err(AnswerError::TooSlow { after: self.patience * 2, rate: MIN_RATE })
     }
 }
 
-/// What errors call the request: without region and namespace, which every request has.
+/// The request as errors name it: without region and namespace, which every request has.
 pub(super) fn url<B: ?Sized>(to: &Server, call: &Call<'_, B>) -> String {
     let mut pairs = to.base.clone();
     pairs.query_pairs_mut().clear().extend_pairs(&call.query.parameters);
@@ -427,7 +421,7 @@ pub(super) fn url<B: ?Sized>(to: &Server, call: &Call<'_, B>) -> String {
     format!("{}{}{query}", to.shown, call.path)
 }
 
-fn unreadable<B: ?Sized>(url: String, call: &Call<'_, B>, problem: String) -> ApiError {
+fn unreadable<B: ?Sized>(url: String, call: &Call<'_, B>, problem: AnswerError) -> ApiError {
     ApiError::Answer { method: title(&call.method), url, problem }
 }
 

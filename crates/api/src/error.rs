@@ -2,15 +2,25 @@
 
 use std::error::Error;
 use std::io;
+use std::str::FromStr;
+use std::time::Duration;
 
 use encamp_model::outcome;
+use reqwest::Url;
+
+use super::json::JsonError;
+use super::stream::FrameError;
+use super::tls::TlsError;
 
 /// Why there is no answer, or not the wanted one. No text holds a token or a password.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The client can't be built from its settings.
-    #[error("{0}")]
-    Config(String),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The request can't be sent as it is.
+    #[error(transparent)]
+    Request(#[from] RequestError),
     /// The request did not reach the server, or the answer did not arrive (`docs/spec/cli.md §4.3`).
     #[error("{method} {url:?}: {problem}")]
     Transport {
@@ -42,7 +52,99 @@ pub enum ApiError {
         /// Address, path and the parameters of the request itself.
         url: String,
         /// The problem and its location.
-        problem: String,
+        problem: AnswerError,
+    },
+    /// The server accepted a stream, but not one of the protocol.
+    #[error("the server's answer is not that of a WebSocket")]
+    NotWebSocket,
+}
+
+/// Why a client can't be built from its settings.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The address is no URL.
+    #[error("invalid address {address:?}: {source}")]
+    Address {
+        /// The address as it was given.
+        address: String,
+        /// What is wrong with it.
+        source: <Url as FromStr>::Err,
+    },
+    /// The address has no scheme that the client knows.
+    #[error(
+        "invalid address {address:?}: it has to start with http://, https:// or unix://{}",
+        meant.as_ref().map(|url| format!("; did you mean {url:?}?")).unwrap_or_default()
+    )]
+    Scheme {
+        /// The address as it was given.
+        address: String,
+        /// The address with a scheme, if that makes it one.
+        meant: Option<String>,
+    },
+    /// The address holds a user or a password.
+    #[error("the address must not hold a password: use NOMAD_HTTP_AUTH")]
+    Password,
+    /// A secret can't be the value of a header.
+    #[error("the {0} holds characters that can't be sent")]
+    Secret(&'static str),
+    /// A file or a name of the TLS settings is wrong.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The HTTP client refuses the settings.
+    #[error(transparent)]
+    Client(reqwest::Error),
+}
+
+/// Why a request can't be sent as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The method is no token of HTTP.
+    #[error("{0:?} is not a method of HTTP")]
+    Method(String),
+    /// The name or the value of a header is invalid.
+    #[error("the header {0:?} can't be sent")]
+    Header(String),
+    /// The body has no JSON form.
+    #[error("the request can't be written: {0}")]
+    Body(#[source] serde_json::Error),
+    /// The HTTP client refuses it.
+    #[error(transparent)]
+    Build(reqwest::Error),
+}
+
+/// Why the body of a response can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It exceeds the limit.
+    #[error("it is larger than {} MiB, the limit", limit >> 20)]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// So little arrives that there is no end to it.
+    #[error("it arrives too slowly: after {after:?} less than {rate} bytes in a second")]
+    TooSlow {
+        /// How long it may arrive at any rate.
+        after: Duration,
+        /// The least number of bytes in a second after that.
+        rate: u64,
+    },
+    /// It is not the JSON of its type.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// A stream of frames is cut off.
+    #[error("it ends in the middle of a frame")]
+    CutOff,
+    /// A frame exceeds the limit.
+    #[error("a frame is too large")]
+    LargeFrame,
+    /// A stream of frames holds something else: errors found while a file is sent arrive as plain text.
+    #[error("{problem}: {received}")]
+    Frame {
+        /// What is wrong with it.
+        problem: FrameError,
+        /// What has arrived.
+        received: String,
     },
 }
 
@@ -58,7 +160,12 @@ impl ApiError {
     pub fn status(&self) -> Option<u16> {
         match self {
             ApiError::Status { status, .. } => Some(*status),
-            _ => None,
+            ApiError::Config(_)
+            | ApiError::Request(_)
+            | ApiError::Transport { .. }
+            | ApiError::Unknown(_)
+            | ApiError::Answer { .. }
+            | ApiError::NotWebSocket => None,
         }
     }
 
@@ -80,7 +187,11 @@ impl ApiError {
             // Elections take a moment.
             ApiError::Status { status: 500, body } => outcome::is_without_leader(body),
             ApiError::Unknown(last) => last.is_temporary(),
-            _ => false,
+            ApiError::Config(_)
+            | ApiError::Request(_)
+            | ApiError::Status { .. }
+            | ApiError::Answer { .. }
+            | ApiError::NotWebSocket => false,
         }
     }
 
@@ -95,9 +206,9 @@ impl ApiError {
     }
 }
 
-/// What it means when one side speaks TLS and the other one does not.
+/// The explanation of an error that occurs when only one side uses TLS.
 fn other_protocol(e: &(dyn Error + 'static)) -> Option<&'static str> {
-    // What the stream below TLS reports is wrapped into errors of input and output, more than once.
+    // Errors of the stream below TLS are wrapped into I/O errors, more than once.
     let mut inner = e;
     while let Some(wrapped) = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         inner = wrapped;

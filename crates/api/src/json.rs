@@ -6,7 +6,7 @@
 use serde::de::DeserializeOwned;
 
 /// JSON that does not fit.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", if path.is_empty() { String::new() } else { format!("{path}: ") })]
 pub struct JsonError {
     /// Where in the document, such as `Jobs[2].Name`; empty for the document as a whole and for text that is not JSON.

@@ -8,7 +8,8 @@
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
 //! - [`json`]: JSON with errors that have a path.
 //! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.
-//! - [`ApiError`]: errors, with status and body.
+//! - [`ApiError`]: errors, with status and body. [`ConfigError`] with [`TlsError`], [`RequestError`], [`AnswerError`]:
+//!   errors before and after the exchange.
 //!
 //! The client follows nothing in a response except redirects, and keeps tokens out of errors.
 //!
@@ -35,4 +36,5 @@ pub mod writes;
 
 pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Secret, Tls};
-pub use error::ApiError;
+pub use error::{AnswerError, ApiError, ConfigError, RequestError};
+pub use tls::TlsError;

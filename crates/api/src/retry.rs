@@ -34,7 +34,8 @@ pub(crate) enum Kind {
     Once,
 }
 
-/// What PUT and POST do where that is known; a `*` is one part of a path, a slash at the end is all that follows it.
+/// The effects of PUT and POST requests that are known; a `*` is one part of a path, a slash at the end is all that
+/// follows it.
 /// The others are done once: `dispatch`, `periodic/force`, signals, restarts, key rotations, restored snapshots, new
 /// volumes.
 const WRITES: &[(&str, Kind)] = &[
@@ -68,7 +69,7 @@ const WRITES: &[(&str, Kind)] = &[
     ("/v1/var/", Kind::Repeatable),
 ];
 
-/// What it means to send a request twice. Deletions leave nothing to delete. A dispatch that has a token makes one job.
+/// The effect of sending a request twice. Deletions leave nothing to delete. A dispatch that has a token makes one job.
 /// Locks belong to who took them with that very request.
 pub(crate) fn kind(method: &Method, path: &str, query: &Query) -> Kind {
     let has = |names: &[&str]| query.parameters.iter().any(|(name, _)| names.contains(&name.as_ref()));
@@ -113,7 +114,12 @@ fn outcome(error: &ApiError) -> Outcome {
         ApiError::Status { status: 500, body } if is_unknown(body) => Outcome::Unknown,
         ApiError::Status { status: 429, .. } => Outcome::Unreached,
         ApiError::Status { status: 502..=504, .. } => Outcome::Unknown,
-        _ => Outcome::Refused,
+        ApiError::Config(_)
+        | ApiError::Request(_)
+        | ApiError::Status { .. }
+        | ApiError::Unknown(_)
+        | ApiError::Answer { .. }
+        | ApiError::NotWebSocket => Outcome::Refused,
     }
 }
 
@@ -148,8 +154,8 @@ impl Retries {
         Retries { kind, addresses: u32::try_from(addresses).unwrap_or(u32::MAX).max(1), failures: 0, doubt: false }
     }
 
-    /// What follows from a failure, this long after the first one; `None` for the end. `asked`: the pause the server
-    /// asks for; `heard`: somebody has answered this client before.
+    /// The step after a failure, this long after the first one; `None` for the end. `asked`: the pause that the server
+    /// requests; `heard`: a server has answered this client before.
     pub(crate) fn after(
         &mut self,
         error: &ApiError,
@@ -177,7 +183,7 @@ impl Retries {
         again.then(|| Again { pause: pause(self.failures, asked), told: false })
     }
 
-    /// What is said at the end. A single address says what happened; it is up to the user to look.
+    /// The final error. For a single address it is the error itself; it is up to the user to find the cause.
     pub(crate) fn verdict(&self, error: ApiError) -> ApiError {
         if self.doubt && self.addresses > 1 { ApiError::Unknown(Box::new(error)) } else { error }
     }

@@ -7,6 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Url, redirect};
 
 use super::config::Config;
+use super::error::ConfigError;
 use super::tls;
 
 /// One address.
@@ -21,7 +22,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(address: &str, config: &Config) -> Result<Server, String> {
+    fn new(address: &str, config: &Config) -> Result<Server, ConfigError> {
+        let wrong = |source| ConfigError::Address { address: address.to_string(), source };
         let mut builder = reqwest::Client::builder()
             .connect_timeout(config.connect_timeout)
             .no_proxy()
@@ -31,23 +33,23 @@ impl Server {
         let (base, shown) = match address.strip_prefix("unix://") {
             Some(path) => {
                 builder = builder.unix_socket(path);
-                (Url::parse("http://127.0.0.1").map_err(|e| e.to_string())?, address.to_string())
+                (Url::parse("http://127.0.0.1").map_err(wrong)?, address.to_string())
             }
             None => {
                 let trimmed = address.trim_end_matches('/');
                 let mut url = match Url::parse(trimmed) {
                     Ok(url) if matches!(url.scheme(), "http" | "https") && url.host_str().is_some() => url,
-                    Err(e) if trimmed.contains("://") => return Err(format!("invalid address {address:?}: {e}")),
+                    Err(e) if trimmed.contains("://") => return Err(wrong(e)),
                     _ => return Err(without_scheme(address)),
                 };
                 if !url.username().is_empty() || url.password().is_some() {
-                    return Err("the address must not hold a password: use NOMAD_HTTP_AUTH".into());
+                    return Err(ConfigError::Password);
                 }
                 builder = tls::apply(builder, &config.tls, &mut url)?;
                 (url, trimmed.to_string())
             }
         };
-        Ok(Server { http: builder.build().map_err(|e| e.to_string())?, base, shown })
+        Ok(Server { http: builder.build().map_err(ConfigError::Client)?, base, shown })
     }
 }
 
@@ -80,7 +82,7 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Those of the settings.
-    pub(crate) fn new(config: &Config) -> Result<Servers, String> {
+    pub(crate) fn new(config: &Config) -> Result<Servers, ConfigError> {
         // There may be one already: a server's, or that of an earlier client.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut addresses = config.addresses();
@@ -112,11 +114,10 @@ impl Servers {
 }
 
 /// Headers that say who asks.
-fn credentials(config: &Config) -> Result<HeaderMap, String> {
+fn credentials(config: &Config) -> Result<HeaderMap, ConfigError> {
     let mut headers = HeaderMap::new();
-    let mut add = |name: HeaderName, value: &str, what: &str| -> Result<(), String> {
-        let mut value =
-            HeaderValue::from_str(value).map_err(|_| format!("the {what} holds characters that can't be sent"))?;
+    let mut add = |name: HeaderName, value: &str, what| -> Result<(), ConfigError> {
+        let mut value = HeaderValue::from_str(value).map_err(|_| ConfigError::Secret(what))?;
         value.set_sensitive(true);
         headers.insert(name, value);
         Ok(())
@@ -133,18 +134,17 @@ fn credentials(config: &Config) -> Result<HeaderMap, String> {
 }
 
 /// Why an address that does not say how to get there is none.
-fn without_scheme(address: &str) -> String {
-    let text = format!("invalid address {address:?}: it has to start with http://, https:// or unix://");
+fn without_scheme(address: &str) -> ConfigError {
     let meant = format!("http://{address}");
     let near = !address.is_empty() && !address.contains("://") && Url::parse(&meant).is_ok();
-    if near { format!("{text}; did you mean {meant:?}?") } else { text }
+    ConfigError::Scheme { address: address.to_string(), meant: near.then_some(meant) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn servers(address: &str) -> Result<Servers, String> {
+    fn servers(address: &str) -> Result<Servers, ConfigError> {
         Servers::new(&Config { address: address.into(), ..Config::default() })
     }
 
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn each_address_must_be_one() {
-        let wrong = |address| servers(address).unwrap_err();
+        let wrong = |address| servers(address).unwrap_err().to_string();
         assert!(wrong("http://a:1,ftp://x").starts_with("invalid address \"ftp://x\": it has to start with"));
         assert!(wrong("").starts_with("invalid address \"\""));
         for address in ["127.0.0.1:4646", "localhost:4646", "nomad.example"] {

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::attempts::Attempts;
-use super::client::{Call, Client, MAX_ANSWER, MAX_ERROR, Pace, Query, title, too_large, url};
-use super::error::ApiError;
+use super::client::{Call, Client, MAX_ANSWER, MAX_ERROR, Pace, Query, title, url};
+use super::error::{AnswerError, ApiError, RequestError};
 use super::retry;
 use super::servers::Server;
 
@@ -133,7 +133,7 @@ impl FrameStream {
             match self.stream.next().await? {
                 Some(bytes) => self.buffer.extend_from_slice(&bytes),
                 None if self.buffer.iter().all(u8::is_ascii_whitespace) => return Ok(None),
-                None => return Err(self.broken("it ends in the middle of a frame")),
+                None => return Err(self.broken(AnswerError::CutOff)),
             }
         }
     }
@@ -145,32 +145,45 @@ impl FrameStream {
                 self.buffer.drain(..used.min(self.buffer.len()));
                 Ok(Some(event))
             }
-            Ok(None) if self.buffer.len() > MAX_FRAME => Err(self.broken("a frame is too large")),
+            Ok(None) if self.buffer.len() > MAX_FRAME => Err(self.broken(AnswerError::LargeFrame)),
             Ok(None) => Ok(None),
-            // Errors found while a file is sent arrive as plain text.
-            Err(problem) => Err(self.broken(&format!("{problem}: {}", String::from_utf8_lossy(&self.buffer).trim()))),
+            Err(problem) => {
+                let received = String::from_utf8_lossy(&self.buffer).trim().to_string();
+                Err(self.broken(AnswerError::Frame { problem, received }))
+            }
         }
     }
 
-    fn broken(&self, problem: &str) -> ApiError {
-        ApiError::Answer { method: self.stream.method, url: self.stream.url.clone(), problem: problem.into() }
+    fn broken(&self, problem: AnswerError) -> ApiError {
+        ApiError::Answer { method: self.stream.method, url: self.stream.url.clone(), problem }
     }
 }
 
+/// Why a part of a stream is no frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// It is not the JSON of a frame.
+    #[error("it contains data that is not a frame")]
+    NoFrame,
+    /// The data is not base64.
+    #[error("the data of a frame can't be read")]
+    Data,
+}
+
 /// The first frame of some bytes, and how long it is. Nothing if it is not complete.
-fn decode(bytes: &[u8]) -> Result<Option<(Event, usize)>, String> {
+fn decode(bytes: &[u8]) -> Result<Option<(Event, usize)>, FrameError> {
     let mut frames = serde_json::Deserializer::from_slice(bytes).into_iter::<Frame>();
     let frame = match frames.next() {
         None => return Ok(None),
         Some(Err(e)) if e.is_eof() => return Ok(None),
-        Some(Err(_)) => return Err("it contains data that is not a frame".into()),
+        Some(Err(_)) => return Err(FrameError::NoFrame),
         Some(Ok(frame)) => frame,
     };
     let used = frames.byte_offset();
     let event = match (frame.data, frame.file_event) {
         (Some(data), _) if !data.is_empty() => {
             let decoded = base64::engine::general_purpose::STANDARD.decode(data);
-            Event::Data(decoded.map_err(|_| "the data of a frame can't be read")?)
+            Event::Data(decoded.map_err(|_| FrameError::Data)?)
         }
         (_, Some(event)) if !event.is_empty() => Event::File(event),
         _ => Event::Silence,
@@ -183,8 +196,7 @@ impl Client {
     /// first. If `idle` is set, the response may send nothing for any length of time.
     pub async fn send(&self, request: &RawRequest, idle: bool) -> Result<ByteStream, ApiError> {
         let name = if request.method.is_empty() { "GET" } else { &request.method };
-        let method = Method::from_bytes(name.as_bytes())
-            .map_err(|_| ApiError::Config(format!("{name:?} is not a method of HTTP")))?;
+        let method = Method::from_bytes(name.as_bytes()).map_err(|_| RequestError::Method(name.to_string()))?;
         let call = Call::<()> { method, path: &request.path, query: &request.query, body: None };
         let mut attempts = Attempts::new(self, &call);
         loop {
@@ -231,7 +243,7 @@ impl Client {
     pub fn url_of(&self, request: &RawRequest) -> Result<String, ApiError> {
         let call = Call::<()> { method: Method::GET, path: &request.path, query: &request.query, body: None };
         let to = self.servers.get(self.servers.current());
-        let built = self.request(to, &call)?.build().map_err(|e| ApiError::Config(e.to_string()))?;
+        let built = self.request(to, &call)?.build().map_err(RequestError::Build)?;
         Ok(built.url().to_string())
     }
 
@@ -260,7 +272,7 @@ impl Client {
         while let Some(bytes) = stream.next().await? {
             let unreadable = |problem| ApiError::Answer { method: stream.method, url: stream.url.clone(), problem };
             if all.len() + bytes.len() > MAX_ANSWER {
-                return Err(unreadable(too_large(MAX_ANSWER)));
+                return Err(unreadable(AnswerError::TooLarge { limit: MAX_ANSWER }));
             }
             pace.arrived(bytes.len()).map_err(unreadable)?;
             all.extend_from_slice(&bytes);
@@ -269,10 +281,10 @@ impl Client {
     }
 }
 
-fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, ApiError> {
+fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, RequestError> {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
-        let bad = || ApiError::Config(format!("the header {name:?} can't be sent"));
+        let bad = || RequestError::Header(name.clone());
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
         headers.append(name.clone(), HeaderValue::from_str(value).map_err(|_| bad())?);
     }

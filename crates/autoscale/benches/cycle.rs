@@ -1,7 +1,7 @@
-//! What evaluating worker pools costs on a large cluster: 50 pools on a synthetic cluster of 5,000 nodes and 100,000
-//! allocations, on one core. Told is processor time: of the registry after a full read and after no change, of the view
-//! and arithmetic of all pools, of the scheduler's proofs for five nodes, and of whole evaluations of all pools. The
-//! goal for the view of all pools with five proofs for the best candidates is 200 ms.
+//! The cost of evaluating worker pools on a large cluster: 50 pools on a synthetic cluster of 5,000 nodes and 100,000
+//! allocations, on one core. The figures are processor time: of the registry after a full read and after no change, of
+//! the view and arithmetic of all pools, of the scheduler's proofs for five nodes, and of full evaluations of all
+//! pools. The goal for the view of all pools with five proofs for the best candidates is 200 ms.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -67,7 +67,7 @@ pub enum Verdict {
 }
 
 impl Removal {
-    /// What is used as percent of the bound, rounded down; `None` where the bound is 0 or less.
+    /// The usage as percent of the bound, rounded down; `None` where the bound is 0 or less.
     pub fn percent(&self) -> Option<i64> {
         let percent = i128::from(self.consumed).checked_mul(100)?.checked_div(i128::from(self.max_allowed))?;
         (self.max_allowed > 0).then(|| to_i64(percent))

@@ -30,7 +30,7 @@ fn compare_shares(a: &NodeView, b: &NodeView, metric: Metric) -> Ordering {
     (used_a * of_b).cmp(&(used_b * of_a))
 }
 
-/// What is used and of how much. A node that offers nothing is idle or, if something is used, full beyond measure.
+/// The usage and the capacity. A node without capacity is idle or, if something is used, full beyond measure.
 fn share(node: &NodeView, metric: Metric) -> (i128, i128) {
     match (node.consumed.get(metric), node.capacity.get(metric)) {
         (used, offered) if offered > 0 => (used.into(), offered.into()),

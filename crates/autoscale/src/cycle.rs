@@ -16,12 +16,12 @@ use crate::record::{Direction, Operation, Record, Step};
 use crate::registry::Pool;
 use crate::view::{JobCache, NodeView, PoolView, instance_id, view};
 
-/// What an evaluation reads.
+/// The input of an evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The cluster.
     pub state: &'a State,
-    /// What is known of its jobs: kept for all pools of this state.
+    /// The known facts about its jobs, shared by all pools of this state.
     pub jobs: &'a JobCache,
     /// The pool.
     pub pool: &'a Pool,
@@ -30,7 +30,7 @@ pub struct Input<'a> {
     /// Its scaling group, or why it could not be read. `None`: there is no provider to ask (a plan from a file); the
     /// check of the provider's limits is left out then.
     pub group: Option<Result<&'a ScalingGroup, &'a ProviderError>>,
-    /// What keeps nodes from being removed, besides jobs (§6).
+    /// The protection of nodes from removal, besides that by jobs (§6).
     pub protection: &'a Protection,
     /// Unix nanoseconds.
     pub now: i64,
@@ -72,7 +72,7 @@ pub struct Evaluation {
     pub checks: Vec<CheckResult>,
     /// Nodes that could be removed, best first; ten at most, none when scaling out.
     pub candidates: Vec<String>,
-    /// What the scheduler said about removing the first candidate.
+    /// The scheduler's result for the removal of the first candidate.
     pub proof: Option<Proof>,
     /// How it ended.
     pub outcome: Outcome,

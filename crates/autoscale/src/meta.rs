@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         T::default()
     }
 
-    /// What was read, or all problems.
+    /// The value that was read, or all problems.
     pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<String>> {
         if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
     }

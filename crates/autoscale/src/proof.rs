@@ -7,7 +7,7 @@ use encamp_plan::what_if::{self, Cause, Displaced, Fate, Owner};
 use encamp_state::State;
 use serde::Serialize;
 
-/// What became of the allocations of a drained node. Those of system jobs are left out: they stay where they are.
+/// The fate of the allocations of a drained node. Those of system jobs are left out: they stay where they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Proof {
@@ -71,7 +71,7 @@ pub fn prove(state: &State, node_id: &str, now: i64) -> Result<Proof, ProofError
         return Err(ProofError::UnknownNode(node_id.to_string()));
     }
     let outcome = what_if::drain(state, node_id, now)
-        .map_err(|e| ProofError::NotDrainable { node: node_id.to_string(), problem: e.problem })?;
+        .map_err(|e| ProofError::NotDrainable { node: node_id.to_string(), problem: e.problem.to_string() })?;
     let mut proof = Proof { node_id: node_id.to_string(), moved: 0, stopped: 0, unplaced: Vec::new() };
     let mut unplaced: BTreeMap<&Owner, i64> = BTreeMap::new();
     for displaced in outcome.displaced.iter().filter(|d| d.owner.job_type != "system") {
@@ -106,7 +106,7 @@ fn consequence(displaced: &Displaced) -> Consequence {
     match (displaced.cause, displaced.fate) {
         (Cause::Drained, Fate::Moved) => Consequence::Moved,
         (Cause::Drained, Fate::Stopped) => Consequence::Stopped,
-        // What stays on a draining node keeps the drain from finishing.
+        // Allocations that stay on a draining node keep the drain from finishing.
         (Cause::Drained, Fate::Unplaced | Fate::Stays) | (Cause::Preempted, Fate::Unplaced) => Consequence::Unplaced,
         (Cause::Preempted, Fate::Moved | Fate::Stopped | Fate::Stays) => Consequence::None,
         (Cause::Lost | Cause::Migrated | Cause::Updated | Cause::Stopped, _) => Consequence::None,

@@ -118,7 +118,7 @@ pub struct Servers {
     pub members: Vec<ServerMember>,
 }
 
-/// What keeps nodes from being removed, besides jobs.
+/// The protection of nodes from removal, besides that by jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Protection {
     /// The allocation the autoscaler itself runs in.
@@ -128,7 +128,7 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// What it means for the nodes of a state.
+    /// The protection of the nodes of a state.
     pub fn in_state<'a>(&'a self, state: &'a State) -> Guard<'a> {
         let own_alloc = self.own_alloc.as_deref().and_then(|id| state.alloc(id));
         Guard { own_alloc_node: own_alloc.map(|e| e.alloc.node_id.as_str()), servers: &self.servers }

@@ -8,7 +8,7 @@ use encamp_model::Time;
 /// The key of the Variable's items that holds the object.
 pub const ITEM: &str = "state";
 
-/// What a state object is about.
+/// The subject of a state object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceType {
@@ -147,7 +147,7 @@ pub struct Record {
 pub struct RecordError {
     /// The Variable.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 

@@ -42,11 +42,11 @@ pub struct NodeProblem {
     pub node_name: String,
     /// The pool it names, where it names one.
     pub pool: Option<String>,
-    /// What is wrong, one line each.
+    /// The problems, one line each.
     pub problems: Vec<String>,
 }
 
-/// What is known of one node.
+/// The known facts about one node.
 #[derive(Debug, Clone)]
 struct Known {
     modify_index: u64,

@@ -23,7 +23,7 @@ pub struct Decision {
     pub reason: String,
 }
 
-/// What was decided.
+/// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -73,9 +73,9 @@ pub struct PoolStatus {
     pub max: i64,
     /// `cpu`, `memory`, `disk`, or empty if nothing is used.
     pub metric: String,
-    /// What is used of that resource, in its unit (MHz or MB).
+    /// The usage of that resource, in its unit (MHz or MB).
     pub utilization: i64,
-    /// What may be used of it.
+    /// The maximum allowed usage of it.
     pub max_allowed: i64,
     /// `in` or `out`; empty before the first evaluation.
     pub direction: String,
@@ -101,14 +101,14 @@ pub struct PoolStatus {
     pub problems: Vec<String>,
 }
 
-/// What is used of the metric that counts; of CPU if there is none.
+/// The usage of the metric that counts; of CPU if there is none.
 pub(crate) fn utilization(figures: &Arithmetic) -> i64 {
     figures.consumed.get(figures.metric.unwrap_or(Metric::Cpu))
 }
 
 impl PoolStatus {
-    /// What a pool, its state object and the figures of an evaluation say at `now` (Unix nanoseconds). The last
-    /// decision, the protected nodes and the problems are left empty.
+    /// The status of a pool at `now` (Unix nanoseconds), from the pool, its state object and the figures of an
+    /// evaluation. The last decision, the protected nodes and the problems are left empty.
     pub fn new(name: &str, pool: Option<&Pool>, record: &Record, figures: Option<&Arithmetic>, now: i64) -> PoolStatus {
         let mut status = PoolStatus {
             pool: name.to_string(),

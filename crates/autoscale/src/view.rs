@@ -1,4 +1,4 @@
-//! What a pool has and what runs on it (`docs/spec/cluster-scaling.md §3`, steps 2 to 4).
+//! The nodes of a pool and the allocations on them (`docs/spec/cluster-scaling.md §3`, steps 2 to 4).
 
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ impl Metric {
         }
     }
 
-    /// What it is counted in: `MHz` or `MB`.
+    /// Its unit: `MHz` or `MB`.
     pub fn unit(self) -> &'static str {
         match self {
             Metric::Cpu => "MHz",
@@ -93,9 +93,9 @@ pub struct NodeView {
     pub name: String,
     /// The instance it runs on: see [`instance_id`].
     pub instance_id: Option<String>,
-    /// What it offers: total less reserved.
+    /// Its capacity: total less reserved.
     pub capacity: Amounts,
-    /// What its running allocations use.
+    /// The usage of its running allocations.
     pub consumed: Amounts,
     /// How many allocations on it are not terminal, those of system jobs left out.
     pub allocations: usize,
@@ -108,11 +108,11 @@ pub struct NodeView {
 pub struct PoolView {
     /// Its registered nodes, by ID.
     pub nodes: Vec<NodeView>,
-    /// What they offer together.
+    /// Their total capacity.
     pub total: Amounts,
-    /// What runs on them.
+    /// The usage of the allocations on them.
     pub consumed: Amounts,
-    /// What scalable groups need to grow by one each.
+    /// The resources that scalable groups need to grow by one each.
     pub reserve: Amounts,
 }
 
@@ -178,7 +178,7 @@ impl<'a> RunningJobs<'a> {
         }
     }
 
-    /// What a job needs to grow by one in each of its scalable groups.
+    /// The resources that a job needs to grow by one in each of its scalable groups.
     fn reserve(&self, job: usize, facts: &JobFacts, state: &State, nodes: &[&NodeEntry]) -> Amounts {
         let mut sum = Amounts::default();
         for group in facts.scalable_groups() {

@@ -25,7 +25,7 @@ const SUBTREE: &str = "cgroup.subtree_control";
 /// How long the processes of a group may take to die, and the group to be free for removal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a task may use.
+/// The resources that a task may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
     /// MHz, 0: no say.
@@ -118,6 +118,17 @@ pub(crate) struct Cgroups {
     reserved: Mutex<BTreeMap<String, Vec<u64>>>,
 }
 
+/// Why groups can't be made.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    /// The host has no groups that bound memory.
+    #[error("no hierarchy with the memory controller is mounted")]
+    NoHierarchy,
+    /// The hierarchy can't be prepared.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 impl Cgroups {
     /// Those of the host. Says once if the agent may not make groups.
     pub(crate) fn of_host() -> Cgroups {
@@ -131,12 +142,12 @@ impl Cgroups {
     }
 
     fn with(found: Option<Hierarchy>) -> Cgroups {
-        let prepared = match found {
-            None => Err("no hierarchy with the memory controller is mounted".into()),
-            Some(h) => h.prepare().map(|()| h).map_err(|e| e.to_string()),
-        };
+        let prepared = found.ok_or(Unusable::NoHierarchy).and_then(|h| {
+            h.prepare()?;
+            Ok(h)
+        });
         let hierarchy = prepared.inspect_err(|reason| {
-            tracing::warn!(target: "client", reason, "cgroups can't be made: limits of memory and CPU are not enforced");
+            tracing::warn!(target: "client", %reason, "cgroups can't be made: limits of memory and CPU are not enforced");
         });
         Cgroups { hierarchy: hierarchy.ok(), reserved: Mutex::default() }
     }
@@ -336,7 +347,7 @@ fn inherit_cpuset(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is left of an earlier run of the task must neither run nor count.
+/// The rest of an earlier run of the task must neither run nor count.
 fn fresh(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         end(dir);

@@ -49,7 +49,7 @@ pub struct Config {
     pub memory_total_mb: i64,
     /// MB of disk; 0: as found.
     pub disk_total_mb: i64,
-    /// What is held back from jobs.
+    /// The resources that are reserved: jobs cannot use them.
     pub reserved: Reserved,
     /// Upper bound of a task's kill timeout.
     pub max_kill_timeout: Duration,

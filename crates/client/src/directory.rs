@@ -27,7 +27,7 @@ const MOST_LINKS: usize = 40;
 const RETRIES: usize = 16;
 /// How deep a tree is removed with one open directory per level; what lies deeper is moved up first.
 const MOST_LEVELS: usize = 32;
-/// What every open file gets: no program inherits it, and no terminal becomes the agent's.
+/// The flags of every open file: no program inherits it, and no terminal becomes the agent's.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOCTTY);
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(ALWAYS);
 
@@ -87,7 +87,7 @@ enum Resolver {
 }
 
 impl Resolver {
-    /// What this kernel can do; asked once.
+    /// The abilities of this kernel; they are determined once.
     fn of_host() -> Resolver {
         static KNOWN: OnceLock<Resolver> = OnceLock::new();
         *KNOWN.get_or_init(|| {
@@ -106,12 +106,12 @@ pub struct Directory {
     resolver: Resolver,
 }
 
-/// What a path led to.
+/// The file that a path led to.
 #[derive(Debug)]
 pub struct Entry {
     /// The path from the directory, after all links.
     pub real: PathBuf,
-    /// What it is.
+    /// Its metadata.
     pub metadata: Metadata,
 }
 
@@ -172,7 +172,7 @@ impl Directory {
         Ok(Entry { real, metadata })
     }
 
-    /// What a name of this directory is; of a link, the link.
+    /// The metadata of a name in this directory; of a link, those of the link.
     pub fn metadata(&self, name: impl AsRef<OsStr>) -> io::Result<Metadata> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         File::from(openat(&self.fd, single(name.as_ref())?, flags, Mode::empty())?).metadata()
@@ -351,7 +351,7 @@ impl Directory {
     fn remove_unless_dir(&self, name: &OsStr) -> io::Result<Option<Directory>> {
         match unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(None),
-            // What removing a directory this way is called depends on the file system.
+            // The error of removing a directory this way depends on the file system.
             Err(Errno::ISDIR | Errno::PERM) => match self.open_dir(Path::new(name), Links::Refused) {
                 Err(PathError::Io(e)) if e.kind() == io::ErrorKind::NotFound => Ok(None),
                 found => Ok(Some(found?)),

@@ -16,7 +16,7 @@ const DENIED: &str = "CONSUL_TOKEN,CONSUL_HTTP_TOKEN,CONSUL_HTTP_TOKEN_FILE,NOMA
 /// Variables whose names are cleaned in the end.
 const CLEANED: [&str; 5] = ["NOMAD_ADDR_", "NOMAD_IP_", "NOMAD_PORT_", "NOMAD_HOST_PORT_", "NOMAD_META_"];
 
-/// What the environment of a task is made of.
+/// The input from which the environment of a task is built.
 pub struct Input<'a> {
     /// Its allocation, with its job.
     pub alloc: &'a Allocation,

@@ -1,6 +1,8 @@
-//! Errors of requests to a node.
+//! Errors of requests to a node, of its start and of its end.
 
 use std::path::PathBuf;
+
+use super::servers::ServersError;
 
 /// Why a request about an allocation or the node failed; the texts are those the HTTP interface answers with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,17 +43,36 @@ impl ClientError {
     }
 }
 
+/// Why a node can't do its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unhealthy {
+    /// There is no server to ask.
+    #[error("no known servers")]
+    NoServers,
+}
+
+/// Why a node was not drained before it left.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DrainError {
+    /// The servers did not begin the drain.
+    #[error(transparent)]
+    Servers(#[from] ServersError),
+    /// The drain took longer than it may.
+    #[error("self-drain exceeded deadline")]
+    Deadline,
+}
+
 /// Why a node agent did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A directory or file of the agent could not be made, read or written.
     #[error("client setup failed: {what} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// Another agent uses the state directory.
@@ -62,9 +83,9 @@ pub enum StartError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         why: String,
-        /// What an operator can do.
+        /// The action that an operator can take.
         advice: String,
     },
     /// A setting can't be used.

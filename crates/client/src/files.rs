@@ -169,7 +169,7 @@ fn mode(meta: &Metadata) -> String {
     out
 }
 
-/// What contents look like, from their beginning.
+/// The content type, detected from the beginning of the content.
 fn content_type(start: &[u8]) -> &'static str {
     let signatures: [(&[u8], &str); 7] = [
         (b"%PDF-", "application/pdf"),

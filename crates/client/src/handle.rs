@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::agent::{Agent, stats};
 use super::drivers::{ExecRequest, ExecSession};
-use super::error::ClientError;
+use super::error::{ClientError, Unhealthy};
 use super::events::state;
 use super::files::{AllocFiles, Contents};
 use super::logs::stream::{self, Frames, LogSource};
@@ -92,9 +92,12 @@ impl Handle {
         self.agent.servers.replace(servers).await
     }
 
-    /// `no known servers` if there is no server to ask, else nothing (`docs/spec/agent-config.md §10.3`).
-    pub fn health(&self) -> Result<(), &'static str> {
-        if self.agent.servers.known().is_empty() { Err("no known servers") } else { Ok(()) }
+    /// Whether the node can do its work (`docs/spec/agent-config.md §10.3`).
+    ///
+    /// # Errors
+    /// There is no server to ask.
+    pub fn health(&self) -> Result<(), Unhealthy> {
+        if self.agent.servers.known().is_empty() { Err(Unhealthy::NoServers) } else { Ok(()) }
     }
 
     /// `stats.client` of the agent (`docs/spec/agent-config.md §10.3`).
@@ -131,12 +134,12 @@ impl Handle {
         self.agent.runner(alloc).ok_or_else(|| ClientError::unknown_alloc(alloc))
     }
 
-    /// What the host uses.
+    /// The usage of the host.
     pub fn host_stats(&self) -> HostStats {
         self.agent.host_stats()
     }
 
-    /// What the tasks of an allocation use, or one of them (`task` not empty).
+    /// The usage of the tasks of an allocation, or of one of them (`task` not empty).
     pub fn alloc_stats(&self, alloc: &str, task: &str) -> Result<AllocResourceUsage, ClientError> {
         stats::usage(&*self.runner(alloc)?, task)
     }

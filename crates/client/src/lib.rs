@@ -45,7 +45,7 @@ mod users;
 use std::sync::Arc;
 
 pub use config::Config;
-pub use error::{ClientError, StartError};
+pub use error::{ClientError, DrainError, StartError, Unhealthy};
 pub use handle::Handle;
 pub use servers::Servers;
 
@@ -69,7 +69,7 @@ impl Client {
     }
 
     /// Drains the node before a graceful leave, if the settings say so; [`Client::shutdown`] comes after that.
-    pub async fn leave(&self) -> Result<(), String> {
+    pub async fn leave(&self) -> Result<(), DrainError> {
         self.running.leave().await
     }
 

@@ -25,24 +25,29 @@ pub fn path(alloc_id: &str) -> PathBuf {
     Path::new(DIR).join(alloc_id)
 }
 
+/// Why a namespace was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// The program that makes it did not run.
+    #[error("failed to create a network namespace: {0}")]
+    Program(#[from] io::Error),
+    /// The program could not make it, and wrote why.
+    #[error("failed to create a network namespace: {0}")]
+    Refused(String),
+}
+
 /// Makes the namespace of an allocation, by `program` (it calls [`main`]); one that is there stays.
-pub fn create(program: &Path, alloc_id: &str) -> Result<PathBuf, String> {
+pub fn create(program: &Path, alloc_id: &str) -> Result<PathBuf, CreateError> {
     let path = path(alloc_id);
     if is_namespace(&path) {
         return Ok(path);
     }
-    let made = Command::new(program)
-        .arg(ARGUMENT)
-        .arg(&path)
-        .env_clear()
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| format!("failed to create a network namespace: {e}"))?;
+    let made = Command::new(program).arg(ARGUMENT).arg(&path).env_clear().stdin(Stdio::null()).output()?;
     if made.status.success() {
         return Ok(path);
     }
     let why = String::from_utf8_lossy(&made.stderr);
-    Err(format!("failed to create a network namespace: {}", why.trim()))
+    Err(CreateError::Refused(why.trim().to_string()))
 }
 
 /// Removes the namespace of an allocation; one that is not there is fine.

@@ -193,6 +193,9 @@ pub enum ServersError {
     /// The servers do not let this node do that.
     #[error("Permission denied")]
     PermissionDenied,
+    /// The servers don't know something else, in their words.
+    #[error("{0}")]
+    NotFound(String),
     /// Any other refusal, in the servers' words.
     #[error("{0}")]
     Refused(String),
@@ -212,6 +215,8 @@ impl ServersError {
             ServersError::NoLeader
         } else if text == "no servers" {
             ServersError::NoServers
+        } else if has("not found") {
+            ServersError::NotFound(text.into())
         } else {
             ServersError::Refused(text.into())
         }
@@ -228,6 +233,8 @@ mod tests {
         assert_eq!(kind("rpc error: node not found"), ServersError::NodeNotFound);
         assert_eq!(kind("node secret ID does not match"), ServersError::SecretMismatch);
         assert_eq!(kind("No cluster leader"), ServersError::NoLeader);
+        let missing = "Service registration not found";
+        assert_eq!(kind(missing), ServersError::NotFound(missing.into()));
         assert_eq!(kind("disk full"), ServersError::Refused("disk full".into()));
     }
 

@@ -41,7 +41,7 @@ pub struct Store {
     _lock: Option<File>,
 }
 
-/// What the whole agent knows. Holds secrets.
+/// The state of the agent itself. Holds secrets.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientRecord {
@@ -63,7 +63,7 @@ pub struct VolumeRecord {
     pub name: String,
     /// Where it is.
     pub path: PathBuf,
-    /// What made it; empty: it was there.
+    /// The plugin that made it; empty: it existed before.
     pub plugin: String,
     /// How it was made.
     pub parameters: BTreeMap<String, String>,
@@ -85,13 +85,13 @@ pub struct AllocRecord {
     pub marked: i64,
 }
 
-/// What became of a task.
+/// The state of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskRecord {
     /// State, events, restarts.
     pub state: TaskState,
-    /// What its driver needs to find it again.
+    /// The handle with which its driver finds it again.
     pub handle: Option<Value>,
     /// Its driver's network.
     pub network: Option<DriverNetwork>,
@@ -107,7 +107,7 @@ pub struct Stored {
     pub alloc: Allocation,
     /// The outcome.
     pub record: AllocRecord,
-    /// What the servers know of it.
+    /// The last report of it that the servers have.
     pub acknowledged: Option<Allocation>,
 }
 
@@ -145,7 +145,7 @@ impl Store {
     /// The node's ID and SecretID, generated if none are stored yet; the ID is `host_uuid` if that is a UUID.
     ///
     /// # Errors
-    /// What is stored is damaged, or missing although the node has registered or run something.
+    /// The stored identity is damaged, or missing although the node has registered or run something.
     pub fn identity(&self, host_uuid: Option<&str>) -> Result<(String, String), StartError> {
         let random = || clock::uuid().map_err(at("reading", Path::new("/dev/urandom")));
         let made = match host_uuid.and_then(hashed_uuid) {
@@ -209,7 +209,7 @@ impl Store {
         entries.flatten().flatten().any(|e| !e.file_name().to_string_lossy().starts_with(REMOVED))
     }
 
-    /// What the whole agent knew; nothing if it has not run before.
+    /// The state of the agent itself; empty if it has not run before.
     pub fn client(&self) -> Result<ClientRecord, StartError> {
         let Some(dir) = &self.dir else { return Ok(ClientRecord::default()) };
         let advice = format!("restore it from a backup, or end the node's tasks and remove {}", dir.display());
@@ -253,7 +253,7 @@ impl Store {
     /// The allocations of an earlier run, by ID. One without any task state is forgotten: the servers send it again.
     ///
     /// # Errors
-    /// What is stored of an allocation is damaged.
+    /// The stored record of an allocation is damaged.
     pub fn load(&self) -> Result<Vec<Stored>, StartError> {
         let Some(dir) = self.dir.as_ref().map(|d| d.join("allocs")) else { return Ok(Vec::new()) };
         let entries = std::fs::read_dir(&dir).map_err(at("reading", &dir))?;

@@ -135,7 +135,7 @@ pub struct MemoryStats {
     pub swap: u64,
     /// Mapped files.
     pub mapped_file: u64,
-    /// What the kernel charges the task with.
+    /// The memory that the kernel charges to the task.
     pub usage: u64,
     /// The highest value of `usage`.
     pub max_usage: u64,
@@ -251,13 +251,13 @@ impl StreamFrame {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeMeta {
-    /// What the node has.
+    /// The effective metadata of the node.
     #[serde(deserialize_with = "or_default")]
     pub meta: BTreeMap<String, String>,
-    /// What was set at run time; null: removed.
+    /// The metadata that were set at run time; null: removed.
     #[serde(deserialize_with = "or_default")]
     pub dynamic: BTreeMap<String, Option<String>>,
-    /// What the configuration and the defaults say.
+    /// The metadata of the configuration and the defaults.
     #[serde(deserialize_with = "or_default")]
     pub r#static: BTreeMap<String, String>,
 }

@@ -1,15 +1,38 @@
 //! Users of the host.
 
+/// Why a task can't run as a user.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UserError {
+    /// The list of users can't be read.
+    #[error("failed to look up user {name}: {source}")]
+    Unreadable {
+        /// The user.
+        name: String,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// The list of users does not have it.
+    #[error("failed to look up user {0}: unknown user {0}")]
+    Unknown(String),
+    /// The agent's configuration forbids the user.
+    #[error("running as uid {0} is disallowed")]
+    DeniedUid(u32),
+    /// The agent's configuration forbids the user's group.
+    #[error("running as gid {0} is disallowed")]
+    DeniedGid(u32),
+}
+
 /// User and group ID of a user, named or numbered.
 ///
 /// # Errors
 /// The list of users can't be read, or does not have it.
-pub(crate) fn ids(name: &str) -> Result<(u32, u32), String> {
-    let passwd = std::fs::read_to_string("/etc/passwd").map_err(|e| format!("failed to look up user {name}: {e}"))?;
+pub(crate) fn ids(name: &str) -> Result<(u32, u32), UserError> {
+    let unreadable = |source| UserError::Unreadable { name: name.to_string(), source };
+    let passwd = std::fs::read_to_string("/etc/passwd").map_err(unreadable)?;
     let found = passwd.lines().find_map(|line| {
         let f: Vec<&str> = line.split(':').collect();
         let (uid, gid) = (f.get(2)?.parse().ok()?, f.get(3)?.parse().ok()?);
         (f.first() == Some(&name) || f.get(2) == Some(&name)).then_some((uid, gid))
     });
-    found.ok_or_else(|| format!("failed to look up user {name}: unknown user {name}"))
+    found.ok_or_else(|| UserError::Unknown(name.to_string()))
 }

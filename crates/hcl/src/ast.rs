@@ -58,13 +58,13 @@ pub struct Label {
 /// An expression.
 #[derive(Debug, Clone)]
 pub struct Expr {
-    /// What the expression is.
+    /// The kind of the expression.
     pub kind: ExprKind,
     /// Where it is in the source.
     pub span: Span,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Debug, Clone)]
 pub enum ExprKind {
     /// `null`.
@@ -110,7 +110,7 @@ pub enum ExprKind {
     Splat {
         /// The expression whose elements are visited.
         source: Box<Expr>,
-        /// What is evaluated for each element.
+        /// The expression that is evaluated for each element.
         each: Box<Expr>,
         /// Where `[*]` or `.*` is.
         marker: Span,
@@ -134,7 +134,7 @@ pub enum ExprKind {
         op: UnaryOp,
         /// Where the operator is.
         op_span: Span,
-        /// What the operator applies to.
+        /// The operand.
         operand: Box<Expr>,
     },
     /// `( … )`.
@@ -187,7 +187,7 @@ pub struct For {
     pub collection: Expr,
     /// Present when an object is built.
     pub key: Option<Expr>,
-    /// What each element becomes: an element of the tuple, or the value of the key.
+    /// The value of each element: an element of the tuple, or the value of the key.
     pub value: Expr,
     /// The expression after `if`: elements for which it is false are left out.
     pub condition: Option<Expr>,
@@ -198,7 +198,7 @@ pub struct For {
 /// One lookup of a traversal.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// What is looked up.
+    /// The kind of the step.
     pub kind: StepKind,
     /// With the dot or the brackets.
     pub span: Span,

@@ -51,7 +51,7 @@ pub struct BlockRef<'a> {
     pub labels: Vec<Label>,
     /// The header.
     pub def: Span,
-    /// What the block holds.
+    /// The body of the block.
     pub body: BodyRef<'a>,
     /// The names that expressions of the block may use.
     pub scope: Rc<Scope>,
@@ -71,7 +71,7 @@ pub struct Expected<'s> {
     pub first: &'s [&'s str],
 }
 
-/// What was found in a body, in source order.
+/// The content of a body, in source order.
 #[derive(Debug, Default)]
 pub struct Content<'a> {
     /// The expected attributes that were found.
@@ -103,7 +103,7 @@ const DYNAMIC_LABELLED: Expected = Expected {
 };
 const DYNAMIC: Expected = Expected { attributes: &[("for_each", true), ("iterator", false)], ..DYNAMIC_LABELLED };
 
-/// What the label of a block is called in error texts.
+/// The name of a block's label in error texts.
 fn label_name(kind: &str) -> &'static str {
     match kind {
         "dynamic" => "type",
@@ -140,7 +140,7 @@ impl<'a> BodyRef<'a> {
         Diag::at(self.missing_item(), "Missing required argument", detail)
     }
 
-    /// What the body holds. Everything unexpected, missing or malformed is reported and left out.
+    /// The content of the body. Everything unexpected, missing or malformed is reported and left out.
     pub fn content(&self, expected: Expected, ev: &mut Evaluator, scope: &Rc<Scope>) -> Content<'a> {
         let raw = match self {
             // The body of a dynamic block is read once more for each block made from it.

@@ -2,13 +2,52 @@
 
 use std::sync::Arc;
 
-use super::number::Number;
+use thiserror::Error;
+
+use super::number::{Number, NumberError};
 use super::types::{Type, unify};
-use super::value::{Entries, Value};
+use super::value::{Entries, Value, ValueTooLarge};
+
+/// Why a value can't have a type. The text is made only where it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConversionError {
+    /// No value of the one type can have the other.
+    #[error("{}", mismatch(own, wanted))]
+    Mismatch {
+        /// The type of the value.
+        own: Type,
+        /// The requested type.
+        wanted: Type,
+    },
+    /// A string is no number.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+    /// A string is none of `true`, `false`, `1` and `0`.
+    #[error("a bool is required")]
+    Bool,
+    /// A string is a bool in upper case.
+    #[error("a bool is required; to convert from string, use lowercase \"{0}\"")]
+    UpperCaseBool(bool),
+    /// A map has no element for an attribute of an object.
+    #[error("map has no element for required attribute \"{0}\"")]
+    MissingElement(Arc<str>),
+    /// The converted value is beyond the limits of values.
+    #[error(transparent)]
+    TooLarge(#[from] ValueTooLarge),
+}
+
+impl ConversionError {
+    fn mismatch(own: &Type, wanted: &Type) -> ConversionError {
+        ConversionError::Mismatch { own: own.clone(), wanted: wanted.clone() }
+    }
+}
 
 impl Value {
-    /// The value as the wanted type, or the text that says what is wrong. Null and unknown values stay as they are.
-    pub fn convert(&self, wanted: &Type) -> Result<Value, String> {
+    /// The value as the wanted type. Null and unknown values stay as they are.
+    ///
+    /// # Errors
+    /// The value, or a part of it, can't have the type.
+    pub fn convert(&self, wanted: &Type) -> Result<Value, ConversionError> {
         match self {
             Value::Null | Value::Unknown => return Ok(self.clone()),
             _ if *wanted == Type::Any => return Ok(self.clone()),
@@ -19,17 +58,15 @@ impl Value {
             return Ok(self.clone());
         }
         if !own.converts_to(wanted) {
-            return Err(mismatch(&own, wanted));
+            return Err(ConversionError::mismatch(&own, wanted));
         }
         match (self, wanted) {
             (Value::Number(number), Type::String) => Ok(Value::String(number.to_string().into())),
             (Value::Bool(value), Type::String) => Ok(Value::from(if *value { "true" } else { "false" })),
-            (Value::String(text), Type::Number) => {
-                Number::parse(text).map(Value::Number).map_err(|error| error.to_string())
-            }
+            (Value::String(text), Type::Number) => Ok(Value::Number(Number::parse(text)?)),
             (Value::String(text), Type::Bool) => bool_from_text(text).map(Value::Bool),
             (_, Type::List(element) | Type::Set(element)) => {
-                let items = self.items().ok_or_else(|| mismatch(&own, wanted))?;
+                let items = self.items().ok_or_else(|| ConversionError::mismatch(&own, wanted))?;
                 let element = element_type(&own, element, wanted)?;
                 let items = items.iter().map(|item| item.convert(&element)).collect::<Result<_, _>>()?;
                 match wanted {
@@ -38,48 +75,46 @@ impl Value {
                 }
             }
             (_, Type::Map(element)) => {
-                let entries = self.entries().ok_or_else(|| mismatch(&own, wanted))?;
+                let entries = self.entries().ok_or_else(|| ConversionError::mismatch(&own, wanted))?;
                 let element = element_type(&own, element, wanted)?;
                 let entries = entries
                     .iter()
                     .map(|(key, value)| Ok((key.clone(), value.convert(&element)?)))
-                    .collect::<Result<_, String>>()?;
+                    .collect::<Result<_, ConversionError>>()?;
                 Ok(Value::map(element, entries)?)
             }
             (_, Type::Object(attributes)) => {
-                let entries = self.entries().ok_or_else(|| mismatch(&own, wanted))?;
+                let entries = self.entries().ok_or_else(|| ConversionError::mismatch(&own, wanted))?;
                 let attribute = |(name, ty): (&Arc<str>, &Type)| {
-                    let value = entries
-                        .get(name)
-                        .ok_or_else(|| format!("map has no element for required attribute \"{name}\""))?;
+                    let value = entries.get(name).ok_or_else(|| ConversionError::MissingElement(name.clone()))?;
                     Ok((name.clone(), value.convert(ty)?))
                 };
-                Ok(Value::object(attributes.iter().map(attribute).collect::<Result<Entries, String>>()?)?)
+                Ok(Value::object(attributes.iter().map(attribute).collect::<Result<Entries, ConversionError>>()?)?)
             }
             (Value::Tuple(inner), Type::Tuple(types)) => {
                 let items = inner.items().iter().zip(types.iter());
                 Ok(Value::tuple(items.map(|(item, ty)| item.convert(ty)).collect::<Result<_, _>>()?)?)
             }
-            _ => Err(mismatch(&own, wanted)),
+            _ => Err(ConversionError::mismatch(&own, wanted)),
         }
     }
 }
 
 /// The element type of a conversion to a collection: the wanted one, or for `Any` the common type of what there is.
-fn element_type(own: &Type, wanted: &Type, collection: &Type) -> Result<Type, String> {
+fn element_type(own: &Type, wanted: &Type, collection: &Type) -> Result<Type, ConversionError> {
     match wanted {
-        Type::Any => unify(own.parts()).ok_or_else(|| mismatch(own, collection)),
+        Type::Any => unify(own.parts()).ok_or_else(|| ConversionError::mismatch(own, collection)),
         wanted => Ok(wanted.clone()),
     }
 }
 
-fn bool_from_text(text: &str) -> Result<bool, String> {
+fn bool_from_text(text: &str) -> Result<bool, ConversionError> {
     match text {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
-        "True" | "TRUE" => Err("a bool is required; to convert from string, use lowercase \"true\"".to_string()),
-        "False" | "FALSE" => Err("a bool is required; to convert from string, use lowercase \"false\"".to_string()),
-        _ => Err("a bool is required".to_string()),
+        "True" | "TRUE" => Err(ConversionError::UpperCaseBool(true)),
+        "False" | "FALSE" => Err(ConversionError::UpperCaseBool(false)),
+        _ => Err(ConversionError::Bool),
     }
 }
 
@@ -219,7 +254,7 @@ mod tests {
             (tuple(&[1.into(), true.into()]), Type::list(Type::Any), "all list elements must have the same type"),
             (tuple(&["x".into()]), Type::Tuple([].into()), "tuple required, but have tuple"),
         ] {
-            assert_eq!(value.convert(&wanted).unwrap_err(), text, "{value:?} to {wanted}");
+            assert_eq!(value.convert(&wanted).unwrap_err().to_string(), text, "{value:?} to {wanted}");
         }
     }
 }

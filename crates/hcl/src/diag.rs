@@ -202,7 +202,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// What a diagnostic is about.
+/// The subject of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// No place; prints `<nil>`.
@@ -220,7 +220,7 @@ pub struct Diag {
     pub subject: Subject,
     /// The kind of problem, in a few words that do not depend on the file.
     pub summary: String,
-    /// What is wrong in this place, in sentences.
+    /// The problem in this place, in sentences.
     pub detail: String,
     /// Not a mistake by itself: told only beside one.
     pub warning: bool,

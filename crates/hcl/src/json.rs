@@ -10,13 +10,13 @@ use super::parser::{MAX_DEPTH, parse_expression, parse_template};
 /// A value of a document.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// What the value is.
+    /// The kind of the value.
     pub kind: NodeKind,
     /// Where the value is.
     pub span: Span,
 }
 
-/// What a [`Node`] is. Objects keep their order and duplicates.
+/// The kinds of a [`Node`]. Objects keep their order and duplicates.
 #[derive(Debug, Clone)]
 pub enum NodeKind {
     /// `null`.

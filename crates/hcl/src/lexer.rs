@@ -13,7 +13,7 @@ pub enum Start {
     Template,
 }
 
-/// What the lexer is inside of.
+/// The construct that the lexer is inside of.
 enum Mode {
     /// Expression tokens. `braces` counts `{` inside a template sequence, whose `}` ends the mode.
     Normal { braces: usize, in_sequence: bool },

@@ -2,7 +2,7 @@
 
 use super::diag::Span;
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `{`.
@@ -112,7 +112,7 @@ pub enum Kind {
 /// A token: its kind and byte range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// What the token is.
+    /// The kind of the token.
     pub kind: Kind,
     /// Where the token is.
     pub span: Span,

@@ -112,12 +112,6 @@ pub enum ValueTooLarge {
     Depth,
 }
 
-impl From<ValueTooLarge> for String {
-    fn from(error: ValueTooLarge) -> String {
-        error.to_string()
-    }
-}
-
 impl Sequence {
     /// The elements in order.
     pub fn items(&self) -> &[Value] {

@@ -66,8 +66,8 @@ impl Access {
     }
 }
 
-/// What the owner of a token may do, if it may do what is needed. Where access control is switched on, tokens are not
-/// known yet, and whatever needs a right is refused.
+/// The access of a token's owner, if it includes the required one. Where access control is switched on, tokens are not
+/// known yet, and everything that needs a capability is refused.
 ///
 /// # Errors
 /// 403 `Permission denied`.

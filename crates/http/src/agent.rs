@@ -127,7 +127,7 @@ async fn own(request: Request) -> Outcome {
     let mut stats: AgentStats = app.agent().stats();
     let mut config = app.agent().config();
     if let Value::Object(c) = &mut config {
-        // What clients read whatever the agent shows.
+        // Members that clients read whatever the agent shows.
         c.entry("Region").or_insert_with(|| app.settings().region.clone().into());
         c.entry("Datacenter").or_insert_with(|| app.settings().datacenter.clone().into());
         c.entry("Version").or_insert_with(|| {
@@ -149,7 +149,7 @@ async fn own(request: Request) -> Outcome {
     )
 }
 
-/// What admission of jobs depends on, in the members where clients look for it.
+/// Shows the settings that admission of jobs depends on, in the members where clients look for them.
 fn show_admission(app: &AppState, config: &mut Value) {
     let Value::Object(members) = config else { return };
     let own = app.server().map(|s| s.settings().admission.clone()).unwrap_or_default();
@@ -296,15 +296,15 @@ async fn health(request: Request) -> Outcome {
     let app = request.app();
     let mut parts = serde_json::Map::new();
     let mut well = true;
-    let mut tell = |part: &str, result: Result<(), String>| {
-        well &= result.is_ok();
-        let message = result.as_ref().err().map_or("ok", String::as_str);
-        parts.insert(part.into(), json!({ "ok": result.is_ok(), "message": message }));
+    let mut tell = |part: &str, problem: Option<String>| {
+        let ok = problem.is_none();
+        well &= ok;
+        parts.insert(part.into(), json!({ "ok": ok, "message": problem.as_deref().unwrap_or("ok") }));
     };
     if wanted("client") {
         match app.client() {
-            Some(c) => tell("client", c.health()),
-            None if !asked.is_empty() => tell("client", Err("client not enabled".into())),
+            Some(c) => tell("client", c.health().err().map(|e| e.to_string())),
+            None if !asked.is_empty() => tell("client", Some("client not enabled".into())),
             None => {}
         }
     }
@@ -312,9 +312,9 @@ async fn health(request: Request) -> Outcome {
         match app.server() {
             Some(s) => {
                 let why = || s.consensus().stopped().unwrap_or_else(|| "no leader".into());
-                tell("server", s.leader_address().map(drop).ok_or_else(why));
+                tell("server", s.leader_address().is_none().then(why));
             }
-            None if !asked.is_empty() => tell("server", Err("server not enabled".into())),
+            None if !asked.is_empty() => tell("server", Some("server not enabled".into())),
             None => {}
         }
     }
@@ -389,7 +389,7 @@ async fn keyring(request: Request) -> Outcome {
 async fn reload(request: Request) -> Outcome {
     request.only_write()?;
     request.need(&Need::Agent(Level::Write))?;
-    request.app().agent().reload().await.map_err(Error::internal)?;
+    request.app().agent().reload().await?;
     Ok(Response::empty())
 }
 
@@ -433,7 +433,7 @@ async fn metrics(request: Request) -> Outcome {
     if request.query().get("format") != "prometheus" {
         return Response::json(&metrics.summary());
     }
-    // Who scrapes sees what is, not what was a second ago.
+    // A scrape returns current figures, not those of a second ago.
     if let Some(leader) = request.app().server().filter(|s| s.consensus().leads()) {
         encamp_server::leadership::metrics::refresh(leader);
     }

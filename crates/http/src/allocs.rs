@@ -24,7 +24,7 @@ async fn list(request: Request) -> Outcome {
     request.only_get()?;
     let options = request.read_options()?;
     let resources = request.flag("resources")?;
-    let task_states = request.query().bool("task_states").map_err(Error::internal)?.unwrap_or(true);
+    let task_states = request.query().bool("task_states").map_err(|e| Error::internal(e.to_string()))?.unwrap_or(true);
     request.need(&Need::Namespace(&options.namespace, READ))?;
     let prefix = ids::prefix("alloc", &options.prefix)?;
     let pager = Pager::new(&options)?;

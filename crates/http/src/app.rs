@@ -94,7 +94,7 @@ pub enum ProfileKind {
 /// A profile of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// What it is.
+    /// Its content type.
     pub content_type: &'static str,
     /// Its content.
     pub bytes: Vec<u8>,
@@ -109,7 +109,7 @@ pub trait AgentControl: Send + Sync {
     fn stats(&self) -> AgentStats;
 
     /// Reads the configuration again, as SIGHUP does.
-    fn reload(&self) -> Pending<'_, Result<(), String>>;
+    fn reload(&self) -> Pending<'_, Result<(), Error>>;
 
     /// Messages of this level and above from now on; `None` for a level that does not exist.
     fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>>;
@@ -237,7 +237,7 @@ impl AppState {
         &self.0.agent
     }
 
-    /// What reaches other servers; an agent that is a cluster of its own needs nothing of the kind.
+    /// The connections to other servers; an agent that is a cluster of its own has none.
     pub fn forward(&self) -> Option<&Arc<dyn Forward>> {
         self.0.forward.get()
     }

@@ -22,7 +22,7 @@ pub const ROUTES: &[Route] = &[
     route!("/v1/autoscale/group/", group),
 ];
 
-/// What everything below these paths is about. Only the leader answers it, whatever a read says about stale data.
+/// The common prefix of these paths. Only the leader answers them, whatever a read says about stale data.
 pub(crate) const PREFIX: &str = "/v1/autoscale/";
 
 /// A request to enter or leave failsafe mode.
@@ -113,7 +113,7 @@ async fn failsafe(mut request: Request, autoscaling: &dyn Autoscaling, pool: &st
 
 /// The error text for a job group that does not exist, or is not configured for scaling.
 pub const UNKNOWN_GROUP: &str = "job group not found";
-/// What is said where a job's ID or a group's name holds a slash, and two groups are called the same.
+/// The error where a job's ID or a group's name holds a slash, and two groups are called the same.
 const AMBIGUOUS_GROUP: &str = "more than one job group has that name";
 
 /// The autoscaler of this agent, if it scales job groups, and the groups.

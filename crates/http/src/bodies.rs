@@ -119,7 +119,7 @@ impl Budget {
                 let step = piece.len().max(16 * UNIT).max(read.len() / 2);
                 held.join(self.take(step, from).await?);
                 paid += step;
-                // What is paid for and nothing more.
+                // The reserved memory is that of the budget and nothing more.
                 read.reserve_exact(paid.saturating_sub(read.len()));
             }
             read.extend_from_slice(&piece);

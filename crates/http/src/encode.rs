@@ -53,7 +53,7 @@ impl Encoder {
         }
     }
 
-    /// What can be sent after more bytes. Writing to memory does not fail.
+    /// Adds input and returns the bytes that can be sent now. Writing to memory does not fail.
     fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         match self {
             Encoder::Gzip(e) => {

@@ -61,22 +61,10 @@ impl Error {
     }
 }
 
-/// Texts that get another status than their error has (`docs/spec/http-api.md §3` step 3).
-const KNOWN: [(u16, &str); 4] = [
-    (403, "Permission denied"),
-    (403, "ACL token not found"),
-    (403, "Job registration, dispatch, and scale are disabled by the scheduler configuration"),
-    (400, "Filter expression cannot be used with other filter parameters"),
-];
-
+/// The status follows from the kind of the error, which also implements `docs/spec/http-api.md §3` step 3.
 impl From<encamp_server::Error> for Error {
     fn from(e: encamp_server::Error) -> Error {
-        if e.status == 500
-            && let Some((status, text)) = KNOWN.iter().find(|(_, t)| e.message.ends_with(t))
-        {
-            return Error::new(*status, *text);
-        }
-        Error::new(e.status, e.message)
+        Error::new(e.status(), e.message)
     }
 }
 
@@ -100,7 +88,7 @@ mod tests {
     fn texts_and_statuses() {
         assert_eq!(multi_error(&["a"]), "1 error occurred:\n\t* a\n\n");
         assert_eq!(multi_error(&["a", "b"]), "2 errors occurred:\n\t* a\n\t* b\n\n");
-        let e = Error::from(encamp_server::Error::internal("rpc error: Permission denied"));
+        let e = Error::from(encamp_server::Error::permission_denied());
         assert_eq!((e.status, e.message.as_str()), (403, "Permission denied"));
         assert_eq!(Error::from(encamp_server::Error::not_found("job not found")).status, 404);
     }

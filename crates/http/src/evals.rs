@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Filter;
+use super::filter::{Filter, MatchError};
 use super::ids;
 use super::jobs::nanos;
 use super::page::{Order, Pager};
@@ -32,7 +32,7 @@ async fn evaluations(request: Request) -> Outcome {
     }
 }
 
-fn matches(filter: &Filter, e: &Arc<Evaluation>) -> Result<bool, String> {
+fn matches(filter: &Filter, e: &Arc<Evaluation>) -> Result<bool, MatchError> {
     filter.matches("Evaluation", &**e)
 }
 
@@ -67,7 +67,7 @@ async fn list(request: Request) -> Outcome {
 fn matching(store: &StateStore, options: &ReadOptions, filter: Option<&Filter>) -> Result<Vec<Arc<Evaluation>>, Error> {
     let mut out = Vec::new();
     for e in store.evals_by_create().filter(|e| options.in_namespace(&e.namespace)) {
-        let fits = filter.map_or(Ok(true), |f| matches(f, e)).map_err(Error::internal)?;
+        let fits = filter.map_or(Ok(true), |f| matches(f, e)).map_err(|e| Error::internal(e.to_string()))?;
         if fits && e.id.starts_with(&options.prefix) {
             out.push(e.clone());
         }

@@ -57,7 +57,7 @@ impl Topics {
         keys.into_iter().any(|k| k == "*" || *k == event.key() || event.filter_keys().contains(&k.as_str()))
     }
 
-    /// What must be allowed to see them; gives what else is allowed.
+    /// Checks the capabilities that are required to see them; returns the remaining access.
     fn check(&self, request: &Request, namespace: &str) -> Result<Access, Error> {
         for topic in self.0.keys() {
             let need = match topic.as_str() {

@@ -149,7 +149,7 @@ async fn host_create(request: &mut Request) -> Outcome {
     match endpoint::register(server, volume.clone()).await {
         Ok(index) => host_answer(&volume, index),
         Err(e) => {
-            // What nobody knows is not kept; if that fails, too, the first error says more.
+            // A volume that no server knows is not retained; if that fails, too, the first error says more.
             if !known {
                 let _ = node.delete_volume(&volume.id).await;
             }

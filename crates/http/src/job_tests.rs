@@ -17,8 +17,8 @@ use encamp_server::endpoints::node_rpc;
 const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
 const SECRET: &str = "11111111-5264-effb-1a7c-30be40b9a44c";
 
-/// What depends on tasks that really run, or on parts of the server that are not there yet: a piece of the path to the
-/// value.
+/// Values that depend on tasks that really run, or on parts of the server that are not there yet: a piece of the path
+/// to the value.
 const NOT_OURS: [&str; 3] = [".TaskStates", ".SigningKeyID", ".NetworkStatus"];
 
 fn node() -> Node {
@@ -178,8 +178,8 @@ async fn recorded_calls_have_the_same_answers() {
         if r.method != "GET" && answer.status == 200 {
             settle(&s).await;
         }
-        // What these groups find depends on calls that name IDs and were left out; what they refuse does not, but for
-        // the rollout of canaries that nobody promoted.
+        // The results of these groups depend on calls that name IDs and were left out; their errors do not, but for the
+        // rollout of canaries that were never promoted.
         let follows = matches!(r.group.as_str(), "params" | "jobs");
         if !follows && (!r.text || r.file.contains("modify-index-conflict")) {
             continue;

@@ -12,7 +12,7 @@ use super::response::{Meta, Response};
 use super::route::Outcome;
 use encamp_host::ids;
 use encamp_jobspec::canonicalize::canonicalize;
-use encamp_jobspec::parse::{ParseOptions, parse as parse_job, parse_json};
+use encamp_jobspec::parse::{ParseError, ParseOptions, parse as parse_job, parse_json};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -31,7 +31,7 @@ fn permit(
     let (app, token) = (request.app().clone(), request.token().to_string());
     move |job| {
         let allowed = authorize(&app, &token, &Need::Namespace(&job.namespace, any_of));
-        allowed.map(drop).map_err(|e| encamp_server::Error::new(e.status, e.message))
+        allowed.map(drop).map_err(|e| encamp_server::Error::received(e.status, e.message))
     }
 }
 
@@ -53,8 +53,7 @@ fn begin(request: &Request, any_of: &[&str]) -> Result<String, Error> {
 async fn job_body<T: DeserializeOwned>(request: &mut Request) -> Result<T, Error> {
     let bytes = request.json_bytes().await?;
     json::decode(&bytes).map_err(|e| {
-        let told =
-            parse_json(&bytes).err().map(|text| text.trim_start_matches("Failed to parse JSON job: ").to_string());
+        let told = parse_json(&bytes).err().map(|e| e.reason.to_string());
         Error::bad(told.unwrap_or(e.0))
     })
 }
@@ -111,14 +110,14 @@ pub(crate) async fn parse(mut request: Request) -> Outcome {
             random: Arc::new(|bytes| bytes.iter_mut().for_each(|b| *b = ids::random().to_le_bytes()[0])),
             ..ParseOptions::default()
         };
-        let mut job = parse_job(sent.job_hcl.as_bytes(), &options).map_err(|e| e.to_string())?;
+        let mut job = parse_job(sent.job_hcl.as_bytes(), &options)?;
         if sent.canonicalize {
             canonicalize(&mut job);
         }
-        Ok(job)
+        Ok::<api::Job, ParseError>(job)
     });
-    let parsed: Result<api::Job, String> = parsed.await.map_err(|_| Error::internal("reading was interrupted"))?;
-    Response::json(&parsed.map_err(|text| Error::bad(format!("Failed to parse job: {text}")))?)
+    let parsed = parsed.await.map_err(|_| Error::internal("reading was interrupted"))?;
+    Response::json(&parsed.map_err(|e| Error::bad(format!("Failed to parse job: {e}")))?)
 }
 
 /// `DELETE /v1/job/<id>`.
@@ -127,12 +126,12 @@ pub(crate) async fn deregister(request: Request, id: String) -> Outcome {
     let (purge, no_shutdown_delay) = (request.flag("purge")?, request.flag("no_shutdown_delay")?);
     // Multi-region jobs don't exist here: `global` is parsed and has no effect.
     request.flag("global")?;
-    let eval_priority = request.query().int("eval_priority").map_err(Error::internal)?.unwrap_or_default();
+    let eval_priority = request.query().int("eval_priority").map_err(|e| Error::internal(e.to_string()))?;
     let namespace = request.namespace();
     let any_of: &[&str] =
         if purge { &["submit-job", "purge-job"] } else { &["submit-job", "purge-job", "deregister-job"] };
     request.need(&Need::Namespace(&namespace, any_of))?;
-    let stop = changes::Stop { purge, no_shutdown_delay, eval_priority };
+    let stop = changes::Stop { purge, no_shutdown_delay, eval_priority: eval_priority.unwrap_or_default() };
     let done = changes::deregister(request.server()?, &namespace, &id, stop).await?;
     Ok(Response::json(&done)?.index(done.index))
 }

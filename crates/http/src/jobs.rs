@@ -232,7 +232,7 @@ async fn deployment(request: Request, id: String) -> Outcome {
 fn base(request: &Request) -> Result<Option<Base>, Error> {
     let query = request.query();
     let diffs = request.flag("diffs")?;
-    let version = query.uint("diff_version").map_err(Error::internal)?;
+    let version = query.uint("diff_version").map_err(|e| Error::internal(e.to_string()))?;
     let base = match (query.get("diff_tag"), version) {
         ("", None) => Base::Previous,
         ("", Some(n)) => Base::Version(n),
@@ -246,7 +246,8 @@ async fn versions(request: Request, id: String) -> Outcome {
     let base = base(&request)?;
     let keys = vec![job_key(Table::JobVersion, &options, &id)];
     let read = |store: &StateStore| {
-        let found = job_reads::versions(store, &options.namespace, &id, base.as_ref()).map_err(Error::internal)?;
+        let found = job_reads::versions(store, &options.namespace, &id, base.as_ref());
+        let found = found.map_err(|e| Error::internal(e.to_string()))?;
         let newest = found.as_ref().and_then(|(versions, _)| versions.iter().map(|v| v.modify_index).max());
         Ok((newest.unwrap_or_else(|| store.index_of(Table::JobVersion)), found))
     };
@@ -317,7 +318,8 @@ async fn actions(request: Request, id: String) -> Outcome {
 
 async fn statuses(mut request: Request) -> Outcome {
     let mut options = request.read_options()?;
-    let mut children = request.query().bool("include_children").map_err(Error::bad)?.unwrap_or_default();
+    let mut children =
+        request.query().bool("include_children").map_err(|e| Error::bad(e.to_string()))?.unwrap_or_default();
     let mut only: Option<Vec<(String, String)>> = None;
     match request.method().as_str() {
         "GET" => {}

@@ -158,7 +158,7 @@ impl Serving {
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        // What is still open then is a stream that never ends by itself.
+        // Anything still open then is a stream that never ends by itself.
         let _ = tokio::time::timeout(GRACE, all).await;
         self.tasks.abort_all();
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::app::Pending;
 use super::error::Error;
+use encamp_client::Unhealthy;
 pub use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
 pub use encamp_client::handle::{LogsRequest, Origin};
 pub use encamp_client::types::{AllocFileInfo, NodeMeta, StreamFrame};
@@ -70,7 +71,7 @@ pub trait LocalClient: Send + Sync {
     fn set_servers(&self, servers: Vec<String>) -> Pending<'_, Result<(), Error>>;
 
     /// Whether it does its work; else why not.
-    fn health(&self) -> Result<(), String>;
+    fn health(&self) -> Result<(), Unhealthy>;
 
     /// Figures for `agent/self`, by group: `client`.
     fn stats(&self) -> super::app::AgentStats;

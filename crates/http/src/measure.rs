@@ -54,7 +54,7 @@ pub fn endpoint(method: &Method, path: &str) -> Option<Endpoint> {
     }
 }
 
-/// What a method means to endpoints.
+/// The kind of access of a method to endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Get,

@@ -1,6 +1,7 @@
 //! Streams log messages of the agent (`docs/spec/http-api.md §6.5`).
 
 use std::convert::Infallible;
+use std::fmt;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -127,15 +128,15 @@ async fn export(request: Request) -> Outcome {
         }
         _ => {}
     }
+    let unknown = |why: &dyn fmt::Display| Error::bad(format!("Unknown value for logs_since: {why}"));
     let since = match request.query().get("logs_since") {
-        "" => Ok(EXPORTED),
+        "" => EXPORTED,
         text => match parse_duration(text) {
-            Ok(nanos) if nanos >= 0 => Ok(duration::of_nanos(nanos)),
-            Ok(_) => Err("it must not be negative".to_string()),
-            Err(e) => Err(e.to_string()),
+            Ok(nanos) if nanos >= 0 => duration::of_nanos(nanos),
+            Ok(_) => return Err(unknown(&"it must not be negative")),
+            Err(e) => return Err(unknown(&e)),
         },
     };
-    let since = since.map_err(|e| Error::bad(format!("Unknown value for logs_since: {e}")))?;
     here(&request)?;
     let source = if on_disk { LogSource::File } else { LogSource::Journal { unit: unit.into(), since, follow } };
     let bytes = request.app().agent().export_logs(source).await?;
@@ -188,7 +189,7 @@ mod tests {
         fn stats(&self) -> AgentStats {
             AgentStats::new()
         }
-        fn reload(&self) -> Pending<'_, Result<(), String>> {
+        fn reload(&self) -> Pending<'_, Result<(), Error>> {
             Box::pin(async { Ok(()) })
         }
         fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>> {

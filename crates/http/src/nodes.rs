@@ -54,7 +54,7 @@ pub struct NodeListStub {
     modify_index: u64,
 }
 
-/// What lists show beside the usual.
+/// The additional members of lists.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Shown {
     resources: bool,

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::error::Error;
-use super::filter::Filter;
+use super::filter::{Filter, MatchError};
 use super::request::ReadOptions;
 
 /// How rows are ordered, and so what a token means.
@@ -85,7 +85,7 @@ impl Pager {
         order: Order,
         rows: I,
         token: impl Fn(&T) -> String,
-        matches: impl Fn(&Filter, &T) -> Result<bool, String>,
+        matches: impl Fn(&Filter, &T) -> Result<bool, MatchError>,
         keep: impl Fn(&T) -> bool,
     ) -> Result<Page<T>, Error>
     where

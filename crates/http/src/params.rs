@@ -1,6 +1,7 @@
 //! Query parameters and their parsing (`docs/spec/http-api.md §4.1`).
 
 use std::borrow::Cow;
+use std::fmt;
 
 use axum::http::Uri;
 
@@ -43,6 +44,75 @@ pub fn without_token(uri: &Uri) -> Cow<'_, str> {
     Cow::Owned(format!("{path}?{}", pairs.join("&")))
 }
 
+/// Why a text is no number or boolean. The texts are those of Nomad's parsers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{parser}: parsing {}: {problem}", quoted(text))]
+pub struct LiteralError {
+    /// The parser of Nomad that refuses it.
+    parser: Parser,
+    /// The text.
+    text: String,
+    /// What is wrong with it.
+    problem: LiteralProblem,
+}
+
+/// What is wrong with the text of a number or boolean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LiteralProblem {
+    /// It is not written as one.
+    #[error("invalid syntax")]
+    Syntax,
+    /// It does not fit the type.
+    #[error("value out of range")]
+    Range,
+}
+
+/// A parser of Nomad, which the texts of errors name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parser {
+    /// Decimal integers.
+    Atoi,
+    /// Booleans.
+    Bool,
+    /// Numbers with a fraction.
+    Float,
+    /// Integers.
+    Int,
+    /// Integers without a sign.
+    Uint,
+}
+
+impl fmt::Display for Parser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Parser::Atoi => "strconv.Atoi",
+            Parser::Bool => "strconv.ParseBool",
+            Parser::Float => "strconv.ParseFloat",
+            Parser::Int => "strconv.ParseInt",
+            Parser::Uint => "strconv.ParseUint",
+        })
+    }
+}
+
+impl LiteralError {
+    /// Of a text that is not written as `parser` demands.
+    pub(crate) fn syntax(parser: Parser, text: &str) -> LiteralError {
+        LiteralError { parser, text: text.into(), problem: LiteralProblem::Syntax }
+    }
+}
+
+/// Why a parameter of a query has no value of its type. The texts are those of answers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Failed to parse value of {} ({}) as a {kind}: {source}", quoted(name), source.text)]
+pub struct ParameterError {
+    /// The name of the parameter.
+    name: String,
+    /// The name of the type.
+    kind: &'static str,
+    /// What is wrong with the value.
+    source: LiteralError,
+}
+
 /// The parameters of a query in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
@@ -73,76 +143,74 @@ impl Query {
     /// A boolean; missing and empty are `None`.
     ///
     /// # Errors
-    /// The text of the answer.
-    pub fn bool(&self, name: &str) -> Result<Option<bool>, String> {
-        let text = self.get(name);
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let fail = |e| format!("Failed to parse value of {} ({text}) as a bool: {e}", quoted(name));
-        parse_bool(text).map(Some).map_err(fail)
+    /// The value is none of the type.
+    pub fn bool(&self, name: &str) -> Result<Option<bool>, ParameterError> {
+        self.parsed(name, "bool", parse_bool)
     }
 
     /// A decimal integer; missing and empty are `None`.
     ///
     /// # Errors
-    /// The text of the answer.
-    pub fn int(&self, name: &str) -> Result<Option<i64>, String> {
-        let text = self.get(name);
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let fail = |e| format!("Failed to parse value of {} ({text}) as a int: {e}", quoted(name));
-        number::<i64>("strconv.Atoi", text, 10).map(Some).map_err(fail)
+    /// The value is none of the type.
+    pub fn int(&self, name: &str) -> Result<Option<i64>, ParameterError> {
+        self.parsed(name, "int", |text| number(Parser::Atoi, text, 10))
     }
 
     /// A decimal unsigned integer; missing and empty are `None`.
     ///
     /// # Errors
-    /// The text of the answer.
-    pub(crate) fn uint(&self, name: &str) -> Result<Option<u64>, String> {
+    /// The value is none of the type.
+    pub(crate) fn uint(&self, name: &str) -> Result<Option<u64>, ParameterError> {
+        self.parsed(name, "uint64", decimal_uint)
+    }
+
+    fn parsed<T>(
+        &self,
+        name: &str,
+        kind: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, LiteralError>,
+    ) -> Result<Option<T>, ParameterError> {
         let text = self.get(name);
         if text.is_empty() {
             return Ok(None);
         }
-        let fail = |e| format!("Failed to parse value of {} ({text}) as a uint64: {e}", quoted(name));
-        number::<u64>("strconv.ParseUint", text, 10).map(Some).map_err(fail)
+        parse(text).map(Some).map_err(|source| ParameterError { name: name.into(), kind, source })
     }
 }
 
 /// The words for booleans.
 ///
 /// # Errors
-/// The text of Nomad's parser.
-pub fn parse_bool(text: &str) -> Result<bool, String> {
+/// Any other word.
+pub fn parse_bool(text: &str) -> Result<bool, LiteralError> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err(format!("strconv.ParseBool: parsing {}: invalid syntax", quoted(text))),
+        _ => Err(LiteralError::syntax(Parser::Bool, text)),
     }
 }
 
 /// An integer that may begin with a base: `0x`, `0o`, `0b`, `0`; underscores between digits are ignored then.
 ///
 /// # Errors
-/// The text of Nomad's parser.
-pub fn parse_int(text: &str) -> Result<i64, String> {
+/// The text is written otherwise, or the number is out of range.
+pub fn parse_int(text: &str) -> Result<i64, LiteralError> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
         None => ("", text.strip_prefix('+').unwrap_or(text)),
     };
     let (digits, radix) = based(digits);
     let fits = || i64::from_str_radix(&format!("{sign}{digits}"), radix);
-    whole("strconv.ParseInt", text, &digits, radix, fits)
+    whole(Parser::Int, text, &digits, radix, fits)
 }
 
 /// As [`parse_int`], without a sign.
 ///
 /// # Errors
-/// The text of Nomad's parser.
-pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
+/// The text is written otherwise, or the number is out of range.
+pub(crate) fn parse_uint(text: &str) -> Result<u64, LiteralError> {
     let (digits, radix) = based(text);
-    whole("strconv.ParseUint", text, &digits, radix, || u64::from_str_radix(&digits, radix))
+    whole(Parser::Uint, text, &digits, radix, || u64::from_str_radix(&digits, radix))
 }
 
 fn based(text: &str) -> (String, u32) {
@@ -159,42 +227,42 @@ fn based(text: &str) -> (String, u32) {
 }
 
 fn whole<T>(
-    parser: &str,
+    parser: Parser,
     text: &str,
     digits: &str,
     radix: u32,
     parse: impl FnOnce() -> Result<T, std::num::ParseIntError>,
-) -> Result<T, String> {
+) -> Result<T, LiteralError> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Err(format!("{parser}: parsing {}: invalid syntax", quoted(text)));
+        return Err(LiteralError::syntax(parser, text));
     }
-    parse().map_err(|_| format!("{parser}: parsing {}: value out of range", quoted(text)))
+    parse().map_err(|_| LiteralError { parser, text: text.into(), problem: LiteralProblem::Range })
 }
 
 /// A number to a base that is given.
 fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(
-    parser: &str,
+    parser: Parser,
     text: &str,
     radix: u32,
-) -> Result<T, String> {
-    let digits = text.strip_prefix(['-', '+']).filter(|_| parser != "strconv.ParseUint").unwrap_or(text);
+) -> Result<T, LiteralError> {
+    let digits = text.strip_prefix(['-', '+']).filter(|_| parser != Parser::Uint).unwrap_or(text);
     whole(parser, text, digits, radix, || text.parse())
 }
 
 /// An unsigned decimal number of a query.
 ///
 /// # Errors
-/// The text of Nomad's parser.
-pub(crate) fn decimal_uint(text: &str) -> Result<u64, String> {
-    number("strconv.ParseUint", text, 10)
+/// The text is written otherwise, or the number is out of range.
+pub(crate) fn decimal_uint(text: &str) -> Result<u64, LiteralError> {
+    number(Parser::Uint, text, 10)
 }
 
 /// A signed decimal number of a query.
 ///
 /// # Errors
-/// The text of Nomad's parser.
-pub(crate) fn decimal_int(text: &str) -> Result<i64, String> {
-    number("strconv.ParseInt", text, 10)
+/// The text is written otherwise, or the number is out of range.
+pub(crate) fn decimal_int(text: &str) -> Result<i64, LiteralError> {
+    number(Parser::Int, text, 10)
 }
 
 #[cfg(test)]
@@ -230,10 +298,10 @@ mod tests {
             (Ok(Some(true)), Ok(Some(false)), Ok(None), Ok(None))
         );
         let want = "Failed to parse value of \"x\" (x) as a bool: strconv.ParseBool: parsing \"x\": invalid syntax";
-        assert_eq!(q.bool("x").unwrap_err(), want);
+        assert_eq!(q.bool("x").unwrap_err().to_string(), want);
         assert_eq!(q.int("n"), Ok(Some(-7)));
-        assert!(q.uint("u").unwrap_err().ends_with("value out of range"), "{:?}", q.uint("u"));
-        assert!(q.uint("n").unwrap_err().ends_with("strconv.ParseUint: parsing \"-7\": invalid syntax"));
+        assert!(q.uint("u").unwrap_err().to_string().ends_with("value out of range"), "{:?}", q.uint("u"));
+        assert!(q.uint("n").unwrap_err().to_string().ends_with("strconv.ParseUint: parsing \"-7\": invalid syntax"));
         assert_eq!(
             (parse_uint("0x10"), parse_int("-0b11"), parse_int("010"), parse_int("1_0").is_err()),
             (Ok(16), Ok(-3), Ok(8), true)

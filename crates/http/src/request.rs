@@ -196,7 +196,7 @@ impl Request {
         &self.path
     }
 
-    /// What follows the route's prefix: for the route `/v1/job/`, the ID and what comes after it.
+    /// The rest of the path behind the route's prefix: for the route `/v1/job/`, the ID and all that follows it.
     pub fn rest(&self) -> &str {
         self.path.get(self.route..).unwrap_or_default()
     }
@@ -282,7 +282,7 @@ impl Request {
     /// # Errors
     /// 500, as Nomad answers.
     pub fn flag(&self, name: &str) -> Result<bool, Error> {
-        self.query.bool(name).map(Option::unwrap_or_default).map_err(Error::internal)
+        self.query.bool(name).map(Option::unwrap_or_default).map_err(|e| Error::internal(e.to_string()))
     }
 
     /// The token (`docs/spec/http-api.md §4.3`); empty for the anonymous one.
@@ -433,7 +433,7 @@ pub fn unread(e: BodyError) -> Error {
     }
 }
 
-/// What was read, or 404 with the headers of the read.
+/// The object that was read, or 404 with the headers of the read.
 ///
 /// # Errors
 /// 404.

@@ -8,7 +8,7 @@ use super::encode::{self, Encoding};
 use super::error::Error;
 use super::json;
 
-/// What the headers tell about the state that was read.
+/// The facts about the state that was read, for the headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// `X-Nomad-Index`.
@@ -28,7 +28,7 @@ pub enum Payload {
     Json(Vec<u8>),
     /// Anything else.
     Bytes(Vec<u8>),
-    /// What comes as it comes.
+    /// A body that is streamed.
     Stream(Body),
     /// As [`Payload::Stream`], never compressed or chunked: the connection ends with it.
     Raw(Body),

@@ -134,7 +134,7 @@ async fn receive(body: Body, path: &Path) -> Result<(), Error> {
 async fn save(request: Request) -> Outcome {
     let options = request.read_options()?;
     request.need(&Need::OperatorCapability("snapshot-save"))?;
-    // What a server keeps for the time it runs only is not worth an archive.
+    // The state of a development server, which ends with the process, is not worth an archive.
     if request.app().settings().dev {
         return Err(Error::internal("failed to open snapshot: open is not supported:"));
     }

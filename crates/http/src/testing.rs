@@ -28,7 +28,7 @@ impl AgentControl for QuietAgent {
     fn stats(&self) -> AgentStats {
         AgentStats::new()
     }
-    fn reload(&self) -> Pending<'_, Result<(), String>> {
+    fn reload(&self) -> Pending<'_, Result<(), Error>> {
         Box::pin(async { Ok(()) })
     }
     fn watch_logs(&self, level: &str, _: bool, _: bool) -> Option<Box<dyn LogWatch>> {

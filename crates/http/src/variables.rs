@@ -19,6 +19,7 @@ use super::route::{Outcome, Route, route};
 use encamp_model::{VariableEncrypted, VariableLock, VariableMetadata};
 use encamp_ops::VariableReply;
 use encamp_server::endpoints::variables::{self, Items, Written};
+use encamp_server::error::ErrorKind;
 use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::{StateStore, Table};
 
@@ -146,9 +147,8 @@ fn conflict(v: &VariableEncrypted, items: &Items) -> Outcome {
 
 /// Refusals of writes tell an index of 0.
 fn refusal(e: encamp_server::Error) -> Response {
-    let e = Error::from(e);
-    let told = matches!(e.status, 400 | 404) || e.message.ends_with("hold a lock");
-    let response = Response::error(e);
+    let told = matches!(e.kind, ErrorKind::BadRequest | ErrorKind::NotFound | ErrorKind::NotLocked);
+    let response = Response::error(e.into());
     if told { response.index(0) } else { response }
 }
 
@@ -218,8 +218,8 @@ fn index_of(reply: &VariableReply) -> u64 {
     }
 }
 
-/// What is said when a variable is not as it was expected to be (`docs/spec/http-api.md §8.3`): as it is, with its
-/// items for those who may read it.
+/// The answer when a variable is not as expected (`docs/spec/http-api.md §8.3`): the stored variable, with its items
+/// for callers who may read it.
 fn unwritten(request: &Request, key: &(String, String), reply: &VariableReply) -> Outcome {
     let VariableReply::Conflict(Some(v)) = reply else {
         let none = VariableEncrypted { namespace: key.0.clone(), path: key.1.clone(), ..Default::default() };

@@ -259,7 +259,7 @@ pub struct OidcClientAssertion {
     /// The audience of the assertion: its `aud` claims.
     #[serde(with = "nil")]
     pub audience: Vec<String>,
-    /// What signs the assertion: `nomad` (the keyring), `private_key` or `client_secret`.
+    /// The signer of the assertion: `nomad` (the keyring), `private_key` or `client_secret`.
     #[serde(deserialize_with = "or_default")]
     pub key_source: String,
     /// The algorithm of the signature: `RS256`, `HS256`, …
@@ -299,7 +299,7 @@ pub struct OidcClientAssertionKey {
     pub key_id: String,
 }
 
-/// What a token gets that an authentication method made.
+/// The rights of a token that was made by an authentication method.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclBindingRule {

@@ -62,7 +62,7 @@ pub struct Allocation {
     /// The assigned resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
-    /// What the node search of the placement evaluated (`docs/spec/scheduling.md §10`).
+    /// The metrics of the node search of the placement (`docs/spec/scheduling.md §10`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Arc<AllocMetric>>,
     /// The desired status: `run`, `stop` or `evict`.
@@ -344,7 +344,7 @@ pub struct TaskState {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocState {
-    /// What changed: 0, the client status.
+    /// The kind of change: 0, the client status.
     #[serde(deserialize_with = "narrow::<u8, _, _>")]
     pub field: u64,
     /// The new value.
@@ -465,7 +465,7 @@ pub struct TaskEvent {
     /// The sentence for operators, fixed when the event is appended.
     #[serde(deserialize_with = "or_default")]
     pub display_message: String,
-    /// What is special about the event, as text: `exit_code`, `restart_reason`, …
+    /// The particulars of the event, as text: `exit_code`, `restart_reason`, …
     #[serde(with = "nil")]
     pub details: BTreeMap<String, String>,
     /// Whether the event makes the task a failed one.

@@ -23,7 +23,7 @@ impl Bytes {
     }
 }
 
-/// What the bytes are may be secret; how many there are is not.
+/// The bytes may be secret; their number is not.
 impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bytes({})", self.0.len())

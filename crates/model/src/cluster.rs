@@ -9,7 +9,7 @@ use super::group::WorkloadIdentity;
 use super::json::{duration_text, nil, or_default};
 use super::time::SECOND;
 
-/// What servers are set up with and what decides about jobs: parts of their configuration files.
+/// The settings of servers that decide about jobs: parts of their configuration files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServerSettings {
@@ -67,7 +67,8 @@ pub struct NodePool {
     /// Free-form metadata.
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
-    /// What differs from the cluster's scheduler configuration; servers refuse to store it, schedulers follow it.
+    /// The differences from the cluster's scheduler configuration; servers refuse to store them, schedulers follow
+    /// them.
     pub scheduler_configuration: Option<NodePoolSchedulerConfiguration>,
     /// Nanoseconds that the identities of its nodes live; 24 h by default.
     #[serde(rename = "NodeIdentityTTL", deserialize_with = "or_default")]

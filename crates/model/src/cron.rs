@@ -4,8 +4,77 @@
 use jiff::civil::{Date, DateTime, Time, date};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
+use thiserror::Error;
 
-use super::PeriodicConfig;
+use super::{PeriodicConfig, quoted};
+
+/// Why a text is no cron specification.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CronError {
+    /// The text has fewer than five fields and is no macro.
+    #[error("missing field(s)")]
+    MissingFields,
+    /// An entry of a field is not understood, or its values are out of range.
+    #[error("syntax error in {field} field: '{entry}'")]
+    Syntax {
+        /// The name of the field.
+        field: &'static str,
+        /// The entry as written.
+        entry: String,
+    },
+    /// The step behind the `/` of an entry is zero or too large.
+    #[error("invalid interval {entry}")]
+    Interval {
+        /// The entry as written.
+        entry: String,
+    },
+}
+
+/// Why a name is none of a time zone.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TimeZoneError {
+    /// The name would be a path outside of the time zone database.
+    #[error("time: invalid location name")]
+    InvalidName,
+    /// There is no time zone of that name.
+    #[error("unknown time zone {0}")]
+    Unknown(String),
+}
+
+/// Why the next launch of a periodic job is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PeriodicError {
+    /// The time zone is invalid.
+    #[error("Invalid time zone {}: {source}", quoted(name))]
+    TimeZone {
+        /// The time zone as written.
+        name: String,
+        /// The reason.
+        source: TimeZoneError,
+    },
+    /// A cron specification is invalid.
+    #[error("Invalid cron spec {}: {source}", quoted(spec))]
+    Spec {
+        /// The specification as written.
+        spec: String,
+        /// The reason.
+        source: CronError,
+    },
+}
+
+// Bridge.
+impl From<PeriodicError> for String {
+    fn from(e: PeriodicError) -> String {
+        e.to_string()
+    }
+}
+
+// Bridge.
+impl From<TimeZoneError> for String {
+    fn from(e: TimeZoneError) -> String {
+        e.to_string()
+    }
+}
 
 /// A parsed specification: the seconds, minutes, … at which it fires.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,12 +195,12 @@ impl Field {
         (self.min..=self.max).contains(&n).then_some(n)
     }
 
-    fn syntax<T>(&self, entry: &str) -> Result<T, String> {
-        Err(format!("syntax error in {} field: '{entry}'", self.name))
+    fn syntax<T>(&self, entry: &str) -> Result<T, CronError> {
+        Err(CronError::Syntax { field: self.name, entry: entry.to_string() })
     }
 
     /// Values of one list entry: `*`, `5`, `1-5`, `*/2`, `5/2`, `1-5/2`; `None` when it is none of these.
-    fn entry(&self, entry: &str, set: &mut Set) -> Result<bool, String> {
+    fn entry(&self, entry: &str, set: &mut Set) -> Result<bool, CronError> {
         let (range, step) = match entry.split_once('/') {
             Some((range, step)) => (range, Some(step)),
             None => (entry, None),
@@ -153,7 +222,7 @@ impl Field {
             Some(s) if s.is_empty() || !s.bytes().all(|b| b.is_ascii_digit()) => return Ok(false),
             Some(s) => match s.parse::<usize>() {
                 Ok(n) if (1..=self.max).contains(&n) => n,
-                _ => return Err(format!("invalid interval {entry}")),
+                _ => return Err(CronError::Interval { entry: entry.to_string() }),
             },
         };
         for n in (first..=last).step_by(step) {
@@ -163,7 +232,7 @@ impl Field {
     }
 
     /// A comma-separated list; `special` may take entries the field alone knows.
-    fn parse(&self, text: &str, mut special: impl FnMut(&str) -> bool) -> Result<Set, String> {
+    fn parse(&self, text: &str, mut special: impl FnMut(&str) -> bool) -> Result<Set, CronError> {
         let mut set = Set::default();
         let mut entries = text.split(',').filter(|e| !e.is_empty()).peekable();
         if entries.peek().is_none() {
@@ -189,7 +258,10 @@ const MACROS: [(&str, &str); 6] = [
 
 impl Cron {
     /// Parses 5 fields, 6 with a year last, 7 with seconds first and a year last, or a macro like `@daily`.
-    pub fn parse(spec: &str) -> Result<Cron, String> {
+    ///
+    /// # Errors
+    /// The first field or entry that is not understood.
+    pub fn parse(spec: &str) -> Result<Cron, CronError> {
         let lower = spec.trim().to_ascii_lowercase();
         let text = MACROS.iter().find(|(name, _)| *name == lower).map_or(lower.as_str(), |(_, t)| t);
         let fields: Vec<&str> = text.split_whitespace().collect();
@@ -200,7 +272,7 @@ impl Cron {
             [second, minute, hour, day, month, weekday, year, ..] => {
                 (*second, [minute, hour, day, month, weekday], *year)
             }
-            _ => return Err("missing field(s)".into()),
+            _ => return Err(CronError::MissingFields),
         };
         let [minute, hour, day, month, weekday] = rest;
         let plain = |_: &str| false;
@@ -292,7 +364,7 @@ impl Cron {
     }
 }
 
-fn parse_days(text: &str) -> Result<DayRule, String> {
+fn parse_days(text: &str) -> Result<DayRule, CronError> {
     let mut rule = DayRule { restricted: !is_any(text), ..DayRule::default() };
     rule.days = DAY.parse(text, |entry| match entry {
         "l" => {
@@ -314,7 +386,7 @@ fn parse_days(text: &str) -> Result<DayRule, String> {
     Ok(rule)
 }
 
-fn parse_weekdays(text: &str) -> Result<WeekdayRule, String> {
+fn parse_weekdays(text: &str) -> Result<WeekdayRule, CronError> {
     let mut rule = WeekdayRule { restricted: !is_any(text), ..WeekdayRule::default() };
     rule.days = WEEKDAY.parse(text, |entry| {
         if let Some(day) = entry.strip_suffix('l').and_then(|d| WEEKDAY.value(d)) {
@@ -388,20 +460,23 @@ impl WeekdayRule {
     }
 }
 
-/// The time zone of that name; the error is the text `unknown time zone X`.
-pub fn time_zone(name: &str) -> Result<TimeZone, String> {
+/// The time zone of that name.
+///
+/// # Errors
+/// The name is a path or unknown.
+pub fn time_zone(name: &str) -> Result<TimeZone, TimeZoneError> {
     match name {
         // The zone of the server's machine is not known here.
         "" | "UTC" | "Local" => return Ok(TimeZone::UTC),
         _ if name.contains("..") || name.starts_with('/') || name.contains('\\') => {
-            return Err("time: invalid location name".into());
+            return Err(TimeZoneError::InvalidName);
         }
         _ => {}
     }
     // Look-ups here ignore case, those of servers do not.
     match TimeZone::get(name) {
         Ok(zone) if zone.iana_name().is_none_or(|n| n == name || !n.eq_ignore_ascii_case(name)) => Ok(zone),
-        _ => Err(format!("unknown time zone {name}")),
+        _ => Err(TimeZoneError::Unknown(name.to_string())),
     }
 }
 
@@ -413,14 +488,18 @@ impl PeriodicConfig {
     }
 
     /// The next launch strictly after `after` (both Unix nanoseconds): the earliest of all specifications, `None` when
-    /// none fires any more. Fails with the text of the first specification or zone that does not parse.
-    pub fn next_launch(&self, after: i64) -> Result<Option<i64>, String> {
+    /// none fires any more.
+    ///
+    /// # Errors
+    /// The time zone, or else the first specification, is invalid.
+    pub fn next_launch(&self, after: i64) -> Result<Option<i64>, PeriodicError> {
         let zone = time_zone(&self.time_zone)
-            .map_err(|e| format!("Invalid time zone {}: {e}", super::quoted(&self.time_zone)))?;
-        let after = Timestamp::from_nanosecond(i128::from(after)).map_err(|e| e.to_string())?;
+            .map_err(|source| PeriodicError::TimeZone { name: self.time_zone.clone(), source })?;
+        // All 64-bit numbers of nanoseconds are times.
+        let Ok(after) = Timestamp::from_nanosecond(i128::from(after)) else { return Ok(None) };
         let mut earliest: Option<Timestamp> = None;
         for spec in self.cron_specs() {
-            let cron = Cron::parse(spec).map_err(|e| format!("Invalid cron spec {}: {e}", super::quoted(spec)))?;
+            let cron = Cron::parse(spec).map_err(|source| PeriodicError::Spec { spec: spec.to_string(), source })?;
             if let Some(next) = cron.next(after, &zone) {
                 earliest = Some(earliest.map_or(next, |e| e.min(next)));
             }
@@ -524,7 +603,7 @@ mod tests {
             ("5,x * * * *", "syntax error in minute field: 'x'"),
             ("*/0 * * * *", "invalid interval */0"),
         ] {
-            assert_eq!(Cron::parse(spec), Err(want.to_string()), "{spec}");
+            assert_eq!(Cron::parse(spec).map_err(|e| e.to_string()), Err(want.to_string()), "{spec}");
         }
     }
 
@@ -533,9 +612,10 @@ mod tests {
         for good in ["", "UTC", "Europe/Berlin", "Etc/UTC", "America/New_York"] {
             assert!(time_zone(good).is_ok(), "{good}");
         }
-        assert_eq!(time_zone("Mars/Olympus").err(), Some("unknown time zone Mars/Olympus".into()));
-        assert_eq!(time_zone("europe/berlin").err(), Some("unknown time zone europe/berlin".into()));
-        assert_eq!(time_zone("../x").err(), Some("time: invalid location name".into()));
+        let refused = |name: &str| time_zone(name).err().map(|e| e.to_string());
+        assert_eq!(refused("Mars/Olympus"), Some("unknown time zone Mars/Olympus".into()));
+        assert_eq!(refused("europe/berlin"), Some("unknown time zone europe/berlin".into()));
+        assert_eq!(refused("../x"), Some("time: invalid location name".into()));
     }
 
     #[test]
@@ -550,6 +630,10 @@ mod tests {
         p.specs = Some(vec!["0 0 31 2 *".into()]);
         assert_eq!(p.next_launch(after), Ok(None));
         p.spec = "x".into();
-        assert_eq!(p.next_launch(after), Err("Invalid cron spec \"x\": missing field(s)".into()));
+        let refused = p.next_launch(after).map_err(|e| e.to_string());
+        assert_eq!(refused, Err("Invalid cron spec \"x\": missing field(s)".into()));
+        p.time_zone = "Mars".into();
+        let refused = p.next_launch(after).map_err(|e| e.to_string());
+        assert_eq!(refused, Err("Invalid time zone \"Mars\": unknown time zone Mars".into()));
     }
 }

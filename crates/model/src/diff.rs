@@ -43,7 +43,7 @@ pub struct FieldDiff {
     /// The new value as text; empty: none.
     #[serde(deserialize_with = "or_default")]
     pub new: String,
-    /// What the change leads to: `forces create`, … (`docs/spec/jobspec.md §18`).
+    /// The consequences of the change: `forces create`, … (`docs/spec/jobspec.md §18`).
     #[serde(with = "nil")]
     pub annotations: Vec<String>,
 }
@@ -106,7 +106,7 @@ pub struct TaskDiff {
     /// Changed blocks of the task.
     #[serde(with = "nil")]
     pub objects: Vec<ObjectDiff>,
-    /// What the change leads to: `forces in-place update`, … (`docs/spec/jobspec.md §18`).
+    /// The consequences of the change: `forces in-place update`, … (`docs/spec/jobspec.md §18`).
     #[serde(with = "nil")]
     pub annotations: Vec<String>,
 }

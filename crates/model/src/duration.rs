@@ -2,7 +2,35 @@
 
 use std::time::Duration;
 
+use thiserror::Error;
+
 use super::time::{HOUR, MINUTE, SECOND};
+
+/// Why a text is no duration.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InvalidDuration {
+    /// The text is no list of numbers with units, or a number is too large.
+    #[error("time: invalid duration {}", quote(.0))]
+    Malformed(String),
+    /// A number has no unit.
+    #[error("time: missing unit in duration {}", quote(.0))]
+    MissingUnit(String),
+    /// There is no such unit.
+    #[error("time: unknown unit {} in duration {}", quote(unit), quote(text))]
+    UnknownUnit {
+        /// The unit as written.
+        unit: String,
+        /// The whole text.
+        text: String,
+    },
+}
+
+// Bridge.
+impl From<InvalidDuration> for String {
+    fn from(e: InvalidDuration) -> String {
+        e.to_string()
+    }
+}
 
 /// So many nanoseconds; nothing for less than none.
 pub fn of_nanos(nanos: i64) -> Duration {
@@ -23,9 +51,12 @@ fn unit(name: &str) -> Option<u64> {
     u64::try_from(nanos).ok()
 }
 
-/// Nanoseconds of a duration text, or what is wrong with it.
-pub fn parse_duration(text: &str) -> Result<i64, String> {
-    let invalid = || format!("time: invalid duration {}", quote(text));
+/// Nanoseconds of a duration text.
+///
+/// # Errors
+/// The text is no duration, or a longer one than 64 bits hold.
+pub fn parse_duration(text: &str) -> Result<i64, InvalidDuration> {
+    let invalid = || InvalidDuration::Malformed(text.to_string());
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -48,10 +79,10 @@ pub fn parse_duration(text: &str) -> Result<i64, String> {
         let unit_len = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
         let (unit_name, after) = after.split_at(unit_len);
         if unit_name.is_empty() {
-            return Err(format!("time: missing unit in duration {}", quote(text)));
+            return Err(InvalidDuration::MissingUnit(text.to_string()));
         }
         let Some(nanos) = unit(unit_name) else {
-            return Err(format!("time: unknown unit {} in duration {}", quote(unit_name), quote(text)));
+            return Err(InvalidDuration::UnknownUnit { unit: unit_name.to_string(), text: text.to_string() });
         };
         let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
         let value = whole.checked_mul(nanos).filter(|v| *v <= LIMIT).ok_or_else(invalid)?;
@@ -132,7 +163,7 @@ mod tests {
             ("9223372036854775808ns", "time: invalid duration \"9223372036854775808ns\""),
             ("1é", "time: unknown unit \"\\xc3\\xa9\" in duration \"1\\xc3\\xa9\""),
         ] {
-            assert_eq!(parse_duration(text).unwrap_err(), want, "{text}");
+            assert_eq!(parse_duration(text).unwrap_err().to_string(), want, "{text}");
         }
     }
 }

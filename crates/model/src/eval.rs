@@ -92,8 +92,8 @@ pub struct Evaluation {
     /// How many allocations could not be placed, by task group.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub queued_allocations: BTreeMap<String, i64>,
-    /// What nodes rejected of the last plan, where the evaluation failed because its plans were rejected. Nomad's own
-    /// evaluations do not say it.
+    /// The rejections of the last plan by node, where the evaluation failed because its plans were rejected.
+    /// Evaluations of Nomad lack this field.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub plan_rejections: Vec<PlanRejection>,
     /// The token of the leader that made a core evaluation. A secret.
@@ -193,7 +193,7 @@ pub struct JobPlanResponse {
     /// Warnings about the job, as one text; empty: none.
     #[serde(deserialize_with = "or_default")]
     pub warnings: String,
-    /// What nodes would reject of the plan. Nomad's own answers do not say it.
+    /// The parts of the plan that would be rejected, by node. Answers of Nomad lack this field.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub plan_rejections: Vec<PlanRejection>,
     /// The same as `job_modify_index`.
@@ -261,7 +261,7 @@ pub struct EvaluationStub {
     pub modify_time: i64,
 }
 
-/// What a dry run tells about a plan: counts per group and the victims of preemption.
+/// The annotations that a dry run adds to a plan: counts per group and the victims of preemption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct PlanAnnotations {

@@ -3,7 +3,10 @@
 //! The API writes empty lists and maps as `null` and reads `null` as the zero value; the helpers here give plain Rust
 //! fields that behaviour. Where a client can tell null from empty, the field is an `Option` instead.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 /// Reads `null` (and, with `#[serde(default)]` on the container, an absent key) as the default value.
 pub fn or_default<'de, D, T>(d: D) -> Result<T, D::Error>
@@ -94,6 +97,42 @@ pub(crate) mod time_text {
 /// True for the default value; used to leave zero fields out.
 pub fn is_default<T: Default + PartialEq>(v: &T) -> bool {
     *v == T::default()
+}
+
+/// A place at which two documents differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference<'a> {
+    /// Its path, such as `.TaskGroups[0].Name`; empty if the documents themselves differ.
+    pub path: String,
+    /// The first document's value; null if it has none.
+    pub left: &'a Value,
+    /// The second document's value; null if it has none.
+    pub right: &'a Value,
+}
+
+/// The places at which two documents differ. Lists of different lengths are one difference.
+pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>> {
+    let mut out = Vec::new();
+    add_differences(String::new(), left, right, &mut out);
+    out
+}
+
+fn add_differences<'a>(path: String, left: &'a Value, right: &'a Value, out: &mut Vec<Difference<'a>>) {
+    match (left, right) {
+        (Value::Object(a), Value::Object(b)) => {
+            for key in a.keys().chain(b.keys()).collect::<BTreeSet<_>>() {
+                let member = |object: &'a Map<String, Value>| object.get(key).unwrap_or(&Value::Null);
+                add_differences(format!("{path}.{key}"), member(a), member(b), out);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (at, (a, b)) in a.iter().zip(b).enumerate() {
+                add_differences(format!("{path}[{at}]"), a, b, out);
+            }
+        }
+        _ if left == right => {}
+        _ => out.push(Difference { path, left, right }),
+    }
 }
 
 /// Collections that are written as `null` when empty and read from `null`.

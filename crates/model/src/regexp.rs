@@ -11,6 +11,7 @@ use std::iter::Peekable;
 use std::str::CharIndices;
 
 use regex::{Regex, RegexBuilder};
+use thiserror::Error;
 
 /// Deepest nesting of groups that is accepted. RE2 takes 1000, which the matcher can't build on a small stack.
 const MAX_DEPTH: usize = 250;
@@ -30,28 +31,36 @@ const POSIX_CLASSES: [&str; 14] = [
     "xdigit",
 ];
 
-/// Whether the pattern is valid; the error is the text RE2 gives: ``error parsing regexp: missing closing ]: `[` ``.
+/// Checks whether the pattern is valid. Nothing is compiled, so this is cheap; a pattern that passes can still be too
+/// large to compile.
 ///
-/// Nothing is compiled, so this is cheap; a pattern that passes can still be too large to compile.
-pub fn check(pattern: &str) -> Result<(), String> {
+/// # Errors
+/// The first mistake in the pattern, or that the pattern is too large.
+pub fn check(pattern: &str) -> Result<(), SyntaxError> {
     weight(pattern).map(|_| ())
 }
 
 /// How many parts the pattern has when its counted repetitions are written out: matching takes at most this much for
-/// each byte of a text. The error is that of [`check`].
-pub fn weight(pattern: &str) -> Result<usize, String> {
-    Translator::new(pattern).run().map(|(_, weight)| weight).map_err(|e| e.text())
+/// each byte of a text.
+///
+/// # Errors
+/// Those of [`check`].
+pub fn weight(pattern: &str) -> Result<usize, SyntaxError> {
+    Translator::new(pattern).run().map(|(_, weight)| weight)
 }
 
 /// Compiles the pattern for unanchored search.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let (translated, _) = Translator::new(pattern).run().map_err(|e| e.text())?;
+///
+/// # Errors
+/// Those of [`check`], also where only the compiled pattern is too large.
+pub fn compile(pattern: &str) -> Result<Regex, SyntaxError> {
+    let (translated, _) = Translator::new(pattern).run()?;
     RegexBuilder::new(&translated)
         .size_limit(MAX_COMPILED)
         .dfa_size_limit(MAX_COMPILED)
         .nest_limit(u32::try_from(MAX_DEPTH).unwrap_or(u32::MAX))
         .build()
-        .map_err(|_| too_large(pattern).text())
+        .map_err(|_| too_large(pattern))
 }
 
 fn too_large(pattern: &str) -> SyntaxError {
@@ -76,15 +85,14 @@ fn class_exists(set: &str) -> bool {
     exists
 }
 
-struct SyntaxError {
+/// A pattern is not valid. The text is the one that RE2 gives: ``error parsing regexp: missing closing ]: `[` ``.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("error parsing regexp: {code}: `{at}`")]
+pub struct SyntaxError {
+    /// The kind of mistake.
     code: &'static str,
+    /// The part of the pattern that has it.
     at: String,
-}
-
-impl SyntaxError {
-    fn text(&self) -> String {
-        format!("error parsing regexp: {}: `{}`", self.code, self.at)
-    }
 }
 
 type Step<T> = Result<T, SyntaxError>;
@@ -93,7 +101,7 @@ fn fail<T>(code: &'static str, at: &str) -> Step<T> {
     Err(SyntaxError { code, at: at.to_string() })
 }
 
-/// What a repetition operator would apply to.
+/// The operand of a repetition operator.
 #[derive(Clone, Copy)]
 struct Atom {
     /// The product of the repetition counts inside.
@@ -102,7 +110,7 @@ struct Atom {
     weight: usize,
 }
 
-/// What is remembered of the pattern around an open group.
+/// The state of the pattern around an open group.
 struct Open {
     /// The highest repetition so far.
     repeats: u64,
@@ -288,7 +296,7 @@ impl<'a> Translator<'a> {
         self.atom = None;
     }
 
-    /// What follows `(?`: a name, flags, or nothing RE2 supports.
+    /// Reads the text behind `(?`: a name, flags, or nothing RE2 supports.
     fn group_options(&mut self, start: usize) -> Step<()> {
         let rest = self.rest();
         let whole = self.src.get(start..).unwrap_or("");
@@ -560,7 +568,7 @@ fn counts(s: &str) -> Option<(usize, u64, Option<u64>)> {
         if !digits || (s.len() > 1 && s.starts_with('0')) {
             return None;
         }
-        // What does not fit is over the limit anyway.
+        // A number that does not fit is over the limit anyway.
         Some(s.parse().unwrap_or(u64::MAX))
     };
     let (min, max) = match body.split_once(',') {
@@ -604,10 +612,11 @@ mod tests {
             ("(?P<n>x)(?P<n>y)", "invalid named capture: `(?P<n>`"),
             ("(?<=x)", "invalid named capture: `(?<=x)`"),
         ] {
-            assert_eq!(check(pattern), Err(format!("error parsing regexp: {want}")), "{pattern}");
+            let refused = check(pattern).map_err(|e| e.to_string());
+            assert_eq!(refused, Err(format!("error parsing regexp: {want}")), "{pattern}");
         }
         let deep = |n: usize| check(&format!("{}{}", "(".repeat(n), ")".repeat(n)));
-        assert!(deep(251).is_err_and(|e| e.contains("nests too deeply")));
+        assert!(deep(251).is_err_and(|e| e.to_string().contains("nests too deeply")));
         assert_eq!(deep(240), Ok(()));
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use thiserror::Error;
 
 /// Nanoseconds in a second.
 pub const SECOND: i64 = 1_000_000_000;
@@ -26,6 +27,11 @@ pub struct Time {
     /// Seconds east of UTC.
     zone: i32,
 }
+
+/// A text is no time in the form of RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0:?} is not an RFC 3339 time")]
+pub struct InvalidTime(String);
 
 impl Time {
     /// The unset time.
@@ -51,11 +57,14 @@ impl Time {
     }
 
     /// Parses RFC 3339 text; the zero time and the empty text are unset.
-    pub fn parse(s: &str) -> Result<Time, String> {
+    ///
+    /// # Errors
+    /// The text is anything else.
+    pub fn parse(s: &str) -> Result<Time, InvalidTime> {
         if s.is_empty() || s.starts_with("0001-01-01T00:00:00") {
             return Ok(Time::ZERO);
         }
-        let t: jiff::Timestamp = s.parse().map_err(|_| format!("{s:?} is not an RFC 3339 time"))?;
+        let t: jiff::Timestamp = s.parse().map_err(|_| InvalidTime(s.to_string()))?;
         let n = t.as_nanosecond();
         let seconds = i64::try_from(n.div_euclid(i128::from(SECOND))).unwrap_or_default();
         let nanos = i64::try_from(n.rem_euclid(i128::from(SECOND))).unwrap_or_default();

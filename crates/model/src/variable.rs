@@ -141,7 +141,7 @@ pub struct RootKey {
     pub modify_index: u64,
 }
 
-/// What redacting puts behind the ID of a key.
+/// The text that redacting puts behind the ID of a key.
 const REDACTED: &str = " [REDACTED]";
 
 impl RootKey {
@@ -156,7 +156,7 @@ impl RootKey {
     }
 }
 
-/// What becomes of a root key (`docs/spec/garbage-collection.md §11.1`).
+/// The states of a root key (`docs/spec/garbage-collection.md §11.1`).
 pub mod root_key_state {
     /// Encrypts and signs; there is one.
     pub const ACTIVE: &str = "active";

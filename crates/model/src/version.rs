@@ -3,6 +3,8 @@
 
 use std::cmp::Ordering;
 
+use thiserror::Error;
+
 /// Which of the two grammars and comparison rules applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VersionRules {
@@ -150,13 +152,24 @@ pub struct VersionConstraints {
     parts: Vec<(Op, Version)>,
 }
 
+/// A part of a list of version constraints is none.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("malformed constraint: {part}")]
+pub struct MalformedConstraint {
+    /// The part as written.
+    pub part: String,
+}
+
 impl VersionConstraints {
-    /// Compiles the list; the error is the first part that does not parse, as written.
-    pub fn parse(s: &str, rules: VersionRules) -> Result<VersionConstraints, String> {
+    /// Compiles the list.
+    ///
+    /// # Errors
+    /// The first part that does not parse.
+    pub fn parse(s: &str, rules: VersionRules) -> Result<VersionConstraints, MalformedConstraint> {
         let parts = s
             .split(',')
-            .map(|part| parse_part(part, rules).ok_or_else(|| part.to_string()))
-            .collect::<Result<_, String>>()?;
+            .map(|part| parse_part(part, rules).ok_or_else(|| MalformedConstraint { part: part.to_string() }))
+            .collect::<Result<_, _>>()?;
         Ok(VersionConstraints { rules, parts })
     }
 
@@ -293,7 +306,8 @@ mod tests {
 
     #[test]
     fn malformed_parts_are_named() {
-        assert_eq!(VersionConstraints::parse(">= 1, ?", VersionRules::Loose), Err(" ?".into()));
-        assert_eq!(VersionConstraints::parse("", VersionRules::Strict), Err("".into()));
+        let refused = |s, rules| VersionConstraints::parse(s, rules).map_err(|e| e.part);
+        assert_eq!(refused(">= 1, ?", VersionRules::Loose), Err(" ?".into()));
+        assert_eq!(refused("", VersionRules::Strict), Err("".into()));
     }
 }

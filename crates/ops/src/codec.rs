@@ -1,31 +1,73 @@
 //! The encoding of log entries and snapshots: MessagePack with named fields, values as in JSON.
 
+use std::error::Error;
+use std::fmt;
 use std::io::{Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// Why a value could not be encoded or decoded.
+#[derive(Debug)]
+pub enum CodecError {
+    /// The value has no encoding, or the encoding could not be written.
+    Encode(rmp_serde::encode::Error),
+    /// The bytes could not be read, or are not the encoding of such a value.
+    Decode(rmp_serde::decode::Error),
+}
+
+impl fmt::Display for CodecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CodecError::Encode(e) => e.fmt(f),
+            CodecError::Decode(e) => e.fmt(f),
+        }
+    }
+}
+
+/// The text is that of the wrapped error, so the source is that error's source.
+impl Error for CodecError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            CodecError::Encode(e) => e.source(),
+            CodecError::Decode(e) => e.source(),
+        }
+    }
+}
+
 /// Encodes a value.
-pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, String> {
+///
+/// # Errors
+/// [`CodecError::Encode`].
+pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
     let mut out = Vec::with_capacity(256);
     encode_to(value, &mut out)?;
     Ok(out)
 }
 
 /// Encodes a value behind what was written before.
-pub fn encode_to<T: Serialize>(value: &T, out: &mut impl Write) -> Result<(), String> {
+///
+/// # Errors
+/// [`CodecError::Encode`].
+pub fn encode_to<T: Serialize>(value: &T, out: &mut impl Write) -> Result<(), CodecError> {
     let mut s = rmp_serde::Serializer::new(out).with_struct_map().with_human_readable();
-    value.serialize(&mut s).map_err(|e| e.to_string())
+    value.serialize(&mut s).map_err(CodecError::Encode)
 }
 
 /// Decodes a value.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+///
+/// # Errors
+/// [`CodecError::Decode`].
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     let mut d = rmp_serde::Deserializer::from_read_ref(bytes).with_human_readable();
-    T::deserialize(&mut d).map_err(|e| e.to_string())
+    T::deserialize(&mut d).map_err(CodecError::Decode)
 }
 
 /// Decodes the next value.
-pub fn decode_from<T: DeserializeOwned>(from: impl Read) -> Result<T, String> {
+///
+/// # Errors
+/// [`CodecError::Decode`].
+pub fn decode_from<T: DeserializeOwned>(from: impl Read) -> Result<T, CodecError> {
     let mut d = rmp_serde::Deserializer::new(from).with_human_readable();
-    T::deserialize(&mut d).map_err(|e| e.to_string())
+    T::deserialize(&mut d).map_err(CodecError::Decode)
 }

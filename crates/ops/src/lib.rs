@@ -1,11 +1,15 @@
 //! The operations of the replicated log (`docs/spec/server.md §18`): requests in which the leader has already made
 //! every clock reading, random choice and new ID, so that each server applies them alike. [`codec`]: their encoding.
+//! [`Refusal`]: the reasons why the state machine refuses one.
 //!
 //! **May use** `encamp_model`. **Never** holds the effects of operations: they are in `encamp_server`.
 
 #![warn(missing_docs)]
 
 pub mod codec;
+mod refusal;
+
+pub use refusal::Refusal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -193,7 +197,7 @@ pub enum Operation {
     RootKeyUpsert {
         /// The whole record. An active one makes the key that was active inactive.
         key: Arc<WrappedRootKey>,
-        /// What was encrypted with the keys before is to be rewritten: they become rekeying instead.
+        /// Data that was encrypted with the older keys is to be rewritten: these keys become rekeying instead.
         rekey: bool,
     },
     /// A root key is removed.
@@ -435,11 +439,11 @@ pub enum VariableChange {
 pub struct Sealed {
     /// The key that encrypts them.
     pub key_id: String,
-    /// What it makes of them.
+    /// The encrypted items.
     pub data: Bytes,
 }
 
-/// What became of a variable (`docs/spec/http-api.md §8.3, §8.4`).
+/// The outcome of a write to a variable (`docs/spec/http-api.md §8.3, §8.4`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum VariableReply {
     /// Done. The variable as it is now; none: it is gone.
@@ -473,7 +477,7 @@ pub enum Reply {
     /// The result of a write to a variable.
     Variable(VariableReply),
     /// Refused; nothing was changed.
-    Refused(String),
+    Refused(Refusal),
 }
 
 impl Operation {

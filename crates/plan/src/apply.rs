@@ -80,7 +80,8 @@ fn unwanted(state: &State, a: &Allocation) -> bool {
     state.job(&a.namespace, &a.job_id).is_none_or(|j| j.stop)
 }
 
-/// What clients and the store count stays as it is stored; so do groups that the plan does not name.
+/// The deployment of a plan as it is to be stored. Figures that clients and the store count stay as they are stored; so
+/// do groups that the plan does not name.
 pub fn merged_deployment(state: &State, d: &Deployment, index: u64) -> Deployment {
     let mut d = d.clone();
     d.modify_index = index;

@@ -114,8 +114,8 @@ pub fn capacity(state: &State, subject: &Subject, now: i64) -> Capacity {
     Count::new(state, subject, MOST_COPIES, now).into_capacity(state, subject)
 }
 
-/// What one copy asks for, where sums of CPU, memory and disk are all that decides about a further copy on a node that
-/// takes one.
+/// The resources of one copy, where sums of CPU, memory and disk are all that decides about a further copy on a node
+/// that takes one.
 pub(super) fn sums_of(subject: &Subject) -> Option<AllocUsage> {
     let Subject { job, group } = subject;
     let constraints = job.constraints.iter().chain(&group.constraints);
@@ -188,7 +188,7 @@ impl Count {
                 continue;
             }
             match (before, &sums) {
-                // What can run a copy is the same as before.
+                // The nodes that can run a copy are the same as before.
                 (1.., Some(ask)) if countable(node) => total = total.saturating_add(times(ask, node)),
                 (_, Some(ask)) if countable(node) && times(ask, node) == 0 => {}
                 _ => to_fill.push(vec![*slot]),

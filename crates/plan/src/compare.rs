@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use encamp_model::json::differences;
 use encamp_model::{AllocListStub, DesiredUpdates, JobPlanResponse};
 
 /// Places of a diff that are named at most.
@@ -38,8 +39,11 @@ pub fn disagreements(local: &JobPlanResponse, remote: &JobPlanResponse) -> Vec<S
     }
     compare("warnings".into(), format!("{:?}", local.warnings.trim()), format!("{:?}", remote.warnings.trim()));
     let value = |plan: &JobPlanResponse| serde_json::to_value(&plan.diff).unwrap_or_default();
-    let mut places = Vec::new();
-    differences("Diff", &value(local), &value(remote), &mut places);
+    let (mine, theirs) = (value(local), value(remote));
+    // Null and what is empty are the same.
+    let differing = differences(&mine, &theirs).into_iter().filter(|d| !(empty(d.left) && empty(d.right)));
+    let mut places: Vec<String> =
+        differing.map(|d| format!("Diff{}: {} here, {} there", d.path, shown(d.left), shown(d.right))).collect();
     let more = places.len().saturating_sub(MOST_PLACES);
     places.truncate(MOST_PLACES);
     out.extend(places);
@@ -82,25 +86,6 @@ fn victims(plan: &JobPlanResponse) -> BTreeMap<String, u64> {
     let all = plan.annotations.iter().flat_map(|a| &a.preempted_allocs);
     all.for_each(|a: &AllocListStub| *out.entry(format!("{}@{}", a.job_id, a.namespace)).or_default() += 1);
     out
-}
-
-/// Lists places where two JSON values differ; null and what is empty are the same.
-fn differences(path: &str, local: &Value, remote: &Value, out: &mut Vec<String>) {
-    match (local, remote) {
-        (Value::Object(a), Value::Object(b)) => {
-            for key in a.keys().chain(b.keys()).collect::<BTreeSet<_>>() {
-                let member = |o: &serde_json::Map<String, Value>| o.get(key).cloned().unwrap_or_default();
-                differences(&format!("{path}.{key}"), &member(a), &member(b), out);
-            }
-        }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            for (i, (a, b)) in a.iter().zip(b).enumerate() {
-                differences(&format!("{path}[{i}]"), a, b, out);
-            }
-        }
-        (a, b) if a == b || empty(a) && empty(b) => {}
-        (a, b) => out.push(format!("{path}: {} here, {} there", shown(a), shown(b))),
-    }
 }
 
 fn empty(v: &Value) -> bool {

@@ -29,8 +29,8 @@ enum Activity {
 #[derive(Debug)]
 struct JobDemand {
     activity: Activity,
-    /// What all evaluations do, if it is the same; known only of jobs with an allocation per node and of those that
-    /// wait.
+    /// The common effect of all evaluations, if it is the same; known only of jobs with an allocation per node and of
+    /// those that wait.
     quiet: Option<Quiet>,
     r#type: JobType,
     groups: BTreeMap<String, GroupDemand>,
@@ -341,8 +341,8 @@ pub(crate) fn stable(state: &State, job: &Job, a: &Allocation) -> bool {
         && state.node(&a.node_id).is_some_and(|n| ready(n))
 }
 
-/// What an evaluation of a job finds to do: it is made and processed, and nothing of it is carried out. Rollouts go on
-/// by rules of their own when something is lost.
+/// The work that an evaluation of a job finds: it is made and processed, and nothing of it is carried out. Rollouts go
+/// on by rules of their own when something is lost.
 fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
     let deployment = state.latest_deployment(&job.namespace, &job.id);
     if deployment.is_some_and(|d| d.active()) {
@@ -363,7 +363,7 @@ fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
     if fails { Activity::Waiting } else { Activity::Settled }
 }
 
-/// What every evaluation of a job does besides stopping what is lost, if that is nothing that concerns allocations (see
+/// The effect of every evaluation of a job besides stopping lost allocations, if it does not concern allocations (see
 /// `Known::quiet`).
 fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand>, now: i64) -> Option<Quiet> {
     let per_node = matches!(job.r#type.as_str(), "system" | "sysbatch");
@@ -375,7 +375,7 @@ fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand
         return None;
     }
     if !per_node {
-        // What is placed elsewhere could be evicted.
+        // Allocations that are placed elsewhere could be evicted.
         let config = state.scheduler_config.as_ref().map(|c| &c.preemption_config);
         let evicts = config.is_none_or(|c| c.service_scheduler_enabled || c.batch_scheduler_enabled);
         let deploys = state.latest_deployment(&job.namespace, &job.id).is_some_and(|d| d.active());
@@ -404,7 +404,7 @@ fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand
     Some(first)
 }
 
-/// What an evaluation does and its plan, if it leaves all allocations as they are.
+/// The effect of an evaluation and its plan, if it leaves all allocations as they are.
 fn evaluated(state: &Snapshot, job: &Arc<Job>, now: i64) -> Option<(Quiet, Option<Plan>)> {
     let mut made = Made::new(3);
     let eval = Evaluation::pending(job, "node-update", now, made.id());

@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use encamp_jobspec::admission::spec_changed;
 use encamp_model::*;
+use encamp_scheduler::ScheduleError;
 use encamp_scheduler::plan_check::{check, rejections};
 use encamp_state::{Snapshot, State};
 
@@ -35,9 +38,23 @@ pub struct DryRun {
     pub rejections: Vec<PlanRejection>,
 }
 
+/// Why a dry run has no result.
+#[derive(Debug, Error)]
+pub enum DryRunError {
+    /// The scheduler decided nothing.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// The scheduler did not answer as it does for one evaluation.
+    #[error("the scheduler did not return exactly one plan and one evaluation")]
+    Unexpected,
+}
+
 /// Runs the scheduler for an admitted job as if it were registered now. IDs and dynamic ports come from a fixed
 /// sequence.
-pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
+///
+/// # Errors
+/// The scheduler decided nothing.
+pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, DryRunError> {
     let mut state = state.clone();
     let old_job = state.job(&job.namespace, &job.id).cloned();
     let job = stored_form(old_job.as_deref(), job, now);
@@ -54,7 +71,7 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
     let mut out = evaluate(&state, &eval, now, &mut made)?;
     let (plan, eval) = match (out.plans.pop(), out.updates.pop()) {
         (Some(p), Some(e)) if out.plans.is_empty() && out.updates.is_empty() => (p, e),
-        _ => return Err("the scheduler did not return exactly one plan and one evaluation".into()),
+        _ => return Err(DryRunError::Unexpected),
     };
     let rejected = check(&state, &plan).rejected;
     let rejections = rejections(&state, &plan.node_allocation, &rejected);

@@ -2,7 +2,7 @@
 
 use encamp_model::random::Random;
 use encamp_model::*;
-use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
+use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner, ScheduleError, SubmitError};
 use encamp_state::Snapshot;
 
 /// Gives IDs and dynamic ports from fixed sequences, so that two runs give the same result.
@@ -60,7 +60,7 @@ pub struct Answer {
 }
 
 impl Planner for Answer {
-    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, SubmitError> {
         let result = PlanResult::accepted(plan.clone());
         self.plans.push(plan);
         Ok(result)
@@ -79,8 +79,11 @@ impl Planner for Answer {
     }
 }
 
-/// Processes an evaluation at `now` (Unix nanoseconds). An error means that the scheduler decided nothing.
-pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) -> Result<Answer, String> {
+/// Processes an evaluation at `now` (Unix nanoseconds).
+///
+/// # Errors
+/// The scheduler decided nothing.
+pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) -> Result<Answer, ScheduleError> {
     let mut answer = Answer::default();
     let Made { series, last_id, ports, drew } = made;
     let mut context = Context {

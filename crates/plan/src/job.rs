@@ -2,12 +2,12 @@
 
 use encamp_jobspec::admission::{AdmissionError, Admitted, ServerContext, admit};
 use encamp_jobspec::canonicalize::canonicalize;
-use encamp_jobspec::convert::{ConvertOptions, to_server};
-use encamp_jobspec::diff::{annotate, diff_jobs};
+use encamp_jobspec::convert::{ConvertError, ConvertOptions, to_server};
+use encamp_jobspec::diff::{DiffError, annotate, diff_jobs};
 use encamp_model::*;
 use encamp_state::State;
 
-use super::dry_run::{DryRun, dry_run};
+use super::dry_run::{DryRun, DryRunError, dry_run};
 
 /// A planned job: what clients get, and what it was made from.
 #[derive(Debug, Clone)]
@@ -22,17 +22,20 @@ pub struct JobPlan {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The job does not convert.
-    #[error("{0}")]
-    Convert(String),
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
     /// A server would refuse the job.
-    #[error("{0}")]
+    #[error(transparent)]
     Admission(#[from] AdmissionError),
-    /// The scheduler or the diff failed.
-    #[error("{0}")]
-    Schedule(String),
+    /// The scheduler failed.
+    #[error(transparent)]
+    Schedule(#[from] DryRunError),
+    /// The diff failed.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
 }
 
-/// What is assumed where a state does not hold the settings of its servers, in words; see [`server_context`].
+/// The assumptions where a state does not hold the settings of its servers, in words; see [`server_context`].
 pub fn assumed_settings(state: &State) -> Option<&'static str> {
     state.server_settings.is_none().then_some(
         "The servers' settings are not known: Vault is assumed to be enabled, without default identities for Vault and \
@@ -74,8 +77,8 @@ pub fn plan_job(
 ) -> Result<JobPlan, PlanError> {
     let admitted = admitted(state, job, options, ctx)?;
     let existing = state.job(&admitted.job.namespace, &admitted.job.id).cloned();
-    let run = dry_run(state, &admitted.job, now).map_err(PlanError::Schedule)?;
-    let mut diff = diff_jobs(existing.as_deref(), Some(&admitted.job), true).map_err(PlanError::Schedule)?;
+    let run = dry_run(state, &admitted.job, now)?;
+    let mut diff = diff_jobs(existing.as_deref(), Some(&admitted.job), true)?;
     if let Some(a) = &run.plan.annotations {
         annotate(&mut diff, a);
     }
@@ -102,7 +105,7 @@ pub(super) fn admitted(
 ) -> Result<Admitted, PlanError> {
     let mut job = job.clone();
     canonicalize(&mut job);
-    let job = to_server(&job, options).map_err(PlanError::Convert)?;
+    let job = to_server(&job, options)?;
     let existing = state.job(&job.namespace, &job.id).cloned();
     Ok(admit(job, ctx, existing.as_deref())?)
 }

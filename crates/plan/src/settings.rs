@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use thiserror::Error;
+
 use super::what_if::find::instead;
 use encamp_model::{PreemptionConfig, SchedulerConfiguration, quoted};
 use encamp_state::State;
@@ -32,27 +34,53 @@ pub fn current(state: &State) -> SchedulerConfiguration {
     state.scheduler_config.as_deref().cloned().unwrap_or_else(assumed)
 }
 
+/// Why a setting can't be set.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SettingError {
+    /// There is no setting of this name.
+    #[error("there is no such setting{hint}")]
+    Unknown {
+        /// A hint that names settings; may be empty.
+        hint: String,
+    },
+    /// The setting does not decide about placements.
+    #[error("this setting decides who may register jobs and when they are evaluated, not where they run")]
+    NotOfPlacement,
+    /// The value is none of a switch.
+    #[error("{} is neither true nor false", quoted(.0))]
+    Switch(String),
+    /// The value is no number.
+    #[error("{} is not a whole number from 0 up", quoted(.0))]
+    Number(String),
+    /// The value is no algorithm.
+    #[error("invalid scheduler algorithm: {0}; it must be binpack or spread")]
+    Algorithm(String),
+}
+
 /// Sets one setting. Names are those of the API (`PreemptionConfig.ServiceSchedulerEnabled`), of the agent's
 /// configuration (`preemption_config.service_scheduler_enabled`), or of the flags of `operator scheduler set-config`
 /// (`preempt-service-scheduler`).
-pub fn set(config: &mut SchedulerConfiguration, name: &str, value: &str) -> Result<(), String> {
+///
+/// # Errors
+/// There is no such setting, or its value is not valid.
+pub fn set(config: &mut SchedulerConfiguration, name: &str, value: &str) -> Result<(), SettingError> {
     let switch = || match value {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(format!("{} is neither true nor false", quoted(value))),
+        _ => Err(SettingError::Switch(value.to_string())),
     };
     let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
     let preemption = &mut config.preemption_config;
     match letters(name).as_str() {
         "scheduleralgorithm" => match value {
             "binpack" | "spread" => config.scheduler_algorithm = value.into(),
-            _ => return Err(format!("invalid scheduler algorithm: {value}; it must be binpack or spread")),
+            _ => return Err(SettingError::Algorithm(value.to_string())),
         },
         "memoryoversubscriptionenabled" | "memoryoversubscription" => {
             config.memory_oversubscription_enabled = switch()?
         }
         "nodelimitforfeasibilitychecks" => {
-            let number = value.parse().map_err(|_| format!("{} is not a whole number from 0 up", quoted(value)))?;
+            let number = value.parse().map_err(|_| SettingError::Number(value.to_string()))?;
             config.node_limit_for_feasibility_checks = number;
         }
         "preemptionconfigsystemschedulerenabled" | "preemptsystemscheduler" => {
@@ -67,14 +95,10 @@ pub fn set(config: &mut SchedulerConfiguration, name: &str, value: &str) -> Resu
         "preemptionconfigserviceschedulerenabled" | "preemptservicescheduler" => {
             preemption.service_scheduler_enabled = switch()?;
         }
-        "rejectjobregistration" | "pauseevalbroker" => {
-            return Err(
-                "this setting decides who may register jobs and when they are evaluated, not where they run".into()
-            );
-        }
+        "rejectjobregistration" | "pauseevalbroker" => return Err(SettingError::NotOfPlacement),
         _ => {
             let known: BTreeSet<&str> = NAMES.into_iter().collect();
-            return Err(format!("there is no such setting{}", instead(name, &known)));
+            return Err(SettingError::Unknown { hint: instead(name, &known) });
         }
     }
     Ok(())
@@ -118,7 +142,7 @@ mod tests {
             ("node_limit_for_feasibility_checks", "-1", "\"-1\" is not a whole number from 0 up"),
             ("scheduler_algoritm", "x", "there is no such setting; did you mean \"scheduler_algorithm\"?"),
         ] {
-            assert_eq!(set(&mut c, name, value).unwrap_err(), want);
+            assert_eq!(set(&mut c, name, value).unwrap_err().to_string(), want);
         }
         assert!(set(&mut c, "pause_eval_broker", "true").is_err());
     }

@@ -67,7 +67,7 @@ struct Left {
 pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Result<Option<Survival>, ChangeError> {
     let state = state.snapshot();
     let sums = sums_of(subject);
-    // What is counted by sums takes no longer the more there is.
+    // Counting by sums takes no longer if there is more to count.
     let limit = if sums.is_some() { i64::MAX } else { MOST_COPIES };
     let base = Count::new(&state, subject, limit, now);
     let most = base.most_by_place(&state);

@@ -64,7 +64,7 @@ pub(super) fn replace(dir: &Path, name: &str, content: &[u8]) -> Result<(), Stor
     sync_dir(dir)
 }
 
-/// What [`replace`] wrote; `None` if it never did.
+/// The value that [`replace`] wrote; `None` if it never did.
 pub(super) fn read(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
     let path = dir.join(name);
     let mut bytes = Vec::new();

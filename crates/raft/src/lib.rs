@@ -42,6 +42,7 @@ mod validate;
 pub use consensus::{Consensus, Settings, StartError};
 pub use error::StoreError;
 pub use machine::{Machine, SnapshotWriter};
+pub use membership::MembershipError;
 pub use network::{Answer, MemoryNetwork, Message, NoTransport, Pending, Transport, TransportError};
 pub use propose::ProposeError;
 pub use status::{Configuration, Leadership, Member, Role, Stats};

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use openraft::ChangeMembers;
-use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
+use openraft::error::{ChangeMembershipError, ClientWriteError, Fatal, InitializeError, RaftError};
 
 use super::consensus::Consensus;
 use super::types::{Peer, ServerId};
@@ -18,6 +18,26 @@ const PAUSE: Duration = Duration::from_secs(6);
 /// Time between two checks of the transfer target.
 const STEP: Duration = Duration::from_millis(50);
 
+/// Why the members of a cluster were not changed, or no election was started.
+#[derive(Debug, thiserror::Error)]
+pub enum MembershipError {
+    /// The last voter of a cluster cannot be removed.
+    #[error("the last server of a cluster can not be removed")]
+    LastServer,
+    /// The change was not committed in time; it may still be.
+    #[error("the change was not committed in time")]
+    Timeout,
+    /// No cluster was made: there is a log already, or the node has stopped.
+    #[error(transparent)]
+    Initialize(#[from] RaftError<ServerId, InitializeError<ServerId, Peer>>),
+    /// The change was refused: this server does not lead, or the node has stopped.
+    #[error(transparent)]
+    Change(#[from] RaftError<ServerId, ClientWriteError<ServerId, Peer>>),
+    /// The node has stopped.
+    #[error(transparent)]
+    Stopped(#[from] Fatal<ServerId>),
+}
+
 impl Consensus {
     /// Whether there is a log. A server with one takes part in the cluster it belongs to, and never makes another one.
     pub async fn has_log(&self) -> bool {
@@ -28,23 +48,23 @@ impl Consensus {
     ///
     /// # Errors
     /// There is a log already, or the node has stopped.
-    pub async fn make_cluster(&self, members: BTreeMap<ServerId, Peer>) -> Result<(), String> {
-        self.raft().initialize(members).await.map_err(|e| e.to_string())
+    pub async fn make_cluster(&self, members: BTreeMap<ServerId, Peer>) -> Result<(), MembershipError> {
+        Ok(self.raft().initialize(members).await?)
     }
 
     /// Lets a server follow, without a vote.
     ///
     /// # Errors
     /// This server does not lead, or another change goes on.
-    pub async fn add_member(&self, id: ServerId, peer: Peer) -> Result<(), String> {
-        self.agreed(async { self.raft().add_learner(id, peer, false).await.map(drop).map_err(|e| e.to_string()) }).await
+    pub async fn add_member(&self, id: ServerId, peer: Peer) -> Result<(), MembershipError> {
+        self.agreed(async { Ok(self.raft().add_learner(id, peer, false).await.map(drop)?) }).await
     }
 
     /// Gives a member a vote.
     ///
     /// # Errors
     /// See [`Consensus::add_member`].
-    pub async fn give_vote(&self, id: ServerId) -> Result<(), String> {
+    pub async fn give_vote(&self, id: ServerId) -> Result<(), MembershipError> {
         self.change(ChangeMembers::AddVoterIds(BTreeSet::from([id])), true).await
     }
 
@@ -52,7 +72,7 @@ impl Consensus {
     ///
     /// # Errors
     /// See [`Consensus::add_member`].
-    pub async fn rename_member(&self, id: ServerId, peer: Peer) -> Result<(), String> {
+    pub async fn rename_member(&self, id: ServerId, peer: Peer) -> Result<(), MembershipError> {
         self.change(ChangeMembers::SetNodes(BTreeMap::from([(id, peer)])), true).await
     }
 
@@ -60,18 +80,18 @@ impl Consensus {
     ///
     /// # Errors
     /// See [`Consensus::add_member`]; the last voter can't go.
-    pub async fn remove_member(&self, id: ServerId) -> Result<(), String> {
+    pub async fn remove_member(&self, id: ServerId) -> Result<(), MembershipError> {
         let members = self.configuration().servers;
         let voters = members.iter().filter(|m| m.voter).count();
         match members.iter().find(|m| m.id == id) {
             None => Ok(()),
-            Some(m) if m.voter && voters == 1 => Err("the last server of a cluster can not be removed".into()),
+            Some(m) if m.voter && voters == 1 => Err(MembershipError::LastServer),
             Some(m) if m.voter => self.change(ChangeMembers::RemoveVoters(BTreeSet::from([id])), false).await,
             Some(_) => self.change(ChangeMembers::RemoveNodes(BTreeSet::from([id])), false).await,
         }
     }
 
-    async fn change(&self, change: ChangeMembers<ServerId, Peer>, retain: bool) -> Result<(), String> {
+    async fn change(&self, change: ChangeMembers<ServerId, Peer>, retain: bool) -> Result<(), MembershipError> {
         self.agreed(async {
             loop {
                 match self.raft().change_membership(change.clone(), retain).await {
@@ -79,17 +99,15 @@ impl Consensus {
                     Err(RaftError::APIError(ClientWriteError::ChangeMembershipError(
                         ChangeMembershipError::InProgress(_),
                     ))) => tokio::time::sleep(STEP).await,
-                    done => return done.map(drop).map_err(|e| e.to_string()),
+                    done => return Ok(done.map(drop)?),
                 }
             }
         })
         .await
     }
 
-    async fn agreed(&self, change: impl Future<Output = Result<(), String>>) -> Result<(), String> {
-        tokio::time::timeout(AGREED, change)
-            .await
-            .unwrap_or_else(|_| Err("the change was not committed in time".into()))
+    async fn agreed(&self, change: impl Future<Output = Result<(), MembershipError>>) -> Result<(), MembershipError> {
+        tokio::time::timeout(AGREED, change).await.unwrap_or(Err(MembershipError::Timeout))
     }
 
     /// How many entries a member is behind the leader's log; `None` if this server does not lead or has not heard of
@@ -104,8 +122,8 @@ impl Consensus {
     ///
     /// # Errors
     /// The node has stopped.
-    pub async fn elect(&self) -> Result<(), String> {
-        self.raft().trigger().elect().await.map_err(|e| e.to_string())
+    pub async fn elect(&self) -> Result<(), MembershipError> {
+        Ok(self.raft().trigger().elect().await?)
     }
 
     /// Transfers leadership: stops heartbeats and proposals until the member `to` has all entries and the leader lease

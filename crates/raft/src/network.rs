@@ -273,7 +273,7 @@ struct MemoryTransport {
 
 /// Through the encoding and back.
 fn recode<T: Serialize + serde::de::DeserializeOwned>(value: &T) -> Result<T, TransportError> {
-    codec::encode(value).and_then(|bytes| codec::decode(&bytes)).map_err(TransportError)
+    codec::encode(value).and_then(|bytes| codec::decode(&bytes)).map_err(|e| TransportError(e.to_string()))
 }
 
 impl Transport for MemoryTransport {

@@ -270,7 +270,7 @@ fn open(path: &Path) -> Result<(File, Description, u64, u64), StoreError> {
     if crc32fast::hash(&encoded) != sum {
         return Err(damaged(HEAD, "the description has a wrong checksum"));
     }
-    let description = codec::decode(&encoded).map_err(|e: String| damaged(HEAD, &e))?;
+    let description = codec::decode(&encoded).map_err(|e| damaged(HEAD, &e.to_string()))?;
     Ok((file, description, start, length - start - TAIL))
 }
 

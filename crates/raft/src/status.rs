@@ -137,7 +137,7 @@ pub(super) fn answered(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -
     alone || metrics.millis_since_quorum_ack.is_some_and(|ms| Duration::from_millis(ms) < lease)
 }
 
-/// What the metrics say about leadership. A leader that no quorum has answered for `lease` counts as leader no more:
+/// The leadership according to the metrics. A leader that no quorum has answered for `lease` counts as leader no more:
 /// others elect a new one after that time at the earliest.
 fn judge(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> Leadership {
     let membership = &metrics.membership_config;

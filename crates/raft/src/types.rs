@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openraft::{EntryPayload, LogId, StorageError};
 use serde::{Deserialize, Serialize, de, ser};
 
-use encamp_ops::codec;
+use encamp_ops::codec::{self, CodecError};
 use encamp_ops::{Operation, Reply};
 
 use super::runtime::Runtime;
@@ -95,13 +95,13 @@ impl Batch {
     ///
     /// # Errors
     /// One of them can't be encoded.
-    pub fn new(operations: Vec<Arc<Operation>>) -> Result<Batch, String> {
+    pub fn new(operations: Vec<Arc<Operation>>) -> Result<Batch, CodecError> {
         let encoded = codec::encode(&operations)?;
         Ok(Batch(Arc::new(Content { operations, encoded })))
     }
 
     /// Of an encoding.
-    fn read(encoded: Vec<u8>) -> Result<Batch, String> {
+    fn read(encoded: Vec<u8>) -> Result<Batch, CodecError> {
         let operations = codec::decode(&encoded)?;
         Ok(Batch(Arc::new(Content { operations, encoded })))
     }

@@ -168,7 +168,7 @@ impl Own {
             of_term(id, &request.vote)?;
             self.agrees(id)?;
         }
-        // Who has no members yet can't have made a snapshot.
+        // A server without members can't have made a snapshot.
         membership(meta.last_membership.membership())?;
         if meta.last_log_id < *meta.last_membership.log_id() {
             return Err(Invalid::Order);

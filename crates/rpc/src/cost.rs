@@ -1,9 +1,9 @@
 //! Computes the memory that a message takes when decoded, before it is decoded: a message of empty maps is a thousand
 //! times smaller than its decoded values.
 
-/// What a map or an array is counted as: every one may become the largest value of the protocol.
+/// The cost of a map or an array: every one may become the largest value of the protocol.
 const CONTAINER: usize = 2 << 10;
-/// What any other value is counted as, besides its bytes.
+/// The cost of any other value, besides its bytes.
 const VALUE: usize = 48;
 /// Deepest nesting. Values of the protocol stay far below.
 const DEEPEST: usize = 64;

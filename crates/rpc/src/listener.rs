@@ -26,7 +26,7 @@ use super::tls;
 const STREAMS: u32 = 4096;
 /// Longest head of a request, in bytes.
 const LONGEST_HEAD: u32 = 16 << 10;
-/// What a connection may send before it is read, in bytes: of one call, and of all.
+/// The data that a connection may send before it is read, in bytes: of one call, and of all.
 const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 /// An idle connection is pinged after the first time, and closed if no pong arrives within the second.
 const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
@@ -163,8 +163,8 @@ async fn accept(
                 let (handler, settings, stopped) = (handler.clone(), settings.clone(), stopped.clone());
                 connections.spawn(async move {
                     let _place = place;
-                    if let Err(text) = connection(stream, peer, handler, &settings, stopped).await {
-                        tracing::debug!(target: "rpc", from = %peer, error = text.as_str(), "a connection broke");
+                    if let Err(error) = connection(stream, peer, handler, &settings, stopped).await {
+                        tracing::debug!(target: "rpc", from = %peer, %error, "a connection broke");
                     }
                 });
             }
@@ -179,13 +179,24 @@ async fn accept(
     while connections.join_next().await.is_some() {}
 }
 
+/// Why a connection ended early.
+#[derive(Debug, thiserror::Error)]
+enum ConnectionError {
+    /// The TLS handshake failed.
+    #[error(transparent)]
+    Handshake(#[from] io::Error),
+    /// The HTTP/2 connection failed.
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+}
+
 async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     handler: Arc<dyn Handler>,
     settings: &ListenerSettings,
     stopped: watch::Receiver<bool>,
-) -> Result<(), String> {
+) -> Result<(), ConnectionError> {
     let Some(tls) = &settings.tls else {
         return serve(stream, Peer { address: peer, names: None }, handler, stopped).await;
     };
@@ -194,7 +205,7 @@ async fn connection(
         Duration::ZERO => accepting.await,
         limit => tokio::time::timeout(limit, accepting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
     };
-    let accepted = accepted.map_err(|e| e.to_string())?;
+    let accepted = accepted?;
     let certificate = accepted.get_ref().1.peer_certificates().and_then(|c| c.first());
     let names = certificate.map_or_else(Vec::new, tls::names);
     serve(accepted, Peer { address: peer, names: Some(names.into()) }, handler, stopped).await
@@ -205,7 +216,7 @@ async fn serve<S>(
     peer: Peer,
     handler: Arc<dyn Handler>,
     mut stopped: watch::Receiver<bool>,
-) -> Result<(), String>
+) -> Result<(), ConnectionError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -220,10 +231,10 @@ where
     builder.initial_stream_window_size(WINDOWS.0).initial_connection_window_size(WINDOWS.1);
     let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), answer));
     tokio::select! {
-        done = serving.as_mut() => return done.map_err(|e| e.to_string()),
+        done = serving.as_mut() => return Ok(done?),
         _ = stopped.wait_for(|s| *s) => serving.as_mut().graceful_shutdown(),
     }
-    serving.await.map_err(|e| e.to_string())
+    Ok(serving.await?)
 }
 
 #[cfg(test)]

@@ -12,10 +12,11 @@ use tokio::time::Instant;
 use super::calls::{Claim, Confirm, ForceLeave, Meet, RemovePeer};
 use super::gossip::{Gossip, Identity};
 use super::pool::Pool;
-use super::service::Service;
+use super::service::{PromiseError, Service};
+use super::wire::CallError;
 use encamp_http::app::{Membership, Pending};
 use encamp_model::duration;
-use encamp_raft::{Peer, ServerId};
+use encamp_raft::{MembershipError, Peer, ServerId};
 use encamp_server::Server;
 use encamp_server::leadership::peers::{self, Bootstrap, Change, KnownServer, Status, View, bootstrap};
 
@@ -43,6 +44,59 @@ pub struct Joining {
     pub expect: u32,
     /// Where others answer whose address has no port.
     pub default_port: u16,
+}
+
+/// Why a server was not joined.
+#[derive(Debug, thiserror::Error)]
+enum JoinError {
+    /// The server answers calls, but no server answers by gossip.
+    #[error("failed to join {target}: no server answers by gossip")]
+    NoGossip {
+        /// The address.
+        target: String,
+    },
+    /// The server answers neither calls nor datagrams.
+    #[error("failed to join {target}: {source}")]
+    Call {
+        /// The address.
+        target: String,
+        /// The error of the call.
+        source: CallError,
+    },
+}
+
+/// Why this server may not bootstrap the cluster.
+#[derive(Debug, thiserror::Error)]
+enum ClaimError {
+    /// This server follows another one.
+    #[error(transparent)]
+    Own(#[from] PromiseError),
+    /// Another founder does not promise to follow this server.
+    #[error("{name}: {source}")]
+    Founder {
+        /// The name of the founder.
+        name: String,
+        /// The error of the call.
+        source: CallError,
+    },
+}
+
+/// Why a member was not added, changed or removed.
+#[derive(Debug, thiserror::Error)]
+enum ChangeError {
+    /// The server did not confirm its address.
+    #[error("{id} does not answer at {address}: {source}")]
+    Unconfirmed {
+        /// The server.
+        id: ServerId,
+        /// The address.
+        address: String,
+        /// The error of the call.
+        source: CallError,
+    },
+    /// Consensus refused the change.
+    #[error(transparent)]
+    Membership(#[from] MembershipError),
 }
 
 /// An address with a port: its own, or the one given.
@@ -90,7 +144,7 @@ impl Members {
     ///
     /// # Errors
     /// Nobody answers.
-    pub(crate) async fn join_one(&self, address: &str) -> Result<(), String> {
+    async fn join_one(&self, address: &str) -> Result<(), JoinError> {
         let target = with_port(address, self.joining.default_port);
         let meet = Meet { from: self.gossip.own().addr };
         let by_call = self.pool.call_within(ANSWER, &target, &meet);
@@ -101,7 +155,7 @@ impl Members {
             known = &mut by_call => known,
         };
         match known {
-            // Who answers is a server. Who else is one they tell themselves, by gossip.
+            // An address that answered is that of a server. The other servers announce themselves by gossip.
             Ok(servers) => {
                 let own = self.gossip.own().addr;
                 let others: Vec<SocketAddr> = servers.into_iter().filter(|s| *s != own).take(MOST_GREETED).collect();
@@ -113,12 +167,12 @@ impl Members {
                     self.gossip.announce(other).await;
                 }
                 let known = tokio::time::timeout(ANSWER, self.until_others()).await;
-                known.map_err(|_| format!("failed to join {target}: no server answers by gossip"))
+                known.map_err(|_| JoinError::NoGossip { target: target.clone() })
             }
             // Where nobody takes calls, somebody may still take datagrams.
             Err(e) => match tokio::time::timeout(LOOK * 2, by_datagram).await {
                 Ok(()) => Ok(()),
-                Err(_) => Err(format!("failed to join {target}: {e}")),
+                Err(_) => Err(JoinError::Call { target: target.clone(), source: e }),
             },
         }
     }
@@ -160,7 +214,7 @@ impl Members {
     /// Joins servers; gives how many answered, and what the others said.
     pub async fn join_all(&self, addresses: &[String]) -> (usize, Vec<String>) {
         let tried = futures_util::future::join_all(addresses.iter().map(|a| self.join_one(a))).await;
-        let errors: Vec<String> = tried.iter().filter_map(|t| t.clone().err()).collect();
+        let errors: Vec<String> = tried.into_iter().filter_map(|t| Some(t.err()?.to_string())).collect();
         (addresses.len() - errors.len(), errors)
     }
 
@@ -212,7 +266,7 @@ impl Members {
                             tracing::error!(target: "nomad", %error, "failed to bootstrap the cluster");
                         }
                     }
-                    Err(why) => tracing::info!(target: "nomad", reason = why.as_str(), "bootstrap waits"),
+                    Err(reason) => tracing::info!(target: "nomad", %reason, "bootstrap waits"),
                 },
             }
             let _ = tokio::time::timeout(LOOK, changes.changed()).await;
@@ -221,12 +275,12 @@ impl Members {
 
     /// Has every founder promise to follow this server and no other one. Two clusters with a founder in common can't
     /// begin.
-    async fn claim(&self, by: ServerId, founders: &BTreeMap<ServerId, Peer>) -> Result<(), String> {
+    async fn claim(&self, by: ServerId, founders: &BTreeMap<ServerId, Peer>) -> Result<(), ClaimError> {
         self.service.promise(by).await?;
         let others = founders.iter().filter(|(id, _)| **id != by);
         let asked = others.map(|(to, peer)| async move {
             let asked = self.pool.call_server(ANSWER, *to, &peer.address, &Claim { to: *to, by }).await;
-            asked.map_err(|e| format!("{}: {e}", peer.name))
+            asked.map_err(|source| ClaimError::Founder { name: peer.name.clone(), source })
         });
         futures_util::future::try_join_all(asked).await.map(drop)
     }
@@ -300,15 +354,15 @@ impl Members {
         let text = format!("{change:?}");
         let done = match change {
             Change::Add(id, peer) => match self.confirmed(id, &peer.address).await {
-                Ok(()) => consensus.add_member(id, peer).await,
-                Err(why) => Err(why),
+                Ok(()) => consensus.add_member(id, peer).await.map_err(ChangeError::from),
+                Err(unconfirmed) => Err(unconfirmed),
             },
-            Change::Promote(id) => consensus.give_vote(id).await,
+            Change::Promote(id) => consensus.give_vote(id).await.map_err(ChangeError::from),
             Change::Rename(id, peer) => match self.confirmed(id, &peer.address).await {
-                Ok(()) => consensus.rename_member(id, peer).await,
-                Err(why) => Err(why),
+                Ok(()) => consensus.rename_member(id, peer).await.map_err(ChangeError::from),
+                Err(unconfirmed) => Err(unconfirmed),
             },
-            Change::Remove(id) => consensus.remove_member(id).await,
+            Change::Remove(id) => consensus.remove_member(id).await.map_err(ChangeError::from),
         };
         match done {
             Ok(()) => tracing::info!(target: "nomad", change = text.as_str(), "raft members changed"),
@@ -321,11 +375,11 @@ impl Members {
 
     /// Datagrams can be forged: a server that becomes a member, or has moved, has to say itself at its address that it
     /// is the one, with its certificate where there are any. One that does not is left alone for a while.
-    async fn confirmed(&self, id: ServerId, address: &str) -> Result<(), String> {
+    async fn confirmed(&self, id: ServerId, address: &str) -> Result<(), ChangeError> {
         let answer = self.pool.call_server(ANSWER, id, address, &Confirm { to: id }).await;
         answer.map_err(|e| {
             self.unconfirmed().insert(id, Instant::now());
-            format!("{id} does not answer at {address}: {e}")
+            ChangeError::Unconfirmed { id, address: address.into(), source: e }
         })
     }
 

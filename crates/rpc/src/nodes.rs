@@ -17,7 +17,7 @@ use super::wire::CallError;
 use encamp_client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
 use encamp_host::ids;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
-use encamp_server::Error;
+use encamp_server::error::ErrorKind;
 
 /// The port of the internal protocol where an address names none.
 pub const RPC_PORT: u16 = 4647;
@@ -106,7 +106,7 @@ impl Remote {
             let again = match &error {
                 CallError::Unreachable(_) => true,
                 CallError::Lost(_) => C::REPEATABLE,
-                CallError::Refused(e) => *e == Error::no_leader(),
+                CallError::Refused(e) => e.kind == ErrorKind::NoLeader,
             };
             if !matches!(error, CallError::Refused(_)) || again {
                 self.failed(&server);
@@ -124,8 +124,24 @@ fn explain(server: &str, error: CallError) -> ServersError {
         CallError::Unreachable(reason) | CallError::Lost(reason) => {
             ServersError::Unreachable { server: server.into(), reason }
         }
-        CallError::Refused(e) if e == Error::no_leader() => ServersError::NoLeader,
-        CallError::Refused(e) => ServersError::of_text(&e.message),
+        CallError::Refused(e) => match e.kind {
+            ErrorKind::NodeNotFound => ServersError::NodeNotFound,
+            ErrorKind::SecretMismatch => ServersError::SecretMismatch,
+            ErrorKind::PermissionDenied => ServersError::PermissionDenied,
+            ErrorKind::NoLeader | ErrorKind::NotLeader => ServersError::NoLeader,
+            ErrorKind::BadRequest
+            | ErrorKind::Forbidden
+            | ErrorKind::NotFound
+            | ErrorKind::RequestTimeout
+            | ErrorKind::Conflict
+            | ErrorKind::TooLong
+            | ErrorKind::TooManyRequests
+            | ErrorKind::Busy
+            | ErrorKind::PlanQueueDisabled
+            | ErrorKind::NotLocked
+            | ErrorKind::ModifyIndex
+            | ErrorKind::Internal => ServersError::Refused(e.message),
+        },
     }
 }
 
@@ -149,7 +165,7 @@ fn who(c: &Credentials) -> Who {
     Who { node_id: c.node_id.clone(), secret_id: c.secret_id.clone() }
 }
 
-/// What a call with reports weighs at most: servers bound what a message becomes in memory.
+/// The maximum weight of a call with reports: servers limit the decoded size of a message.
 const MOST_WEIGHT: usize = 10_000;
 
 /// Reports in parts that servers take in one call.
@@ -347,3 +363,20 @@ servers!(Remote {
         Box::pin(self.changed.notified())
     }
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_become_errors_that_nodes_act_upon() {
+        let told =
+            |status: u16, text: &str| explain("s1", CallError::Refused(encamp_server::Error::received(status, text)));
+        assert_eq!(told(500, "node not found"), ServersError::NodeNotFound);
+        assert_eq!(told(500, "node secret ID does not match. Not registering node."), ServersError::SecretMismatch);
+        assert_eq!(told(403, "Permission denied"), ServersError::PermissionDenied);
+        assert_eq!(told(500, "No cluster leader"), ServersError::NoLeader);
+        assert_eq!(told(500, "failed to reset heartbeat since server is not leader"), ServersError::NoLeader);
+        assert_eq!(told(500, "disk full"), ServersError::Refused("disk full".into()));
+    }
+}

@@ -51,6 +51,11 @@ struct Inner {
     slots: Mutex<HashMap<String, Slot>>,
 }
 
+/// The operating system gives no random bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the system has no randomness")]
+pub struct NoRandomness;
+
 impl Pool {
     /// Without connections yet.
     pub fn new(settings: PoolSettings) -> Pool {
@@ -65,9 +70,9 @@ impl Pool {
     /// From now on calls to servers prove that they come from this one.
     ///
     /// # Errors
-    /// The system has no randomness.
-    pub fn prove_as(&self, id: ServerId) -> Result<(), String> {
-        let prover = Prover::new(id).ok_or("the system has no randomness")?;
+    /// See [`NoRandomness`].
+    pub fn prove_as(&self, id: ServerId) -> Result<(), NoRandomness> {
+        let prover = Prover::new(id).ok_or(NoRandomness)?;
         let _ = self.0.settings.prover.set(prover);
         Ok(())
     }

@@ -80,10 +80,10 @@ impl Transport for RaftTransport {
 
 /// The calls of a server to others.
 impl Others for RaftTransport {
-    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
+    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>> {
         Box::pin(async move {
             let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
-            self.pool.call_server(LIMIT, to, &address, &Stand { to }).await.map_err(|e| e.to_string())
+            self.pool.call_server(LIMIT, to, &address, &Stand { to }).await.map_err(|e| TransportError(e.to_string()))
         })
     }
 

@@ -23,6 +23,7 @@ use encamp_http::measure::{self, Endpoint, Kind};
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
+use encamp_server::error::ErrorKind;
 use encamp_server::pipeline::worker_calls;
 use encamp_server::{Error, Server};
 
@@ -36,7 +37,7 @@ const MESSAGES: (usize, usize) = (256 << 20, 128 << 20);
 const OF_STRANGERS: (usize, usize) = (32 << 20, 8 << 20);
 /// The same for servers of the cluster.
 const OF_SERVERS: (usize, usize) = (1 << 30, 1 << 30);
-/// What one message of a node may become in memory, and one of a caller that this server does not know.
+/// The maximum decoded size of a message of a node, and of one of a caller that this server does not know.
 const MOST_COST: (usize, usize) = (96 << 20, 4 << 20);
 /// A call that takes more than this keeps it until it is carried out.
 const SMALL: usize = 256 << 10;
@@ -52,6 +53,17 @@ const PROMISE: Duration = Duration::from_secs(60);
 pub trait Interface: Send + Sync + 'static {
     /// One request.
     fn answer(&self, request: Request<Body>) -> BoxFuture<'static, Response<Body>>;
+}
+
+/// Why a server does not promise another one that it may bootstrap the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PromiseError {
+    /// The server has a log.
+    #[error("belongs to a cluster already")]
+    InCluster,
+    /// The server has made the promise to another one.
+    #[error("has promised to follow {0}")]
+    Promised(ServerId),
 }
 
 /// The service of a server's RPC port; clones share it.
@@ -95,14 +107,14 @@ impl Service {
     /// Promises a server that it, and no other server for a while, may bootstrap the cluster.
     ///
     /// # Errors
-    /// There is a log already, or an earlier promise to another one.
-    pub async fn promise(&self, by: ServerId) -> Result<(), String> {
+    /// See [`PromiseError`].
+    pub async fn promise(&self, by: ServerId) -> Result<(), PromiseError> {
         let mut promised = self.promised.lock().await;
         if self.server.consensus().has_log().await {
-            return Err("belongs to a cluster already".into());
+            return Err(PromiseError::InCluster);
         }
         if let Some((other, _)) = promised.filter(|(other, since)| *other != by && since.elapsed() < PROMISE) {
-            return Err(format!("has promised to follow {other}"));
+            return Err(PromiseError::Promised(other));
         }
         *promised = Some((by, Instant::now()));
         Ok(())
@@ -133,7 +145,7 @@ impl Service {
         if C::ANYWHERE || self.leads() {
             return Ok(self.carry_out(call).await?);
         }
-        let bytes = encamp_ops::codec::encode(&call).map_err(Error::internal)?;
+        let bytes = encamp_ops::codec::encode(&call).map_err(Error::from)?;
         let head = Head { node: call.node(), server: None };
         match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await? {
             Some(response) => wire::result(response).await,
@@ -308,7 +320,8 @@ impl Service {
             Ok(read) => read,
             Err(e) => return wire::response::<()>(Err(unread(rule, e))),
         };
-        // What was forwarded once is not forwarded again: leadership moved, and the first server asks the next one.
+        // A call that was forwarded once is not forwarded again: leadership moved, and the first server asks the next
+        // one.
         if !C::ANYWHERE && !forwarded && !self.leads() {
             match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await {
                 Ok(Some(response)) => return response,
@@ -383,7 +396,7 @@ answers! {
             && node_rpc::is_new(&s.server, &c.node)
             && !s.budgets.new_nodes(*address, *bytes)
         {
-            return Err(Error::new(429, "too many new nodes from this address; try again later"));
+            return Err(Error::new(ErrorKind::TooManyRequests, "too many new nodes from this address; try again later"));
         }
         node_rpc::register(&s.server, *c.node, &c.token).await.map(|a| s.reply(a))
     };
@@ -411,7 +424,7 @@ answers! {
         node_rpc::drain_self(&s.server, &c.who.node_id, &c.who.secret_id, c.strategy, c.meta).await
     };
     Meet |s, c| {
-        // Who is there says so itself, in a datagram that is sealed where there is a key.
+        // The server announces itself, in a datagram that is sealed where there is a key.
         s.gossip.announce(c.from).await;
         Ok(s.gossip.alive().into_iter().map(|k| k.addr).collect())
     };
@@ -419,14 +432,14 @@ answers! {
     ForceLeave |s, c| Ok(s.gossip.force_leave(&c.name, c.prune));
     Claim |s, c| {
         s.is_me(c.to)?;
-        s.promise(c.by).await.map_err(Error::internal)
+        s.promise(c.by).await.map_err(|e| Error::internal(e.to_string()))
     };
     Stand |s, c| {
         s.is_me(c.to)?;
-        s.server.consensus().elect().await.map_err(Error::internal)
+        Ok(s.server.consensus().elect().await?)
     };
     RunWorkerCall |s, c| worker_calls::handle(&s.server, c.worker_call).await;
-    RemovePeer |s, c| s.server.consensus().remove_member(c.id).await.map_err(Error::internal);
+    RemovePeer |s, c| Ok(s.server.consensus().remove_member(c.id).await?);
     GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.secret_id);
 }
 
@@ -467,13 +480,13 @@ struct Admitted {
 
 /// Why a message was not read, as an answer.
 fn unread(rule: &Rule, e: BodyError) -> Error {
-    let status = match e {
-        BodyError::Long(_) => 413,
-        BodyError::Slow => 408,
-        BodyError::Busy => 503,
-        BodyError::Broken => 400,
+    let kind = match e {
+        BodyError::Long(_) => ErrorKind::TooLong,
+        BodyError::Slow => ErrorKind::RequestTimeout,
+        BodyError::Busy => ErrorKind::Busy,
+        BodyError::Broken => ErrorKind::BadRequest,
     };
-    Error::new(status, format!("{}: {e}", rule.method))
+    Error::new(kind, format!("{}: {e}", rule.method))
 }
 
 /// Memory for messages, and how much is newly registered.
@@ -481,7 +494,7 @@ struct Budgets {
     nodes: Budget,
     strangers: Budget,
     servers: Budget,
-    /// What an address may still register, and since when it has earned more.
+    /// The number of nodes that an address may still register, and since when it has earned more.
     new_nodes: Mutex<HashMap<IpAddr, (f64, Instant)>>,
 }
 

@@ -1,10 +1,11 @@
 //! TLS between agents: both sides present a certificate of the cluster's authority (`docs/spec/http-api.md §11`,
 //! `docs/spec/agent-config.md §5.7`).
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme};
 
@@ -13,12 +14,57 @@ use encamp_http::tls::{self, TlsFiles};
 /// The protocol's name in handshakes.
 const ALPN: &[u8] = b"h2";
 
+/// Why TLS of the RPC port, or towards it, cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read, or a setting is wrong: the reason, which names it.
+    #[error("{0}")]
+    Settings(String),
+    /// The region cannot be part of a DNS name.
+    #[error("the region {0} cannot be part of a server name")]
+    Region(String),
+    /// The certificates of the authority cannot verify others.
+    #[error("tls.ca_file {file}: {source}")]
+    Authority {
+        /// The file.
+        file: String,
+        /// The reason.
+        source: VerifierBuilderError,
+    },
+    /// The versions of the protocol do not fit the ciphers.
+    #[error("tls: {0}")]
+    Versions(#[source] Error),
+    /// The certificate and the key do not fit each other.
+    #[error("tls.cert_file {cert} and tls.key_file {key} do not fit: {source}")]
+    Certificate {
+        /// The file of the certificate.
+        cert: String,
+        /// The file of the key.
+        key: String,
+        /// The reason.
+        source: Error,
+    },
+}
+
+// Bridge.
+impl From<TlsError> for String {
+    fn from(e: TlsError) -> String {
+        e.to_string()
+    }
+}
+
+/// Errors of settings that the HTTP interface has too.
+fn settings(e: impl Display) -> TlsError {
+    TlsError::Settings(e.to_string())
+}
+
 /// TLS of the RPC port. Certificates are always asked for.
 ///
 /// # Errors
 /// The file or setting that is wrong.
-pub fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, String> {
-    let mut config = ServerConfig::clone(&*tls::server_config(&TlsFiles { verify_client: true, ..files.clone() })?);
+pub fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
+    let files = TlsFiles { verify_client: true, ..files.clone() };
+    let mut config = ServerConfig::clone(&*tls::server_config(&files).map_err(settings)?);
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(Arc::new(config))
 }
@@ -38,21 +84,23 @@ pub fn client_config(
     files: &TlsFiles,
     region: &str,
     verify_name: bool,
-) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
+) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
     let name = format!("server.{region}.nomad");
-    let server_name = ServerName::try_from(name.clone())
-        .map_err(|_| format!("the region {region} cannot be part of a server name"))?;
-    let (provider, roots) = tls::authority(files)?;
+    let server_name = ServerName::try_from(name).map_err(|_| TlsError::Region(region.into()))?;
+    let (provider, roots) = tls::authority(files).map_err(settings)?;
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
-    let verifier = verifier.map_err(|e| format!("tls.ca_file {}: {e}", files.ca))?;
+    let verifier = verifier.map_err(|source| TlsError::Authority { file: files.ca.clone(), source })?;
     let builder = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(tls::versions(&files.min_version)?)
-        .map_err(|e| format!("tls: {e}"))?;
+        .with_protocol_versions(tls::versions(&files.min_version).map_err(settings)?)
+        .map_err(TlsError::Versions)?;
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(OfCluster { verifier, verify_name }));
-    let (chain, key) = tls::own_certificate(files)?;
-    let mut config = builder
-        .with_client_auth_cert(chain, key)
-        .map_err(|e| format!("tls.cert_file {} and tls.key_file {} do not fit: {e}", files.cert, files.key))?;
+    let (chain, key) = tls::own_certificate(files).map_err(settings)?;
+    let (cert_file, key_file) = (files.cert.clone(), files.key.clone());
+    let mut config = builder.with_client_auth_cert(chain, key).map_err(|source| TlsError::Certificate {
+        cert: cert_file,
+        key: key_file,
+        source,
+    })?;
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok((Arc::new(config), server_name))
 }

@@ -10,7 +10,7 @@ use encamp_ops::codec;
 use encamp_raft::ServerId;
 use encamp_server::Error;
 
-/// What the paths of calls begin with. The number changes when old agents could misread new messages.
+/// The prefix of the paths of calls. The number changes when old agents could misread new messages.
 const PREFIX: &str = "/rpc/v2/";
 /// Longest message that is read into memory, in bytes: a piece of a snapshot or a large plan fits well.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
@@ -116,8 +116,8 @@ pub fn method(path: &str) -> Option<&str> {
 ///
 /// # Errors
 /// The connection broke, or the message is too long.
-pub async fn whole(body: Body) -> Result<Bytes, String> {
-    axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|e| e.to_string())
+pub async fn whole(body: Body) -> Result<Bytes, axum::Error> {
+    axum::body::to_bytes(body, MAX_MESSAGE).await
 }
 
 /// The arguments or the result in a message.
@@ -130,10 +130,12 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
 
 /// The answer to a call.
 pub fn response<T: Serialize>(result: Result<T, Error>) -> Response<Body> {
-    let encoded = result.and_then(|v| codec::encode(&v).map_err(Error::internal));
+    let encoded = result.and_then(|v| Ok(codec::encode(&v)?));
     let (status, body) = match encoded {
         Ok(bytes) => (StatusCode::OK, Body::from(bytes)),
-        Err(e) => (StatusCode::from_u16(e.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Body::from(e.message)),
+        Err(e) => {
+            (StatusCode::from_u16(e.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Body::from(e.message))
+        }
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -147,9 +149,9 @@ pub fn response<T: Serialize>(result: Result<T, Error>) -> Response<Body> {
 /// The refusal it tells of, or the connection broke meanwhile.
 pub async fn result<T: DeserializeOwned>(response: Response<Body>) -> Result<T, CallError> {
     let (parts, body) = response.into_parts();
-    let bytes = whole(body).await.map_err(CallError::Lost)?;
+    let bytes = whole(body).await.map_err(|e| CallError::Lost(e.to_string()))?;
     if parts.status == StatusCode::OK {
         return Ok(read(&bytes)?);
     }
-    Err(Error::new(parts.status.as_u16(), String::from_utf8_lossy(&bytes)).into())
+    Err(Error::received(parts.status.as_u16(), String::from_utf8_lossy(&bytes)).into())
 }

@@ -155,7 +155,7 @@ impl Question<'_> {
         out
     }
 
-    /// What each allocation on a node is to an eviction in favour of the job, in words.
+    /// The role of each allocation on a node in an eviction in favour of the job, in words.
     pub fn victims_on(&self, node: &NodeEntry, taken: &[Arc<AllocEntry>]) -> Vec<(Arc<AllocEntry>, String)> {
         let judge = |a: &Arc<AllocEntry>| {
             let own = a.alloc.job_id == self.job.id && a.alloc.namespace == self.job.namespace;

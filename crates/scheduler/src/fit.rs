@@ -5,7 +5,7 @@ use encamp_state::{AllocUsage, NodeInfo, NodeUsage};
 /// The largest fit score.
 const MAX_FIT_SCORE: f64 = 18.0;
 
-/// What is used once an ask is added to what others use.
+/// The usage after a request is added to the usage of others.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Total {
     /// MHz.

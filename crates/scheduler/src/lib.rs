@@ -28,6 +28,7 @@ pub mod candidates;
 pub mod common;
 pub mod constraint;
 pub mod disconnect;
+mod error;
 pub mod explain;
 pub mod fit;
 mod generic;
@@ -47,6 +48,8 @@ use std::sync::Arc;
 
 use encamp_model::*;
 use encamp_state::Snapshot;
+
+pub use error::{ScheduleError, SubmitError};
 
 /// Descriptions of stopped and changed allocations and of evaluations (`docs/spec/reconciliation.md §2.8`).
 pub mod descriptions {
@@ -147,8 +150,11 @@ impl PlanResult {
 
 /// Where a scheduler's results go.
 pub trait Planner {
-    /// Takes a plan; an error ends the evaluation without a status (it is delivered again).
-    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String>;
+    /// Takes a plan.
+    ///
+    /// # Errors
+    /// The plan was not taken: the evaluation ends without a status and is delivered again.
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, SubmitError>;
     /// Stores the evaluation with its new status.
     fn update_eval(&mut self, eval: Evaluation);
     /// Creates a follow-up or blocked evaluation.
@@ -158,18 +164,21 @@ pub trait Planner {
 }
 
 /// Processes an evaluation: submits plans, creates further evaluations and writes the final status, all through the
-/// planner. An error means that nothing was decided; the evaluation is to be delivered again.
+/// planner.
+///
+/// # Errors
+/// Nothing was decided; the evaluation is to be delivered again.
 pub fn process(
     snapshot: &Snapshot,
     eval: &Evaluation,
     ctx: &mut Context,
     planner: &mut dyn Planner,
-) -> Result<(), String> {
+) -> Result<(), ScheduleError> {
     let kind = eval.r#type.as_str();
     let scheduler = match kind {
         "service" | "batch" => generic::process,
         "system" | "sysbatch" => system::process,
-        _ => return Err(format!("no scheduler for evaluations of type {kind:?}")),
+        _ => return Err(ScheduleError::UnknownType(kind.to_string())),
     };
     if !common::accepts_trigger(kind, &eval.triggered_by) {
         let description = format!("scheduler cannot handle '{}' evaluation reason", eval.triggered_by);

@@ -1,6 +1,7 @@
 //! The order in which service and batch jobs visit candidate nodes: a shuffle seeded by the evaluation's ID and the
 //! snapshot's index (`docs/spec/scheduling.md §3.2, 3.3`).
 
+use super::ScheduleError;
 use super::order_table::TABLE;
 
 const LEN: usize = 607;
@@ -60,10 +61,13 @@ impl Generator {
     }
 }
 
-/// Shuffles candidates in place. The evaluation ID must have at least eight bytes.
-pub fn shuffle<T>(nodes: &mut [T], eval_id: &str, index: u64) -> Result<(), String> {
+/// Shuffles candidates in place.
+///
+/// # Errors
+/// [`ScheduleError::ShortId`]: the evaluation ID has fewer than eight bytes.
+pub fn shuffle<T>(nodes: &mut [T], eval_id: &str, index: u64) -> Result<(), ScheduleError> {
     let tail = eval_id.as_bytes().last_chunk::<8>();
-    let Some(tail) = tail else { return Err(format!("evaluation ID {eval_id:?} is shorter than 8 bytes")) };
+    let tail = tail.ok_or_else(|| ScheduleError::ShortId(eval_id.to_string()))?;
     let seed = (u64::from_be_bytes(*tail) ^ index) >> 2;
     let mut g = Generator::new(seed as i64);
     for i in (1..nodes.len()).rev() {

@@ -6,11 +6,34 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::disconnect;
 use super::fit::fits_whole;
 use encamp_model::*;
 use encamp_state::{AllocEntry, NodeEntry, NodeUsage, State};
+
+/// Why a node does not accept its part of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+enum Refusal {
+    #[error("node does not exist")]
+    NoNode,
+    #[error("node is disconnected and contains invalid updates")]
+    Disconnected,
+    #[error("node is down and contains invalid updates")]
+    Down,
+    #[error("node is not ready for placements")]
+    NotReady,
+    #[error("node is not eligible")]
+    Ineligible,
+    /// A resource does not suffice: the dimension.
+    #[error("{0}")]
+    Exhausted(&'static str),
+    #[error("device oversubscribed")]
+    Devices,
+    #[error("conflicting claims for host volume with single-writer")]
+    Writers,
+}
 
 /// Allocations by node.
 pub type ByNode = BTreeMap<String, Vec<Arc<Allocation>>>;
@@ -59,7 +82,7 @@ impl Checked {
     }
 }
 
-/// What the nodes of [`Checked::rejected`] would have got. `placements`: those of the plan that was checked.
+/// The rejected placements on the nodes of [`Checked::rejected`]. `placements`: those of the plan that was checked.
 /// Allocations that already run on the node and would only have been updated in place count only where the node gets
 /// nothing else.
 pub fn rejections(state: &State, placements: &ByNode, rejected: &[(String, String)]) -> Vec<PlanRejection> {
@@ -91,7 +114,7 @@ pub fn check(state: &State, plan: &Plan) -> Checked {
     };
     for node in nodes {
         if let Err(reason) = check_node(state, plan, node) {
-            out.rejected.push((node.clone(), reason));
+            out.rejected.push((node.clone(), reason.to_string()));
             continue;
         }
         take(&mut out.node_update, &plan.node_update, node, |_| true);
@@ -122,33 +145,33 @@ fn take(into: &mut ByNode, from: &ByNode, node: &str, keep: impl Fn(&Allocation)
     }
 }
 
-fn check_node(state: &State, plan: &Plan, id: &str) -> Result<(), String> {
+fn check_node(state: &State, plan: &Plan, id: &str) -> Result<(), Refusal> {
     let placements = plan.node_allocation.get(id).map_or(&[][..], Vec::as_slice);
     if placements.is_empty() {
         return Ok(());
     }
-    let Some(entry) = state.node(id) else { return Err("node does not exist".into()) };
+    let entry = state.node(id).ok_or(Refusal::NoNode)?;
     let all = |ok: &dyn Fn(&Allocation) -> bool| placements.iter().all(|a| ok(a));
     let has = |a: &Allocation, status: &str| a.client_status == status;
     match entry.node.status.as_str() {
         "disconnected" => {
             let fits = all(&|a| has(a, client_status::UNKNOWN));
-            return refuse_unless(fits, "node is disconnected and contains invalid updates");
+            return refuse_unless(fits, Refusal::Disconnected);
         }
         "down" => {
             let stays = |a: &Allocation| has(a, client_status::UNKNOWN) && !disconnect::replace(&with_job(a, plan));
             let fits = all(&|a| has(a, client_status::LOST) || stays(a));
-            return refuse_unless(fits, "node is down and contains invalid updates");
+            return refuse_unless(fits, Refusal::Down);
         }
         "ready" => {}
-        _ => return Err("node is not ready for placements".into()),
+        _ => return Err(Refusal::NotReady),
     }
     let there = |a: &Arc<Allocation>| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == id && !e.phase.terminal());
     if placements.iter().all(there) {
         return Ok(());
     }
     if entry.node.scheduling_eligibility == "ineligible" || entry.node.drain_strategy.is_some() {
-        return Err("node is not eligible".into());
+        return Err(Refusal::Ineligible);
     }
     let new: Vec<AllocEntry> = placements.iter().map(|a| AllocEntry::new(a.clone())).collect();
     if fits_beside_all(entry, &new) { Ok(()) } else { fits(entry, plan, id, &new) }
@@ -164,8 +187,8 @@ fn fits_beside_all(entry: &NodeEntry, new: &[AllocEntry]) -> bool {
         && entry.node.host_volumes.is_empty()
 }
 
-fn refuse_unless(fits: bool, reason: &str) -> Result<(), String> {
-    if fits { Ok(()) } else { Err(reason.into()) }
+fn refuse_unless(fits: bool, reason: Refusal) -> Result<(), Refusal> {
+    if fits { Ok(()) } else { Err(reason) }
 }
 
 /// Placements travel without their job.
@@ -173,7 +196,7 @@ fn with_job(a: &Allocation, plan: &Plan) -> Allocation {
     Allocation { job: a.job.clone().or_else(|| plan.job.clone()), ..a.clone() }
 }
 
-fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<(), String> {
+fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<(), Refusal> {
     let existing = entry.allocs.iter().filter(|a| !a.phase.terminal());
     let mut allocs: HashMap<&str, &AllocEntry> = existing.map(|a| (a.alloc.id.as_str(), &**a)).collect();
     for gone in [&plan.node_update, &plan.node_preemptions] {
@@ -183,9 +206,9 @@ fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<
     }
     allocs.extend(new.iter().map(|a| (a.alloc.id.as_str(), a)));
     let usage = NodeUsage::of(&entry.info, allocs.values().copied());
-    fits_whole(&entry.info, entry.node.node_max_allocs, &usage)?;
+    fits_whole(&entry.info, entry.node.node_max_allocs, &usage).map_err(Refusal::Exhausted)?;
     if usage.device_overlap {
-        return Err("device oversubscribed".into());
+        return Err(Refusal::Devices);
     }
     let mut writers: HashSet<String> = HashSet::new();
     for a in allocs.values() {
@@ -193,7 +216,7 @@ fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<
         for v in group.into_iter().flat_map(|g| g.volumes.iter().flat_map(|v| v.values())) {
             let single = v.r#type == "host" && v.access_mode == "single-node-single-writer";
             if single && !writers.insert(v.source.clone()) {
-                return Err("conflicting claims for host volume with single-writer".into());
+                return Err(Refusal::Writers);
             }
         }
     }

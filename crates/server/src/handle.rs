@@ -28,6 +28,7 @@ use encamp_model::{Bytes, duration};
 use encamp_ops::{Operation, Reply};
 use encamp_raft::{
     Consensus, Machine, Member, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
+    TransportError,
 };
 use encamp_state::StoreSnapshot;
 use encamp_telemetry::Metrics;
@@ -126,10 +127,27 @@ pub struct Links {
     pub alone: bool,
 }
 
+/// Why the workers were not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkersError {
+    /// There would be more workers than processors.
+    #[error("number of schedulers should be between 0 and {most}")]
+    Count {
+        /// The number of processors.
+        most: usize,
+    },
+    /// There is no such scheduler.
+    #[error("unknown scheduler {0:?} in enabled schedulers")]
+    UnknownScheduler(String),
+    /// A thread could not be started.
+    #[error(transparent)]
+    Threads(#[from] io::Error),
+}
+
 /// Calls to other servers.
 pub trait Others: Send + Sync + 'static {
     /// Asks another server to start an election.
-    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>>;
+    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>>;
 
     /// Runs a call of one of this server's workers on the leader.
     fn run<'a>(
@@ -142,8 +160,8 @@ pub trait Others: Send + Sync + 'static {
 
 /// Used by a single server.
 impl Others for NoTransport {
-    fn stand<'a>(&'a self, _: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
-        let error = format!("this server runs alone and can't reach {}", peer.address);
+    fn stand<'a>(&'a self, _: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>> {
+        let error = TransportError(format!("this server runs alone and can't reach {}", peer.address));
         Box::pin(std::future::ready(Err(error)))
     }
 
@@ -324,13 +342,13 @@ impl Server {
     ///
     /// # Errors
     /// A number or name is invalid, or threads cannot be started.
-    pub fn set_workers(&self, count: usize, schedulers: Vec<String>) -> Result<bool, String> {
+    pub fn set_workers(&self, count: usize, schedulers: Vec<String>) -> Result<bool, WorkersError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if count > cores {
-            return Err(format!("number of schedulers should be between 0 and {cores}"));
+            return Err(WorkersError::Count { most: cores });
         }
         if let Some(unknown) = schedulers.iter().find(|s| !crate::settings::SCHEDULERS.contains(&s.as_str())) {
-            return Err(format!("unknown scheduler {unknown:?} in enabled schedulers"));
+            return Err(WorkersError::UnknownScheduler(unknown.clone()));
         }
         let sorted = |list: &[String]| {
             let mut list = list.to_vec();
@@ -346,7 +364,7 @@ impl Server {
             let new = Settings { num_schedulers: count, enabled_schedulers: schedulers, ..Settings::clone(&settings) };
             *settings = Arc::new(new);
         }
-        self.replace_workers().map_err(|e| e.to_string())?;
+        self.replace_workers()?;
         Ok(true)
     }
 
@@ -412,7 +430,7 @@ impl Server {
     /// See [`Server::commit`].
     pub(crate) async fn commit_shared(&self, op: Arc<Operation>) -> Result<(u64, Reply), Error> {
         match self.0.consensus.propose_shared(op).await? {
-            (_, Reply::Refused(text)) => Err(Error::internal(text)),
+            (_, Reply::Refused(refusal)) => Err(refusal.into()),
             done => Ok(done),
         }
     }
@@ -421,9 +439,8 @@ impl Server {
     ///
     /// # Errors
     /// See [`Server::commit`].
-    pub(crate) fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
-        let done = threads::block_on(&self.0.runtime, self.commit_shared(Arc::new(op)));
-        done.map(|(index, _)| index).map_err(|e| e.message)
+    pub(crate) fn commit_blocking(&self, op: Operation) -> Result<u64, Error> {
+        threads::block_on(&self.0.runtime, self.commit_shared(Arc::new(op))).map(|(index, _)| index)
     }
 
     /// Replaces the state by the output of [`Store::write_snapshot`]. Returns the index of the log entry. The leader

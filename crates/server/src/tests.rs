@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::storage::store::Store;
 use encamp_host::ids;
 use encamp_model::*;
-use encamp_ops::{JobRegister, Operation};
+use encamp_ops::{JobRegister, Operation, Reply};
 use encamp_telemetry::Metrics;
 
 /// A directory that is removed after the test.
@@ -34,6 +34,14 @@ pub(crate) async fn start(dir: &Dir, id: &str) -> Server {
     server.wait_ready().await.unwrap();
     assert!(server.keyring().wait_active(Duration::from_secs(60)).await);
     server
+}
+
+/// The text with which an operation was refused.
+pub(crate) fn refusal(reply: Reply) -> String {
+    match reply {
+        Reply::Refused(refusal) => refusal.to_string(),
+        done => panic!("{done:?}"),
+    }
 }
 
 /// Waits until a condition holds, for at most ten seconds.
@@ -149,7 +157,7 @@ async fn jobs_are_placed_and_survive_a_restart() {
         node_rpc::own_node(&server, n, "other").map(drop),
     ];
     for wrong in refusals.map(Result::unwrap_err) {
-        assert_eq!((wrong.status, wrong.message.as_str()), (403, "Permission denied"));
+        assert_eq!((wrong.status(), wrong.message.as_str()), (403, "Permission denied"));
     }
     assert_eq!(node_rpc::allocs(&server, n, "secret", &ids, 0).await.unwrap().0.len(), 10);
     assert!(node_rpc::own_node(&server, n, "secret").unwrap().is_some_and(|own| own.id == n));
@@ -209,7 +217,7 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
         node_rpc::delete_service(&server, other, "secret", "default", "s").await.map(drop),
     ];
     for wrong in refusals.map(Result::unwrap_err) {
-        assert_eq!((wrong.status, wrong.message.as_str()), (403, "Permission denied"));
+        assert_eq!((wrong.status(), wrong.message.as_str()), (403, "Permission denied"));
     }
     let read = node_rpc::allocs(&server, other, "secret", std::slice::from_ref(&alloc.id), 0).await.unwrap().0;
     assert!(read.is_empty(), "{read:?}");

@@ -62,13 +62,13 @@ pub struct Placement {
     pub node: u32,
     /// The outcome.
     pub fate: Fate,
-    /// What the node gave.
+    /// The share of the node.
     pub share: Share,
     /// The allocation this one replaced or was replaced by.
     pub other: Option<u32>,
 }
 
-/// What allocations need to know about a job version besides the job.
+/// The facts about a job version that allocations need besides the job.
 #[derive(Debug, Clone, Default)]
 pub struct JobFacts {
     /// The evaluation that placed the allocations.
@@ -77,7 +77,7 @@ pub struct JobFacts {
     pub deployment_id: String,
 }
 
-/// What allocations need to know about a node besides the node.
+/// The facts about a node that allocations need besides the node.
 #[derive(Debug, Clone, Default)]
 pub struct NodeFacts {
     /// Host address.
@@ -202,7 +202,7 @@ fn task_states(group: &TaskGroup, fate: Fate, started: i64, ended: i64) -> Sorte
     group.tasks.iter().map(|t| (t.name.clone(), state(t))).collect()
 }
 
-/// What the allocation was given.
+/// The resources of the allocation.
 fn resources(group: &TaskGroup, share: Share, node: &Node, ground: &NodeFacts) -> AllocatedResources {
     let mut out = template(group);
     let mut first_core = usize::from(share.cores.0);

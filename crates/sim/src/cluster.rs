@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::allocs::{Fate, JobFacts, NodeFacts, Placement, allocation};
 use super::build::Builder;
 use super::summary::Summary;
+use encamp_jobspec::admission::AdmissionError;
 use encamp_model::Allocation;
 use encamp_snapshot::file::SnapshotFile;
 
@@ -28,13 +29,27 @@ pub struct ClusterOptions {
     pub now: i64,
 }
 
+/// Why a job of the generator is not valid.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum JobError {
+    /// Its job file cannot be read: the diagnostics.
+    #[error("{0}")]
+    Parse(String),
+    /// It cannot be converted to the form that servers store: the reason.
+    #[error("{0}")]
+    Convert(String),
+    /// Admission refuses it.
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+}
+
 /// Why a cluster can't be made.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SimError {
     /// A number is out of range.
     #[error("{what} must be between {least} and {most}, not {given}")]
     Range {
-        /// What the number is of.
+        /// The subject of the number.
         what: &'static str,
         /// The least it can be.
         least: usize,
@@ -60,7 +75,7 @@ pub enum SimError {
     },
     /// A job of the generator is refused by admission.
     #[error("a job of the generator is not valid: {0}")]
-    Job(String),
+    Job(#[from] JobError),
 }
 
 /// A synthetic cluster. The allocations are generated on demand: a million of them take gigabytes.
@@ -112,9 +127,9 @@ pub fn cluster(options: &ClusterOptions) -> Result<Cluster, SimError> {
         }
     }
     let mut builder = Builder::new(options);
-    builder.system_jobs().map_err(SimError::Job)?;
-    builder.idle_jobs().map_err(SimError::Job)?;
-    builder.counted_jobs().map_err(SimError::Job)?;
+    builder.system_jobs()?;
+    builder.idle_jobs()?;
+    builder.counted_jobs()?;
     if builder.placed() < options.allocs {
         let fit = builder.room();
         // More than in proportion: few nodes may happen to be large ones.

@@ -1,5 +1,6 @@
 //! Jobs generated from a kind: names, sizes, priorities, datacenters, versions; stored the way a server stores them.
 
+use super::cluster::JobError;
 use super::kinds::Kind;
 use super::nodes::DATACENTERS;
 use encamp_jobspec::admission::{ServerContext, admit};
@@ -57,7 +58,7 @@ impl Scale {
 
 impl Pattern {
     /// Reads the job file of a kind.
-    pub(crate) fn new(kind: &'static Kind) -> Result<Pattern, String> {
+    pub(crate) fn new(kind: &'static Kind) -> Result<Pattern, JobError> {
         Ok(Pattern { kind, job: kind.parse()?, drawn: 0 })
     }
 
@@ -78,7 +79,7 @@ impl Pattern {
         scale: Scale,
         server: &ServerContext,
         random: &mut Random,
-    ) -> Result<Job, String> {
+    ) -> Result<Job, JobError> {
         let mut job = self.job.clone();
         let id = self.id();
         self.drawn += 1;
@@ -105,7 +106,7 @@ impl Pattern {
     }
 
     /// The job of the file itself, for jobs there is one of.
-    pub(crate) fn only(&self, server: &ServerContext) -> Result<Job, String> {
+    pub(crate) fn only(&self, server: &ServerContext) -> Result<Job, JobError> {
         let mut job = self.job.clone();
         job.datacenters = Some(vec!["*".into()]);
         job.namespace = Some("platform".into());
@@ -120,12 +121,12 @@ impl Pattern {
     }
 }
 
-/// What registration makes of a job.
-fn stored(mut job: api::Job, server: &ServerContext) -> Result<Job, String> {
+/// The job as registration stores it.
+fn stored(mut job: api::Job, server: &ServerContext) -> Result<Job, JobError> {
     canonicalize(&mut job);
     let options = ConvertOptions { region: server.region.clone(), ..Default::default() };
-    let job = to_server(&job, &options)?;
-    admit(job, server, None).map(|admitted| admitted.job).map_err(|e| e.to_string())
+    let job = to_server(&job, &options).map_err(|e| JobError::Convert(e.to_string()))?;
+    Ok(admit(job, server, None)?.job)
 }
 
 /// Everywhere mostly, else two datacenters or one.

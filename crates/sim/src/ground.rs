@@ -31,7 +31,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// What the group asks for. `eligible`: only of nodes that take new allocations.
+    /// The resources that the group requests. `eligible`: only of nodes that take new allocations.
     pub(crate) fn new(job: &Job, group: &TaskGroup, eligible: bool) -> Ask {
         let usage = AllocUsage::new(&template(group));
         let resources = || group.tasks.iter().filter_map(|t| t.resources.as_ref());
@@ -77,7 +77,8 @@ pub(crate) fn template(group: &TaskGroup) -> AllocatedResources {
     out
 }
 
-/// What a node gave to one allocation besides sums: positions among its cores and device instances, and dynamic ports.
+/// The share of one allocation in a node besides sums: positions among its cores and device instances, and dynamic
+/// ports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Share {
     /// First of the node's usable cores, and how many.
@@ -225,7 +226,7 @@ impl Spot {
         share
     }
 
-    /// What an allocation that is over may have had.
+    /// The share that a terminal allocation may have had.
     pub(crate) fn past(&self, ask: &Ask, random: &mut Random) -> Share {
         let mut share = Share::default();
         share.cores.1 = u16::try_from(ask.cores).unwrap_or(0);

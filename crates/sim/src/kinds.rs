@@ -1,5 +1,6 @@
 //! The kinds of jobs of a synthetic cluster: job files of this crate, and where and how often such jobs run.
 
+use super::cluster::JobError;
 use super::nodes::class::*;
 use encamp_jobspec::parse::{ParseOptions, parse};
 use encamp_model::api;
@@ -7,7 +8,7 @@ use encamp_model::api;
 /// One kind of jobs.
 #[derive(Debug)]
 pub struct Kind {
-    /// What the IDs of such jobs end in.
+    /// The suffix of the IDs of such jobs.
     pub name: &'static str,
     /// A job of this kind.
     pub text: &'static str,
@@ -74,8 +75,11 @@ const fn kind(name: &'static str, text: &'static str, classes: &'static [usize],
 
 impl Kind {
     /// The job, as a client would send it.
-    pub fn parse(&self) -> Result<api::Job, String> {
+    ///
+    /// # Errors
+    /// [`JobError::Parse`].
+    pub fn parse(&self) -> Result<api::Job, JobError> {
         let options = ParseOptions { path: format!("{}.hcl", self.name), ..Default::default() };
-        parse(self.text.as_bytes(), &options).map_err(|e| e.to_string())
+        parse(self.text.as_bytes(), &options).map_err(|e| JobError::Parse(e.to_string()))
     }
 }

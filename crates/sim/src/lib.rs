@@ -21,4 +21,4 @@ pub mod load;
 pub mod nodes;
 pub mod summary;
 
-pub use cluster::{Cluster, ClusterOptions, SimError, cluster};
+pub use cluster::{Cluster, ClusterOptions, JobError, SimError, cluster};

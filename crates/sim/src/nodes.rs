@@ -3,7 +3,7 @@
 use encamp_model::random::Random;
 use encamp_model::*;
 
-/// What nodes of one class look like.
+/// The properties of nodes of one class.
 #[derive(Debug)]
 pub struct Shape {
     /// Node class.
@@ -324,7 +324,7 @@ fn gpus(gpu: &Gpu, random: &mut Random) -> NodeDeviceResource {
     }
 }
 
-/// What the condition changes.
+/// Applies the changes of a condition.
 fn apply(node: &mut Node, condition: Condition, now: i64, random: &mut Random) {
     let since = now.saturating_sub((300 + random.below(3000) as i64) * SECOND);
     match condition {

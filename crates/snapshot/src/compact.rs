@@ -27,7 +27,7 @@ struct Open<'a> {
     out: &'a mut Vec<u8>,
     /// Something is in it.
     filled: bool,
-    /// What to answer when it stays empty.
+    /// The answer when it stays empty.
     meaningful: bool,
     close: &'static str,
 }
@@ -109,7 +109,7 @@ impl<'a> Serializer for Compact<'a> {
     fn serialize_none(self) -> Result<bool, Error> {
         self.plain(&(), false)
     }
-    // What may be absent and is there was meant, whatever its value.
+    // An optional value that is present was meant, whatever it is.
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<bool, Error> {
         value.serialize(self).map(|_| true)
     }

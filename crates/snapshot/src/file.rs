@@ -1,4 +1,4 @@
-//! Snapshot files (`docs/snapshot-format.md`).
+//! Snapshot files (`docs/reference/snapshot-format.md`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::archive;
-use encamp_api::json::explained;
+use encamp_api::json::{JsonError, explained};
 use encamp_model::json::or_default;
 use encamp_model::*;
 use encamp_state::{IdHash, State};
@@ -110,9 +110,9 @@ pub struct ClusterSnapshot {
 }
 
 impl ClusterSnapshot {
-    /// What "now" is for a plan, Unix nanoseconds: the time of the backup, where it says that, and else that of the
-    /// clock. By the clock, every deadline of an old backup would have passed (`docs/spec/snapshot-archive.md §15`
-    /// point 9).
+    /// The time that counts as "now" for a plan, Unix nanoseconds: the time of the backup, where it says that, and else
+    /// that of the clock. By the clock, every deadline of an old backup would have passed
+    /// (`docs/spec/snapshot-archive.md §15` point 9).
     pub fn now(&self, clock: i64) -> i64 {
         self.taken_at.unix_nanos().filter(|_| self.archived).unwrap_or(clock)
     }
@@ -153,8 +153,78 @@ pub enum SnapshotError {
         /// The file.
         path: String,
         /// The problem and its location.
-        problem: String,
+        problem: ContentError,
     },
+}
+
+/// Why the content of a file is no snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    /// The file is too large.
+    #[error("it is larger than {} GiB, the limit", MAX_SIZE >> 30)]
+    TooLarge,
+    /// The JSON is a list.
+    #[error("it is a list, not an object")]
+    List,
+    /// The text is no JSON object.
+    #[error(
+        "it is not a JSON object, as snapshots are. Snapshots are made by snapshot fetch, backups that will do too by \
+         operator snapshot save; a job file is the argument of a command, behind its flags"
+    )]
+    NotAnObject,
+    /// The object has no version.
+    #[error("it has no Version, so it is not a cluster snapshot")]
+    NoVersion,
+    /// The version is another one than this build reads.
+    #[error("Version is {0}, this build reads versions {OLDEST_VERSION} to {FORMAT_VERSION}")]
+    Version(u64),
+    /// The text is not encoded in UTF-8: the offset of the first byte that is not.
+    #[error("it is not UTF-8 text (byte {0})")]
+    Encoding(usize),
+    /// The text ends within the object.
+    #[error("the file ends early, at line {line} column {column}")]
+    EndsEarly {
+        /// The last line.
+        line: usize,
+        /// The column of its end.
+        column: usize,
+    },
+    /// The text is not JSON, or a member does not fit the format.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// An object has no ID.
+    #[error("{list}[{index}].ID is missing")]
+    MissingId {
+        /// The name of the list.
+        list: &'static str,
+        /// The position in the list.
+        index: usize,
+    },
+    /// Two objects have the same ID.
+    #[error("{list}[{index}]: {id} is there twice")]
+    Duplicate {
+        /// The name of the list.
+        list: &'static str,
+        /// The position of the second one in the list.
+        index: usize,
+        /// The ID; for jobs with namespace and version.
+        id: String,
+    },
+    /// An allocation refers to a job that the file does not hold.
+    #[error("Allocations[{index}].JobRef: AllocationJobs has no item {job}")]
+    MissingJob {
+        /// The position in the list of allocations.
+        index: usize,
+        /// The position that it names in the list of jobs.
+        job: u32,
+    },
+}
+
+// Bridge.
+impl From<ContentError> for String {
+    fn from(e: ContentError) -> String {
+        e.to_string()
+    }
 }
 
 /// Reads a snapshot file or a server backup archive; which of them it is, and how it is compressed, is recognised by
@@ -173,8 +243,7 @@ pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, S
     let most = MAX_SIZE - bytes.len() as u64;
     let read = file.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
     if read as u64 > most {
-        let problem = format!("it is larger than {} GiB, the limit", MAX_SIZE >> 30);
-        return Err(SnapshotError::Content { path: name, problem });
+        return Err(SnapshotError::Content { path: name, problem: ContentError::TooLarge });
     }
     let file = decode(&bytes, &name)?;
     drop(bytes);
@@ -199,8 +268,7 @@ fn load_archive(file: impl Read, name: String, options: archive::Options) -> Res
 
 /// Reads a snapshot from memory; `name` is for messages.
 pub fn read(bytes: &[u8], name: &str) -> Result<ClusterSnapshot, SnapshotError> {
-    let content = |problem: String| SnapshotError::Content { path: name.to_string(), problem };
-    into_state(decode(bytes, name)?).map_err(content)
+    into_state(decode(bytes, name)?).map_err(|problem| SnapshotError::Content { path: name.to_string(), problem })
 }
 
 /// Decompresses and parses; the text is gone when this returns.
@@ -276,40 +344,36 @@ pub fn looks_like_one(bytes: &[u8]) -> bool {
 }
 
 /// Parses the JSON.
-pub fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
+///
+/// # Errors
+/// The text is no snapshot of a version that this build reads.
+pub fn parse(json: &[u8]) -> Result<SnapshotFile, ContentError> {
     // A list would be taken for the members in order.
     if json.trim_ascii_start().first() == Some(&b'[') {
-        return Err("it is a list, not an object".into());
+        return Err(ContentError::List);
     }
     if json.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
-        return Err(
-            "it is not a JSON object, as snapshots are. Snapshots are made by snapshot fetch, backups that will do \
-                    too by operator snapshot save; a job file is the argument of a command, behind its flags"
-                .into(),
-        );
+        return Err(ContentError::NotAnObject);
     }
-    let file = match serde_json::from_slice::<SnapshotFile>(json) {
-        Ok(f) => f,
-        Err(e) => return Err(explain(json, e)),
-    };
+    let file = serde_json::from_slice::<SnapshotFile>(json).map_err(|e| explain(json, e))?;
     check_version(file.version)?;
     Ok(file)
 }
 
-fn check_version(version: Option<u64>) -> Result<(), String> {
+fn check_version(version: Option<u64>) -> Result<(), ContentError> {
     match version {
         Some(OLDEST_VERSION..=FORMAT_VERSION) => Ok(()),
-        Some(v) => Err(format!("Version is {v}, this build reads versions {OLDEST_VERSION} to {FORMAT_VERSION}")),
-        None => Err("it has no Version, so it is not a cluster snapshot".into()),
+        Some(v) => Err(ContentError::Version(v)),
+        None => Err(ContentError::NoVersion),
     }
 }
 
-fn explain(json: &[u8], first: serde_json::Error) -> String {
+fn explain(json: &[u8], first: serde_json::Error) -> ContentError {
     if let Err(e) = std::str::from_utf8(json) {
-        return format!("it is not UTF-8 text (byte {})", e.valid_up_to());
+        return ContentError::Encoding(e.valid_up_to());
     }
     if first.is_eof() {
-        return format!("the file ends early, at line {} column {}", first.line(), first.column());
+        return ContentError::EndsEarly { line: first.line(), column: first.column() };
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -322,11 +386,14 @@ fn explain(json: &[u8], first: serde_json::Error) -> String {
     {
         return e;
     }
-    explained(json, first).to_string()
+    explained(json, first).into()
 }
 
 /// Builds the state: indexes, per-node facts, allocations joined with their job versions.
-pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
+///
+/// # Errors
+/// IDs are missing or given twice, or an allocation refers to a job that is not there.
+pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, ContentError> {
     let mut state = State::new();
     let mut notes = Vec::new();
     unique("Nodes", &file.nodes, |n| (&n.id).into())?;
@@ -351,7 +418,7 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     let mut allocs = Vec::with_capacity(file.allocations.len());
     for (i, mut a) in file.allocations.into_iter().enumerate() {
         // Nobody else holds it yet, so this changes it where it is.
-        join_job(&state, &own_jobs, Arc::make_mut(&mut a)).map_err(|e| format!("Allocations[{i}].{e}"))?;
+        join_job(&state, &own_jobs, Arc::make_mut(&mut a)).map_err(|job| ContentError::MissingJob { index: i, job })?;
         orphans += usize::from(a.job.is_none() && !a.terminal());
         allocs.push(a);
     }
@@ -383,11 +450,11 @@ fn share_job(state: &State, job: Job) -> Arc<Job> {
 }
 
 /// Shares jobs instead of a copy per allocation: the one an allocation refers to, else the stored version. An absent
-/// version is version 0.
-fn join_job(state: &State, own_jobs: &[Arc<Job>], a: &mut Allocation) -> Result<(), String> {
+/// version is version 0. The error is the position of a job that is not there.
+fn join_job(state: &State, own_jobs: &[Arc<Job>], a: &mut Allocation) -> Result<(), u32> {
     if let Some(position) = a.job_ref.take() {
         let job = usize::try_from(position).ok().and_then(|i| own_jobs.get(i));
-        a.job = Some(job.ok_or_else(|| format!("JobRef: AllocationJobs has no item {position}"))?.clone());
+        a.job = Some(job.ok_or(position)?.clone());
         return Ok(());
     }
     let version = a.job_version().unwrap_or(0);
@@ -404,15 +471,15 @@ fn job_key(j: &Job) -> String {
 }
 
 /// Every object needs an ID, and no two the same.
-fn unique<'a, T>(list: &str, items: &'a [T], id: impl Fn(&'a T) -> Cow<'a, str>) -> Result<(), String> {
+fn unique<'a, T>(list: &'static str, items: &'a [T], id: impl Fn(&'a T) -> Cow<'a, str>) -> Result<(), ContentError> {
     let mut seen: HashSet<Cow<str>, IdHash> = HashSet::with_capacity_and_hasher(items.len(), IdHash::default());
-    for (i, item) in items.iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         let id = id(item);
         if id.is_empty() {
-            return Err(format!("{list}[{i}].ID is missing"));
+            return Err(ContentError::MissingId { list, index });
         }
         if let Some(twice) = seen.replace(id) {
-            return Err(format!("{list}[{i}]: {twice} is there twice"));
+            return Err(ContentError::Duplicate { list, index, id: twice.into_owned() });
         }
     }
     Ok(())

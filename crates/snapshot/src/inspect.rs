@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use thiserror::Error;
 
 use super::compact;
 use super::file::{ClusterSnapshot, FORMAT_VERSION};
@@ -14,7 +15,7 @@ use encamp_state::{AllocEntry, NodeEntry};
 /// The pool that holds all nodes.
 const ALL_POOLS: &str = "all";
 
-/// The summary of a snapshot; `docs/snapshot-inspect.schema.json` describes the JSON form.
+/// The summary of a snapshot; `docs/reference/snapshot-inspect.schema.json` describes the JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Inspection {
@@ -189,8 +190,28 @@ fn orphaned(snapshot: &ClusterSnapshot) -> impl Iterator<Item = &AllocEntry> {
     state.allocs().map(AsRef::as_ref).filter(|a| state.node(&a.alloc.node_id).is_none())
 }
 
+/// An object of a snapshot can't be written, so its size is not known.
+#[derive(Debug, Error)]
+#[error("{list}: {source}")]
+pub struct UnknownSize {
+    /// The list that the object is in.
+    pub list: &'static str,
+    /// The reason.
+    pub source: serde_json::Error,
+}
+
+// Bridge.
+impl From<UnknownSize> for String {
+    fn from(e: UnknownSize) -> String {
+        e.to_string()
+    }
+}
+
 /// Looks into a snapshot. `now` is in Unix nanoseconds.
-pub fn inspect(snapshot: &ClusterSnapshot, now: i64) -> Result<Inspection, String> {
+///
+/// # Errors
+/// The size of a list can't be told.
+pub fn inspect(snapshot: &ClusterSnapshot, now: i64) -> Result<Inspection, UnknownSize> {
     let state = &snapshot.state;
     let mut client_versions = BTreeMap::new();
     let mut pools: BTreeMap<String, Tally> = state.node_pools().map(|p| (p.name.clone(), Tally::default())).collect();
@@ -227,7 +248,7 @@ pub fn inspect(snapshot: &ClusterSnapshot, now: i64) -> Result<Inspection, Strin
 }
 
 /// The size of each list of the file, largest first.
-fn tables(snapshot: &ClusterSnapshot) -> Result<Vec<Table>, String> {
+fn tables(snapshot: &ClusterSnapshot) -> Result<Vec<Table>, UnknownSize> {
     let file = to_file(snapshot);
     let mut tables = vec![
         table("Nodes", &file.nodes)?,
@@ -247,11 +268,11 @@ fn tables(snapshot: &ClusterSnapshot) -> Result<Vec<Table>, String> {
     Ok(tables)
 }
 
-fn table<T: Serialize>(name: &'static str, objects: &[T]) -> Result<Table, String> {
+fn table<T: Serialize>(name: &'static str, objects: &[T]) -> Result<Table, UnknownSize> {
     let (mut bytes, mut text) = (0, Vec::new());
     for object in objects {
         text.clear();
-        compact::write(&mut text, object).map_err(|e| format!("{name}: {e}"))?;
+        compact::write(&mut text, object).map_err(|source| UnknownSize { list: name, source })?;
         bytes += text.len() as u64;
     }
     Ok(Table { name, objects: objects.len(), bytes, percent: 0.0 })

@@ -1,5 +1,5 @@
 //! Cluster snapshots: everything that planning needs to know about a cluster, in one JSON file, plain or compressed
-//! (`docs/snapshot-format.md`).
+//! (`docs/reference/snapshot-format.md`).
 //!
 //! - [`mod@file`]: the format, and reading it. [`mod@save`]: writing it. [`compact`]: JSON without zero members.
 //! - [`mod@unload`]: a state as a file. [`mod@inspect`]: the summary of a snapshot. [`mod@diff`]: compares two.
@@ -22,5 +22,5 @@ pub mod replace;
 pub mod save;
 pub mod unload;
 
-pub use file::{ClusterSnapshot, SnapshotError, load, read};
+pub use file::{ClusterSnapshot, ContentError, SnapshotError, load, read};
 pub use save::{Compression, save};

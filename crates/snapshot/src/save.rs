@@ -1,4 +1,4 @@
-//! Writes snapshot files (`docs/snapshot-format.md`): one object per line, without zero members.
+//! Writes snapshot files (`docs/reference/snapshot-format.md`): one object per line, without zero members.
 //!
 //! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator
 //! that generates them on demand.
@@ -30,7 +30,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What the ending of a file's name asks for: `.gz`, `.zst`, or anything else.
+    /// The compression that the ending of a file's name selects: `.gz`, `.zst`, or anything else.
     pub(crate) fn of_name(path: &Path) -> Compression {
         match path.extension().and_then(|e| e.to_str()) {
             Some("gz") => Compression::Gzip,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::node::NodeEntry;
 use encamp_model::Node;
 
-/// What decides whether a node is a candidate; names are numbers into the index.
+/// The properties that decide whether a node is a candidate; names are numbers into the index.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeRow {
     /// The node's place in the state.
@@ -27,7 +27,7 @@ pub struct NodeIndex {
     names: Arc<Names>,
 }
 
-/// What does not depend on which nodes take allocations.
+/// The part that does not depend on which nodes take allocations.
 #[derive(Debug, Default)]
 struct Names {
     datacenters: Vec<String>,

@@ -1,5 +1,7 @@
 //! Port lists of nodes, and sets of used ports.
 
+use thiserror::Error;
+
 /// Largest port value that can be used.
 pub const MAX_PORT: i64 = 65_535;
 
@@ -53,18 +55,29 @@ impl PortSet {
     }
 }
 
+/// Why a text is no port list.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum InvalidPorts {
+    #[error("{0:?} is not a port number")]
+    NotANumber(String),
+    #[error("port {0} is out of range")]
+    OutOfRange(u32),
+    #[error("port range {0:?} runs backwards")]
+    Backwards(String),
+}
+
 /// Parses a port list: comma-separated numbers and ranges `a-b`, blanks trimmed, values 1..65536; empty means none
 /// (`docs/spec/scheduling.md §7.2`). 65536 is accepted by the grammar but can never be asked for, so it is left out.
-pub(crate) fn parse_port_list(spec: &str) -> Result<Vec<u16>, String> {
+pub(crate) fn parse_port_list(spec: &str) -> Result<Vec<u16>, InvalidPorts> {
     let mut out = Vec::new();
     if spec.is_empty() {
         return Ok(out);
     }
-    let value = |s: &str| -> Result<u32, String> {
+    let value = |s: &str| -> Result<u32, InvalidPorts> {
         let s = s.trim();
         let digits = s.bytes().all(|b| b.is_ascii_digit());
-        let v: u32 = s.parse().ok().filter(|_| digits).ok_or_else(|| format!("{s:?} is not a port number"))?;
-        if (1..=65_536).contains(&v) { Ok(v) } else { Err(format!("port {v} is out of range")) }
+        let v = s.parse().ok().filter(|_| digits).ok_or_else(|| InvalidPorts::NotANumber(s.to_string()))?;
+        if (1..=65_536).contains(&v) { Ok(v) } else { Err(InvalidPorts::OutOfRange(v)) }
     };
     for part in spec.split(',') {
         let (a, b) = match part.split_once('-') {
@@ -75,7 +88,7 @@ pub(crate) fn parse_port_list(spec: &str) -> Result<Vec<u16>, String> {
             }
         };
         if a > b {
-            return Err(format!("port range {part:?} runs backwards"));
+            return Err(InvalidPorts::Backwards(part.to_string()));
         }
         out.extend((a..=b).filter_map(|p| u16::try_from(p).ok()));
     }
@@ -92,11 +105,15 @@ mod tests {
     fn port_lists() {
         assert_eq!(parse_port_list("").unwrap(), Vec::<u16>::new());
         assert_eq!(parse_port_list("22, 80-82,22").unwrap(), vec![22, 80, 81, 82]);
-        assert!(parse_port_list("80-79").is_err());
-        assert!(parse_port_list("0").is_err());
-        assert!(parse_port_list("22,").is_err());
-        assert!(parse_port_list("x").is_err());
-        assert!(parse_port_list(" ").is_err());
-        assert!(parse_port_list("+22").is_err());
+        for (spec, want) in [
+            ("80-79", "port range \"80-79\" runs backwards"),
+            ("0", "port 0 is out of range"),
+            ("22,", "\"\" is not a port number"),
+            ("x", "\"x\" is not a port number"),
+            (" ", "\"\" is not a port number"),
+            ("+22", "\"+22\" is not a port number"),
+        ] {
+            assert_eq!(parse_port_list(spec).unwrap_err().to_string(), want);
+        }
     }
 }

@@ -38,7 +38,7 @@ pub struct State {
     pub index: u64,
     /// Scheduler configuration, if one is stored.
     pub scheduler_config: Option<Arc<SchedulerConfiguration>>,
-    /// What the servers are set up with, where a snapshot says it. Servers themselves read their configuration.
+    /// The settings of the servers, where a snapshot contains them. Servers themselves read their configuration.
     pub server_settings: Option<Arc<ServerSettings>>,
     /// Nodes by slot.
     pub(super) nodes: Vector<Arc<NodeEntry>>,

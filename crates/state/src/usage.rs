@@ -1,4 +1,4 @@
-//! What an allocation counts for, and what is used on a node.
+//! The usage of an allocation, and the usage of a node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct UsedDevice {
     pub id: String,
 }
 
-/// What one allocation counts for on its node: flattened over task lifecycles (`docs/spec/scheduling.md §2.3`).
+/// The usage of one allocation on its node: flattened over task lifecycles (`docs/spec/scheduling.md §2.3`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AllocUsage {
     /// MHz.
@@ -132,7 +132,7 @@ impl AllocUsage {
     }
 }
 
-/// What the statuses of an allocation say together: read once, so that counting allocations compares no strings.
+/// The combined statuses of an allocation: read once, so that counting allocations compares no strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AllocPhase {
     /// It is meant to run, and its client says that it does.
@@ -180,7 +180,7 @@ pub struct AllocEntry {
     pub alloc: Arc<Allocation>,
     /// Its flattened resources.
     pub usage: AllocUsage,
-    /// What its statuses say.
+    /// The phase according to its statuses.
     pub phase: AllocPhase,
 }
 

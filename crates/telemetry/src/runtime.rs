@@ -7,7 +7,7 @@ use super::Metrics;
 /// - `runtime.sys_bytes`: memory that is held in RAM; `runtime.alloc_bytes`: the part of it that no file backs,
 /// - `runtime.num_goroutines`: tasks of the runtime that are not finished.
 ///
-/// What only a garbage collector has (pauses, runs, heap objects) does not exist here.
+/// Figures of a garbage collector (pauses, runs, heap objects) do not exist here.
 pub fn record(metrics: &Metrics) {
     // Without /proc there is nothing to tell.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

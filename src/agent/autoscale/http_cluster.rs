@@ -85,14 +85,14 @@ impl HttpCluster {
         let runtime = Handle::current();
         // Decoding large clusters takes time and must not block the threads of the loops.
         let fetched = tokio::task::spawn_blocking(move || {
-            let fetched =
-                runtime.block_on(live::fetch(&client, &options, known, &Unseen)).map_err(|e| e.to_string())?;
+            let fetched = runtime.block_on(live::fetch(&client, &options, known, &Unseen));
+            let fetched = fetched.map_err(|e| ClusterError::Failed(e.to_string()))?;
             let index = fetched.file.index;
-            Ok::<_, String>((fetched.collected, index, Arc::new(into_state(fetched.file)?.state)))
+            let state = into_state(fetched.file).map_err(|e| ClusterError::Failed(e.to_string()))?.state;
+            Ok::<_, ClusterError>((fetched.collected, index, Arc::new(state)))
         });
-        let fetched = fetched.await.map_err(|e| ClusterError::Failed(e.to_string()))?;
         let state;
-        (read.collected, read.index, state) = fetched.map_err(ClusterError::Failed)?;
+        (read.collected, read.index, state) = fetched.await.map_err(|e| ClusterError::Failed(e.to_string()))??;
         read.state = Some((began, state.clone()));
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(state.clone());
         Ok(state)
@@ -161,7 +161,7 @@ impl Cluster for HttpCluster {
         Box::pin(async {
             const WHAT: &str = "the members of the cluster";
             let (answer, _) = self.client.agent_members().await.map_err(|e| failed(WHAT, &e))?;
-            let members = members::of_answer(answer).map_err(|e| ClusterError::Failed(format!("{WHAT}: {e}")))?;
+            let members = members::of_answer(&answer).map_err(|e| ClusterError::Failed(format!("{WHAT}: {e}")))?;
             // This process is not an agent and has no node.
             Ok(Servers { own_node: None, members })
         })

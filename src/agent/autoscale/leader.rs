@@ -6,12 +6,13 @@ use std::time::Duration;
 use encamp_http::local::LocalClient;
 use encamp_server::Server;
 use encamp_telemetry::Metrics;
+use thiserror::Error;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::loops::{Current, Loops};
 use super::node_agents::NodeAgents;
-use super::parts::{Parts, Place, own_alloc};
+use super::parts::{Parts, PartsError, Place, own_alloc};
 use super::server_cluster::{KnownServers, ServerCluster};
 use crate::agent::config::Config;
 
@@ -19,6 +20,17 @@ use crate::agent::config::Config;
 const PAUSE: Duration = Duration::from_secs(1);
 /// The time limit for the thread to end.
 const STOP: Duration = Duration::from_secs(2);
+
+/// Scaling on the leader that cannot be set up.
+#[derive(Debug, Error)]
+pub enum LeaderError {
+    /// A component of the loops.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
+    /// The thread of the loops.
+    #[error("the thread for worker pools cannot be started: {0}")]
+    Thread(#[source] std::io::Error),
+}
 
 /// The dependencies of the loops of a server.
 struct OnLeader {
@@ -114,14 +126,14 @@ impl Running {
 /// the server knows through gossip; `local`: the node in the same agent. Must be called inside a runtime.
 ///
 /// # Errors
-/// A provider or a backend for notifications cannot be set up.
+/// A provider, a backend for notifications, or the thread cannot be set up.
 pub fn start(
     config: &Config,
     server: &Server,
     known: KnownServers,
     local: Option<Arc<dyn LocalClient>>,
     metrics: &Metrics,
-) -> Result<Option<(Arc<Current>, Running)>, String> {
+) -> Result<Option<(Arc<Current>, Running)>, LeaderError> {
     let Some(block) = config.autoscaling.as_ref().filter(|a| a.enabled) else { return Ok(None) };
     let alloc = std::env::var("NOMAD_ALLOC_ID").ok();
     let place = Place { directory: config.autoscale_dir(), servers: vec![config.advertise.rpc.clone()] };
@@ -137,7 +149,6 @@ pub fn start(
     let agents = Arc::new(NodeAgents::new(encamp_api::Config { tls, ..encamp_api::Config::default() }));
     let follower = OnLeader { server: server.clone(), region: config.region.clone(), known, local, agents, parts };
     let current = Arc::new(Current::new(block.job_scaling));
-    let running = Running::start(follower, current.clone());
-    let running = running.map_err(|e| format!("the thread for worker pools cannot be started: {e}"))?;
+    let running = Running::start(follower, current.clone()).map_err(LeaderError::Thread)?;
     Ok(Some((current, running)))
 }

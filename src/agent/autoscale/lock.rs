@@ -12,6 +12,7 @@ use encamp_api::variables::{Variable, VariableError};
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::paths::{LEADER, NAMESPACE};
 use encamp_model::{SECOND, VariableLock};
+use thiserror::Error;
 use tokio::time::Instant;
 
 /// The TTL of the lock in seconds.
@@ -28,6 +29,34 @@ const ATTEMPT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_se
 const LOOK: Duration = Duration::from_secs(2);
 /// The maximum delay between failed polls.
 const LONGEST: Duration = Duration::from_secs(20);
+
+/// The end of the time in which a process holds the lock.
+#[derive(Debug, Error)]
+pub enum LockLost {
+    /// Renewals did not succeed in time.
+    #[error("it was not renewed in time")]
+    NotRenewed,
+    /// This process released it.
+    #[error("it was released")]
+    Released,
+    /// Another process holds it.
+    #[error("another instance holds it")]
+    Taken,
+    /// The cluster refuses to renew it.
+    #[error(transparent)]
+    Refused(#[from] ApiError),
+}
+
+/// A lock whose release the cluster did not confirm.
+#[derive(Debug, Error)]
+pub enum ReleaseError {
+    /// The cluster refuses it, or cannot be reached.
+    #[error(transparent)]
+    Failed(#[from] ApiError),
+    /// The cluster did not respond in time.
+    #[error("no response in time")]
+    NoResponse,
+}
 
 /// The held lock.
 #[derive(Debug, Clone)]
@@ -122,13 +151,13 @@ impl LeaderLock {
     }
 
     /// Renews the lock until it is lost, and returns the reason. From then on [`until`](LeaderLock::until) is `None`.
-    pub async fn keep(&self) -> String {
+    pub async fn keep(&self) -> LockLost {
         let mut pause = RENEW;
         loop {
-            let Some(until) = self.until() else { return self.lost("it was not renewed in time".into()) };
+            let Some(until) = self.until() else { return self.lost(LockLost::NotRenewed) };
             tokio::time::sleep_until(until.min(Instant::now() + pause)).await;
             let Some(variable) = self.held().as_ref().map(|h| h.variable.clone()) else {
-                return "it was released".into();
+                return LockLost::Released;
             };
             let sent = Instant::now();
             let renewed = tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-renew", &variable)).await;
@@ -139,12 +168,12 @@ impl LeaderLock {
                     }
                     RENEW
                 }
-                Ok(Err(VariableError::Conflict(_))) => return self.lost("another instance holds it".into()),
+                Ok(Err(VariableError::Conflict(_))) => return self.lost(LockLost::Taken),
                 Ok(Err(VariableError::Other(e))) if e.is_temporary() || e.status().is_none() => {
                     tracing::warn!(target: "autoscale", error = %e, "failed to renew the lock; retrying");
                     ATTEMPT.1
                 }
-                Ok(Err(VariableError::Other(e))) => return self.lost(e.to_string()),
+                Ok(Err(VariableError::Other(e))) => return self.lost(e.into()),
                 Err(_) => {
                     tracing::warn!(target: "autoscale", "failed to renew the lock: no response in time; retrying");
                     Duration::ZERO
@@ -153,7 +182,7 @@ impl LeaderLock {
         }
     }
 
-    fn lost(&self, why: String) -> String {
+    fn lost(&self, why: LockLost) -> LockLost {
         *self.held() = None;
         why
     }
@@ -169,14 +198,14 @@ impl LeaderLock {
     ///
     /// # Errors
     /// The cluster did not confirm the release in time; the lock then expires.
-    pub async fn release(&self) -> Result<(), String> {
+    pub async fn release(&self) -> Result<(), ReleaseError> {
         let Some(held) = self.held().take() else { return Ok(()) };
         match tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-release", &held.variable)).await {
             Ok(Ok(())) => Ok(()),
             // Another process already holds it.
             Ok(Err(VariableError::Conflict(_))) => Ok(()),
-            Ok(Err(VariableError::Other(e))) => Err(e.to_string()),
-            Err(_) => Err("no response in time".into()),
+            Ok(Err(VariableError::Other(e))) => Err(e.into()),
+            Err(_) => Err(ReleaseError::NoResponse),
         }
     }
 }
@@ -252,7 +281,8 @@ mod tests {
         }
         assert!(lock.until().is_some());
         let why = lock.keep().await;
-        assert!(["another instance holds it", "it was not renewed in time"].contains(&why.as_str()), "{why}");
+        let text = why.to_string();
+        assert!(["another instance holds it", "it was not renewed in time"].contains(&text.as_str()), "{text}");
         assert_eq!(lock.until(), None);
     }
 }

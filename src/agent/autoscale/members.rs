@@ -2,10 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use encamp_api::json::{self, JsonError};
 use encamp_autoscale::protection::ServerMember;
 use encamp_server::leadership::peers::{KnownServer, Status};
 use serde::Deserialize;
 use serde_json::Value;
+use thiserror::Error;
+
+/// A response of `/v1/agent/members` that cannot be used.
+#[derive(Debug, Error)]
+pub enum MembersError {
+    /// It does not have the members that it must have.
+    #[error(transparent)]
+    Form(#[from] JsonError),
+    /// It has no list.
+    #[error("it has no list of members")]
+    NoList,
+}
 
 /// The response of `/v1/agent/members`.
 #[derive(Debug, Default, Deserialize)]
@@ -41,9 +54,9 @@ enum MemberStatus {
 ///
 /// # Errors
 /// The response is invalid.
-pub fn of_answer(answer: Value) -> Result<Vec<ServerMember>, String> {
-    let answer: Answer = serde_json::from_value(answer).map_err(|e| e.to_string())?;
-    let members = answer.members.ok_or("it has no list of members")?;
+pub fn of_answer(answer: &Value) -> Result<Vec<ServerMember>, MembersError> {
+    let answer: Answer = json::from_value(answer)?;
+    let members = answer.members.ok_or(MembersError::NoList)?;
     let present = members.iter().filter(|m| m.status != MemberStatus::Left);
     let tag = |m: &'_ Member, name: &str| m.tags.get(name).cloned().unwrap_or_default();
     let server = |m: &Member| ServerMember::new(&m.name, &tag(m, "region"), [m.addr.as_str(), &tag(m, "rpc_addr")]);
@@ -75,11 +88,12 @@ mod tests {
         let statuses = [("a.eu", "alive"), ("b.eu", "failed"), ("c.eu", "left"), ("d.eu", "leaving"), ("e.eu", "new")];
         let members: Vec<Value> = statuses.iter().map(|(name, status)| member(name, status)).collect();
         let want = |name: &str| ServerMember::new(name, "eu", ["10.0.0.1", "10.0.0.2"]);
-        let read = of_answer(json!({"ServerName": "a", "Members": members}));
-        assert_eq!(read, Ok(["a.eu", "b.eu", "d.eu", "e.eu"].map(want).to_vec()));
-        assert_eq!(of_answer(json!({"Members": []})), Ok(Vec::new()));
+        let read = |answer| of_answer(&answer).map_err(|e| e.to_string());
+        let listed = read(json!({"ServerName": "a", "Members": members}));
+        assert_eq!(listed, Ok(["a.eu", "b.eu", "d.eu", "e.eu"].map(want).to_vec()));
+        assert_eq!(read(json!({"Members": []})), Ok(Vec::new()));
         for odd in [json!({}), json!({"Members": null}), json!([]), json!({"Members": [{"Addr": "x"}]})] {
-            assert!(of_answer(odd.clone()).is_err(), "{odd}");
+            assert!(of_answer(&odd).is_err(), "{odd}");
         }
 
         let known = |name: &str, status| KnownServer {

@@ -14,8 +14,37 @@ use encamp_autoscale::provider::command::{Command, CommandSettings};
 use encamp_autoscale::provider::local::{Local, LocalGroup, LocalSettings};
 use encamp_model::quoted;
 use encamp_telemetry::Metrics;
+use thiserror::Error;
 
-use crate::agent::config::autoscaling::{Autoscaling, Provider, backend};
+use crate::agent::config::InvalidNotify;
+use crate::agent::config::autoscaling::{self, Autoscaling, Provider, backend};
+
+/// A component of the loops that cannot be set up.
+#[derive(Debug, Error)]
+pub enum PartsError {
+    /// The settings of a receiver of notifications.
+    #[error(transparent)]
+    Notify(#[from] InvalidNotify),
+    /// A receiver of notifications.
+    #[error("notify {}: {source}", quoted(.name))]
+    Backend {
+        /// Its name.
+        name: String,
+        /// The problem.
+        source: BackendError,
+    },
+    /// The provider `local` cannot start this program again.
+    #[error("provider \"local\": this program is not found: {0}")]
+    Program(#[source] std::io::Error),
+    /// The path of the configuration of a group of the provider `local`.
+    #[error("provider \"local\": group {}: config: {source}", quoted(.pool))]
+    GroupConfig {
+        /// The group's pool.
+        pool: String,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+}
 
 /// The working directory and servers of the provider `local`.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +73,12 @@ impl Parts {
     ///
     /// # Errors
     /// A provider or a backend for notifications cannot be set up.
-    pub fn new(a: &Autoscaling, place: Place, metrics: Metrics, own_alloc: Option<String>) -> Result<Parts, String> {
+    pub fn new(
+        a: &Autoscaling,
+        place: Place,
+        metrics: Metrics,
+        own_alloc: Option<String>,
+    ) -> Result<Parts, PartsError> {
         let settings = Settings {
             cluster_interval: a.cluster_interval,
             job_interval: a.job_interval,
@@ -52,13 +86,12 @@ impl Parts {
             drain_deadline: a.drain_deadline,
             job_scaling: a.job_scaling,
         };
-        let backends: Result<Vec<_>, String> = a.notify.iter().map(|(name, n)| backend(name, n)).collect();
-        let backends = backends?;
+        let backends = a.notify.iter().map(|(name, n)| backend(name, n)).collect::<Result<Vec<_>, _>>()?;
         let notifier: Arc<dyn Notify> = match backends.is_empty() {
             true => Arc::new(Nobody),
             false => {
-                let failed = |(name, e): (String, BackendError)| format!("notify {}: {e}", quoted(&name));
-                Arc::new(Sender::new(backends, metrics.clone()).map_err(failed)?)
+                let sender = Sender::new(backends, metrics.clone());
+                Arc::new(sender.map_err(|(name, source)| PartsError::Backend { name, source })?)
             }
         };
         let local = a.provider.get(ProviderKind::Local.name()).map(|p| local_settings(p, place)).transpose()?;
@@ -112,11 +145,11 @@ fn providers(a: &Autoscaling, local: Option<Arc<Local>>) -> Providers {
     providers
 }
 
-fn local_settings(p: &Provider, place: Place) -> Result<LocalSettings, String> {
-    let program = std::env::current_exe().map_err(|e| format!("provider \"local\": this program is not found: {e}"))?;
-    let group = |(pool, g): (&String, &crate::agent::config::autoscaling::LocalGroup)| {
-        let config = std::path::absolute(&g.config)
-            .map_err(|e| format!("provider \"local\": group {}: config: {e}", quoted(pool)))?;
+fn local_settings(p: &Provider, place: Place) -> Result<LocalSettings, PartsError> {
+    let program = std::env::current_exe().map_err(PartsError::Program)?;
+    let group = |(pool, g): (&String, &autoscaling::LocalGroup)| {
+        let config = std::path::absolute(&g.config);
+        let config = config.map_err(|source| PartsError::GroupConfig { pool: pool.clone(), source })?;
         let group = LocalGroup {
             min: g.min,
             max: g.max.unwrap_or(g.min),
@@ -126,7 +159,7 @@ fn local_settings(p: &Provider, place: Place) -> Result<LocalSettings, String> {
         };
         Ok((pool.clone(), group))
     };
-    let groups = p.group.iter().map(group).collect::<Result<_, String>>()?;
+    let groups = p.group.iter().map(group).collect::<Result<_, PartsError>>()?;
     Ok(LocalSettings { directory: place.directory.clone(), program, groups })
 }
 

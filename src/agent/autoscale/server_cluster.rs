@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use encamp_api::json;
 use encamp_api::stats::AllocResourceUsage;
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
@@ -13,6 +14,7 @@ use encamp_model::requests::ScalingRequest;
 use encamp_model::{DrainStrategy, Node, VariableEncrypted};
 use encamp_server::endpoints::variables::{self, Items as PlainItems};
 use encamp_server::endpoints::{node, scale};
+use encamp_server::error::ErrorKind;
 use encamp_server::leadership::loops::drain::set::{DrainRequest, set_drain};
 use encamp_server::leadership::peers::KnownServer;
 use encamp_server::{Error, Server};
@@ -176,7 +178,7 @@ impl Cluster for ServerCluster {
             };
             match scale::scale(&self.server, job.0, job.1, request, false).await {
                 Ok(_) => Ok(()),
-                Err(e) if e.status == 404 => Err(ClusterError::NotFound(format!("job {}", job.1))),
+                Err(e) if e.kind == ErrorKind::NotFound => Err(ClusterError::NotFound(format!("job {}", job.1))),
                 Err(e) => Err(self.failed(&e)),
             }
         })
@@ -187,7 +189,7 @@ impl Cluster for ServerCluster {
             if let Some(local) = self.local.as_ref().filter(|l| l.has_alloc(alloc)) {
                 let failed = |e: &dyn std::fmt::Display| ClusterError::Failed(format!("statistics of {alloc}: {e}"));
                 let stats = local.alloc_stats(alloc, "").await.map_err(|e| failed(&e))?;
-                let stats: AllocResourceUsage = serde_json::from_value(stats).map_err(|e| failed(&e))?;
+                let stats: AllocResourceUsage = json::from_value(&stats).map_err(|e| failed(&e))?;
                 return Ok(usage(&stats));
             }
             let state = self.current().await?;

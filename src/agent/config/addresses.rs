@@ -1,16 +1,74 @@
-//! What an agent binds and what it tells others to use (`docs/spec/agent-config.md §8`).
+//! The addresses that an agent binds, and those that it advertises (`docs/spec/agent-config.md §8`).
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use thiserror::Error;
 
+use super::Config;
 use super::interfaces::Interface;
-use super::{Config, template};
+use super::template::{self, TemplateError};
 
-/// An address that cannot be used.
+/// An address or interface that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct AddressError(String);
+pub enum AddressError {
+    /// An address to bind or to advertise.
+    #[error("Failed to parse {what}: {source}")]
+    Address {
+        /// The meaning of the address.
+        what: &'static str,
+        /// The problem.
+        source: InvalidAddress,
+    },
+    /// No address to advertise is given, and the one to bind is only reachable from this host.
+    #[error(
+        "Failed to parse {what} (, {bind}, {port}, false): Defaulting advertise to localhost is unsafe, please set \
+         advertise manually"
+    )]
+    Loopback {
+        /// The meaning of the address.
+        what: &'static str,
+        /// The address to bind.
+        bind: String,
+        /// The port.
+        port: i64,
+    },
+    /// The template of `client.network_interface`.
+    #[error(transparent)]
+    InterfaceTemplate(#[from] TemplateError),
+    /// The template of `client.network_interface` gives no interface of this host.
+    #[error("invalid interface name {}", encamp_model::quoted(.0))]
+    Interface(String),
+}
+
+/// The problem of an address.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InvalidAddress {
+    /// Its template.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// Its template gives nothing.
+    #[error("{0} gives no address")]
+    None(String),
+    /// Its template gives several addresses where there is one.
+    #[error("{given} gives several addresses: {rendered}")]
+    Several {
+        /// The template.
+        given: String,
+        /// The addresses.
+        rendered: String,
+    },
+    /// The text is not an IP address.
+    #[error("{0} is not an IP address")]
+    NotIp(String),
+    /// The address to bind, which others would use, is not an IP address.
+    #[error("{0}")]
+    Bound(String),
+    /// This host has no private address to advertise.
+    #[error("no private address found, please set advertise manually")]
+    NoPrivate,
+}
+
+const HTTP_BIND: &str = "HTTP bind address";
 
 /// Fills in `addresses` (IP addresses) and `advertise` (addresses with ports), and renders `client.network_interface`.
 pub fn normalize(config: &mut Config, host: &[Interface]) -> Result<(), AddressError> {
@@ -24,18 +82,19 @@ pub fn normalize(config: &mut Config, host: &[Interface]) -> Result<(), AddressE
 
     let dev = config.dev;
     let http = config.addresses.http.split(' ').next().unwrap_or_default().to_string();
-    config.advertise.http = advertised("HTTP", &config.advertise.http, &http, config.ports.http, dev, host)?;
+    let what = "HTTP advertise address";
+    config.advertise.http = advertised(what, &config.advertise.http, &http, config.ports.http, dev, host)?;
     if config.server.enabled || config.client.enabled {
         let (rpc, port) = (config.addresses.rpc.clone(), config.ports.rpc);
-        config.advertise.rpc = advertised("RPC", &config.advertise.rpc, &rpc, port, dev, host)?;
+        config.advertise.rpc = advertised("RPC advertise address", &config.advertise.rpc, &rpc, port, dev, host)?;
     }
     if config.server.enabled {
         let (serf, port) = (config.addresses.serf.clone(), config.ports.serf);
-        config.advertise.serf = advertised("Serf", &config.advertise.serf, &serf, port, dev, host)?;
+        config.advertise.serf = advertised("Serf advertise address", &config.advertise.serf, &serf, port, dev, host)?;
     }
-    let interface = template::render(&config.client.network_interface, host).map_err(AddressError)?;
+    let interface = template::render(&config.client.network_interface, host)?;
     if config.client.network_interface.contains("{{") && !host.iter().any(|i| i.name == interface) {
-        return Err(AddressError(format!("invalid interface name {}", encamp_model::quoted(&interface))));
+        return Err(AddressError::Interface(interface));
     }
     config.client.network_interface = interface;
     Ok(())
@@ -47,67 +106,64 @@ pub fn join_port(host: &str, port: i64) -> String {
 }
 
 fn several(text: &str, host: &[Interface]) -> Result<Vec<String>, AddressError> {
-    let rendered = template::render(text, host).map_err(|e| failed("HTTP bind address", &e))?;
-    let ips: Vec<String> =
-        rendered.split_whitespace().map(|ip| ip_text(ip, "HTTP bind address")).collect::<Result<_, _>>()?;
-    if ips.is_empty() { Err(failed("HTTP bind address", &format!("{text} gives no address"))) } else { Ok(ips) }
+    let rendered = template::render(text, host).map_err(|e| failed(HTTP_BIND, e))?;
+    let ips: Vec<String> = rendered.split_whitespace().map(|ip| ip_text(ip, HTTP_BIND)).collect::<Result<_, _>>()?;
+    if ips.is_empty() { Err(failed(HTTP_BIND, InvalidAddress::None(text.into()))) } else { Ok(ips) }
 }
 
-fn one(text: &str, what: &str, host: &[Interface]) -> Result<String, AddressError> {
-    let rendered = template::render(text, host).map_err(|e| failed(what, &e))?;
+fn one(text: &str, what: &'static str, host: &[Interface]) -> Result<String, AddressError> {
+    let rendered = template::render(text, host).map_err(|e| failed(what, e))?;
     let mut words = rendered.split_whitespace();
     match (words.next(), words.next()) {
         (Some(ip), None) => ip_text(ip, what),
-        (None, _) => Err(failed(what, &format!("{text} gives no address"))),
-        _ => Err(failed(what, &format!("{text} gives several addresses: {rendered}"))),
+        (None, _) => Err(failed(what, InvalidAddress::None(text.into()))),
+        _ => Err(failed(what, InvalidAddress::Several { given: text.into(), rendered })),
     }
 }
 
 /// The address in its normal form, without brackets.
-fn ip_text(text: &str, what: &str) -> Result<String, AddressError> {
+fn ip_text(text: &str, what: &'static str) -> Result<String, AddressError> {
     let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
     let ip: IpAddr = match bare {
         // A name that every host has.
         "localhost" => std::net::Ipv4Addr::LOCALHOST.into(),
-        _ => bare.parse().map_err(|_| failed(what, &format!("{text} is not an IP address")))?,
+        _ => bare.parse().map_err(|_| failed(what, InvalidAddress::NotIp(text.into())))?,
     };
     Ok(ip.to_string())
 }
 
-fn failed(what: &str, why: &str) -> AddressError {
-    AddressError(format!("Failed to parse {what}: {why}"))
+fn failed(what: &'static str, source: impl Into<InvalidAddress>) -> AddressError {
+    AddressError::Address { what, source: source.into() }
 }
 
 /// The address to advertise (`§8.2`): what is given, else what is bound, else a private address of this host.
 fn advertised(
-    kind: &str,
+    what: &'static str,
     given: &str,
     bind: &str,
     port: i64,
     dev: bool,
     host: &[Interface],
 ) -> Result<String, AddressError> {
-    let what = format!("{kind} advertise address");
     if !given.is_empty() {
-        let text = template::render(given, host).map_err(|e| failed(&what, &e))?;
+        let text = template::render(given, host).map_err(|e| failed(what, e))?;
         if text.trim().is_empty() {
-            return Err(failed(&what, &format!("{given} gives no address")));
+            return Err(failed(what, InvalidAddress::None(given.into())));
         }
         let bare_v6 = text.parse::<Ipv6Addr>().is_ok() || text.ends_with(']');
         let has_port = !bare_v6 && text.rsplit_once(':').is_some_and(|(_, p)| p.parse::<u16>().is_ok());
         return Ok(if has_port { text } else { join_port(text.trim(), port) });
     }
-    let ip: IpAddr = bind.parse().map_err(|_| failed(&what, bind))?;
+    let ip: IpAddr = bind.parse().map_err(|_| failed(what, InvalidAddress::Bound(bind.into())))?;
     if ip.is_unspecified() {
-        let private = template::render("{{ GetPrivateIP }}", host).map_err(|e| failed(&what, &e))?;
+        let private = template::render("{{ GetPrivateIP }}", host).map_err(|e| failed(what, e))?;
         if private.is_empty() {
-            return Err(failed(&what, "no private address found, please set advertise manually"));
+            return Err(failed(what, InvalidAddress::NoPrivate));
         }
         return Ok(join_port(&private, port));
     }
     if ip.is_loopback() && !dev {
-        let why = "Defaulting advertise to localhost is unsafe, please set advertise manually";
-        return Err(AddressError(format!("Failed to parse {what} ({given}, {bind}, {port}, {dev}): {why}")));
+        return Err(AddressError::Loopback { what, bind: bind.into(), port });
     }
     Ok(join_port(bind, port))
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use encamp_autoscale::notify::{Backend, BackendSettings, Secret};
 use encamp_autoscale::params::ProviderKind;
-use encamp_model::quoted;
 
+use super::error::{InvalidAutoscaling, InvalidGroup, InvalidNotify, InvalidProvider};
 use super::kinds::{Count, Flag, Hidden, Labelled, Limit, List, OpenCount, Text, blocks};
 use super::minutes;
 
@@ -69,29 +69,25 @@ blocks! {
 ///
 /// # Errors
 /// The first problem, with its key.
-pub fn check(a: &Autoscaling, has_data_dir: bool) -> Result<(), String> {
-    let wrong = |text: String| Err(format!("autoscaling block invalid: {text}"));
+pub fn check(a: &Autoscaling, has_data_dir: bool) -> Result<(), InvalidAutoscaling> {
     for (key, value) in [
         ("cluster_interval", a.cluster_interval),
         ("job_interval", a.job_interval),
         ("drain_deadline", a.drain_deadline),
     ] {
         if value.is_zero() {
-            return wrong(format!("{key} must be greater than zero"));
+            return Err(InvalidAutoscaling::Zero(key));
         }
     }
     if a.concurrency < 1 {
-        return wrong(format!("concurrency must be at least 1 but found {}", a.concurrency));
+        return Err(InvalidAutoscaling::Concurrency(a.concurrency));
     }
     for (name, target) in &a.notify {
-        if let Err(text) = backend(name, target) {
-            return wrong(format!("notify {}: {text}", quoted(name)));
-        }
+        backend(name, target).map_err(|source| InvalidAutoscaling::Notify { name: name.clone(), source })?;
     }
     for (name, provider) in &a.provider {
-        if let Err(text) = check_provider(name, provider, has_data_dir) {
-            return wrong(format!("provider {}: {text}", quoted(name)));
-        }
+        check_provider(name, provider, has_data_dir)
+            .map_err(|source| InvalidAutoscaling::Provider { name: name.clone(), source })?;
     }
     Ok(())
 }
@@ -100,66 +96,69 @@ pub fn check(a: &Autoscaling, has_data_dir: bool) -> Result<(), String> {
 ///
 /// # Errors
 /// The problem, without secrets.
-pub fn backend(name: &str, n: &Notify) -> Result<BackendSettings, String> {
-    const TYPES: &str = "webhook, pagerduty or opsgenie";
+pub fn backend(name: &str, n: &Notify) -> Result<BackendSettings, InvalidNotify> {
     let url = (!n.url.is_empty()).then(|| Secret::new(n.url.expose()));
     let key = || match n.key.is_empty() {
-        true => Err("key is missing".to_string()),
+        true => Err(InvalidNotify::NoKey),
         false => Ok(Secret::new(n.key.expose())),
     };
     let backend = match n.r#type.as_str() {
-        "" => return Err(format!("type is missing: {TYPES}")),
-        "webhook" if !n.key.is_empty() => return Err("key has no meaning for a webhook; put it into the url".into()),
-        "webhook" => Backend::Webhook { url: url.ok_or("url is missing")? },
+        "" => return Err(InvalidNotify::NoType),
+        "webhook" if !n.key.is_empty() => return Err(InvalidNotify::WebhookKey),
+        "webhook" => Backend::Webhook { url: url.ok_or(InvalidNotify::NoUrl)? },
         "pagerduty" => Backend::PagerDuty { key: key()?, url },
         "opsgenie" => Backend::Opsgenie { key: key()?, url },
-        other => return Err(format!("type must be {TYPES} but found {}", quoted(other))),
+        other => return Err(InvalidNotify::Type(other.into())),
     };
-    backend.check().map_err(|e| e.to_string())?;
+    backend.check()?;
     Ok(BackendSettings { name: name.into(), backend, scale_events: n.scale_events })
 }
 
-fn check_provider(name: &str, p: &Provider, has_data_dir: bool) -> Result<(), String> {
+fn check_provider(name: &str, p: &Provider, has_data_dir: bool) -> Result<(), InvalidProvider> {
     let (command, local) = (!p.command.is_empty(), !p.directory.is_empty() || !p.group.is_empty());
     match ProviderKind::parse(name) {
-        None => Err("it is not known: command and local have settings, aws needs none".into()),
-        Some(ProviderKind::Aws) => Err("it has no settings; remove the block".into()),
-        Some(ProviderKind::Command) if local => Err("directory and group are for the provider \"local\"".into()),
+        None => Err(InvalidProvider::Unknown),
+        Some(ProviderKind::Aws) => Err(InvalidProvider::NoSettings),
+        Some(ProviderKind::Command) if local => Err(InvalidProvider::LocalSettings),
         Some(ProviderKind::Command) if p.command.first().is_none_or(String::is_empty) => {
-            Err("command is missing: the program and its arguments as a list".into())
+            Err(InvalidProvider::NoCommand)
         }
         Some(ProviderKind::Command) => Ok(()),
-        Some(ProviderKind::Local) if command => Err("command is for the provider \"command\"".into()),
+        Some(ProviderKind::Local) if command => Err(InvalidProvider::CommandSettings),
         Some(ProviderKind::Local) => check_local(p, has_data_dir),
     }
 }
 
-fn check_local(p: &Provider, has_data_dir: bool) -> Result<(), String> {
+fn check_local(p: &Provider, has_data_dir: bool) -> Result<(), InvalidProvider> {
     if p.directory.is_empty() && !has_data_dir {
-        return Err("directory is missing: without data_dir there is no other place".into());
+        return Err(InvalidProvider::NoDirectory);
     }
     if !p.directory.is_empty() && !Path::new(&p.directory).is_absolute() {
-        return Err(format!("directory must be given as an absolute path: got {}", p.directory));
+        return Err(InvalidProvider::RelativeDirectory(p.directory.clone()));
     }
     for (pool, group) in &p.group {
-        let wrong = |text: String| Err(format!("group {}: {text}", quoted(pool)));
-        if pool.is_empty() {
-            return wrong("its label is the name of a pool".into());
-        }
-        let Some(max) = group.max else { return wrong("max is missing".into()) };
-        let (min, desired) = (group.min, group.desired.unwrap_or(group.min));
-        if min < 0 {
-            return wrong(format!("min must be >= 0 but found {min}"));
-        }
-        if max < min {
-            return wrong(format!("max is {max}, which is less than min, {min}"));
-        }
-        if !(min..=max).contains(&desired) {
-            return wrong(format!("desired must be between {min} and {max} but found {desired}"));
-        }
-        if group.config.is_empty() {
-            return wrong("config is missing: an agent configuration file for its instances".into());
-        }
+        check_group(pool, group).map_err(|source| InvalidProvider::Group { pool: pool.clone(), source })?;
+    }
+    Ok(())
+}
+
+fn check_group(pool: &str, group: &LocalGroup) -> Result<(), InvalidGroup> {
+    if pool.is_empty() {
+        return Err(InvalidGroup::NoPool);
+    }
+    let max = group.max.ok_or(InvalidGroup::NoMax)?;
+    let (min, desired) = (group.min, group.desired.unwrap_or(group.min));
+    if min < 0 {
+        return Err(InvalidGroup::Min(min));
+    }
+    if max < min {
+        return Err(InvalidGroup::Max { min, max });
+    }
+    if !(min..=max).contains(&desired) {
+        return Err(InvalidGroup::Desired { min, max, desired });
+    }
+    if group.config.is_empty() {
+        return Err(InvalidGroup::NoConfig);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::minutes;
 const SECOND: Duration = Duration::from_secs(1);
 
 blocks! {
-    /// What a client node is and does.
+    /// The settings of a client node.
     Client from ClientFile {
         enabled "Enabled": Flag = false,
         state_dir "StateDir": Text = String::new(),
@@ -91,7 +91,7 @@ blocks! {
         retry_interval "RetryInterval": Span = 30 * SECOND,
     }
 
-    /// What a node keeps back from jobs.
+    /// The resources that a node reserves: jobs cannot use them.
     Reserved from ReservedFile {
         /// MHz.
         cpu "CPU": Int = 0,
@@ -171,7 +171,7 @@ blocks! {
         set_environment_variables "SetEnvironmentVariables": Text = String::new(),
     }
 
-    /// What happens to allocations when the agent stops.
+    /// The treatment of allocations when the agent stops.
     Drain from DrainFile {
         deadline "Deadline": Span = minutes(60),
         ignore_system_jobs "IgnoreSystemJobs": Flag = false,
@@ -192,7 +192,7 @@ blocks! {
         exit_on_failure "ExitOnFailure": Flag = false,
     }
 
-    /// What a plugin is started with.
+    /// The settings of a plugin.
     Plugin from PluginFile {
         args "Args": List = Vec::new(),
         /// For the plugin to check; null without a block.
@@ -217,7 +217,7 @@ blocks! {
         text_color "TextColor": Text = String::new(),
     }
 
-    /// What a browser may load.
+    /// The sources from which a browser may load.
     Policy from PolicyFile {
         connect_src "ConnectSrc": List = vec!["*".into()],
         default_src "DefaultSrc": List = vec!["'none'".into()],
@@ -239,7 +239,7 @@ pub(super) fn ui_default() -> Ui {
     Ui { enabled: true, ..Ui::default() }
 }
 
-/// What a task of the driver `exec` sees of the host.
+/// The files of the host that a task of the driver `exec` sees.
 fn chroot() -> std::collections::BTreeMap<String, String> {
     let paths =
         ["/bin", "/etc", "/lib", "/lib32", "/lib64", "/run/resolvconf", "/sbin", "/usr", "/run/systemd/resolve"];

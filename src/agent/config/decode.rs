@@ -21,21 +21,14 @@ pub(super) const AGE: &str = "$age";
 pub(super) const SIZE: &str = "$size";
 
 /// A value that cannot be decoded, and its position.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub(super) struct DecodeError {
     /// The position, if it is known.
     pub pos: Option<Pos>,
     /// The error message.
     pub message: String,
 }
-
-impl Display for DecodeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 impl de::Error for DecodeError {
     fn custom<T: Display>(message: T) -> DecodeError {

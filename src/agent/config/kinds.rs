@@ -14,7 +14,7 @@ use encamp_model::duration;
 
 /// A setting as sources write it.
 pub trait Setting: Default {
-    /// What it means to those who use it.
+    /// The type of the resulting value.
     type Value;
 
     /// Lets a later source win, as far as it may.

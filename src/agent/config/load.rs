@@ -1,10 +1,13 @@
 //! Reading configuration files and directories (`docs/spec/agent-config.md §2.1`).
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::decode::DecodeError;
 use super::kinds::{Secret, Setting};
+use super::syntax::SyntaxError;
 use super::{Config, Settings, SettingsFile, addresses, decode, dev_defaults, syntax};
 
 /// Where an agent's configuration comes from.
@@ -30,13 +33,40 @@ pub struct Loaded {
 }
 
 /// A source that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("Error loading configuration from {path}: {message}")]
+#[derive(Debug, Error)]
+#[error("Error loading configuration from {path}: {source}")]
 pub struct LoadError {
     /// The argument of `-config`.
     pub path: String,
-    /// The error, with file, line and column if the content is invalid.
-    pub message: String,
+    source: LoadProblem,
+}
+
+/// The problem of a source.
+#[derive(Debug, Error)]
+enum LoadProblem {
+    /// The path does not exist, or cannot be reached.
+    #[error("stat {}: {}", path.display(), reason(source))]
+    Stat { path: PathBuf, source: io::Error },
+    /// A directory cannot be listed.
+    #[error("open {}: {}", path.display(), reason(source))]
+    List { path: PathBuf, source: io::Error },
+    /// A file cannot be read.
+    #[error("Error loading {}: {}", path.display(), reason(source))]
+    Read { path: PathBuf, source: io::Error },
+    /// A file is not UTF-8.
+    #[error("Error loading {}: failed to decode HCL file {}: the file is not UTF-8", path.display(), absolute.display())]
+    Encoding { path: PathBuf, absolute: PathBuf },
+    /// A file is neither HCL nor JSON.
+    #[error("Error loading {}: failed to decode HCL file {}: {source}", path.display(), absolute.display())]
+    Syntax { path: PathBuf, absolute: PathBuf, source: SyntaxError },
+    /// A file has other keys or values than settings have.
+    #[error("Error loading {}: {source}{}", path.display(), place(path, source))]
+    Decode { path: PathBuf, source: DecodeError },
+}
+
+/// The position of an error in a file, if it is known.
+fn place(path: &Path, error: &DecodeError) -> String {
+    error.pos.map(|pos| format!(" (at {}:{pos})", path.display())).unwrap_or_default()
 }
 
 /// Reads and merges all sources.
@@ -45,14 +75,13 @@ pub fn load(sources: &Sources) -> Result<Loaded, LoadError> {
     let mut files = Vec::new();
     let mut warnings = Vec::new();
     for path in &sources.paths {
-        let failed = |message| LoadError { path: path.clone(), message };
+        let failed = |source| LoadError { path: path.clone(), source };
         let found = files_of(Path::new(path)).map_err(failed)?;
         if found.is_empty() {
             warnings.push(format!("No configuration loaded from {path}"));
         }
         for file in found {
-            let read = read_file(&file).map_err(|m| LoadError { path: path.clone(), message: m })?;
-            merged.merge(read);
+            merged.merge(read_file(&file).map_err(failed)?);
             files.push(file.display().to_string());
         }
     }
@@ -82,12 +111,12 @@ impl Loaded {
 }
 
 /// The file, or the files of the directory in order of their names.
-fn files_of(path: &Path) -> Result<Vec<PathBuf>, String> {
-    let meta = std::fs::metadata(path).map_err(|e| format!("stat {}: {}", path.display(), reason(&e)))?;
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, LoadProblem> {
+    let meta = std::fs::metadata(path).map_err(|source| LoadProblem::Stat { path: path.into(), source })?;
     if !meta.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
-    let failed = |e: std::io::Error| format!("open {}: {}", path.display(), reason(&e));
+    let failed = |source| LoadProblem::List { path: path.into(), source };
     let mut out = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -103,10 +132,10 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// An I/O error in Nomad's wording.
-pub(crate) fn reason(e: &std::io::Error) -> String {
+pub(crate) fn reason(e: &io::Error) -> String {
     match e.kind() {
-        std::io::ErrorKind::NotFound => "no such file or directory".into(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::NotFound => "no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
         _ => {
             let text = e.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_lowercase()
@@ -114,17 +143,12 @@ pub(crate) fn reason(e: &std::io::Error) -> String {
     }
 }
 
-fn read_file(path: &Path) -> Result<SettingsFile, String> {
-    let shown = path.display();
-    let failed = |detail: String| format!("Error loading {shown}: {detail}");
-    let text = std::fs::read(path).map_err(|e| failed(reason(&e)))?;
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let decoding =
-        |at: String, message: &str| failed(format!("failed to decode HCL file {}: {at}{message}", absolute.display()));
-    let text = String::from_utf8(text).map_err(|_| decoding(String::new(), "the file is not UTF-8"))?;
-    let tree = syntax::parse(&text).map_err(|e| decoding(format!("At {}: ", e.pos), &e.message))?;
-    decode::decode(&tree).map_err(|e| match e.pos {
-        Some(pos) => failed(format!("{} (at {shown}:{pos})", e.message)),
-        None => failed(e.message),
-    })
+fn read_file(path: &Path) -> Result<SettingsFile, LoadProblem> {
+    let own = || path.to_path_buf();
+    let absolute = || std::path::absolute(path).unwrap_or_else(|_| own());
+    let text = std::fs::read(path).map_err(|source| LoadProblem::Read { path: own(), source })?;
+    let text = String::from_utf8(text).map_err(|_| LoadProblem::Encoding { path: own(), absolute: absolute() })?;
+    let tree = syntax::parse(&text);
+    let tree = tree.map_err(|source| LoadProblem::Syntax { path: own(), absolute: absolute(), source })?;
+    decode::decode(&tree).map_err(|source| LoadProblem::Decode { path: own(), source })
 }

@@ -5,12 +5,14 @@
 //!
 //! - `syntax`: text to tree. `decode`: tree to settings. `kinds`: kinds of settings and how they merge.
 //! - `client`, `server`, `autoscaling`: the blocks. `load`: files and folders. `validate`: what is refused.
-//! - `addresses`: what to bind and advertise. `template`, `interfaces`: addresses by what they are.
+//! - `error`: why a configuration is refused. `addresses`: what to bind and advertise. `template`, `interfaces`:
+//!   addresses by what they are.
 
 pub mod addresses;
 pub mod autoscaling;
 pub mod client;
 mod decode;
+mod error;
 pub mod interfaces;
 pub mod kinds;
 mod load;
@@ -27,9 +29,14 @@ use std::time::Duration;
 use encamp_autoscale::params::ProviderKind;
 use serde_json::{Value as Json, json};
 
+pub use error::{
+    InvalidAutoscaling, InvalidConfig, InvalidGroup, InvalidKey, InvalidLogLevel, InvalidNotify, InvalidPorts,
+    InvalidProvider, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
+};
 pub(crate) use load::reason;
 pub use load::{LoadError, Loaded, Sources, load};
-pub use validate::{Finding, check_schedulers, check_start, level, parse_ports, validate};
+pub use template::TemplateError;
+pub use validate::{Finding, check_start, level, parse_ports, validate};
 
 use autoscaling::AutoscalingFile;
 use client::{Client, ClientFile, PluginFile, UiKind, ui_default};

@@ -13,7 +13,7 @@ use encamp_model::{HOUR, MINUTE};
 const SECOND: Duration = Duration::from_secs(1);
 
 blocks! {
-    /// What a server is and does.
+    /// The settings of a server.
     Server from ServerFile {
         enabled "Enabled": Flag = false,
         bootstrap_expect "BootstrapExpect": Int = 0,

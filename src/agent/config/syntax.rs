@@ -24,12 +24,13 @@ impl fmt::Display for Pos {
     }
 }
 
-/// What is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A text that is neither HCL nor JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("At {pos}: {message}")]
 pub(super) struct SyntaxError {
     /// The place.
     pub pos: Pos,
-    /// What was expected or found.
+    /// The expected or the found text.
     pub message: String,
 }
 
@@ -106,7 +107,7 @@ impl<'a> Parser<'a> {
         self.rest.chars().next()
     }
 
-    /// What stands here, for messages.
+    /// The next token, for messages.
     fn found(&self) -> String {
         match self.peek() {
             None => "end of file".into(),

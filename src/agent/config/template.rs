@@ -2,47 +2,100 @@
 
 use std::net::IpAddr;
 
+use thiserror::Error;
+
 use super::interfaces::Interface;
 
+/// An address template that cannot be rendered.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{template}: {source}")]
+pub struct TemplateError {
+    /// The text with the template.
+    pub template: String,
+    source: Problem,
+}
+
+/// The problem of a template.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+enum Problem {
+    #[error("a template is not closed")]
+    OpenTemplate,
+    #[error("a text is not closed: {0}")]
+    OpenText(String),
+    #[error("an empty template")]
+    Empty,
+    #[error("an empty step")]
+    EmptyStep,
+    /// A step that filters interfaces follows one that gives text.
+    #[error("{0} needs a list of interfaces")]
+    NoInterfaces(String),
+    /// The last step gives interfaces.
+    #[error("end with attr or join to get text")]
+    NoText,
+    #[error("function {name} with {arguments} arguments is not known")]
+    Source { name: String, arguments: usize },
+    #[error("function {name} with {arguments} arguments is not known behind a pipe")]
+    Filter { name: String, arguments: usize },
+    #[error("cannot sort by {0}")]
+    SortKey(String),
+    #[error("limit {0} is no number")]
+    Limit(String),
+    #[error("cannot select by {by} {value}")]
+    Selector { by: String, value: String },
+    #[error("type {0} is not known")]
+    AddressType(String),
+    #[error("flag {0} is not known")]
+    Flag(String),
+    #[error("{0} is no network")]
+    Network(String),
+    #[error("{0} is no regular expression")]
+    Pattern(String),
+    #[error("attribute {0} is not supported")]
+    UnsupportedAttribute(String),
+    #[error("attribute {0} is not known")]
+    UnknownAttribute(String),
+}
+
 /// The text with its templates replaced.
-pub(super) fn render(text: &str, all: &[Interface]) -> Result<String, String> {
+pub(super) fn render(text: &str, all: &[Interface]) -> Result<String, TemplateError> {
+    let failed = |source| TemplateError { template: text.into(), source };
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
-        let (inside, behind) = after.split_once("}}").ok_or_else(|| format!("{text}: a template is not closed"))?;
+        let (inside, behind) = after.split_once("}}").ok_or(Problem::OpenTemplate).map_err(failed)?;
         out.push_str(before);
-        out.push_str(&pipeline(inside.trim_matches(['-', ' ', '\t']), all).map_err(|e| format!("{text}: {e}"))?);
+        out.push_str(&pipeline(inside.trim_matches(['-', ' ', '\t']), all).map_err(failed)?);
         rest = behind;
     }
     out.push_str(rest);
     Ok(out)
 }
 
-/// What stands between the steps of a pipeline.
+/// The value between the steps of a pipeline.
 enum Stage {
     Interfaces(Vec<Interface>),
     Text(String),
 }
 
-fn pipeline(text: &str, all: &[Interface]) -> Result<String, String> {
+fn pipeline(text: &str, all: &[Interface]) -> Result<String, Problem> {
     let mut stage: Option<Stage> = None;
     for step in split(text, '|') {
         let words = words(&step)?;
-        let (name, args) = words.split_first().ok_or("an empty step")?;
+        let (name, args) = words.split_first().ok_or(Problem::EmptyStep)?;
         stage = Some(match stage {
             None => source(name, args, all)?,
             Some(Stage::Interfaces(list)) => filter(name, args, list)?,
-            Some(Stage::Text(_)) => return Err(format!("{name} needs a list of interfaces")),
+            Some(Stage::Text(_)) => return Err(Problem::NoInterfaces(name.clone())),
         });
     }
     match stage {
         Some(Stage::Text(text)) => Ok(text),
-        Some(Stage::Interfaces(_)) => Err("end with attr or join to get text".into()),
-        None => Err("an empty template".into()),
+        Some(Stage::Interfaces(_)) => Err(Problem::NoText),
+        None => Err(Problem::Empty),
     }
 }
 
-fn source(name: &str, args: &[String], all: &[Interface]) -> Result<Stage, String> {
+fn source(name: &str, args: &[String], all: &[Interface]) -> Result<Stage, Problem> {
     let usable = |private: bool| {
         let fits = move |i: &&Interface| i.up && i.forwardable() && i.private() == private;
         all.iter().filter(fits).cloned().collect::<Vec<_>>()
@@ -62,11 +115,11 @@ fn source(name: &str, args: &[String], all: &[Interface]) -> Result<Stage, Strin
         ("GetDefaultInterfaces", []) => Stage::Interfaces(all.iter().filter(|i| i.default_route).cloned().collect()),
         ("GetPrivateInterfaces", []) => Stage::Interfaces(usable(true)),
         ("GetPublicInterfaces", []) => Stage::Interfaces(usable(false)),
-        _ => return Err(format!("function {name} with {} arguments is not known", args.len())),
+        _ => return Err(Problem::Source { name: name.into(), arguments: args.len() }),
     })
 }
 
-fn filter(name: &str, args: &[String], mut list: Vec<Interface>) -> Result<Stage, String> {
+fn filter(name: &str, args: &[String], mut list: Vec<Interface>) -> Result<Stage, Problem> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match (name, args.as_slice()) {
         ("include" | "exclude", [by, value]) => {
@@ -87,7 +140,7 @@ fn filter(name: &str, args: &[String], mut list: Vec<Interface>) -> Result<Stage
                     "type" => list.sort_by_key(|i| i.ip.is_ipv6()),
                     "private" => list.sort_by_key(|i| !i.private()),
                     "default" => list.sort_by_key(|i| !i.default_route),
-                    other => return Err(format!("cannot sort by {other}")),
+                    other => return Err(Problem::SortKey(other.into())),
                 }
                 if descending {
                     list.reverse();
@@ -96,7 +149,7 @@ fn filter(name: &str, args: &[String], mut list: Vec<Interface>) -> Result<Stage
             Ok(Stage::Interfaces(list))
         }
         ("limit", [n]) => {
-            list.truncate(n.parse().map_err(|_| format!("limit {n} is no number"))?);
+            list.truncate(n.parse().map_err(|_| Problem::Limit((*n).into()))?);
             Ok(Stage::Interfaces(list))
         }
         ("attr", [what]) => {
@@ -104,14 +157,14 @@ fn filter(name: &str, args: &[String], mut list: Vec<Interface>) -> Result<Stage
             Ok(Stage::Text(list.first().map(attribute).unwrap_or_default()))
         }
         ("join", [what, between]) => Ok(Stage::Text(join(&list, attribute(what)?, between))),
-        _ => Err(format!("function {name} with {} arguments is not known behind a pipe", args.len())),
+        _ => Err(Problem::Filter { name: name.into(), arguments: args.len() }),
     }
 }
 
 /// Tells whether an interface has a property.
 type Matcher = Box<dyn Fn(&Interface) -> bool>;
 
-fn matcher(by: &str, value: &str) -> Result<Matcher, String> {
+fn matcher(by: &str, value: &str) -> Result<Matcher, Problem> {
     Ok(match by {
         "name" => {
             let pattern = regex(value)?;
@@ -121,13 +174,13 @@ fn matcher(by: &str, value: &str) -> Result<Matcher, String> {
             "ipv4" => Box::new(|i| i.ip.is_ipv4()),
             "ipv6" => Box::new(|i| i.ip.is_ipv6()),
             "ip" => Box::new(|_| true),
-            other => return Err(format!("type {other} is not known")),
+            other => return Err(Problem::AddressType(other.into())),
         },
         "flags" | "flag" => {
             let flags: Vec<String> = value.split('|').map(String::from).collect();
             let known = ["up", "forwardable", "loopback", "global unicast"];
             if let Some(other) = flags.iter().find(|f| !known.contains(&f.as_str())) {
-                return Err(format!("flag {other} is not known"));
+                return Err(Problem::Flag(other.clone()));
             }
             Box::new(move |i| {
                 flags.iter().all(|f| match f.as_str() {
@@ -139,12 +192,13 @@ fn matcher(by: &str, value: &str) -> Result<Matcher, String> {
         }
         "rfc" if value == "6890" => Box::new(Interface::private),
         "network" => {
-            let (net, bits) = value.split_once('/').ok_or_else(|| format!("{value} is no network"))?;
-            let net: IpAddr = net.parse().map_err(|_| format!("{value} is no network"))?;
-            let bits: u32 = bits.parse().map_err(|_| format!("{value} is no network"))?;
+            let wrong = || Problem::Network(value.into());
+            let (net, bits) = value.split_once('/').ok_or_else(wrong)?;
+            let net: IpAddr = net.parse().map_err(|_| wrong())?;
+            let bits: u32 = bits.parse().map_err(|_| wrong())?;
             Box::new(move |i| within(i.ip, net, bits))
         }
-        _ => return Err(format!("cannot select by {by} {value}")),
+        _ => return Err(Problem::Selector { by: by.into(), value: value.into() }),
     })
 }
 
@@ -162,12 +216,12 @@ fn within(ip: IpAddr, net: IpAddr, bits: u32) -> bool {
     }
 }
 
-fn attribute(what: &str) -> Result<fn(&Interface) -> String, String> {
+fn attribute(what: &str) -> Result<fn(&Interface) -> String, Problem> {
     match what {
         "address" => Ok(|i| i.ip.to_string()),
         "name" => Ok(|i| i.name.clone()),
-        "size" | "netmask" | "network" | "flags" | "type" => Err(format!("attribute {what} is not supported")),
-        other => Err(format!("attribute {other} is not known")),
+        "size" | "netmask" | "network" | "flags" | "type" => Err(Problem::UnsupportedAttribute(what.into())),
+        other => Err(Problem::UnknownAttribute(other.into())),
     }
 }
 
@@ -175,8 +229,8 @@ fn join(list: &[Interface], of: impl Fn(&Interface) -> String, between: &str) ->
     list.iter().map(of).collect::<Vec<_>>().join(between)
 }
 
-fn regex(pattern: &str) -> Result<regex::Regex, String> {
-    regex::Regex::new(pattern).map_err(|_| format!("{pattern} is no regular expression"))
+fn regex(pattern: &str) -> Result<regex::Regex, Problem> {
+    regex::Regex::new(pattern).map_err(|_| Problem::Pattern(pattern.into()))
 }
 
 /// The parts between separators that stand outside of quotes.
@@ -195,9 +249,9 @@ fn split(text: &str, separator: char) -> Vec<String> {
 }
 
 /// Words, and texts in quotes.
-fn words(step: &str) -> Result<Vec<String>, String> {
+fn words(step: &str) -> Result<Vec<String>, Problem> {
     if step.matches('"').count() % 2 == 1 {
-        return Err(format!("a text is not closed: {step}"));
+        return Err(Problem::OpenText(step.into()));
     }
     let blanks = step.replace(['\t', '\n'], " ");
     let words = split(&blanks, ' ').into_iter().filter(|w| !w.is_empty());
@@ -258,7 +312,7 @@ mod tests {
             ("{{ GetInterfaceIP \"( }}", "a text is not closed"),
             ("{{ }}", "an empty step"),
         ] {
-            let error = render(template, &host()).expect_err(template);
+            let error = render(template, &host()).expect_err(template).to_string();
             assert!(error.contains(want), "{template}: {error}");
         }
     }

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber};
@@ -29,6 +30,17 @@ pub use syslog::SyslogError;
 
 /// The maximum number of queued lines per monitor; further lines are dropped.
 const BACKLOG: usize = 512;
+
+/// An output for messages that cannot be used.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// The log file cannot be opened.
+    #[error("Error setting up log file: {0}")]
+    File(#[source] std::io::Error),
+    /// The system's log.
+    #[error("Error setting up syslog: {0}")]
+    Syslog(#[from] SyslogError),
+}
 
 /// The level of a message; [`Level::Off`] as a limit suppresses all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,13 +171,13 @@ struct Watcher {
 }
 
 impl Logs {
-    /// Creates a log. Lines for standard output are held back until [`Logs::release`]. Fails when the file or syslog
-    /// cannot be opened.
-    pub fn open(settings: &LogSettings) -> Result<Logs, String> {
-        let file = settings.file.as_ref().map(LogFile::open).transpose();
-        let file = file.map_err(|e| format!("Error setting up log file: {e}"))?;
-        let syslog = settings.syslog.as_deref().map(syslog::Syslog::connect).transpose();
-        let syslog = syslog.map_err(|e| format!("Error setting up syslog: {e}"))?;
+    /// Creates a log. Lines for standard output are held back until [`Logs::release`].
+    ///
+    /// # Errors
+    /// The file or syslog cannot be opened.
+    pub fn open(settings: &LogSettings) -> Result<Logs, LogError> {
+        let file = settings.file.as_ref().map(LogFile::open).transpose().map_err(LogError::File)?;
+        let syslog = settings.syslog.as_deref().map(syslog::Syslog::connect).transpose()?;
         // A descriptor of its own: the command line keeps the lock of standard output.
         let out = match settings.output {
             Output::Standard => std::io::stdout().as_fd().try_clone_to_owned(),

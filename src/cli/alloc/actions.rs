@@ -2,6 +2,7 @@
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::{CommandError, ErrorContext};
 use crate::cli::general::GeneralFlags;
 use crate::cli::monitor::evaluation;
 
@@ -35,7 +36,7 @@ impl Run for AllocStop {
             let stub = super::named(c, context, prefix, self.verbose)?;
             let namespace = Some(stub.namespace.as_str()).filter(|n| !n.is_empty());
             let stopped = c.wait(c.client.stop_allocation(namespace, &stub.id, self.no_shutdown_delay, false));
-            let (answer, _) = stopped.map_err(|e| format!("Error stopping allocation: {e}"))?;
+            let (answer, _) = stopped.context("Error stopping allocation")?;
             if self.detach {
                 context.ui.output(&answer.eval_id);
                 return Ok(0);
@@ -86,7 +87,7 @@ impl Run for AllocRestart {
             let namespace = Some(stub.namespace.as_str()).filter(|n| !n.is_empty());
             let done = c.wait(c.client.restart_allocation(namespace, &stub.id, &task, self.all_tasks));
             let what = if task.is_empty() { "allocation" } else { "task" };
-            done.map_err(|e| format!("Failed to restart {what}:\n\n{e}"))?;
+            done.map_err(|e| CommandError::new(format!("Failed to restart {what}:\n\n{e}")))?;
             Ok(0)
         })
     }
@@ -127,7 +128,7 @@ impl Run for AllocSignal {
                 super::known_task(&super::in_full(c, &stub)?, &task)?;
             }
             let done = c.wait(c.client.signal_allocation(&stub.namespace, &stub.id, &task, &self.signal));
-            done.map_err(|e| format!("Error signalling allocation: {e}"))?;
+            done.context("Error signalling allocation")?;
             Ok(0)
         })
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{number, text};
+use crate::cli::error::ErrorContext;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, table};
@@ -35,7 +36,7 @@ impl Run for AllocChecks {
         context.connected(&self.general, |c, context| {
             let stub = super::named(c, context, prefix, self.verbose)?;
             let read = c.wait(c.client.allocation_checks(Some(&stub.namespace), &stub.id));
-            let (results, _) = read.map_err(|e| format!("Error querying allocation service checks: {e}"))?;
+            let (results, _) = read.context("Error querying allocation service checks")?;
             if self.format.wanted()? {
                 return self.format.print(context.ui, &results, "api.AllocCheckStatuses");
             }

@@ -3,7 +3,8 @@
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
-use crate::cli::exec_session::{Session, SessionFlags};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
+use crate::cli::exec_session::{Session, SessionError, SessionFlags};
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
 use encamp_api::{Query, path};
@@ -49,8 +50,8 @@ impl Run for AllocExec {
         };
         let session = match self.streams.session(self.both || self.both_turned) {
             Ok(session) => session,
-            Err(e) if e.starts_with("-i ") => return context.failure(&e),
-            Err(e) => return context.usage_error(&e),
+            Err(e @ SessionError::NoInput) => return context.failure(&e.to_string()),
+            Err(e @ SessionError::Escape) => return context.usage_error(&e.to_string()),
         };
         context.connected(&self.general, |c, context| self.exec(c, context, &session, name, command))
     }
@@ -64,11 +65,11 @@ impl AllocExec {
         session: &Session,
         name: &str,
         command: &[String],
-    ) -> Result<u8, String> {
+    ) -> CommandResult<u8> {
         let stub = if self.job {
             objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
-        } else if let Some(text) = objects::too_short(name, "Alloc ID") {
-            return Err(text.trim_end_matches('.').into());
+        } else if objects::is_too_short(name) {
+            return Err(CommandError::new("Alloc ID must contain at least two characters"));
         } else {
             objects::allocation(c, name, false, &context.clock())?
         };
@@ -78,11 +79,11 @@ impl AllocExec {
                 super::known_task(&alloc, task)?;
                 task.to_string()
             }
-            None => super::only_task(&alloc).map_err(|e| format!("Failed to validate task: {e}"))?,
+            None => super::only_task(&alloc).context("Failed to validate task")?,
         };
-        let command = serde_json::to_string(command).map_err(|e| format!("failed to exec into task: {e}"))?;
+        let command = serde_json::to_string(command).context("failed to exec into task")?;
         let query = Query::in_namespace(&stub.namespace).with("task", task).with("command", command);
         let to = path("/v1/client/allocation/", &stub.id, "/exec");
-        session.run(c, context.ui, &to, &query).map_err(|e| format!("failed to exec into task: {e}"))
+        session.run(c, context.ui, &to, &query).context("failed to exec into task")
     }
 }

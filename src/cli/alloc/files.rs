@@ -63,7 +63,7 @@ impl Run for AllocFs {
         };
         let start = match Start::new(self.tail, self.lines, self.bytes) {
             Ok(start) => start,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.failure(&e.to_string()),
         };
         context.connected(&self.general, |c, context| {
             let stub = if self.job {
@@ -71,7 +71,7 @@ impl Run for AllocFs {
             } else {
                 super::named(c, context, name, self.verbose)?
             };
-            self.show(c, context, &stub, file, start).map_err(|e| e.to_string())
+            Ok(self.show(c, context, &stub, file, start)?)
         })
     }
 }

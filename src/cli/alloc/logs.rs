@@ -6,6 +6,7 @@ use super::tail::{Start, copy};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
@@ -68,7 +69,7 @@ impl Run for AllocLogs {
         }
         let start = match Start::new(self.tail, self.lines, self.bytes) {
             Ok(start) => start,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.failure(&e.to_string()),
         };
         context.connected(&self.general, |c, context| {
             let stub = if self.job {
@@ -79,7 +80,7 @@ impl Run for AllocLogs {
             let alloc = super::in_full(c, &stub)?;
             let task = match self.task.clone().or(second) {
                 Some(task) if !task.is_empty() => task,
-                _ => super::only_task(&alloc).map_err(|e| format!("Failed to validate task: {e}"))?,
+                _ => super::only_task(&alloc).context("Failed to validate task")?,
             };
             self.print(c, context, &Source { alloc: &alloc, task: &task, start })
         })
@@ -94,13 +95,13 @@ struct Source<'a> {
 }
 
 impl AllocLogs {
-    fn print(&self, c: &Connection, context: &mut Context<'_, '_>, source: &Source<'_>) -> Result<u8, String> {
-        let failed = |kind: &str, e: ApiError| format!("Failed to read {kind} file: error reading file: {e}");
+    fn print(&self, c: &Connection, context: &mut Context<'_, '_>, source: &Source<'_>) -> CommandResult<u8> {
         let ui = RefCell::new(&mut *context.ui);
         let out = |data: &[u8]| ui.borrow_mut().bytes(data);
         let err = |data: &[u8]| ui.borrow_mut().error_bytes(data);
         let read = async |kind: &'static str, sink: &dyn Fn(&[u8]) -> bool| {
-            source.copy(&c.client, kind, self.follow, sink).await.map_err(|e| failed(kind, e))
+            let copied = source.copy(&c.client, kind, self.follow, sink).await;
+            copied.context(format_args!("Failed to read {kind} file: error reading file"))
         };
         let both = self.follow && !self.stdout && !self.stderr;
         let work = async {

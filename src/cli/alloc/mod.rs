@@ -20,6 +20,7 @@ use super::command::{Listing, Registry};
 use super::connection::Connection;
 use super::context::Context;
 use super::objects;
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use encamp_model::{AllocListStub, Allocation, quoted};
 
 /// Adds the commands.
@@ -36,39 +37,40 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 /// The allocation that an argument names.
-fn named(c: &Connection, context: &Context<'_, '_>, prefix: &str, verbose: bool) -> Result<AllocListStub, String> {
-    if let Some(text) = objects::too_short(prefix, "Alloc ID") {
-        return Err(text);
-    }
+fn named(c: &Connection, context: &Context<'_, '_>, prefix: &str, verbose: bool) -> CommandResult<AllocListStub> {
+    objects::long_enough(prefix, "Alloc ID")?;
     Ok(objects::allocation(c, prefix, verbose, &context.clock())?)
 }
 
 /// The allocation in full.
-fn in_full(c: &Connection, stub: &AllocListStub) -> Result<Allocation, String> {
+fn in_full(c: &Connection, stub: &AllocListStub) -> CommandResult<Allocation> {
     let read = c.wait(c.client.allocation_value(&stub.namespace, &stub.id));
-    let (value, _) = read.map_err(|e| format!("Error querying allocation: {e}"))?;
+    let (value, _) = read.context("Error querying allocation")?;
     super::data::typed(&value)
 }
 
 /// Whether a task is part of the allocation; an error that names those that are.
-fn known_task(alloc: &Allocation, task: &str) -> Result<(), String> {
+fn known_task(alloc: &Allocation, task: &str) -> CommandResult<()> {
     let tasks = task_names(alloc);
     if tasks.is_empty() || tasks.iter().any(|t| t == task) {
         return Ok(());
     }
-    Err(format!("Could not find task named: {task}, found:\n{}", tasks.join("\n")))
+    Err(CommandError::new(format!("Could not find task named: {task}, found:\n{}", tasks.join("\n"))))
 }
 
 /// The only task of an allocation.
-fn only_task(alloc: &Allocation) -> Result<String, String> {
+fn only_task(alloc: &Allocation) -> CommandResult<String> {
     let tasks = task_names(alloc);
     match tasks.as_slice() {
         [only] => Ok(only.clone()),
-        [] => Err(format!("Could not determine task: allocation {} has no tasks", quoted(&alloc.id))),
+        [] => {
+            Err(CommandError::new(format!("Could not determine task: allocation {} has no tasks", quoted(&alloc.id))))
+        }
         several => {
             let id = quoted(super::render::values::id(&alloc.id, false));
             let names: String = several.iter().map(|t| format!("  * {t}\n")).collect();
-            Err(format!("Allocation {id} is running the following tasks:\n{names}\nPlease specify the task."))
+            let text = format!("Allocation {id} is running the following tasks:\n{names}");
+            Err(CommandError::new(text).with_hint("Please specify the task."))
         }
     }
 }

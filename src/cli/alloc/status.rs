@@ -7,9 +7,11 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::objects::{self, NotOne};
+use crate::cli::lookup::LookupError;
+use crate::cli::objects;
 use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values::{self, Clock};
@@ -55,7 +57,7 @@ impl Run for AllocStatus {
             [] if self.format.wanted() != Ok(false) => {
                 return context.connected(&self.general, |c, context| {
                     let list = c.wait(c.client.rows::<Value>("/v1/allocations", &Query::default()));
-                    let (mut rows, _) = list.map_err(|e| format!("Error querying allocations: {e}"))?;
+                    let (mut rows, _) = list.context("Error querying allocations")?;
                     data::newest_first(&mut rows);
                     self.format.wanted()?;
                     self.format.print(context.ui, &rows, "[]*api.AllocationListStub")
@@ -69,26 +71,28 @@ impl Run for AllocStatus {
                 );
             }
         };
-        if let Some(text) = objects::too_short(prefix, "Identifier") {
-            return context.failure(&text);
+        if let Err(e) = objects::long_enough(prefix, "Identifier") {
+            return context.failure(&e.to_string());
         }
         context.connected(&self.general, |c, context| self.show(c, context, prefix))
     }
 }
 
 impl AllocStatus {
-    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> Result<u8, String> {
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
         let clock = context.clock();
         let stub = match objects::allocation(c, prefix, self.verbose, &clock) {
             Ok(stub) => stub,
-            Err(NotOne::Several(text)) => {
-                context.ui.output(&text);
+            Err(e @ LookupError::Ambiguous { .. }) => {
+                context.ui.output(&e.to_string());
                 return Ok(0);
             }
-            Err(NotOne::Failed(text)) => return Err(text),
+            Err(e @ (LookupError::TooShort { .. } | LookupError::Request { .. } | LookupError::NotFound(_))) => {
+                return Err(e.into());
+            }
         };
         let read = c.wait(c.client.allocation_value(&stub.namespace, &stub.id));
-        let (mut value, _) = read.map_err(|e| format!("Error querying allocation: {e}"))?;
+        let (mut value, _) = read.context("Error querying allocation")?;
         if self.format.wanted()? {
             data::complete(&mut value, data::ALLOCATION);
             return self.format.print(context.ui, &value, "*api.Allocation");

@@ -1,5 +1,6 @@
 //! Reading the end of a file (`docs/spec/cli.md §9.2`).
 
+use crate::cli::flags::InvalidFlag;
 use encamp_api::stream::{Event, FrameStream};
 use encamp_api::{ApiError, Query};
 
@@ -19,16 +20,16 @@ pub(super) struct Start {
 
 impl Start {
     /// Reads the flags; `-1` stands for a flag that was not given.
-    pub(super) fn new(tail: bool, lines: i64, bytes: i64) -> Result<Start, String> {
+    pub(super) fn new(tail: bool, lines: i64, bytes: i64) -> Result<Start, InvalidFlag> {
         if !tail {
             return Ok(Start::default());
         }
         match (lines, bytes) {
-            (..-1, _) | (_, ..-1) => Err("Invalid size is specified".into()),
+            (..-1, _) | (_, ..-1) => Err(InvalidFlag::new("Invalid size is specified")),
             (-1, -1) => Ok(Start::of_lines(LINES)),
             (lines, -1) => Ok(Start::of_lines(lines)),
             (-1, bytes) => Ok(Start { before_end: u64::try_from(bytes).ok(), lines: None }),
-            _ => Err("Both -n and -c are not allowed".into()),
+            _ => Err(InvalidFlag::new("Both -n and -c are not allowed")),
         }
     }
 
@@ -99,8 +100,8 @@ mod tests {
             ((true, -1, -1), at(Some(1200), Some(10))),
             ((true, 2, -1), at(Some(240), Some(2))),
             ((true, -1, 7), at(Some(7), None)),
-            ((true, 2, 7), Err("Both -n and -c are not allowed".to_string())),
-            ((true, -2, -1), Err("Invalid size is specified".to_string())),
+            ((true, 2, 7), Err(InvalidFlag::new("Both -n and -c are not allowed"))),
+            ((true, -2, -1), Err(InvalidFlag::new("Invalid size is specified"))),
         ] {
             assert_eq!(Start::new(tail, n, c), want);
         }

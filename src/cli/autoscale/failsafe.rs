@@ -9,6 +9,7 @@ use crate::cli::cluster::{ClusterFlags, FetchFlags};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::general::GeneralFlags;
 use crate::cli::prompt;
 use encamp_api::{Client, Query, path};
@@ -80,37 +81,37 @@ impl Named {
         }
     }
 
-    fn find<'a>(&self, pools: impl Iterator<Item = &'a String> + Clone) -> Result<String, String> {
+    fn find<'a>(&self, pools: impl Iterator<Item = &'a String> + Clone) -> CommandResult<String> {
         let found = pools.clone().find(|p| self.is(p)).cloned();
         found.ok_or_else(|| match self {
             Named::Pool(name) => unknown(name, pools),
-            Named::StatePath(path) => format!("No worker pool has its state at {}", quoted(path)),
-            Named::Group(name) => format!("{} is a job group", quoted(name)),
+            Named::StatePath(path) => CommandError::new(format!("No worker pool has its state at {}", quoted(path))),
+            Named::Group(name) => CommandError::new(format!("{} is a job group", quoted(name))),
         })
     }
 }
 
 impl AutoscaleFailsafe {
-    fn named(&self) -> Result<Named, String> {
+    fn named(&self) -> CommandResult<Named> {
         let given = |flag: &Option<String>| flag.clone().filter(|v| !v.is_empty());
         let argument = match self.optional_args.as_slice() {
             [] => None,
             [pool] => Some(pool.clone()),
-            _ => return Err("This command takes one argument: <pool>".into()),
+            _ => return Err(CommandError::new("This command takes one argument: <pool>")),
         };
         let mut names = argument.into_iter().chain(given(&self.pool)).map(Named::Pool).collect::<Vec<_>>();
         names.extend(given(&self.state_path).map(|p| Named::StatePath(p.trim_start_matches('/').to_string())));
         names.extend(given(&self.group).map(Named::Group));
         match (names.pop(), names.is_empty()) {
             (Some(name), true) => Ok(name),
-            (Some(_), false) => {
-                Err("Name the pool once, as argument, by -pool or by -state-path, or a group by -group".into())
-            }
-            (None, _) => Err("This command takes one argument: <pool>".into()),
+            (Some(_), false) => Err(CommandError::new(
+                "Name the pool once, as argument, by -pool or by -state-path, or a group by -group",
+            )),
+            (None, _) => Err(CommandError::new("This command takes one argument: <pool>")),
         }
     }
 
-    fn change(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> Result<u8, String> {
+    fn change(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> CommandResult<u8> {
         if let Named::Group(name) = named {
             return self.change_group(c, context, name);
         }
@@ -127,7 +128,7 @@ impl AutoscaleFailsafe {
         context: &mut Context<'_, '_>,
         named: &Named,
         pools: &[PoolStatus],
-    ) -> Result<u8, String> {
+    ) -> CommandResult<u8> {
         let name = named.find(pools.iter().map(|p| &p.pool))?;
         let now = pools.iter().find(|p| p.pool == name).is_some_and(|p| p.failsafe);
         let what = pool(&name);
@@ -137,12 +138,12 @@ impl AutoscaleFailsafe {
         let to = path("/v1/autoscale/pool/", &name, "/failsafe");
         let body = json!({"Enable": self.enable, "Operator": self.who(c, context)});
         let put = c.wait(c.client.put::<_, Value>(&to, &Query::default(), &body));
-        put.map_err(|e| format!("Error setting failsafe mode: {e}"))?;
+        put.map_err(|e| CommandError::new(format!("Error setting failsafe mode: {e}")))?;
         self.done(context, &what);
         Ok(0)
     }
 
-    fn change_group(&self, c: &Connection, context: &mut Context<'_, '_>, name: &str) -> Result<u8, String> {
+    fn change_group(&self, c: &Connection, context: &mut Context<'_, '_>, name: &str) -> CommandResult<u8> {
         let read = Groups::read(c, &FetchFlags::default(), &self.general, context.env)?;
         let group = read.find(name)?;
         let id = group.id();
@@ -156,7 +157,7 @@ impl AutoscaleFailsafe {
                 let to = path("/v1/autoscale/group/", &format!("{}/{}", id.job, id.group), "/failsafe");
                 let body = json!({"Enable": self.enable, "Operator": who});
                 let put = c.wait(c.client.put::<_, Value>(&to, &Query::in_namespace(&id.namespace), &body));
-                put.map_err(|e| format!("Error setting failsafe mode: {e}"))?;
+                put.map_err(|e| CommandError::new(format!("Error setting failsafe mode: {e}")))?;
             }
             Source::Variables => {
                 let client = state::client(c)?;
@@ -169,7 +170,7 @@ impl AutoscaleFailsafe {
     }
 
     /// Without a leader that scales pools, the state object itself is updated.
-    fn in_the_variable(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> Result<u8, String> {
+    fn in_the_variable(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> CommandResult<u8> {
         let pools = Pools::load(&ClusterFlags::default(), &self.general, context.env)?;
         let name = named.find(pools.registry.pools().keys())?;
         let client = state::client(c)?;
@@ -192,8 +193,8 @@ impl AutoscaleFailsafe {
         client: &Client,
         (path, name): (&str, &str),
         who: &str,
-        read: impl Fn() -> Result<Stored, String>,
-    ) -> Result<(), String> {
+        read: impl Fn() -> CommandResult<Stored>,
+    ) -> CommandResult<()> {
         for _ in 0..ATTEMPTS {
             let mut stored = read()?;
             let now = clock();
@@ -204,7 +205,7 @@ impl AutoscaleFailsafe {
                 return Ok(());
             }
         }
-        Err(format!("Error: other processes keep writing the Variable {path}; try again"))
+        Err(CommandError::new(format!("Error: other processes keep writing the Variable {path}; try again")))
     }
 
     /// The accessor of the token, or the user and host if there is no token.
@@ -256,7 +257,7 @@ impl Run for AutoscaleFailsafe {
         }
         let named = match self.named() {
             Ok(named) => named,
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(e.message()),
         };
         context.connected(&self.general, |c, context| self.change(c, context, &named))
     }

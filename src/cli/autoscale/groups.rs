@@ -4,6 +4,7 @@ use super::{counted, print_problems, state, wrapped};
 use crate::cli::cluster::{ClusterFlags, FetchFlags};
 use crate::cli::connection::Connection;
 use crate::cli::context::Environment;
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, cell, pairs, table};
 use crate::cli::render::ui::Ui;
@@ -45,15 +46,19 @@ impl Groups {
         fetch: &FetchFlags,
         general: &GeneralFlags,
         env: &Environment,
-    ) -> Result<Groups, String> {
+    ) -> CommandResult<Groups> {
         let answer = c.wait(c.client.rows::<GroupStatus>("/v1/autoscale/groups", &Query::default()));
         if let Some((groups, _)) = state::offered(answer, "querying job groups")? {
             return Ok(Groups { groups, source: Source::Leader, notes: Vec::new() });
         }
         let flags = ClusterFlags { fetch: fetch.clone(), ..ClusterFlags::default() };
-        let (cluster, more, now) = flags.load(general, Detail::Everything, env)?.into_state(false, env);
+        let loaded = flags.load(general, Detail::Everything, env).map_err(CommandError::new)?;
+        let (cluster, more, now) = loaded.into_state(false, env);
         let client = state::client(c)?;
-        let record = |id: &jobs::GroupId| state::read_group(c, &client, id).map(|stored| stored.record);
+        let record = |id: &jobs::GroupId| match state::read_group(c, &client, id) {
+            Ok(stored) => Ok(stored.record),
+            Err(e) => Err(e.to_string()),
+        };
         let mut groups = jobs::stored(&cluster, now, record);
         let namespace = c.namespace().unwrap_or("default");
         groups.retain(|g| c.everywhere() || g.namespace == namespace);
@@ -62,15 +67,16 @@ impl Groups {
     }
 
     /// Returns the group named `JOB/GROUP`.
-    pub(super) fn find(&self, name: &str) -> Result<&GroupStatus, String> {
+    pub(super) fn find(&self, name: &str) -> CommandResult<&GroupStatus> {
         let is = |g: &&GroupStatus| format!("{}/{}", g.job, g.group) == name || g.id().name() == name;
         let mut found = self.groups.iter().filter(is);
         match (found.next(), found.next()) {
             (Some(group), None) => Ok(group),
-            (Some(_), Some(_)) => {
-                Err(format!("More than one job group is called {}; choose its namespace by -namespace", quoted(name)))
-            }
-            (None, _) => Err(match self.groups.as_slice() {
+            (Some(_), Some(_)) => Err(CommandError::new(format!(
+                "More than one job group is called {}; choose its namespace by -namespace",
+                quoted(name)
+            ))),
+            (None, _) => Err(CommandError::new(match self.groups.as_slice() {
                 [] => format!(
                     "There is no job group {}: no group of a running job is configured for scaling",
                     quoted(name)
@@ -79,7 +85,7 @@ impl Groups {
                     let known: Vec<String> = groups.iter().map(|g| g.id().name()).collect();
                     format!("There is no job group {}; there are {}", quoted(name), known.join(", "))
                 }
-            }),
+            })),
         }
     }
 }
@@ -176,8 +182,8 @@ mod tests {
         let found = |name: &str| groups.find(name).map(|g| g.id().name());
         assert_eq!(found("api/g"), Ok("dev/api/g".into()));
         assert_eq!(found("dev/web/g"), Ok("dev/web/g".into()));
-        assert!(found("web/g").is_err_and(|e| e.contains("-namespace")));
-        assert!(found("db/g").is_err_and(|e| e.ends_with("there are web/g, dev/web/g, dev/api/g")));
+        assert!(found("web/g").is_err_and(|e| e.message().contains("-namespace")));
+        assert!(found("db/g").is_err_and(|e| e.message().ends_with("there are web/g, dev/web/g, dev/api/g")));
         assert_eq!([percent(None), percent(Some(45.04))], ["-", "45.0 %"]);
     }
 }

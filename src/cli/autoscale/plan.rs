@@ -10,6 +10,7 @@ use super::pools::Pools;
 use crate::cli::cluster::{ClusterFlags, block_on};
 use crate::cli::command::Run;
 use crate::cli::context::{Context, Environment};
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::json::indented;
 use encamp_autoscale::arithmetic::Arithmetic;
@@ -61,7 +62,7 @@ pub struct AutoscalePlan {
     pub(crate) optional_args: Vec<String>,
 }
 
-/// The result (`docs/autoscale-plan.schema.json`).
+/// The result (`docs/reference/autoscale-plan.schema.json`).
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Plan {
@@ -134,7 +135,7 @@ pub(super) enum OutcomeKind {
 }
 
 impl AutoscalePlan {
-    fn plan(&self, pool: Option<&str>, env: &Environment) -> Result<Plan, String> {
+    fn plan(&self, pool: Option<&str>, env: &Environment) -> CommandResult<Plan> {
         let pools = Pools::load(&self.cluster, &self.general, env)?;
         let mut notes = pools.notes.clone();
         let mut planned = Vec::new();
@@ -154,7 +155,7 @@ impl AutoscalePlan {
     }
 
     /// Reads the scaling group of a pool from its provider; `None` if this machine cannot reach the provider.
-    fn group(&self, pool: &Pool, env: &Environment) -> Result<Option<Result<ScalingGroup, ProviderError>>, String> {
+    fn group(&self, pool: &Pool, env: &Environment) -> CommandResult<Option<Result<ScalingGroup, ProviderError>>> {
         let words = self.provider_command.iter().flat_map(|c| c.split_whitespace());
         let words: Vec<String> = words.map(String::from).collect();
         let given = CommandSettings::new(&words);
@@ -166,7 +167,8 @@ impl AutoscalePlan {
             (None, ProviderKind::Aws | ProviderKind::Command | ProviderKind::Local) => return Ok(None),
         };
         let id = GroupId { pool: &pool.name, region: &pool.parameters.region };
-        let asked = block_on(async { tokio::time::timeout(PATIENCE, provider.group(id)).await })?;
+        let asked = block_on(async { tokio::time::timeout(PATIENCE, provider.group(id)).await });
+        let asked = asked.map_err(CommandError::new)?;
         Ok(Some(asked.unwrap_or(Err(ProviderError::Timeout(PATIENCE.as_secs())))))
     }
 }
@@ -250,7 +252,7 @@ impl Run for AutoscalePlan {
         };
         let plan = match self.plan(pool, context.env) {
             Ok(plan) => plan,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.end(Err(e)),
         };
         for note in &plan.notes {
             context.ui.warn(note);

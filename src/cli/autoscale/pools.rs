@@ -7,6 +7,7 @@ use crate::agent::autoscale::members;
 use crate::cli::cluster::ClusterFlags;
 use crate::cli::connection::Connection;
 use crate::cli::context::Environment;
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::general::GeneralFlags;
 use encamp_autoscale::cycle::{Evaluation, Input, evaluate};
 use encamp_autoscale::protection::{Protection, ServerMember};
@@ -33,7 +34,7 @@ pub(super) struct Pools {
     /// Its pools.
     pub registry: Registry,
     /// The state objects by pool, or the error for those that cannot be read.
-    pub records: BTreeMap<String, Result<Record, String>>,
+    pub records: BTreeMap<String, CommandResult<Record>>,
     /// The reasons why nodes are protected from removal. The allocation of the autoscaler is not known here.
     protection: Protection,
     /// Notes about the result.
@@ -44,12 +45,12 @@ pub(super) struct Pools {
 
 impl Pools {
     /// Reads the snapshot of the flags, or else the running cluster with its Variables.
-    pub(super) fn load(flags: &ClusterFlags, general: &GeneralFlags, env: &Environment) -> Result<Pools, String> {
-        let cluster = flags.load(general, Detail::Everything, env)?;
+    pub(super) fn load(flags: &ClusterFlags, general: &GeneralFlags, env: &Environment) -> CommandResult<Pools> {
+        let cluster = flags.load(general, Detail::Everything, env).map_err(CommandError::new)?;
         let (state, mut notes, now) = cluster.into_state(false, env);
         let mut registry = Registry::default();
         registry.update(&state, &Fallbacks::new());
-        let mut records: BTreeMap<String, Result<Record, String>> = BTreeMap::new();
+        let mut records: BTreeMap<String, CommandResult<Record>> = BTreeMap::new();
         let mut protection = Protection::default();
         if flags.snapshot.is_some() {
             notes.extend([NO_RECORDS.into(), NO_SERVERS.into()]);
@@ -57,7 +58,7 @@ impl Pools {
                 records.insert(pool.clone(), Ok(Record::new(ResourceType::WorkerPool, pool)));
             }
         } else {
-            let c = Connection::new(general, env)?;
+            let c = Connection::new(general, env).map_err(CommandError::new)?;
             match servers(&c) {
                 Ok(members) => protection.servers.members = members,
                 Err(e) => notes.push(format!("{NO_SERVERS}. Their list could not be read: {e}")),
@@ -73,7 +74,7 @@ impl Pools {
     }
 
     /// Returns the pool of that name, or all pools.
-    pub(super) fn chosen(&self, name: Option<&str>) -> Result<Vec<&Pool>, String> {
+    pub(super) fn chosen(&self, name: Option<&str>) -> CommandResult<Vec<&Pool>> {
         let pools = self.registry.pools();
         match name {
             None => Ok(pools.values().collect()),
@@ -138,16 +139,16 @@ impl Pools {
 }
 
 /// The servers of the cluster.
-fn servers(c: &Connection) -> Result<Vec<ServerMember>, String> {
-    let (answer, _) = c.wait(c.client.agent_members()).map_err(|e| e.to_string())?;
-    members::of_answer(answer)
+fn servers(c: &Connection) -> CommandResult<Vec<ServerMember>> {
+    let (answer, _) = c.wait(c.client.agent_members())?;
+    Ok(members::of_answer(&answer)?)
 }
 
 /// The error for a pool that does not exist.
-pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
+pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> CommandError {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    match known.as_slice() {
+    CommandError::new(match known.as_slice() {
         [] => format!("There is no worker pool {}: no ready node is configured for scaling", quoted(name)),
         _ => format!("There is no worker pool {}; there are {}", quoted(name), known.join(", ")),
-    }
+    })
 }

@@ -1,5 +1,6 @@
 //! `autoscale simulate`: replays recorded load against the autoscaler.
 
+use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +9,11 @@ use super::simulate_text;
 use crate::cli::cluster::SnapshotFlags;
 use crate::cli::command::Run;
 use crate::cli::context::{Context, Environment};
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::flags::{parse_int, parse_wait};
 use crate::cli::general::ColourFlags;
 use crate::cli::job_file::cause;
+use crate::cli::render::RenderError;
 use crate::cli::render::json::indented;
 use encamp_autoscale::simulate::report::Report;
 use encamp_autoscale::simulate::trace::Trace;
@@ -106,7 +109,13 @@ enum Ended {
     /// A usage error.
     Usage(String),
     /// A failure.
-    Failed(String),
+    Failed(CommandError),
+}
+
+impl From<CommandError> for Ended {
+    fn from(error: CommandError) -> Ended {
+        Ended::Failed(error)
+    }
 }
 
 impl AutoscaleSimulate {
@@ -147,10 +156,10 @@ impl AutoscaleSimulate {
         let (snapshot, trace) = (given(&self.snapshot, "snapshot")?, given(&self.trace, "trace")?);
         // Usage errors are reported before anything is read.
         self.options(0)?;
-        let text = read_trace(&env.directory.join(&trace)).map_err(Ended::Failed)?;
-        let wrong = |e: &dyn std::fmt::Display| Ended::Failed(format!("Error in trace {}: {e}", quoted(&trace)));
+        let text = read_trace(&env.directory.join(&trace))?;
+        let wrong = |e: &dyn Display| CommandError::new(format!("Error in trace {}: {e}", quoted(&trace)));
         let parsed = Trace::parse(&text).map_err(|e| wrong(&e))?;
-        let cluster = self.reading.load(&snapshot, env).map_err(Ended::Failed)?;
+        let cluster = self.reading.load(&snapshot, env).map_err(CommandError::new)?;
         cluster.notes.iter().for_each(|note| warn(note));
         let start = cluster.now(env.now);
         let progress = env.terminal.spinner();
@@ -158,33 +167,33 @@ impl AutoscaleSimulate {
         let report = simulate(&cluster.state, &parsed, &self.options(start)?);
         drop(progress);
         use encamp_autoscale::simulate::SimulateError;
-        report.map_err(|e| match &e {
+        Ok(report.map_err(|e| match &e {
             SimulateError::Trace(line) => wrong(line),
             SimulateError::NoPool(_)
             | SimulateError::NoPools(_)
             | SimulateError::SeveralPools(_)
             | SimulateError::Parameter { .. }
             | SimulateError::Bounds { .. }
-            | SimulateError::TooManyCycles { .. } => Ended::Failed(format!("Error: {e}")),
-        })
+            | SimulateError::TooManyCycles { .. } => CommandError::new(format!("Error: {e}")),
+        })?)
     }
 }
 
 /// Reads a trace of limited size.
-fn read_trace(path: &Path) -> Result<String, String> {
-    let failed = |e: &std::io::Error| format!("Error reading trace: {}: {}", path.display(), cause(e));
-    let file = std::fs::File::open(path).map_err(|e| failed(&e))?;
+fn read_trace(path: &Path) -> CommandResult<String> {
+    let failed = |what: &dyn Display| CommandError::new(format!("Error reading trace: {}: {what}", path.display()));
+    let file = std::fs::File::open(path).map_err(|e| failed(&cause(&e)))?;
     let mut text = String::new();
-    let read = file.take(LARGEST_TRACE + 1).read_to_string(&mut text).map_err(|e| failed(&e))?;
+    let read = file.take(LARGEST_TRACE + 1).read_to_string(&mut text).map_err(|e| failed(&cause(&e)))?;
     if u64::try_from(read).is_ok_and(|n| n <= LARGEST_TRACE) {
         return Ok(text);
     }
-    Err(format!("Error reading trace: {}: it is larger than {} MiB", path.display(), LARGEST_TRACE >> 20))
+    Err(failed(&format_args!("it is larger than {} MiB", LARGEST_TRACE >> 20)))
 }
 
-/// The result as JSON (`docs/autoscale-simulate.schema.json`).
-fn json(report: &Report) -> Result<String, String> {
-    let mut value = serde_json::to_value(report).map_err(|e| e.to_string())?;
+/// The result as JSON (`docs/reference/autoscale-simulate.schema.json`).
+fn json(report: &Report) -> Result<String, RenderError> {
+    let mut value = serde_json::to_value(report)?;
     if let Value::Object(members) = &mut value {
         members.insert("SchemaVersion".into(), 1.into());
     }
@@ -199,7 +208,7 @@ impl Run for AutoscaleSimulate {
         let report = match self.simulated(context.env, &mut |note| context.ui.warn(note)) {
             Ok(report) => report,
             Err(Ended::Usage(e)) => return context.usage_error(&e),
-            Err(Ended::Failed(e)) => return context.failure(&e),
+            Err(Ended::Failed(e)) => return context.end(Err(e)),
         };
         if let Some(file) = self.svg.as_deref().filter(|f| !f.is_empty())
             && let Err(e) = std::fs::write(context.env.directory.join(file), svg::plot(&report))

@@ -1,5 +1,7 @@
 //! `autoscale status`: worker pools and the last decisions about them (`docs/spec/cluster-scaling.md §11`).
 
+use serde::Serialize;
+
 use super::groups::{self, Groups};
 use super::plan_text;
 use super::pools::{Pools, unknown};
@@ -8,6 +10,7 @@ use crate::cli::cluster::{ClusterFlags, FetchFlags};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, cell, pairs, table};
@@ -61,7 +64,7 @@ struct Read {
 }
 
 impl AutoscaleStatus {
-    fn read(&self, c: &Connection, context: &Context<'_, '_>) -> Result<Read, String> {
+    fn read(&self, c: &Connection, context: &Context<'_, '_>) -> CommandResult<Read> {
         let answer = c.wait(c.client.rows::<PoolStatus>("/v1/autoscale/pools", &Query::default()));
         if let Some((pools, _)) = state::offered(answer, "querying worker pools")? {
             return Ok(Read { pools, notes: Vec::new() });
@@ -80,8 +83,8 @@ impl AutoscaleStatus {
 }
 
 impl AutoscaleStatus {
-    fn of_groups(&self, c: &Connection, context: &mut Context<'_, '_>, wanted: Option<&str>) -> Result<u8, String> {
-        let formatted = self.format.wanted()?;
+    fn of_groups(&self, c: &Connection, context: &mut Context<'_, '_>, wanted: Option<&str>) -> CommandResult<u8> {
+        let formatted = self.format.wanted().map_err(CommandError::new)?;
         let read = Groups::read(c, &self.fetch, &self.general, context.env)?;
         for note in &read.notes {
             context.ui.warn(note);
@@ -89,24 +92,57 @@ impl AutoscaleStatus {
         let now = context.env.now;
         match (wanted, formatted) {
             (Some(name), true) => {
-                return self.format.print(context.ui, read.find(name)?, "*autoscale.GroupStatus");
+                return self.print(context, read.find(name)?, "*autoscale.GroupStatus");
             }
             (Some(name), false) => groups::details(context.ui, read.find(name)?, now),
-            (None, true) => return self.format.print(context.ui, &read.groups, "[]*autoscale.GroupStatus"),
+            (None, true) => return self.print(context, &read.groups, "[]*autoscale.GroupStatus"),
             (None, false) => groups::list(context.ui, &read.groups, now),
         }
         Ok(0)
     }
+
+    fn of_pools(&self, c: &Connection, context: &mut Context<'_, '_>, wanted: Option<&str>) -> CommandResult<u8> {
+        let formatted = self.format.wanted().map_err(CommandError::new)?;
+        let mut read = self.read(c, context)?;
+        for note in &read.notes {
+            context.ui.warn(note);
+        }
+        if let Some(name) = wanted {
+            let found = read.pools.iter().position(|p| p.pool == name);
+            let found = found.ok_or_else(|| unknown(name, read.pools.iter().map(|p| &p.pool)))?;
+            let pool = read.pools.swap_remove(found);
+            if formatted {
+                return self.print(context, &pool, "*autoscale.PoolStatus");
+            }
+            details(context, &pool);
+            return Ok(0);
+        }
+        if formatted {
+            return self.print(context, &read.pools, "[]*autoscale.PoolStatus");
+        }
+        list(context, &read.pools);
+        Ok(0)
+    }
+
+    /// Prints a result in the requested format.
+    fn print(
+        &self,
+        context: &mut Context<'_, '_>,
+        value: &(impl Serialize + ?Sized),
+        type_name: &str,
+    ) -> CommandResult<u8> {
+        self.format.print(context.ui, value, type_name).map_err(CommandError::new)
+    }
 }
 
 /// The status of a pool, evaluated here.
-fn evaluated(pools: &Pools, pool: &Pool, record: &Result<Record, String>) -> PoolStatus {
+fn evaluated(pools: &Pools, pool: &Pool, record: &CommandResult<Record>) -> PoolStatus {
     let time = Time::from_unix_nanos(pools.now);
     let problems = pools.problems(Some(&pool.name));
     let record = match record {
         Ok(record) => record,
         Err(e) => {
-            let last_decision = Decision { time, action: Action::Error, reason: e.clone() };
+            let last_decision = Decision { time, action: Action::Error, reason: e.to_string() };
             let unknown = PoolStatus::new(&pool.name, Some(pool), &Record::default(), None, pools.now);
             return PoolStatus { problems, last_decision, ..unknown };
         }
@@ -151,30 +187,8 @@ impl Run for AutoscaleStatus {
             [pool] => Some(pool.as_str()),
             _ => return context.usage_error("This command takes no arguments or one: <pool>"),
         };
-        if self.groups {
-            return context.connected(&self.general, |c, context| self.of_groups(c, context, wanted));
-        }
         context.connected(&self.general, |c, context| {
-            let formatted = self.format.wanted()?;
-            let mut read = self.read(c, context)?;
-            for note in &read.notes {
-                context.ui.warn(note);
-            }
-            if let Some(name) = wanted {
-                let found = read.pools.iter().position(|p| p.pool == name);
-                let found = found.ok_or_else(|| unknown(name, read.pools.iter().map(|p| &p.pool)))?;
-                let pool = read.pools.swap_remove(found);
-                if formatted {
-                    return self.format.print(context.ui, &pool, "*autoscale.PoolStatus");
-                }
-                details(context, &pool);
-                return Ok(0);
-            }
-            if formatted {
-                return self.format.print(context.ui, &read.pools, "[]*autoscale.PoolStatus");
-            }
-            list(context, &read.pools);
-            Ok(0)
+            if self.groups { self.of_groups(c, context, wanted) } else { self.of_pools(c, context, wanted) }
         })
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::context::Context;
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::render;
 use encamp_model::JobPlanResponse;
 use encamp_plan::DryRun;
@@ -39,12 +40,12 @@ pub(super) enum Explanation {
 
 impl Explanation {
     /// Explains the plan, or one node.
-    pub(super) fn new(run: &DryRun, node: &str, now: i64) -> Result<Explanation, String> {
+    pub(super) fn new(run: &DryRun, node: &str, now: i64) -> CommandResult<Explanation> {
         if node.is_empty() {
             return Ok(Explanation::Groups(explain::explain(run, now)));
         }
         match matching(&run.state, node).as_slice() {
-            [] => Err(format!("Error explaining the plan: no node has the name or ID {node:?}")),
+            [] => Err(CommandError::new(format!("Error explaining the plan: no node has the name or ID {node:?}"))),
             [found] => Ok(Explanation::Node {
                 name: found.name.clone(),
                 id: found.id.clone(),
@@ -52,7 +53,8 @@ impl Explanation {
             }),
             several => {
                 let names: Vec<String> = several.iter().take(10).map(|n| format!("{} ({})", n.name, n.id)).collect();
-                Err(format!("Error explaining the plan: {node:?} matches several nodes: {}", names.join(", ")))
+                let names = names.join(", ");
+                Err(CommandError::new(format!("Error explaining the plan: {node:?} matches several nodes: {names}")))
             }
         }
     }
@@ -82,18 +84,18 @@ impl Explanation {
 }
 
 /// The JSON of a plan, with the outcome of assumed changes, if any, as an additional member
-/// (`docs/job-plan.schema.json`).
-pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Result<Value, String> {
+/// (`docs/reference/job-plan.schema.json`).
+pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> CommandResult<Value> {
     if let (Value::Object(members), Some(outcome)) = (&mut plan, changed) {
-        members.insert("WhatIf".into(), render::what_if::value(outcome)?);
+        members.insert("WhatIf".into(), render::what_if::value(outcome).map_err(CommandError::new)?);
     }
     Ok(plan)
 }
 
 impl Planned {
     /// The plan as JSON: the response, and the members that flags add.
-    pub(super) fn value(&self) -> Result<Value, String> {
-        let plan = render::json::plan_response(&self.response)?;
+    pub(super) fn value(&self) -> CommandResult<Value> {
+        let plan = render::json::plan_response(&self.response).map_err(CommandError::new)?;
         Ok(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?))
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::answer::{Explanation, beside_changes};
 use super::{JobPlan, own};
 use crate::cli::context::{Context, Environment};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::job_file::JobFile;
 use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::{json, markdown, plan, what_if};
@@ -46,7 +47,7 @@ impl JobPlan {
         }
         let paths = match self.paths(context.env) {
             Ok(paths) => paths,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let mut failed = 0_u8;
         let mut entries: Vec<Entry> = Vec::new();
@@ -69,14 +70,14 @@ impl JobPlan {
         let loaded = self.cluster.load(&self.general, detail, context.env);
         let (before, notes, now) = match loaded {
             Ok(cluster) => cluster.into_state(self.verbose, context.env),
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let assumed = assumed_settings(&before);
         notes.iter().map(String::as_str).chain(assumed).for_each(|note| context.ui.warn(note));
         let namespace = self.general.namespace(context.env).unwrap_or("default");
         let changed = match self.changes.carry_out(&before, namespace, now) {
             Ok(changed) => changed,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let (mut state, changed) = match changed {
             None => (before, None),
@@ -97,7 +98,7 @@ impl JobPlan {
                     done.push(Done { entry, response: planned.response, explanation, now });
                 }
                 Err(mut e) => {
-                    e.text = format!("{}: {}", entry.path, e.text);
+                    e.error = e.error.within(&entry.path);
                     failed = failed.max(context.refuse(e, self.job.diagnostics));
                 }
             }
@@ -115,7 +116,7 @@ impl JobPlan {
     }
 
     /// The files that the arguments name; files in a directory are sorted by name.
-    fn paths(&self, env: &Environment) -> Result<Vec<String>, String> {
+    fn paths(&self, env: &Environment) -> CommandResult<Vec<String>> {
         let endings: &[&str] = if self.job.json { &[".json"] } else { &[".nomad", ".hcl"] };
         let mut out = Vec::new();
         for path in &self.args {
@@ -124,17 +125,17 @@ impl JobPlan {
                 out.push(path.clone());
                 continue;
             }
-            let failed = |e: std::io::Error| format!("Error reading directory {path:?}: {e}");
+            let failed = format!("Error reading directory {path:?}");
             let mut names = Vec::new();
-            for entry in fs::read_dir(&folder).map_err(failed)? {
-                let entry = entry.map_err(failed)?;
+            for entry in fs::read_dir(&folder).context(&failed)? {
+                let entry = entry.context(&failed)?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 if entry.path().is_file() && endings.iter().any(|e| name.ends_with(e)) && !name.starts_with('.') {
                     names.push(name);
                 }
             }
             if names.is_empty() {
-                return Err(format!("No job files ({}) in directory {path:?}", endings.join(", ")));
+                return Err(CommandError::new(format!("No job files ({}) in directory {path:?}", endings.join(", "))));
             }
             names.sort();
             out.extend(names.into_iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
@@ -175,7 +176,7 @@ impl JobPlan {
     }
 
     fn print_json(&self, context: &mut Context<'_, '_>, done: &[Done], changed: Option<&Outcome>, code: u8) -> u8 {
-        let one = |d: &Done| -> Result<Value, String> {
+        let one = |d: &Done| -> CommandResult<Value> {
             let counts: serde_json::Map<String, Value> =
                 counts(&d.response).into_iter().map(|(name, n)| (name.to_string(), n.into())).collect();
             Ok(json!({
@@ -184,17 +185,17 @@ impl JobPlan {
                 "JobID": d.entry.id,
                 "Priority": d.entry.priority,
                 "Counts": counts,
-                "Plan": d.explanation.beside(json::plan_response(&d.response)?),
+                "Plan": d.explanation.beside(json::plan_response(&d.response).map_err(CommandError::new)?),
             }))
         };
-        let plans: Result<Vec<Value>, String> = done.iter().map(one).collect();
+        let plans = done.iter().map(one).collect::<CommandResult<Vec<Value>>>();
         let all = plans.and_then(|plans| beside_changes(json!({"SchemaVersion": 1, "Plans": plans}), changed));
-        match all.and_then(|all| json::indented(&all)) {
+        match all.and_then(|all| json::indented(&all).map_err(CommandError::new)) {
             Ok(text) => {
                 context.ui.output(&text);
                 code
             }
-            Err(e) => context.failure(&e),
+            Err(e) => context.report(&e),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::cli::cluster::{ClusterFlags, block_on};
 use crate::cli::command::Run;
 use crate::cli::context::{Context, Environment};
 use crate::cli::diagnostics::Refused;
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::general::GeneralFlags;
 use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::render::plan::PlanView;
@@ -181,9 +182,11 @@ impl Run for JobPlan {
         let text = match &self.template {
             Some(template) => planned
                 .value()
-                .and_then(|value| template::render(template, &value, "*api.JobPlanResponse"))
-                .map_err(|e| format!("Error formatting the data: {e}")),
-            None if self.json_output => planned.value().and_then(|value| json::indented(&value)),
+                .and_then(|value| template::render(template, &value, "*api.JobPlanResponse").map_err(CommandError::new))
+                .context("Error formatting the data"),
+            None if self.json_output => {
+                planned.value().and_then(|value| json::indented(&value).map_err(CommandError::new))
+            }
             None if self.markdown => {
                 let view = self.view(response, &file.job, path, planned.now);
                 let id = file.job.id.as_deref().unwrap_or_default();
@@ -206,7 +209,7 @@ impl Run for JobPlan {
                 context.ui.output(&text);
                 code
             }
-            Err(e) => context.failure(&e),
+            Err(e) => context.report(&e),
         }
     }
 }
@@ -249,7 +252,7 @@ impl JobPlan {
     }
 
     /// The requested explanation.
-    fn explanation(&self, run: &DryRun, now: i64) -> Result<Explanation, String> {
+    fn explanation(&self, run: &DryRun, now: i64) -> CommandResult<Explanation> {
         self.explain.as_ref().map_or(Ok(Explanation::None), |node| Explanation::new(run, node, now))
     }
 
@@ -259,7 +262,7 @@ impl JobPlan {
         let client = self.general.for_job(job).client(env)?;
         let id = job.id.as_deref().unwrap_or_default();
         let answer = block_on(client.plan_job(id, own(&job.namespace), job, self.policy_override))?;
-        Ok(answer.map_err(|e| format!("Error during plan: {e}"))?.0)
+        Ok(answer.context("Error during plan")?.0)
     }
 }
 

@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use super::{BatchWait, JobRestart, Plan, one};
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
+use crate::cli::error::CommandError;
 use crate::cli::flags::parse_wait;
 use crate::cli::prompt;
 use crate::cli::render::values;
@@ -21,7 +22,7 @@ pub(super) struct Batches<'a> {
     pub plan: Plan,
 }
 
-/// What to do after a batch.
+/// The action after a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Batch,
@@ -45,7 +46,7 @@ impl Batches<'_> {
         self.step(&format!("Restarting {count} {noun}"), context);
         let size = self.plan.size.of(count);
         let batches: Vec<&[AllocListStub]> = all.chunks(size).collect();
-        let mut errors: Vec<String> = Vec::new();
+        let mut errors: Vec<CommandError> = Vec::new();
         for (i, batch) in batches.iter().enumerate() {
             if size > 1 {
                 let what = format!("Restarting {} batch of {} allocations", ordinal(i.saturating_add(1)), batch.len());
@@ -89,7 +90,7 @@ impl Batches<'_> {
     }
 
     /// Restarts the allocations of a batch concurrently. Returns the errors.
-    fn restart(&self, batch: &[AllocListStub], context: &mut Context<'_, '_>) -> Vec<String> {
+    fn restart(&self, batch: &[AllocListStub], context: &mut Context<'_, '_>) -> Vec<CommandError> {
         let (command, zone) = (self.command, &self.connection.zone);
         let (tell, mut told) = tokio::sync::mpsc::unbounded_channel::<String>();
         let restarts = batch.iter().map(|a| {

@@ -14,9 +14,10 @@ use std::time::Duration;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
-use super::flags::parse_wait;
+use super::flags::{InvalidFlag, parse_wait};
 use super::general::GeneralFlags;
 use super::lookup;
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use encamp_model::quoted;
 
 /// Restart or reschedule the allocations of a job
@@ -70,8 +71,8 @@ enum BatchSize {
 
 impl BatchSize {
     /// Parses digits with an optional percent sign.
-    fn parse(text: &str) -> Result<BatchSize, String> {
-        let wrong = |why: &str| format!("Invalid -batch-size value {}: {why}", quoted(text));
+    fn parse(text: &str) -> Result<BatchSize, InvalidFlag> {
+        let wrong = |why: &str| InvalidFlag::new(format_args!("Invalid -batch-size value {}: {why}", quoted(text)));
         let digits = text.strip_suffix('%').unwrap_or(text);
         let number = match digits.bytes().all(|b| b.is_ascii_digit()) {
             true => digits.parse().map_err(|_| wrong("batch size must be an integer or a percentage"))?,
@@ -101,11 +102,11 @@ enum BatchWait {
 }
 
 impl BatchWait {
-    fn parse(text: &str) -> Result<BatchWait, String> {
+    fn parse(text: &str) -> Result<BatchWait, InvalidFlag> {
         if text == "ask" {
             return Ok(BatchWait::Ask);
         }
-        let wrong = |e| format!("Invalid -batch-wait value {}: {e}", quoted(text));
+        let wrong = |e| InvalidFlag::new(format_args!("Invalid -batch-wait value {}: {e}", quoted(text)));
         parse_wait(text).map(BatchWait::For).map_err(wrong)
     }
 }
@@ -127,35 +128,37 @@ impl Run for JobRestart {
         };
         let plan = match self.plan() {
             Ok(plan) => plan,
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(&e.to_string()),
         };
         context.connected(&self.general, |c, context| self.restart(c, given, plan, context))
     }
 }
 
 impl JobRestart {
-    fn plan(&self) -> Result<Plan, String> {
+    fn plan(&self) -> Result<Plan, InvalidFlag> {
         let size = BatchSize::parse(&self.batch_size)?;
         let wait = BatchWait::parse(&self.batch_wait)?;
         let interactive = std::io::stdin().is_terminal() || self.yes;
         let nobody = "\"ask\" cannot be used when terminal is not interactive";
         if wait == BatchWait::Ask && !interactive {
-            return Err(format!("Invalid -batch-wait value \"ask\": {nobody}"));
+            return Err(InvalidFlag::new(format_args!("Invalid -batch-wait value \"ask\": {nobody}")));
         }
         let ask_on_error = match self.on_error.as_str() {
-            "ask" if !interactive => return Err(format!("Invalid -on-error value \"ask\": {nobody}")),
+            "ask" if !interactive => {
+                return Err(InvalidFlag::new(format_args!("Invalid -on-error value \"ask\": {nobody}")));
+            }
             "ask" => true,
             "fail" => false,
             other => {
                 let valid = "valid options are \"ask\" and \"fail\"";
-                return Err(format!("Invalid -on-error value {}: {valid}", quoted(other)));
+                return Err(InvalidFlag::new(format_args!("Invalid -on-error value {}: {valid}", quoted(other))));
             }
         };
         if self.all_tasks && !self.task.is_empty() {
-            return Err("The -all-tasks option cannot be used with -task".into());
+            return Err(InvalidFlag::new("The -all-tasks option cannot be used with -task"));
         }
         if self.reschedule && !self.task.is_empty() {
-            return Err("The -reschedule option cannot be used with -task".into());
+            return Err(InvalidFlag::new("The -reschedule option cannot be used with -task"));
         }
         let (groups, tasks) = (self.group.iter().cloned().collect(), self.task.iter().cloned().collect());
         Ok(Plan { size, wait, ask_on_error, groups, tasks })
@@ -167,18 +170,18 @@ impl JobRestart {
         given: &str,
         plan: Plan,
         context: &mut Context<'_, '_>,
-    ) -> Result<u8, String> {
+    ) -> CommandResult<u8> {
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let namespace = namespace.as_deref();
         let read = connection.wait(client.job_within(namespace, &id));
-        let (job, _) = read.map_err(|e| format!("Error retrieving job {}: {e}", quoted(&id)))?;
+        let (job, _) = read.context(format_args!("Error retrieving job {}", quoted(&id)))?;
         let kind = job.r#type.as_deref().unwrap_or_default();
         if self.reschedule && !matches!(kind, "batch" | "service" | "system") {
-            return Err(format!("Jobs of type {} are not allowed to be rescheduled.", quoted(kind)));
+            return Err(CommandError::new(format!("Jobs of type {} are not allowed to be rescheduled.", quoted(kind))));
         }
         let read = connection.wait(client.job_allocations(namespace, &id, true));
-        let (all, _) = read.map_err(|e| format!("Error retrieving allocations for job {}: {e}", quoted(&id)))?;
+        let (all, _) = read.context(format_args!("Error retrieving allocations for job {}", quoted(&id)))?;
         let wanted = select::wanted(&plan, all, self.verbose, connection, context);
         let mut run = batches::Batches { command: self, connection, namespace, job: &id, plan };
         Ok(run.carry_out(wanted, context))
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn batches_are_numbers_or_shares() {
-        let size = |text, all| BatchSize::parse(text).map(|s| s.of(all));
+        let size = |text, all| BatchSize::parse(text).map(|s| s.of(all)).map_err(|e| e.to_string());
         assert_eq!([size("3", 10), size("25%", 10), size("1%", 10)], [Ok(3), Ok(3), Ok(1)]);
         let integer = "batch size must be an integer or a percentage";
         assert_eq!(size("x", 1), Err(format!("Invalid -batch-size value \"x\": {integer}")));
@@ -200,6 +203,6 @@ mod tests {
         let zero = "number value must be greater than zero";
         assert_eq!(size("0%", 1), Err(format!("Invalid -batch-size value \"0%\": {zero}")));
         assert_eq!(BatchWait::parse("1m30s"), Ok(BatchWait::For(Duration::from_secs(90))));
-        assert!(BatchWait::parse("soon").unwrap_err().starts_with("Invalid -batch-wait value \"soon\": "));
+        assert!(BatchWait::parse("soon").unwrap_err().to_string().starts_with("Invalid -batch-wait value \"soon\": "));
     }
 }

@@ -16,6 +16,7 @@ use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::render::objects;
+use crate::cli::error::{CommandResult, ErrorContext};
 use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Query, path};
 
@@ -68,17 +69,17 @@ impl Run for JobStatus {
 }
 
 impl JobStatus {
-    fn list(&self, connection: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn list(&self, connection: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let formatted = self.format.wanted()?;
         let jobs = connection.wait(connection.client.rows::<JobListStub>("/v1/jobs", &Query::default()));
-        let (jobs, _) = jobs.map_err(|e| format!("Error querying jobs: {e}"))?;
+        let (jobs, _) = jobs.context("Error querying jobs")?;
         if jobs.is_empty() {
             context.ui.output("No running jobs");
             return Ok(0);
         }
         if formatted {
             let one = |job: &JobListStub| json_of(connection, Some(&job.namespace), &job.id, self.all_allocs);
-            let all: Result<Vec<Value>, String> = jobs.iter().map(one).collect();
+            let all: CommandResult<Vec<Value>> = jobs.iter().map(one).collect();
             return self.format.print(context.ui, &Value::Array(all?), JSON_TYPE);
         }
         let mut jobs = jobs;
@@ -87,7 +88,7 @@ impl JobStatus {
         Ok(0)
     }
 
-    fn show(&self, connection: &Connection, job: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn show(&self, connection: &Connection, job: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let (namespace, id) = connection.wait(lookup::job(&connection.client, job, &connection.zone))?;
         if self.format.wanted()? {
             let one = json_of(connection, namespace.as_deref(), &id, self.all_allocs)?;
@@ -101,7 +102,7 @@ impl JobStatus {
 const JSON_TYPE: &str = "[]command.JobJson";
 
 /// Everything about one job, as the API returns it.
-fn json_of(connection: &Connection, namespace: Option<&str>, id: &str, all: bool) -> Result<Value, String> {
+fn json_of(connection: &Connection, namespace: Option<&str>, id: &str, all: bool) -> CommandResult<Value> {
     let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
     let read = |what: &str, query: &Query| -> Result<Value, ApiError> {
         connection.wait(connection.client.get(&path("/v1/job/", id, what), query)).map(|(value, _)| value)
@@ -110,11 +111,11 @@ fn json_of(connection: &Connection, namespace: Option<&str>, id: &str, all: bool
         Value::Array(values) => objects::list(values, one),
         _ => json!([]),
     };
-    let summary = read("/summary", &query).map_err(|e| format!("Error querying job summary: {e}"))?;
+    let summary = read("/summary", &query).context("Error querying job summary")?;
     let allocations = read("/allocations", &query.clone().with("all", all.to_string()));
-    let allocations = allocations.map_err(|e| format!("Error querying job allocations: {e}"))?;
-    let evaluations = read("/evaluations", &query).map_err(|e| format!("Error querying job evaluations: {e}"))?;
-    let deployment = read("/deployment", &query).map_err(|e| format!("Error querying latest job deployment: {e}"))?;
+    let allocations = allocations.context("Error querying job allocations")?;
+    let evaluations = read("/evaluations", &query).context("Error querying job evaluations")?;
+    let deployment = read("/deployment", &query).context("Error querying latest job deployment")?;
     Ok(json!({
         "Summary": summary,
         "Allocations": rows(allocations, objects::allocation_stub),

@@ -3,6 +3,7 @@
 use super::{JobStatus, future};
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::launch;
 use crate::cli::render::allocations::{self, Listing, Row};
 use crate::cli::render::metrics::metric_lines;
@@ -10,8 +11,8 @@ use crate::cli::render::styled::Styled;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::{deployments, evaluations, values};
+use encamp_api::Query;
 use encamp_api::types::JobListStub;
-use encamp_api::{ApiError, Query};
 use encamp_model::{AllocListStub, Evaluation, JobSummary, api, quoted};
 
 /// The maximum number of task groups whose placement failures are shown.
@@ -24,18 +25,18 @@ pub(super) fn show(
     namespace: Option<&str>,
     id: &str,
     context: &mut Context<'_, '_>,
-) -> Result<u8, String> {
+) -> CommandResult<u8> {
     let client = &connection.client;
-    let (job, _) = connection.wait(client.job_within(namespace, id)).map_err(|e| format!("Error querying job: {e}"))?;
+    let (job, _) = connection.wait(client.job_within(namespace, id)).context("Error querying job")?;
     let periodic = job.periodic.is_some();
     let parameterized = is_parameterized(&job);
     context.ui.output(&header(&job, connection));
     if command.short {
         return Ok(0);
     }
-    let summary = || -> Result<JobSummary, String> {
+    let summary = || {
         let read = connection.wait(client.job_summary(namespace, id));
-        read.map(|(s, _)| s).map_err(|e| format!("Error querying job summary: {e}"))
+        read.map(|(summary, _)| summary).context("Error querying job summary")
     };
     let kind = Kind { periodic, parameterized };
     if periodic && !parameterized {
@@ -54,14 +55,13 @@ pub(super) fn show(
         print_summary(context.ui, &summary()?, kind);
         return print_children(connection, namespace, id, kind, context);
     }
-    let failed = |what: &'static str| move |e: ApiError| format!("Error querying {what}: {e}");
     let allocs = connection.wait(client.job_allocations(namespace, id, command.all_allocs));
-    let (allocs, _) = allocs.map_err(failed("job allocations"))?;
+    let (allocs, _) = allocs.context("Error querying job allocations")?;
     let evals = connection.wait(client.job_evaluations(namespace, id));
-    let (mut evals, _) = evals.map_err(failed("job evaluations"))?;
+    let (mut evals, _) = evals.context("Error querying job evaluations")?;
     evaluations::sort(&mut evals);
     let latest = connection.wait(client.latest_deployment(namespace, id));
-    let (latest, _) = latest.map_err(failed("latest job deployment"))?;
+    let (latest, _) = latest.context("Error querying latest job deployment")?;
     print_summary(context.ui, &summary()?, kind);
     if command.evals || command.verbose {
         heading(context.ui, "Evaluations");
@@ -151,7 +151,7 @@ fn print_children(
     id: &str,
     kind: Kind,
     context: &mut Context<'_, '_>,
-) -> Result<u8, String> {
+) -> CommandResult<u8> {
     let (infix, title, none) = if kind.parameterized {
         ("dispatch", "Dispatched Jobs", "No dispatched instances of parameterized job found")
     } else {
@@ -160,7 +160,7 @@ fn print_children(
     let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
     let query = query.with("prefix", format!("{id}/{infix}-"));
     let found = connection.wait(connection.client.rows::<JobListStub>("/v1/jobs", &query));
-    let (mut found, _) = found.map_err(|e| format!("Error querying job: {e}"))?;
+    let (mut found, _) = found.context("Error querying job")?;
     if found.is_empty() {
         context.ui.output(&format!("\n{none}"));
         return Ok(0);

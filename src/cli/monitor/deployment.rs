@@ -7,6 +7,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use super::Lines;
 use super::frame::Frame;
 use crate::cli::context::clock;
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::render::allocations::{self, Listing};
 use crate::cli::render::{deployments, values};
 use encamp_api::{ApiError, Client, Meta};
@@ -174,10 +175,10 @@ async fn look(
 }
 
 /// The ID of the rollback of a failed deployment.
-async fn successor(client: &Client, failed: &Deployment) -> Result<Option<String>, String> {
+async fn successor(client: &Client, failed: &Deployment) -> CommandResult<Option<String>> {
     let namespace = Some(failed.namespace.as_str()).filter(|n| !n.is_empty());
     let latest = client.latest_deployment(namespace, &failed.job_id).await;
-    let (latest, _) = latest.map_err(|e| format!("Error fetching deployment of previous job version: {e}"))?;
+    let (latest, _) = latest.context("Error fetching deployment of previous job version")?;
     Ok(latest.map(|d| d.id).filter(|id| *id != failed.id))
 }
 

@@ -8,6 +8,7 @@ use crate::cli::context::clock;
 use crate::cli::render::allocations::{self, Listing};
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
+use encamp_api::ApiError;
 use encamp_model::{JobSummary, format_duration, quoted};
 
 /// The maximum time to wait for a job.
@@ -28,13 +29,13 @@ pub struct Watch<'a> {
 
 /// Monitors a job until it is dead. Returns the exit code: 0, 1 after a timeout, or 2 if allocations failed. On a
 /// terminal, the counts are drawn in place; otherwise they are printed whenever they change.
-pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Result<u8, String> {
+pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Result<u8, ApiError> {
     let begin = Instant::now();
     let mut frame = Frame::of_terminal(ui);
     let mut shown = String::new();
     let name = quoted(what.id);
     loop {
-        let (dead, failed, text) = connection.wait(look(connection, what)).map_err(|e| e.to_string())?;
+        let (dead, failed, text) = connection.wait(look(connection, what))?;
         match &mut frame {
             Some(frame) if !dead => frame.draw(ui, &format!("Job {name} in progress..."), &text),
             Some(frame) => {
@@ -60,7 +61,7 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Resu
 }
 
 /// Whether the job is dead, whether allocations failed, and the text to print. Contains markup.
-async fn look(connection: &Connection, what: &Watch<'_>) -> Result<(bool, bool, String), encamp_api::ApiError> {
+async fn look(connection: &Connection, what: &Watch<'_>) -> Result<(bool, bool, String), ApiError> {
     let client = &connection.client;
     // The job is read first: counts that are read after it was dead are final.
     let (job, _) = client.job_within(what.namespace, what.id).await?;

@@ -93,27 +93,35 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, id: &str, verbose: bool) 
     let mut id = id.to_string();
     loop {
         match watch_one(connection, &mut lines, &id, verbose) {
-            Ok(code) => return code,
-            Err(next) => id = next,
+            Watched::Ended(code) => return code,
+            Watched::ContinuedBy(next) => id = next,
         }
     }
 }
 
-/// Monitors one evaluation; `Err` is the evaluation that follows it.
-fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbose: bool) -> Result<u8, String> {
+/// The end of the monitoring of one evaluation.
+enum Watched {
+    /// Nothing follows; with the exit code.
+    Ended(u8),
+    /// The evaluation with this ID follows.
+    ContinuedBy(String),
+}
+
+/// Monitors one evaluation.
+fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbose: bool) -> Watched {
     let shown = |full: &str| quoted(values::id(full, verbose));
     lines.info(&format!("Monitoring evaluation {}", shown(id)));
     let mut seen = Seen::default();
     let eval = loop {
         let Ok((eval, _)) = connection.wait(connection.client.evaluation_alone(id)) else {
             lines.error(&format!("No evaluation with id {} found", shown(id)));
-            return Ok(1);
+            return Watched::Ended(1);
         };
         let allocations = match connection.wait(connection.client.evaluation_allocations(id)) {
             Ok((allocations, _)) => allocations,
             Err(e) => {
                 lines.error(&format!("{}: Error reading allocations: {e}", lines.now()));
-                return Ok(1);
+                return Watched::Ended(1);
             }
         };
         for text in seen.update(&eval, &allocations, verbose) {
@@ -138,17 +146,17 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
             lines.info(&format!("Monitoring next evaluation {} in {wait}", shown(&eval.next_eval)));
             connection.pause(duration::of_nanos(eval.wait));
         }
-        return Err(eval.next_eval);
+        return Watched::ContinuedBy(eval.next_eval);
     }
     if !eval.deployment_id.is_empty() {
         lines.info(&format!("Monitoring deployment {}", shown(&eval.deployment_id)));
         let watch = deployment::Watch { verbose, wait: None, index: None };
         match connection.wait(deployment::watch(&connection.client, lines, &eval.deployment_id, &watch)) {
             Some(status) if status == "successful" => unplaced = false,
-            _ => return Ok(1),
+            _ => return Watched::Ended(1),
         }
     }
-    Ok(if unplaced { 2 } else { 0 })
+    Watched::Ended(if unplaced { 2 } else { 0 })
 }
 
 /// The placement failures by task group.

@@ -6,8 +6,9 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::text;
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::general::GeneralFlags;
-use crate::cli::spec_file::{self, Spec};
+use crate::cli::spec_file::{self, Spec, SpecError};
 use encamp_model::quoted;
 
 /// Create or update a namespace
@@ -43,7 +44,7 @@ impl Run for NamespaceApply {
             }
             match self.read_file(input, context) {
                 Ok(namespace) => Some(namespace),
-                Err(e) => return context.failure(&e),
+                Err(e) => return context.report(&e),
             }
         } else {
             None
@@ -51,7 +52,7 @@ impl Run for NamespaceApply {
         context.connected(&self.general, |c, context| {
             let namespace = given.map_or_else(|| self.flagged(c, input), Ok)?;
             let done = c.wait(c.client.put_namespace(&namespace));
-            done.map_err(|e| format!("Error applying namespace: {e}"))?;
+            done.context("Error applying namespace")?;
             context.ui.output(&format!("Successfully applied namespace {}!", quoted(text(&namespace, "Name"))));
             Ok(0)
         })
@@ -59,23 +60,22 @@ impl Run for NamespaceApply {
 }
 
 impl NamespaceApply {
-    fn read_file(&self, input: &str, context: &Context<'_, '_>) -> Result<Value, String> {
+    fn read_file(&self, input: &str, context: &Context<'_, '_>) -> CommandResult<Value> {
         let bytes = spec_file::read(input, context.env)?;
-        let read =
-            if self.json { serde_json::from_slice(&bytes).map_err(|e| e.to_string()) } else { hcl(&bytes, input) };
-        let namespace: Value = read.map_err(|e| format!("Error reading namespace specification: {e}"))?;
+        let read = if self.json { serde_json::from_slice(&bytes).map_err(SpecError::from) } else { hcl(&bytes, input) };
+        let namespace = read.context("Error reading namespace specification")?;
         if text(&namespace, "Name").is_empty() {
-            return Err("Namespace name required".into());
+            return Err(CommandError::new("Namespace name required"));
         }
         Ok(namespace)
     }
 
     /// The existing namespace with the changes of the flags.
-    fn flagged(&self, c: &Connection, name: &str) -> Result<Value, String> {
+    fn flagged(&self, c: &Connection, name: &str) -> CommandResult<Value> {
         let mut namespace = match c.wait(c.client.namespace(name)) {
             Ok((namespace, _)) => namespace,
             Err(e) if e.is_not_found() => json!({"Name": name}),
-            Err(e) => return Err(format!("Error looking up namespace: {e}")),
+            Err(e) => return Err(CommandError::new(format!("Error looking up namespace: {e}"))),
         };
         for (member, value) in [("Description", &self.description), ("Quota", &self.quota)] {
             if let Some(value) = value {
@@ -87,7 +87,7 @@ impl NamespaceApply {
 }
 
 /// A namespace in the form that servers read.
-fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
+fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
     const CHOICES: [(&str, &str); 3] = [
         ("node_pool_config", "NodePoolConfiguration"),
         ("vault", "VaultConfiguration"),
@@ -147,7 +147,7 @@ impl Run for NamespaceDelete {
         };
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.delete_namespace(name));
-            done.map_err(|e| format!("Error deleting namespace: {e}"))?;
+            done.context("Error deleting namespace")?;
             context.ui.output(&format!("Successfully deleted namespace {}!", quoted(name)));
             Ok(0)
         })
@@ -165,6 +165,6 @@ mod tests {
         assert_eq!(namespace["Capabilities"]["EnabledTaskDrivers"], json!(["raw_exec"]));
         assert_eq!(namespace["Capabilities"]["DisabledTaskDrivers"], Value::Null);
         assert_eq!((&namespace["Name"], &namespace["Meta"]["owner"]), (&json!("apps"), &json!("a")));
-        assert!(hcl(b"nope = 1", "x").unwrap_err().contains("nope"));
+        assert!(hcl(b"nope = 1", "x").unwrap_err().to_string().contains("nope"));
     }
 }

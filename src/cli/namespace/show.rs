@@ -6,6 +6,7 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, Zero, complete, joined, text};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, pairs, table};
@@ -44,18 +45,23 @@ fn listed(namespaces: &[Value]) -> String {
     table(&lines, Form::List)
 }
 
+/// The beginning of the messages about failed requests.
+const FAILED: &str = "Error retrieving namespaces";
+
 /// The namespace with that name, or the only one with that prefix.
-fn find(c: &Connection, prefix: &str) -> Result<Value, String> {
-    let failed = |e: String| format!("Error retrieving namespaces: {e}");
-    let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).map_err(|e| failed(e.to_string()))?;
+fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
+    let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).context(FAILED)?;
     if let Some(exact) = found.iter().find(|n| text(n, "Name") == prefix) {
         return Ok(exact.clone());
     }
     data::newest_first(&mut found);
     match found.as_slice() {
-        [] => Err(failed(format!("Namespace {} matched no namespaces", quoted(prefix)))),
+        [] => {
+            let none = format!("Namespace {} matched no namespaces", quoted(prefix));
+            Err(CommandError::new(none).within(FAILED))
+        }
         [only] => Ok(only.clone()),
-        several => Err(format!("Prefix matched multiple namespaces\n\n{}", listed(several))),
+        several => Err(CommandError::new(format!("Prefix matched multiple namespaces\n\n{}", listed(several)))),
     }
 }
 
@@ -79,7 +85,7 @@ impl Run for NamespaceList {
         }
         context.connected(&self.general, |c, context| {
             let read = c.wait(c.client.namespace_values());
-            let (mut namespaces, _) = read.map_err(|e| format!("Error retrieving namespaces: {e}"))?;
+            let (mut namespaces, _) = read.context(FAILED)?;
             namespaces.sort_by(|a, b| text(a, "Name").cmp(text(b, "Name")));
             if self.format.wanted()? {
                 let shown: Vec<Value> = namespaces.iter().map(as_shown).collect();

@@ -2,6 +2,7 @@
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::ErrorContext;
 use crate::cli::general::GeneralFlags;
 
 /// View or change the server list of a client
@@ -32,12 +33,12 @@ impl Run for NodeConfig {
         context.connected(&self.general, |c, context| {
             if self.update_servers {
                 let done = c.wait(c.client.set_agent_servers(&self.optional_args));
-                done.map_err(|e| format!("Error updating server list: {e}"))?;
+                done.context("Error updating server list")?;
                 context.ui.output("Updated server list");
                 return Ok(0);
             }
             let read = c.wait(c.client.agent_servers());
-            let (servers, _) = read.map_err(|e| format!("Error querying server list: {e}"))?;
+            let (servers, _) = read.context("Error querying server list")?;
             for server in servers {
                 context.ui.output(&server);
             }

@@ -7,6 +7,7 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::general::GeneralFlags;
 use crate::cli::monitor::Lines;
 use crate::cli::objects;
@@ -77,7 +78,7 @@ impl Run for NodeDrain {
         }
         let meta = match self.records() {
             Ok(meta) => meta,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         context.connected(&self.general, |c, context| self.act(c, context, &meta))
     }
@@ -107,10 +108,12 @@ impl NodeDrain {
     }
 
     /// The metadata to store with the drain.
-    fn records(&self) -> Result<BTreeMap<String, String>, String> {
+    fn records(&self) -> CommandResult<BTreeMap<String, String>> {
         let pair = |pair: &String| match pair.split_once('=') {
             Some((key, value)) => Ok((key.to_string(), value.to_string())),
-            None => Err(format!("Error parsing -meta {}: it must have the form key=value", quoted(pair))),
+            None => {
+                Err(CommandError::new(format!("Error parsing -meta {}: it must have the form key=value", quoted(pair))))
+            }
         };
         let mut meta: BTreeMap<String, String> = self.meta.iter().map(pair).collect::<Result<_, _>>()?;
         if let Some(message) = self.message.as_ref().filter(|m| !m.is_empty()) {
@@ -120,22 +123,16 @@ impl NodeDrain {
         Ok(meta)
     }
 
-    fn act(
-        &self,
-        c: &Connection,
-        context: &mut Context<'_, '_>,
-        meta: &BTreeMap<String, String>,
-    ) -> Result<u8, String> {
+    fn act(&self, c: &Connection, context: &mut Context<'_, '_>, meta: &BTreeMap<String, String>) -> CommandResult<u8> {
         let given = self.args.first().map(String::as_str).unwrap_or_default();
         let id = if self.own {
             objects::own_node(c)?
-        } else if let Some(text) = objects::too_short(given, "Identifier") {
-            return Err(text);
         } else {
+            objects::long_enough(given, "Identifier")?;
             text(&objects::node(c, given, true, true)?, "ID").to_string()
         };
         let read = c.wait(c.client.node_value(&id));
-        let (value, read_meta) = read.map_err(|e| format!("Error toggling drain mode: {e}"))?;
+        let (value, read_meta) = read.context("Error toggling drain mode")?;
         let node: Node = data::typed(&value)?;
         let name = quoted(&id);
         if self.monitor {
@@ -164,7 +161,7 @@ impl NodeDrain {
         });
         let eligible = self.disable && !self.keep_ineligible;
         let done = c.wait(c.client.drain_node(&id, spec.as_ref(), eligible, meta));
-        let (answer, _) = done.map_err(|e| format!("Error updating drain specification: {e}"))?;
+        let (answer, _) = done.context("Error updating drain specification")?;
         if self.disable || self.detach {
             let word = if self.enable { "set" } else { "unset" };
             context.ui.output(&format!("Node {name} drain strategy {word}"));

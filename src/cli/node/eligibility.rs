@@ -2,6 +2,7 @@
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::ErrorContext;
 use crate::cli::general::GeneralFlags;
 use encamp_model::quoted;
 
@@ -38,7 +39,7 @@ impl Run for NodeEligibility {
         context.connected(&self.general, |c, context| {
             let id = super::meant(c, self.own, prefix, "Identifier")?;
             let done = c.wait(c.client.set_node_eligibility(&id, self.enable));
-            done.map_err(|e| format!("Error updating scheduling eligibility: {e}"))?;
+            done.context("Error updating scheduling eligibility")?;
             let word = if self.enable { "eligible" } else { "ineligible" };
             context.ui.output(&format!("Node {} scheduling eligibility set: {word} for scheduling", quoted(&id)));
             Ok(0)

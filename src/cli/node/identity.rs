@@ -6,6 +6,7 @@ use super::meant;
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data;
+use crate::cli::error::ErrorContext;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, table};
@@ -33,7 +34,7 @@ impl Run for NodeIdentityGet {
         context.connected(&self.general, |c, context| {
             let id = meant(c, false, prefix, "Node ID")?;
             let read = c.wait(c.client.node_identity(&id));
-            let (answer, _) = read.map_err(|e| format!("Error requesting node identity: {e}"))?;
+            let (answer, _) = read.context("Error requesting node identity")?;
             if self.format.wanted()? {
                 return self.format.print(context.ui, &answer, "*api.NodeIdentityGetResp");
             }
@@ -79,7 +80,7 @@ impl Run for NodeIdentityRenew {
         context.connected(&self.general, |c, _| {
             let id = meant(c, false, prefix, "Node ID")?;
             let done = c.wait(c.client.renew_node_identity(&id));
-            done.map_err(|e| format!("Error requesting node identity renewal: {e}"))?;
+            done.context("Error requesting node identity renewal")?;
             Ok(0)
         })
     }

@@ -3,6 +3,7 @@
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::text;
+use crate::cli::error::ErrorContext;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use encamp_model::duration::parse_duration;
@@ -39,7 +40,7 @@ impl Run for NodeIntroCreate {
             let formatted = self.format.wanted()?;
             let given = |value: &Option<String>| value.clone().unwrap_or_default();
             let made = c.wait(c.client.introduce_node(&given(&self.node_name), &given(&self.node_pool), self.ttl));
-            let (answer, _) = made.map_err(|e| format!("Error generating client introduction token: {e}"))?;
+            let (answer, _) = made.context("Error generating client introduction token")?;
             if formatted {
                 return self.format.print(context.ui, &answer, "*api.ACLIdentityClientIntroductionTokenResponse");
             }

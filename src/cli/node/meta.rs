@@ -7,6 +7,7 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data;
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::pairs;
@@ -30,7 +31,7 @@ pub struct NodeMetaApply {
 }
 
 /// The full ID of the selected node; empty for the node of the contacted agent.
-fn node_id(c: &Connection, given: Option<&str>) -> Result<String, String> {
+fn node_id(c: &Connection, given: Option<&str>) -> CommandResult<String> {
     match given.filter(|id| !id.is_empty()) {
         None => Ok(String::new()),
         Some(prefix) => meant(c, false, prefix, "Node ID"),
@@ -53,7 +54,7 @@ impl Run for NodeMetaApply {
         context.connected(&self.general, |c, _| {
             let id = node_id(c, self.node_id.as_deref())?;
             let done = c.wait(c.client.set_node_meta(&id, &Value::Object(meta)));
-            done.map_err(|e| format!("Error applying dynamic node metadata: {e}"))?;
+            done.context("Error applying dynamic node metadata")?;
             Ok(0)
         })
     }
@@ -83,7 +84,7 @@ impl Run for NodeMetaRead {
         context.connected(&self.general, |c, context| {
             let id = node_id(c, self.node_id.as_deref())?;
             let read = c.wait(c.client.node_meta(&id));
-            let (meta, _) = read.map_err(|e| format!("Error reading dynamic node metadata: {e}"))?;
+            let (meta, _) = read.context("Error reading dynamic node metadata")?;
             if self.format.wanted()? {
                 return self.format.print(context.ui, &meta, "*api.NodeMetaResponse");
             }

@@ -21,6 +21,7 @@ use super::command::Registry;
 use super::connection::Connection;
 use super::data::text;
 use super::objects;
+use crate::cli::error::CommandResult;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {
@@ -46,12 +47,10 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 /// The full ID of the selected node: that of the contacted agent, or the one with the given ID prefix.
-fn meant(c: &Connection, own: bool, prefix: &str, what: &str) -> Result<String, String> {
+fn meant(c: &Connection, own: bool, prefix: &str, what: &'static str) -> CommandResult<String> {
     if own {
         return objects::own_node(c);
     }
-    if let Some(text) = objects::too_short(prefix, what) {
-        return Err(text);
-    }
+    objects::long_enough(prefix, what)?;
     Ok(text(&objects::node(c, prefix, true, true)?, "ID").to_string())
 }

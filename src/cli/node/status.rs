@@ -7,6 +7,7 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::format::{FormatFlags, PageFlags, next_page};
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
@@ -75,13 +76,13 @@ impl Run for NodeStatus {
 }
 
 impl NodeStatus {
-    fn list(&self, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn list(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let mut query = Query::default();
         if self.os {
             query = query.with("os", "true");
         }
         let read = c.wait(c.client.rows::<Value>("/v1/nodes", &self.page.query(query)));
-        let (mut nodes, meta) = read.map_err(|e| format!("Error querying node status: {e}"))?;
+        let (mut nodes, meta) = read.context("Error querying node status")?;
         data::newest_first(&mut nodes);
         if self.format.wanted()? {
             return self.format.print(context.ui, &nodes, "[]*api.NodeListStub");
@@ -101,7 +102,7 @@ impl NodeStatus {
         Ok(0)
     }
 
-    fn table(&self, c: &Connection, nodes: &[Value]) -> Result<String, String> {
+    fn table(&self, c: &Connection, nodes: &[Value]) -> CommandResult<String> {
         let mut header = "ID|Node Pool|DC|Name|Class".to_string();
         for (wanted, columns) in [(self.os, "|OS"), (self.verbose, "|Address|Version")] {
             if wanted {
@@ -128,7 +129,7 @@ impl NodeStatus {
             cells.extend([text(node, "SchedulingEligibility").to_string(), text(node, "Status").into()]);
             if self.allocs {
                 let read = c.wait(c.client.node_allocations(id));
-                let (allocs, _) = read.map_err(|e| format!("Error querying node allocations: {e}"))?;
+                let (allocs, _) = read.context("Error querying node allocations")?;
                 cells.push(allocs.iter().filter(|a| a.client_status == "running").count().to_string());
             }
             lines.push(cells.join("|"));
@@ -136,23 +137,21 @@ impl NodeStatus {
         Ok(table(&lines, Form::List))
     }
 
-    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> Result<u8, String> {
+    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
         let id = if self.own {
             objects::own_node(c)?
         } else {
-            if let Some(text) = objects::too_short(prefix, "Identifier") {
-                return Err(text);
-            }
+            objects::long_enough(prefix, "Identifier")?;
             text(&objects::node(c, prefix, self.verbose, false)?, "ID").to_string()
         };
         let read = c.wait(c.client.node_value(&id));
-        let (value, _) = read.map_err(|e| format!("Error querying node info: {e}"))?;
+        let (value, _) = read.context("Error querying node info")?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &value, "*api.Node");
         }
         let node: Node = data::typed(&value)?;
         let read = c.wait(c.client.node_allocations(&id));
-        let (allocs, _) = read.map_err(|e| format!("Error querying node allocations: {e}"))?;
+        let (allocs, _) = read.context("Error querying node allocations")?;
         let view = detail::View { node: &node, allocs: &allocs, verbose: self.verbose, stats: self.stats };
         if self.short {
             view.print_short(context);

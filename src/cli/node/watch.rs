@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values::{self, written_time};
 use encamp_api::ApiError;
@@ -121,7 +122,7 @@ pub(super) fn watch(
     node: &Node,
     index: u64,
     ignore_system: bool,
-) -> Result<u8, String> {
+) -> CommandResult<u8> {
     let ignore_system = ignore_system || node.drain_strategy.as_ref().is_some_and(|s| s.ignore_system_jobs);
     let ui = RefCell::new(&mut *context.ui);
     let tell = |news: Vec<News>| {
@@ -154,7 +155,7 @@ pub(super) fn watch(
     };
     match c.wait(futures_util::future::try_join(node_side, alloc_side)) {
         Ok(_) => Ok(0),
-        Err(e) => Err(format!("{}: Error monitoring drain: {e}", values::time(clock(), &c.zone))),
+        Err(e) => Err(e).context(format_args!("{}: Error monitoring drain", values::time(clock(), &c.zone))),
     }
 }
 

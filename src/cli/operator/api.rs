@@ -8,6 +8,7 @@ use rustix::fs::FileType;
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::general::GeneralFlags;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
@@ -40,6 +41,9 @@ pub struct OperatorApi {
     pub(crate) args: Vec<String>,
 }
 
+/// The beginning of the messages about failed requests.
+const FAILED: &str = "Error performing request";
+
 impl Run for OperatorApi {
     fn run(mut self, context: &mut Context<'_, '_>) -> u8 {
         let given = match self.args.as_slice() {
@@ -58,7 +62,7 @@ impl Run for OperatorApi {
         }
         let headers = match self.headers.iter().map(|h| header(h)).collect::<Result<Vec<_>, _>>() {
             Ok(headers) => headers,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         let body = match body() {
             Ok(body) => body,
@@ -81,25 +85,24 @@ impl Run for OperatorApi {
 }
 
 impl OperatorApi {
-    fn send(&self, c: &Connection, context: &mut Context<'_, '_>, request: &RawRequest) -> Result<u8, String> {
-        let failed = |e| format!("Error performing request: {e}");
+    fn send(&self, c: &Connection, context: &mut Context<'_, '_>, request: &RawRequest) -> CommandResult<u8> {
         c.wait(async {
             if self.verbose {
-                let url = c.client.url_of(request).map_err(failed)?;
+                let url = c.client.url_of(request).context(FAILED)?;
                 context.ui.error_plain(&format!("> {} {url}", request.method));
                 for (name, value) in &request.headers {
                     context.ui.error_plain(&format!("> {name}: {value}"));
                 }
                 context.ui.error_plain(">");
             }
-            let mut stream = c.client.send(request, true).await.map_err(failed)?;
+            let mut stream = c.client.send(request, true).await.context(FAILED)?;
             if self.verbose {
                 for line in stream.head() {
                     context.ui.error_plain(&format!("< {line}"));
                 }
                 context.ui.error_plain("<");
             }
-            while let Some(bytes) = stream.next().await.map_err(failed)? {
+            while let Some(bytes) = stream.next().await.context(FAILED)? {
                 if !context.ui.bytes(&bytes) {
                     break;
                 }
@@ -150,9 +153,10 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) =
-        text.split_once(':').ok_or_else(|| format!("Invalid header {text:?}: it must be key: value"))?;
+fn header(text: &str) -> CommandResult<(String, String)> {
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| CommandError::new(format!("Invalid header {text:?}: it must be key: value")))?;
     Ok((name.trim().into(), value.trim().into()))
 }
 
@@ -170,8 +174,8 @@ fn body() -> std::io::Result<Option<Vec<u8>>> {
 }
 
 /// The request as a curl command. The token is taken from the environment, so that it is not printed.
-fn curl(c: &Connection, request: &RawRequest) -> Result<String, String> {
-    let url = c.client.url_of(request).map_err(|e| format!("Error performing request: {e}"))?;
+fn curl(c: &Connection, request: &RawRequest) -> CommandResult<String> {
+    let url = c.client.url_of(request).context(FAILED)?;
     let mut lines = vec!["curl".to_string()];
     if request.method != "GET" {
         lines.push(format!("-X {}", request.method));

@@ -7,7 +7,8 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, list, text};
-use crate::cli::flags::parse_int;
+use crate::cli::error::{CommandResult, ErrorContext};
+use crate::cli::flags::{InvalidFlag, parse_int};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, table};
@@ -57,9 +58,9 @@ const HEALTH: [&str; 12] = [
     "StableSince",
 ];
 
-fn read(c: &Connection) -> Result<Value, String> {
+fn read(c: &Connection) -> CommandResult<Value> {
     let read = c.wait(c.client.autopilot_configuration());
-    Ok(read.map_err(|e| format!("Error querying Autopilot configuration: {e}"))?.0)
+    Ok(read.context("Error querying Autopilot configuration")?.0)
 }
 
 /// Display the current Autopilot configuration
@@ -136,7 +137,7 @@ impl Run for AutopilotSetConfig {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let changes = match self.changes() {
             Ok(changes) => changes,
-            Err(e) => return context.flag_error(&e),
+            Err(e) => return context.flag_error(&e.to_string()),
         };
         context.connected(&self.general, |c, context| {
             let mut config = read(c)?;
@@ -145,7 +146,7 @@ impl Run for AutopilotSetConfig {
                 config[name] = value;
             }
             let done = c.wait(c.client.set_autopilot_configuration(&config, index));
-            let (written, _) = done.map_err(|e| format!("Error setting Autopilot configuration: {e}"))?;
+            let (written, _) = done.context("Error setting Autopilot configuration")?;
             if !written {
                 context.ui.output("Configuration could not be atomically updated, please try again");
                 return Ok(1);
@@ -158,7 +159,7 @@ impl Run for AutopilotSetConfig {
 
 impl AutopilotSetConfig {
     /// The settings that the flags change.
-    fn changes(&self) -> Result<Vec<(&'static str, Value)>, String> {
+    fn changes(&self) -> Result<Vec<(&'static str, Value)>, InvalidFlag> {
         let mut changes = Vec::new();
         for (name, flag, value) in [
             ("CleanupDeadServers", "cleanup-dead-servers", &self.cleanup_dead_servers),
@@ -218,7 +219,7 @@ fn health(c: &Connection) -> Result<Value, ApiError> {
 impl Run for AutopilotHealth {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
-            let health = health(c).map_err(|e| format!("Error querying Autopilot health: {e}"))?;
+            let health = health(c).context("Error querying Autopilot health")?;
             let text = if self.json { json_line(&health) } else { block(&health) };
             context.ui.output(&text);
             Ok(0)

@@ -2,6 +2,7 @@
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::{CommandError, ErrorContext};
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
@@ -38,7 +39,7 @@ impl Run for RootKeyringList {
             return context.usage_error("This command takes no arguments");
         }
         context.connected(&self.general, |c, context| {
-            let (keys, _) = c.wait(c.client.root_keys()).map_err(|e| format!("error: {e}"))?;
+            let (keys, _) = c.wait(c.client.root_keys()).context("error")?;
             context.ui.output(&listed(&keys, self.verbose, &c.zone));
             Ok(0)
         })
@@ -86,7 +87,7 @@ impl Run for RootKeyringRotate {
         let publish_time = prepublish.map_or(0, |d| context.env.now.saturating_add(d));
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.rotate_root_key(self.full, publish_time));
-            let (key, _) = done.map_err(|e| format!("error: {e}"))?;
+            let (key, _) = done.context("error")?;
             context.ui.output(&listed(&[key], self.verbose, &c.zone));
             Ok(0)
         })
@@ -113,17 +114,20 @@ impl Run for RootKeyringRemove {
             return context.usage_error("This command requires one argument: <key ID>");
         };
         context.connected(&self.general, |c, context| {
-            let (keys, _) = c.wait(c.client.root_keys()).map_err(|e| format!("error: {e}"))?;
+            let (keys, _) = c.wait(c.client.root_keys()).context("error")?;
             let found: Vec<RootKey> = keys.into_iter().filter(|key| key.key_id.starts_with(prefix.as_str())).collect();
             let id = match found.as_slice() {
-                [] => return Err(format!("No encryption key(s) with prefix or ID {} found", quoted(prefix))),
+                [] => {
+                    let line = format!("No encryption key(s) with prefix or ID {} found", quoted(prefix));
+                    return Err(CommandError::new(line));
+                }
                 [only] => only.key_id.clone(),
                 several => {
                     let table = listed(several, true, &c.zone);
-                    return Err(format!("Prefix matched multiple encryption keys\n\n{table}"));
+                    return Err(CommandError::new(format!("Prefix matched multiple encryption keys\n\n{table}")));
                 }
             };
-            c.wait(c.client.remove_root_key(&id, self.force)).map_err(|e| format!("error: {e}"))?;
+            c.wait(c.client.remove_root_key(&id, self.force)).context("error")?;
             context.ui.output(&format!("Removed encryption key {id}"));
             Ok(0)
         })

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::ErrorContext;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use encamp_api::Query;
@@ -43,10 +44,9 @@ impl Run for OperatorMetrics {
                 query = query.with("format", format);
             }
             let read = c.wait(c.client.bytes("/v1/metrics", &query));
-            let bytes = read.map_err(|e| format!("Error querying metrics: {e}"))?;
+            let bytes = read.context("Error querying metrics")?;
             if self.format.wanted()? {
-                let value: Value =
-                    serde_json::from_slice(&bytes).map_err(|e| format!("Error formatting the data: {e}"))?;
+                let value: Value = serde_json::from_slice(&bytes).context("Error formatting the data")?;
                 return self.format.print(context.ui, &value, "*api.MetricsSummary");
             }
             context.ui.output(String::from_utf8_lossy(&bytes).trim_end_matches('\n'));

@@ -2,6 +2,7 @@
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::ErrorContext;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, table};
 use encamp_model::quoted;
@@ -24,7 +25,7 @@ impl Run for RaftListPeers {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let read = c.wait(c.client.raft_configuration(self.stale));
-            let (mut config, _) = read.map_err(|e| format!("Failed to retrieve raft configuration: {e}"))?;
+            let (mut config, _) = read.context("Failed to retrieve raft configuration")?;
             config.servers.sort_by(|a, b| (&a.node, &a.id).cmp(&(&b.node, &b.id)));
             let mut lines = vec!["Node|ID|Address|State|Voter|RaftProtocol".to_string()];
             lines.extend(config.servers.iter().map(|s| {
@@ -58,7 +59,7 @@ impl Run for RaftRemovePeer {
         };
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.remove_raft_peer(&id));
-            done.map_err(|e| format!("Error removing peer: {e}"))?;
+            done.context("Error removing peer")?;
             context.ui.output(&format!("Removed peer with id {}", quoted(&id)));
             Ok(0)
         })
@@ -93,7 +94,7 @@ impl Run for RaftTransferLeadership {
         };
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.transfer_leadership(by, &value));
-            done.map_err(|e| format!("Error transferring leadership to peer: {e}"))?;
+            done.context("Error transferring leadership to peer")?;
             context.ui.output(&format!("Transferred leadership to peer with {by} {}", quoted(&value)));
             Ok(0)
         })

@@ -6,7 +6,8 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data;
-use crate::cli::flags::parse_int;
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
+use crate::cli::flags::{InvalidFlag, parse_int};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::pairs;
@@ -27,9 +28,9 @@ pub struct SchedulerGetConfig {
 }
 
 /// The response of the server and the configuration in it.
-fn read(c: &Connection) -> Result<(Value, SchedulerConfiguration), String> {
+fn read(c: &Connection) -> CommandResult<(Value, SchedulerConfiguration)> {
     let read = c.wait(c.client.scheduler_configuration_value());
-    let (answer, _) = read.map_err(|e| format!("Error querying for scheduler configuration: {e}"))?;
+    let (answer, _) = read.context("Error querying for scheduler configuration")?;
     let config = match answer.get("SchedulerConfig") {
         None | Some(Value::Null) => SchedulerConfiguration::default(),
         Some(config) => data::typed(config)?,
@@ -127,7 +128,7 @@ impl Run for SchedulerSetConfig {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let wanted = match self.wanted() {
             Ok(wanted) => wanted,
-            Err(e) => return context.flag_error(&e),
+            Err(e) => return context.flag_error(&e.to_string()),
         };
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -146,14 +147,15 @@ impl Run for SchedulerSetConfig {
             let (_, mut config) = read(c)?;
             let current = config.modify_index;
             if let Some(check) = check.filter(|check| *check != current) {
-                return Err(format!(
+                let line = format!(
                     "Error performing check index set: check-index {check} does not match does not match current state \
                      value {current}"
-                ));
+                );
+                return Err(CommandError::new(line));
             }
             self.merge(&wanted, &mut config);
             let done = c.wait(c.client.set_scheduler_configuration(&config, current));
-            let (written, _) = done.map_err(|e| format!("Error setting scheduler configuration: {e}"))?;
+            let (written, _) = done.context("Error setting scheduler configuration")?;
             if !written {
                 context.ui.output("Scheduler configuration could not be atomically updated, please try again");
                 return Ok(1);
@@ -165,7 +167,7 @@ impl Run for SchedulerSetConfig {
 }
 
 impl SchedulerSetConfig {
-    fn wanted(&self) -> Result<Wanted, String> {
+    fn wanted(&self) -> Result<Wanted, InvalidFlag> {
         Ok(Wanted {
             memory_oversubscription: Tristate::read("memory-oversubscription", &self.memory_oversubscription)?,
             reject_job_registration: Tristate::read("reject-job-registration", &self.reject_job_registration)?,

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
+use crate::cli::error::ErrorContext;
 use crate::cli::general::GeneralFlags;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
@@ -48,7 +49,7 @@ impl Run for SnapshotSave {
         }
         context.connected(&self.general, |c, context| {
             let query = if self.stale { Query::default().with("stale", "") } else { Query::default() };
-            replace(&path, |file| save(c, &query, file)).map_err(|e| format!("Failed to get snapshot file: {e}"))?;
+            replace(&path, |file| save(c, &query, file)).context("Failed to get snapshot file")?;
             context.ui.output(&format!("State file written to {name}"));
             Ok(0)
         })
@@ -106,7 +107,7 @@ impl Run for SnapshotRestore {
         let request = RawRequest { method: "PUT".into(), path: PATH.into(), body: Some(body), ..RawRequest::default() };
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.accepted(&request, true));
-            done.map_err(|e| format!("Failed to restore snapshot: {e}"))?;
+            done.context("Failed to restore snapshot")?;
             context.ui.output("Snapshot Restored");
             Ok(0)
         })

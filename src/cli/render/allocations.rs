@@ -21,7 +21,7 @@ pub struct Listing<'a> {
     pub now: i64,
 }
 
-/// What a table shows about an allocation.
+/// The columns of an allocation in a table.
 #[derive(Debug, Clone, Default)]
 pub struct Row<'a> {
     /// Its ID.
@@ -36,9 +36,9 @@ pub struct Row<'a> {
     pub group: &'a str,
     /// The version of its job.
     pub version: u64,
-    /// What servers want.
+    /// The desired status.
     pub desired: &'a str,
-    /// What its node reports.
+    /// The status that its node reports.
     pub status: &'a str,
     /// When it was made, Unix nanoseconds.
     pub created: i64,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::RenderError;
 use super::json::indented;
 use super::metrics::metric_lines;
 use super::styled::Styled;
@@ -38,8 +39,11 @@ pub struct Group {
     pub survival: Option<Survival>,
 }
 
-/// Formats the data as JSON (`docs/capacity.schema.json`).
-pub fn json(view: &View) -> Result<String, String> {
+/// Formats the data as JSON (`docs/reference/capacity.schema.json`).
+///
+/// # Errors
+/// The data has no JSON form.
+pub fn json(view: &View) -> Result<String, RenderError> {
     indented(&serde_json::json!({
         "SchemaVersion": 1,
         "JobID": view.job,

@@ -2,7 +2,7 @@
 
 use encamp_model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
 
-/// What stands in front of an entry, and how wide it prints.
+/// The mark in front of an entry, and its printed width.
 #[derive(Clone, Copy)]
 struct Marker {
     text: &'static str,

@@ -1,4 +1,4 @@
-//! Problems of job files as text, with the source line and its underline, and as JSON (`docs/diagnostics.md`).
+//! Problems of job files as text, with the source line and its underline, and as JSON (`docs/guide/diagnostics.md`).
 
 use super::styled::Styled;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const MAX_SHOWN: usize = 20;
 const WIDTH: usize = 100;
 /// Columns left of the underline in a line that is cut.
 const BEFORE: usize = 30;
-/// What a tab is shown as.
+/// The text that is shown for a tab.
 const TAB: &str = "    ";
 
 /// Escape sequences around parts of the text.

@@ -1,29 +1,37 @@
 //! JSON output (`docs/spec/cli.md §3.6`).
 
 use serde::Serialize;
+use serde::ser::Error as _;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
+use super::RenderError;
 use encamp_model::JobPlanResponse;
 
 /// Indented by four spaces, keys in the order in which the value serialises them.
-pub fn indented<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
+///
+/// # Errors
+/// The value has no JSON form.
+pub fn indented<T: Serialize + ?Sized>(value: &T) -> Result<String, RenderError> {
     let mut out = Vec::new();
-    value
-        .serialize(&mut Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    ")))
-        .map_err(|e| e.to_string())?;
-    String::from_utf8(out).map_err(|e| e.to_string())
+    value.serialize(&mut Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    ")))?;
+    Ok(String::from_utf8(out).map_err(serde_json::Error::custom)?)
 }
 
 /// Indented by four spaces, keys in alphabetical order.
-pub fn sorted<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
+///
+/// # Errors
+/// The value has no JSON form.
+pub fn sorted<T: Serialize + ?Sized>(value: &T) -> Result<String, RenderError> {
     // Objects of serde_json values are sorted maps.
-    let value: Value = serde_json::to_value(value).map_err(|e| e.to_string())?;
-    indented(&value)
+    indented(&serde_json::to_value(value)?)
 }
 
 /// As [`indented`], with `<`, `>`, `&` and the two line separators of Unicode escaped.
-pub fn escaped<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
+///
+/// # Errors
+/// The value has no JSON form.
+pub fn escaped<T: Serialize + ?Sized>(value: &T) -> Result<String, RenderError> {
     let text = indented(value)?;
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -37,8 +45,11 @@ pub fn escaped<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
 
 /// The answer of a dry run as the API type that clients read it into: without the index of the snapshot, evaluations
 /// with all their members.
-pub fn plan_response(plan: &JobPlanResponse) -> Result<Value, String> {
-    let mut value = serde_json::to_value(plan).map_err(|e| e.to_string())?;
+///
+/// # Errors
+/// The answer has no JSON form.
+pub fn plan_response(plan: &JobPlanResponse) -> Result<Value, RenderError> {
+    let mut value = serde_json::to_value(plan)?;
     if let Value::Object(map) = &mut value {
         map.remove("Index");
         if let Some(Value::Array(evals)) = map.get_mut("CreatedEvals") {

@@ -51,7 +51,7 @@ pub fn markup(text: &str, colours: bool) -> String {
     out
 }
 
-/// What a text with tags ends with.
+/// The end of a text with tags.
 pub const RESET: &str = "\x1b[0m";
 
 /// Replaces the known tags of a piece of a text. Whether there were any.

@@ -8,11 +8,13 @@
 //! - [`objects`]: answers of the API as `-json` shows them.
 //! - [`task_events`], [`stats`]: what happened to tasks, what is in use.
 //! - [`findings`]: problems of job files.
+//! - `error`: the error of results that cannot be shown.
 
 pub mod allocations;
 pub mod capacity;
 pub mod deployments;
 pub mod diff;
+mod error;
 pub mod evaluations;
 pub mod explain;
 pub mod findings;
@@ -31,3 +33,5 @@ pub mod template;
 pub mod ui;
 pub mod values;
 pub mod what_if;
+
+pub use error::RenderError;

@@ -1,4 +1,4 @@
-//! What nodes and tasks use, as text (`docs/spec/cli.md §9.1`, `§10.1`).
+//! The resource usage of nodes and tasks as text (`docs/spec/cli.md §9.1`, `§10.1`).
 
 use super::table::{Form, pairs, table};
 use super::values::{self, percent};
@@ -71,7 +71,7 @@ fn measured(names: &[String], value: impl Fn(&str) -> Option<String>) -> String 
     table(&[names.join("|"), values.join("|")], Form::List)
 }
 
-/// What is measured of a task's memory.
+/// The measured memory figures of a task.
 pub fn memory_table(stats: &MemoryStats) -> String {
     measured(&stats.measured, |name| {
         let bytes = match name {
@@ -89,7 +89,7 @@ pub fn memory_table(stats: &MemoryStats) -> String {
     })
 }
 
-/// What is measured of a task's processor time.
+/// The measured processor figures of a task.
 pub fn cpu_table(stats: &CpuStats) -> String {
     let two_digits = |value: f64| Some(format!("{value:.2}%"));
     measured(&stats.measured, |name| match name {

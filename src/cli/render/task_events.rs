@@ -1,4 +1,4 @@
-//! What happened to a task, in words (`docs/spec/cli.md §9.1`).
+//! The events of a task, in words (`docs/spec/cli.md §9.1`).
 
 use encamp_model::{TaskEvent, format_duration, quoted};
 

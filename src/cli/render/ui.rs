@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use super::styled::{Printable, Styled};
 use crate::cli::terminal::Terminal;
 
-/// What decides about colours.
+/// The input of the decision about colours.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ColourInput<'a> {
     /// Whether standard output is a terminal.

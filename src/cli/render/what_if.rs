@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::RenderError;
 use super::json::indented;
 use super::markdown::code;
 use super::metrics::metric_lines;
@@ -18,14 +19,20 @@ use encamp_plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
 /// Longer lists of allocations are abbreviated, unless `-verbose` is given.
 const MANY: usize = 50;
 
-/// Formats the outcome as JSON (`docs/what-if.schema.json`).
-pub fn json(outcome: &Outcome) -> Result<String, String> {
+/// Formats the outcome as JSON (`docs/reference/what-if.schema.json`).
+///
+/// # Errors
+/// The outcome has no JSON form.
+pub fn json(outcome: &Outcome) -> Result<String, RenderError> {
     indented(&value(outcome)?)
 }
 
 /// The outcome as a JSON value.
-pub fn value(outcome: &Outcome) -> Result<Value, String> {
-    let mut value = serde_json::to_value(outcome).map_err(|e| e.to_string())?;
+///
+/// # Errors
+/// The outcome has no JSON form.
+pub fn value(outcome: &Outcome) -> Result<Value, RenderError> {
+    let mut value = serde_json::to_value(outcome)?;
     if let Value::Object(members) = &mut value {
         members.insert("SchemaVersion".into(), 1.into());
         let fates = [Fate::Moved, Fate::Unplaced, Fate::Stopped, Fate::Stays];

@@ -3,6 +3,7 @@
 use super::{conflict, one_namespace};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::CommandError;
 use crate::cli::examples;
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
@@ -29,7 +30,7 @@ impl Run for VarPurge {
             return context.usage_error("This command takes one argument: <path>");
         };
         if let Err(e) = one_namespace(&self.general, context.env) {
-            return context.failure(&e);
+            return context.report(&e);
         }
         let expected = self.check_index.and_then(|i| u64::try_from(i).ok());
         context.connected(&self.general, |c, context| match c.wait(c.client.delete_variable(path, expected)) {
@@ -41,7 +42,7 @@ impl Run for VarPurge {
                 context.ui.error_markup(&conflict::text(expected.unwrap_or(0), &found, &c.zone));
                 Ok(1)
             }
-            Err(VariableError::Other(e)) => Err(format!("Error purging variable: {e}")),
+            Err(VariableError::Other(e)) => Err(CommandError::new(format!("Error purging variable: {e}"))),
         })
     }
 }

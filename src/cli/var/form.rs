@@ -1,5 +1,6 @@
 //! The output formats of a variable (`docs/spec/cli.md §12.2`).
 
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::render::table::pairs;
 use crate::cli::render::template;
 use crate::cli::render::values;
@@ -54,16 +55,16 @@ impl FormFlags {
 }
 
 /// A variable in a format, with tags.
-pub(super) fn rendered(variable: &Variable, form: &Form, zone: &jiff::tz::TimeZone) -> Result<String, String> {
-    let failed = |e: String| format!("Error formatting the data: {e}");
+pub(super) fn rendered(variable: &Variable, form: &Form, zone: &jiff::tz::TimeZone) -> CommandResult<String> {
+    const FAILED: &str = "Error formatting the data";
     match form {
         Form::None => Ok(String::new()),
         Form::Table => Ok(table(variable, zone)),
-        Form::Json => serde_json::to_string_pretty(variable).map_err(|e| failed(e.to_string())),
+        Form::Json => serde_json::to_string_pretty(variable).context(FAILED),
         Form::Hcl => Ok(hcl(variable)),
         Form::Template(text) => {
-            let value = serde_json::to_value(variable).map_err(|e| failed(e.to_string()))?;
-            template::render(text, &value, "*api.Variable").map_err(failed)
+            let value = serde_json::to_value(variable).context(FAILED)?;
+            template::render(text, &value, "*api.Variable").map_err(CommandError::new).context(FAILED)
         }
     }
 }

@@ -4,6 +4,7 @@ use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::CommandError;
 use crate::cli::general::GeneralFlags;
 use encamp_model::quoted;
 
@@ -37,7 +38,7 @@ impl Run for VarGet {
             Err(line) => return context.usage_error(line),
         };
         if let Err(e) = one_namespace(&self.general, context.env) {
-            return context.failure(&e);
+            return context.report(&e);
         }
         context.connected(&self.general, |c, context| {
             let variable = match c.wait(c.client.variable(path)) {
@@ -46,11 +47,12 @@ impl Run for VarGet {
                     context.ui.warn("Variable not found");
                     return Ok(1);
                 }
-                Err(e) => return Err(format!("Error retrieving variable: {e}")),
+                Err(e) => return Err(CommandError::new(format!("Error retrieving variable: {e}"))),
             };
             if let Some(key) = &self.item {
                 let value = variable.items.get(key);
-                let value = value.ok_or_else(|| format!("Variable does not contain {} item", quoted(key)))?;
+                let value = value
+                    .ok_or_else(|| CommandError::new(format!("Variable does not contain {} item", quoted(key))))?;
                 context.ui.content(value);
                 return Ok(0);
             }

@@ -6,6 +6,7 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{number, text};
+use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::format::{FormatFlags, PageFlags};
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, table};
@@ -73,10 +74,10 @@ impl VarList {
         prefix: &str,
         out: &str,
         template: Option<String>,
-    ) -> Result<u8, String> {
+    ) -> CommandResult<u8> {
         let query = if prefix.is_empty() { Query::default() } else { Query::default().with("prefix", prefix) };
         let read = c.wait(c.client.variables(&self.page.query(query)));
-        let (mut rows, meta) = read.map_err(|e| format!("Error retrieving vars: {e}"))?;
+        let (mut rows, meta) = read.context("Error retrieving vars")?;
         rows.sort_by(|a, b| (text(a, "Namespace"), text(a, "Path")).cmp(&(text(b, "Namespace"), text(b, "Path"))));
         if matches!(out, "json" | "go-template") {
             let format = FormatFlags { json: out == "json", template };

@@ -9,6 +9,7 @@ use super::put;
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use encamp_api::variables::{Variable, VariableError};
@@ -53,28 +54,52 @@ pub struct VarLock {
 impl Run for VarLock {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if let Err(e) = one_namespace(&self.general, context.env) {
-            return context.failure(&e);
+            return context.report(&e);
         }
         let (mut variable, command) = match self.given(context) {
             Ok(given) => given,
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(e.message()),
         };
         variable.lock = Some(VariableLock { id: String::new(), ttl: self.ttl, lock_delay: self.delay });
         context.connected(&self.general, |c, context| {
-            self.hold(c, context, variable, &command).map_err(|e| format!("Lock error:{e}"))
+            self.hold(c, context, variable, &command).map_err(|e| CommandError::new(format!("Lock error:{e}")))
         })
+    }
+}
+
+/// The reason that a command is not run under a lock, or not to its end.
+#[derive(Debug, thiserror::Error)]
+enum LockError {
+    #[error("the lock is held by another client")]
+    Held,
+    #[error(transparent)]
+    Request(ApiError),
+    #[error("there is no command")]
+    NoCommand,
+    #[error("the command can't be run: {0}")]
+    Start(std::io::Error),
+    #[error("the command can't be waited for: {0}")]
+    Wait(std::io::Error),
+}
+
+impl From<VariableError> for LockError {
+    fn from(e: VariableError) -> LockError {
+        match e {
+            VariableError::Conflict(_) => LockError::Held,
+            VariableError::Other(e) => LockError::Request(e),
+        }
     }
 }
 
 /// How the command ended.
 enum Ended {
     Itself(ExitStatus),
-    LockLost(String),
+    LockLost(LockError),
 }
 
 impl VarLock {
     /// The variable and the command.
-    fn given(&self, context: &mut Context<'_, '_>) -> Result<(Variable, Vec<String>), String> {
+    fn given(&self, context: &mut Context<'_, '_>) -> CommandResult<(Variable, Vec<String>)> {
         let is_spec = |arg: &String| arg.starts_with('@');
         let (variable, command, notes) = match self.args.as_slice() {
             [spec, command @ ..] if is_spec(spec) && !command.is_empty() => {
@@ -89,7 +114,10 @@ impl VarLock {
                 let note = format!("Writing to path {}", quoted(path));
                 (Variable { path: path.clone(), ..Variable::default() }, command, vec![note])
             }
-            _ => return Err(format!("Not enough arguments (expected >2, got {})", self.args.len())),
+            _ => {
+                let line = format!("Not enough arguments (expected >2, got {})", self.args.len());
+                return Err(CommandError::new(line));
+            }
         };
         for note in notes {
             self.tell(context, &note);
@@ -110,7 +138,7 @@ impl VarLock {
         context: &mut Context<'_, '_>,
         variable: Variable,
         command: &[String],
-    ) -> Result<u8, String> {
+    ) -> Result<u8, LockError> {
         self.tell(context, "Attempting to acquire lock");
         let Some(locked) = c.wait(self.acquire(&c.client, &variable))? else {
             self.tell(context, "Lock is held by another client");
@@ -125,7 +153,7 @@ impl VarLock {
         match ended? {
             Ended::LockLost(e) => Err(e),
             Ended::Itself(status) => {
-                released.map_err(text)?;
+                released?;
                 let code = status.code().and_then(|code| u8::try_from(code).ok());
                 Ok(code.unwrap_or(1))
             }
@@ -133,7 +161,7 @@ impl VarLock {
     }
 
     /// Waits for the lock. Returns `None` if another client holds it and -early-return is set.
-    async fn acquire(&self, client: &Client, variable: &Variable) -> Result<Option<Variable>, String> {
+    async fn acquire(&self, client: &Client, variable: &Variable) -> Result<Option<Variable>, LockError> {
         let pause = self.backoff.unwrap_or_else(|| self.ttl.saturating_add(self.ttl / 10));
         let pause = duration::of_nanos(pause);
         let mut failures = 0;
@@ -143,7 +171,7 @@ impl VarLock {
                 Err(VariableError::Conflict(_)) if self.early_return => return Ok(None),
                 Err(VariableError::Conflict(_)) => {}
                 Err(VariableError::Other(e)) if e.is_temporary() && failures < self.max_retry => failures += 1,
-                Err(e) => return Err(text(e)),
+                Err(e) => return Err(e.into()),
             }
             tokio::time::sleep(pause).await;
         }
@@ -156,24 +184,24 @@ impl VarLock {
         held: &Variable,
         command: &[String],
         shell: Option<&str>,
-    ) -> Result<Ended, String> {
+    ) -> Result<Ended, LockError> {
         let mut process = if self.shell != Some(false) {
             let mut process = Command::new(shell.unwrap_or("/bin/sh"));
             process.arg("-c").arg(command.join(" "));
             process
         } else {
-            let (program, args) = command.split_first().ok_or("there is no command")?;
+            let (program, args) = command.split_first().ok_or(LockError::NoCommand)?;
             let mut process = Command::new(program);
             process.args(args);
             process
         };
-        let mut child = process.kill_on_drop(true).spawn().map_err(|e| format!("the command can't be run: {e}"))?;
+        let mut child = process.kill_on_drop(true).spawn().map_err(LockError::Start)?;
         let period = duration::of_nanos(self.ttl.max(SECOND) / 2);
         let mut failures = 0;
         loop {
             tokio::select! {
                 status = child.wait() => {
-                    return status.map(Ended::Itself).map_err(|e| format!("the command can't be waited for: {e}"));
+                    return status.map(Ended::Itself).map_err(LockError::Wait);
                 }
                 () = tokio::time::sleep(period) => match client.touch_lock("lock-renew", held).await {
                     Ok(()) => failures = 0,
@@ -181,18 +209,10 @@ impl VarLock {
                     Err(e) => {
                         // The command must not continue without the lock; it may already have exited.
                         let _ = child.kill().await;
-                        return Ok(Ended::LockLost(text(e)));
+                        return Ok(Ended::LockLost(e.into()));
                     }
                 },
             }
         }
-    }
-}
-
-/// The text of a failure.
-fn text(e: VariableError) -> String {
-    match e {
-        VariableError::Conflict(_) => "the lock is held by another client".into(),
-        VariableError::Other(e) => ApiError::to_string(&e),
     }
 }

@@ -15,6 +15,7 @@ pub mod put;
 use super::command::Registry;
 use super::context::Environment;
 use super::general::GeneralFlags;
+use crate::cli::error::{CommandError, CommandResult};
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {
@@ -27,9 +28,9 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 /// Returns an error for the wildcard namespace: a variable belongs to one namespace.
-fn one_namespace(general: &GeneralFlags, env: &Environment) -> Result<(), String> {
+fn one_namespace(general: &GeneralFlags, env: &Environment) -> CommandResult<()> {
     match general.namespace(env) {
-        Some("*") => Err("The wildcard namespace (\"*\") is not valid for this command.".into()),
+        Some("*") => Err(CommandError::new("The wildcard namespace (\"*\") is not valid for this command.")),
         _ => Ok(()),
     }
 }

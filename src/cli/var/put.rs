@@ -10,9 +10,10 @@ use super::one_namespace;
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, Environment};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
-use crate::cli::spec_file::{self, Spec};
+use crate::cli::spec_file::{self, Spec, SpecError};
 use encamp_api::variables::{Variable, VariableError};
 use encamp_model::quoted;
 
@@ -64,12 +65,12 @@ fn is_spec(arg: &str) -> bool {
 }
 
 /// Reads path, specification and pairs.
-pub(super) fn given(args: &[String], format: &str, env: &Environment) -> Result<Given, String> {
+pub(super) fn given(args: &[String], format: &str, env: &Environment) -> CommandResult<Given> {
     let (path, spec, pairs) = match args {
         [first, rest @ ..] if is_spec(first) => (None, Some(first), rest),
         [path, second, rest @ ..] if is_spec(second) => (Some(path), Some(second), rest),
         [path, rest @ ..] if !rest.is_empty() => (Some(path), None, rest),
-        _ => return Err(format!("Not enough arguments (expected >1, got {})", args.len())),
+        _ => return Err(CommandError::new(format!("Not enough arguments (expected >1, got {})", args.len()))),
     };
     let mut out = Given::default();
     if let Some(spec) = spec {
@@ -79,23 +80,24 @@ pub(super) fn given(args: &[String], format: &str, env: &Environment) -> Result<
         out.variable.path = path.clone();
     }
     for pair in pairs {
-        let (key, value) =
-            pair.split_once('=').ok_or_else(|| format!("Invalid item {}: it must be key=value", quoted(pair)))?;
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| CommandError::new(format!("Invalid item {}: it must be key=value", quoted(pair))))?;
         out.variable.items.insert(key.into(), item(value, env)?);
     }
     out.variable.items.retain(|_, value| !value.is_empty());
     if out.variable.path.is_empty() {
-        return Err("Missing path in specification".into());
+        return Err(CommandError::new("Missing path in specification"));
     }
     if out.variable.items.is_empty() {
-        return Err("Must supply data".into());
+        return Err(CommandError::new("Must supply data"));
     }
     Ok(out)
 }
 
 /// Resolves a value.
-fn item(value: &str, env: &Environment) -> Result<String, String> {
-    let text = |bytes| String::from_utf8(bytes).map_err(|_| "Values of variables must be UTF-8".to_string());
+fn item(value: &str, env: &Environment) -> CommandResult<String> {
+    let text = |bytes| String::from_utf8(bytes).map_err(|_| CommandError::new("Values of variables must be UTF-8"));
     match (value, value.strip_prefix('@'), value.strip_prefix("\\@")) {
         ("-", ..) => text(spec_file::read("-", env)?),
         (_, Some(file), _) => text(spec_file::read(file, env)?),
@@ -104,7 +106,7 @@ fn item(value: &str, env: &Environment) -> Result<String, String> {
     }
 }
 
-fn read_spec(arg: &str, format: &str, env: &Environment, out: &mut Given) -> Result<(), String> {
+fn read_spec(arg: &str, format: &str, env: &Environment, out: &mut Given) -> CommandResult<()> {
     let file = arg.strip_prefix('@').unwrap_or(arg);
     let extension = std::path::Path::new(file).extension().and_then(|e| e.to_str());
     let format = extension.filter(|e| matches!(*e, "hcl" | "json")).unwrap_or(format);
@@ -112,18 +114,18 @@ fn read_spec(arg: &str, format: &str, env: &Environment, out: &mut Given) -> Res
     out.notes.push(format!("Reading whole {} variable specification from {}", format.to_uppercase(), quoted(name)));
     let bytes = spec_file::read(file, env)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err("Must supply data".into());
+        return Err(CommandError::new("Must supply data"));
     }
     let parsed = match format {
         "hcl" => hcl(&bytes, name),
-        "json" => serde_json::from_slice(&bytes).map_err(|e| e.to_string()),
-        _ => return Err("Invalid value for \"-in\"; valid values are [hcl, json]".into()),
+        "json" => serde_json::from_slice(&bytes).map_err(SpecError::from),
+        _ => return Err(CommandError::new("Invalid value for \"-in\"; valid values are [hcl, json]")),
     };
-    out.variable = parsed.map_err(|e| format!("Failed to parse variable data: {e}"))?;
+    out.variable = parsed.context("Failed to parse variable data")?;
     Ok(())
 }
 
-fn hcl(bytes: &[u8], name: &str) -> Result<Variable, String> {
+fn hcl(bytes: &[u8], name: &str) -> Result<Variable, SpecError> {
     let spec = Spec::hcl(bytes, name)?;
     spec.only(&["namespace", "path", "create_index", "modify_index", "create_time", "modify_time", "items"])?;
     let items = spec.text_map("items")?.unwrap_or_default().into_iter();
@@ -150,11 +152,11 @@ impl Run for VarPut {
             Err(line) => return context.usage_error(line),
         };
         if let Err(e) = one_namespace(&self.general, context.env) {
-            return context.failure(&e);
+            return context.report(&e);
         }
         let given = match given(&self.args, &self.input, context.env) {
             Ok(given) => given,
-            Err(e) => return context.usage_error(&e),
+            Err(e) => return context.usage_error(e.message()),
         };
         if self.verbose {
             for note in &given.notes {
@@ -176,7 +178,7 @@ impl VarPut {
         context: &mut Context<'_, '_>,
         variable: &Variable,
         form: &Form,
-    ) -> Result<u8, String> {
+    ) -> CommandResult<u8> {
         let expected = self.check_index.and_then(|i| u64::try_from(i).ok()).unwrap_or(variable.modify_index);
         let cas = (!self.force).then_some(expected);
         let written = match c.wait(c.client.put_variable(variable, cas)) {
@@ -185,7 +187,7 @@ impl VarPut {
                 context.ui.error_markup(&conflict::text(expected, &found, &c.zone));
                 return Ok(1);
             }
-            Err(VariableError::Other(e)) => return Err(format!("Error creating variable: {e}")),
+            Err(VariableError::Other(e)) => return Err(CommandError::new(format!("Error creating variable: {e}"))),
         };
         let line = format!("Created variable {} with modify index {}", quoted(&written.path), written.modify_index);
         if *form == Form::None {
@@ -228,7 +230,7 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<Variable, String> {
         let args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
-        given(&args, "json", &Environment::default()).map(|g| g.variable)
+        given(&args, "json", &Environment::default()).map(|g| g.variable).map_err(|e| e.to_string())
     }
 
     #[test]

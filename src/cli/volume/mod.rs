@@ -11,6 +11,7 @@ use super::command::Registry;
 use super::context::Context;
 use super::data::{list, typed};
 use super::render::allocations::{self, Listing};
+use crate::cli::error::CommandResult;
 use encamp_model::AllocListStub;
 
 /// Adds the commands.
@@ -20,7 +21,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 /// The allocations of a volume or plugin, as a section.
-fn print_allocations(context: &mut Context<'_, '_>, object: &Value, verbose: bool) -> Result<(), String> {
+fn print_allocations(context: &mut Context<'_, '_>, object: &Value, verbose: bool) -> CommandResult<()> {
     let stubs: Vec<AllocListStub> = list(object, "Allocations").iter().map(typed).collect::<Result<_, _>>()?;
     let clock = context.clock();
     let how = Listing { verbose, node_names: true, zone: &clock.zone, now: clock.now };

@@ -7,6 +7,7 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, number, text};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, pairs, table};
@@ -48,13 +49,13 @@ impl Run for PluginStatus {
     }
 }
 
-fn rows(c: &Connection, prefix: &str) -> Result<Vec<Value>, String> {
+fn rows(c: &Connection, prefix: &str) -> CommandResult<Vec<Value>> {
     let mut query = Query::default().with("type", "csi");
     if !prefix.is_empty() {
         query = query.with("prefix", prefix);
     }
     let read = c.wait(c.client.rows::<Value>("/v1/plugins", &query));
-    let (mut rows, _) = read.map_err(|e| format!("Error querying CSI plugins: {e}"))?;
+    let (mut rows, _) = read.context("Error querying CSI plugins")?;
     rows.retain(|row| text(row, "ID").starts_with(prefix));
     data::newest_first(&mut rows);
     Ok(rows)
@@ -78,7 +79,7 @@ fn listed(rows: &[Value]) -> String {
 }
 
 impl PluginStatus {
-    fn list(&self, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+    fn list(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let rows = rows(c, "")?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &rows, "[]*api.CSIPluginListStub");
@@ -92,16 +93,20 @@ impl PluginStatus {
         Ok(0)
     }
 
-    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> Result<u8, String> {
+    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
         let found = rows(c, prefix)?;
         let exact = found.iter().find(|row| text(row, "ID") == prefix);
         let id = match (exact, found.as_slice()) {
             (Some(row), _) | (None, [row]) => text(row, "ID").to_string(),
-            (None, []) => return Err(format!("No plugins with prefix or id {} found", quoted(prefix))),
-            (None, several) => return Err(format!("Prefix matched multiple plugins\n\n{}", listed(several))),
+            (None, []) => {
+                return Err(CommandError::new(format!("No plugins with prefix or id {} found", quoted(prefix))));
+            }
+            (None, several) => {
+                return Err(CommandError::new(format!("Prefix matched multiple plugins\n\n{}", listed(several))));
+            }
         };
         let read = c.wait(c.client.get::<Value>(&encamp_api::path("/v1/plugin/csi/", &id, ""), &Query::default()));
-        let (plugin, _) = read.map_err(|e| format!("Error querying plugin: {e}"))?;
+        let (plugin, _) = read.context("Error querying plugin")?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &plugin, "*api.CSIPlugin");
         }

@@ -7,6 +7,7 @@ use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, flag, list, number, text};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, pairs, table};
@@ -77,7 +78,7 @@ impl Run for VolumeStatus {
 }
 
 impl VolumeStatus {
-    fn rows(&self, c: &Connection, kind: Kind, prefix: Option<&str>) -> Result<Vec<Value>, String> {
+    fn rows(&self, c: &Connection, kind: Kind, prefix: Option<&str>) -> CommandResult<Vec<Value>> {
         let mut query = Query::default().with("type", kind.names().0);
         for (name, value) in [
             ("node_id", self.node.as_deref()),
@@ -89,12 +90,12 @@ impl VolumeStatus {
             }
         }
         let read = c.wait(c.client.rows::<Value>("/v1/volumes", &query));
-        let (mut rows, _) = read.map_err(|e| format!("Error querying {} volumes: {e}", kind.names().1))?;
+        let (mut rows, _) = read.context(format_args!("Error querying {} volumes", kind.names().1))?;
         data::newest_first(&mut rows);
         Ok(rows)
     }
 
-    fn list(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind]) -> Result<u8, String> {
+    fn list(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind]) -> CommandResult<u8> {
         if self.format.wanted()? {
             let mut all = Vec::new();
             for kind in kinds {
@@ -154,7 +155,7 @@ impl VolumeStatus {
         table(&lines, Form::List)
     }
 
-    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind], prefix: &str) -> Result<u8, String> {
+    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind], prefix: &str) -> CommandResult<u8> {
         let mut missing = Vec::new();
         for kind in kinds {
             let rows = self.rows(c, *kind, Some(prefix))?;
@@ -168,19 +169,19 @@ impl VolumeStatus {
                 }
                 (None, several) => {
                     let table = self.table(*kind, several);
-                    return Err(format!("Prefix matched multiple volumes\n\n{table}"));
+                    return Err(CommandError::new(format!("Prefix matched multiple volumes\n\n{table}")));
                 }
             };
             return self.show(c, context, *kind, row);
         }
-        Err(missing.join("\n"))
+        Err(CommandError::new(missing.join("\n")))
     }
 
-    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, kind: Kind, row: &Value) -> Result<u8, String> {
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, kind: Kind, row: &Value) -> CommandResult<u8> {
         let to = encamp_api::path(&format!("/v1/volume/{}/", kind.names().0), text(row, "ID"), "");
         let query = Query::in_namespace(text(row, "Namespace"));
         let read = c.wait(c.client.get::<Value>(&to, &query));
-        let (volume, _) = read.map_err(|e| format!("Error querying {} volume: {e}", kind.names().1))?;
+        let (volume, _) = read.context(format_args!("Error querying {} volume", kind.names().1))?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &volume, "*api.Volume");
         }

@@ -1,4 +1,4 @@
-//! Servers under load, and the invariants after faults (`docs/reliability.md`). Each test uses a part of it.
+//! Servers under load, and the invariants after faults (`docs/dev/reliability.md`). Each test uses a part of it.
 //!
 //! - [`ledger`]: records of writes, and their checks. [`writers`]: the writers. [`checks`]: the invariants.
 //! - [`view`]: reads. [`kept`]: data saved after a failure.

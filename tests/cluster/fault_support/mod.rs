@@ -1,4 +1,4 @@
-//! Three servers behind proxies, under load and with faults (`docs/reliability.md`).
+//! Three servers behind proxies, under load and with faults (`docs/dev/reliability.md`).
 //!
 //! - [`network`]: the proxies, [`owner`]: identifies connecting processes. [`disks`]: disks that can be full.
 //!   [`cluster`]: the agents.

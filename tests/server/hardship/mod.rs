@@ -1,5 +1,5 @@
 //! Bad input and adverse conditions: each causes a clear error, none stops the server, and no acknowledged write is
-//! lost (`docs/reliability.md`). Wire-level input is tested in [`requests`] and [`connections`]; this file tests
+//! lost (`docs/dev/reliability.md`). Wire-level input is tested in [`requests`] and [`connections`]; this file tests
 //! writers with an old index, a second agent, and disk failures.
 
 mod connections;

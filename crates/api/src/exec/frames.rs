@@ -43,6 +43,23 @@ pub(super) fn encode(kind: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     out
 }
 
+/// Why bytes are no frames of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WebSocketError {
+    /// A message exceeds the limit.
+    #[error("a message is larger than {} bytes", MAX_MESSAGE)]
+    LargeMessage,
+    /// A frame exceeds the limit.
+    #[error("a frame is larger than {} bytes", MAX_MESSAGE)]
+    LargeFrame,
+    /// A frame of a kind that the protocol does not have.
+    #[error("a frame of the unknown kind {0}")]
+    Kind(u8),
+    /// Only clients mask frames.
+    #[error("a masked frame")]
+    Masked,
+}
+
 /// Makes messages of the bytes that arrive.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
@@ -58,13 +75,13 @@ impl Decoder {
     }
 
     /// The next message, `None` while bytes are missing.
-    pub(crate) fn next(&mut self) -> Result<Option<Message>, String> {
+    pub(crate) fn next(&mut self) -> Result<Option<Message>, WebSocketError> {
         loop {
             let Some(frame) = self.frame()? else { return Ok(None) };
             match frame.kind {
                 CONTINUATION | TEXT | BINARY => {
                     if self.parts.len().saturating_add(frame.payload.len()) > MAX_MESSAGE {
-                        return Err(format!("a message is larger than {MAX_MESSAGE} bytes"));
+                        return Err(WebSocketError::LargeMessage);
                     }
                     self.parts.extend(frame.payload);
                     if frame.last {
@@ -82,16 +99,16 @@ impl Decoder {
                     };
                     return Ok(Some(Message::Close(code, reason)));
                 }
-                other => return Err(format!("a frame of the unknown kind {other}")),
+                other => return Err(WebSocketError::Kind(other)),
             }
         }
     }
 
     /// The next whole frame.
-    fn frame(&mut self) -> Result<Option<Frame>, String> {
+    fn frame(&mut self) -> Result<Option<Frame>, WebSocketError> {
         let [first, second, ..] = *self.bytes.as_slice() else { return Ok(None) };
         if second & 0x80 != 0 {
-            return Err("a masked frame".into());
+            return Err(WebSocketError::Masked);
         }
         let after = |n: usize| self.bytes.get(2..2 + n);
         let (head, length) = match second {
@@ -106,7 +123,7 @@ impl Decoder {
             n => (2, u64::from(n)),
         };
         let length = usize::try_from(length).ok().filter(|n| *n <= MAX_MESSAGE);
-        let length = length.ok_or_else(|| format!("a frame is larger than {MAX_MESSAGE} bytes"))?;
+        let length = length.ok_or(WebSocketError::LargeFrame)?;
         let end = head + length;
         let Some(payload) = self.bytes.get(head..end).map(<[u8]>::to_vec) else { return Ok(None) };
         self.bytes.drain(..end);

@@ -16,6 +16,8 @@ use super::error::ApiError;
 use encamp_model::json::or_default;
 use frames::{Decoder, Message};
 
+pub use frames::WebSocketError;
+
 /// An event of a command that runs in a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -29,6 +31,23 @@ pub enum Event {
     Closed(String),
     /// The server asks whether somebody is there; to be answered with these bytes.
     Ping(Vec<u8>),
+}
+
+/// Why the output of a command can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// The server sent something that is no frame.
+    #[error(transparent)]
+    Frame(#[from] WebSocketError),
+    /// A message is not the JSON of its type.
+    #[error("a message can't be read: {0}")]
+    Message(#[from] serde_json::Error),
+    /// The output in a message is not base64.
+    #[error("a message can't be read: {0}")]
+    Data(#[from] base64::DecodeError),
+    /// The connection failed.
+    #[error(transparent)]
+    Connection(#[from] std::io::Error),
 }
 
 /// The output stream of a command.
@@ -83,21 +102,21 @@ impl Client {
         ];
         let (stream, accepted) = self.upgrade(path, query, &headers, "sec-websocket-accept").await?;
         if accepted != accept(&key) {
-            return Err(ApiError::Config("the server's answer is not that of a WebSocket".into()));
+            return Err(ApiError::NotWebSocket);
         }
         let (read, write) = tokio::io::split(stream);
         Ok((Input { write, random }, Output { read, decoder: Decoder::default() }))
     }
 }
 
-/// What a server answers to a key.
+/// The accept value with which a server answers a key.
 fn accept(key: &str) -> String {
     STANDARD.encode(Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11")))
 }
 
 impl Output {
     /// The next event. Nothing is lost when the future is dropped.
-    pub async fn next(&mut self) -> Result<Event, String> {
+    pub async fn next(&mut self) -> Result<Event, ExecError> {
         loop {
             while let Some(message) = self.decoder.next()? {
                 match message {
@@ -111,19 +130,18 @@ impl Output {
                 }
             }
             let mut bytes = [0_u8; 16 << 10];
-            match self.read.read(&mut bytes).await {
-                Ok(0) => return Ok(Event::Closed("unexpected EOF".into())),
-                Ok(n) => self.decoder.feed(bytes.get(..n).unwrap_or_default()),
-                Err(e) => return Err(e.to_string()),
+            match self.read.read(&mut bytes).await? {
+                0 => return Ok(Event::Closed("unexpected EOF".into())),
+                n => self.decoder.feed(bytes.get(..n).unwrap_or_default()),
             }
         }
     }
 }
 
-/// What a message says, if it is of interest.
-fn event(bytes: &[u8]) -> Result<Option<Event>, String> {
-    let said: Said = serde_json::from_slice(bytes).map_err(|e| format!("a message can't be read: {e}"))?;
-    let decoded = |d: Data| STANDARD.decode(d.data).map_err(|e| format!("a message can't be read: {e}"));
+/// The event in a message, if it is of interest.
+fn event(bytes: &[u8]) -> Result<Option<Event>, ExecError> {
+    let said: Said = serde_json::from_slice(bytes)?;
+    let decoded = |d: Data| STANDARD.decode(d.data);
     if let Some(data) = said.stdout {
         return Ok(Some(Event::Stdout(decoded(data)?)).filter(not_empty));
     }
@@ -189,15 +207,16 @@ mod tests {
 
     #[test]
     fn messages_say_what_the_command_does() {
-        let said = |text: &str| event(text.as_bytes());
-        assert_eq!(said(r#"{"stdout":{"data":"aGk="}}"#), Ok(Some(Event::Stdout(b"hi".to_vec()))));
-        assert_eq!(said(r#"{"stderr":{"data":"aGk="}}"#), Ok(Some(Event::Stderr(b"hi".to_vec()))));
-        assert_eq!(said(r#"{"stdout":{"close":true}}"#), Ok(None));
-        assert_eq!(said(r#"{"exited":true,"result":{"exit_code":3}}"#), Ok(Some(Event::Exited(3))));
-        assert_eq!(said(r#"{"exited":true,"result":{}}"#), Ok(Some(Event::Exited(0))));
-        assert_eq!(said(r#"{"exited":true,"result":{"signal":9}}"#), Ok(Some(Event::Exited(137))));
-        assert_eq!(said("{}"), Ok(None));
-        assert!(said("x").is_err() && said(r#"{"stdout":{"data":"?"}}"#).is_err());
+        let read = |text: &str| event(text.as_bytes());
+        let said = |text: &str| read(text).unwrap();
+        assert_eq!(said(r#"{"stdout":{"data":"aGk="}}"#), Some(Event::Stdout(b"hi".to_vec())));
+        assert_eq!(said(r#"{"stderr":{"data":"aGk="}}"#), Some(Event::Stderr(b"hi".to_vec())));
+        assert_eq!(said(r#"{"stdout":{"close":true}}"#), None);
+        assert_eq!(said(r#"{"exited":true,"result":{"exit_code":3}}"#), Some(Event::Exited(3)));
+        assert_eq!(said(r#"{"exited":true,"result":{}}"#), Some(Event::Exited(0)));
+        assert_eq!(said(r#"{"exited":true,"result":{"signal":9}}"#), Some(Event::Exited(137)));
+        assert_eq!(said("{}"), None);
+        assert!(read("x").is_err() && read(r#"{"stdout":{"data":"?"}}"#).is_err());
     }
 
     #[test]

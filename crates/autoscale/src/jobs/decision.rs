@@ -7,7 +7,7 @@ use super::params::{Bounds, GroupParameters};
 use crate::cluster::Usage;
 use crate::record::{Direction, Record};
 
-/// What a group uses of what it asks for, averages over its running allocations in percent.
+/// The usage of a group relative to its requested resources: averages over its running allocations, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Utilization {
     /// CPU; none if it is not known of any allocation.

@@ -239,7 +239,7 @@ fn report(id: &GroupId, before: Option<&GroupStatus>, now: &GroupStatus) {
     }
 }
 
-/// What is known of a group before its state object was read.
+/// The status of a group before its state object was read.
 pub(super) fn blank(found: &Found) -> GroupStatus {
     let (min, max) = match &found.configuration {
         GroupConfiguration::Full(p) => (p.min, p.max),

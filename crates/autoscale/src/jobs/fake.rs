@@ -56,9 +56,9 @@ pub(crate) struct Inner {
     pub(crate) notifications: Vec<Notification>,
     /// Every change of a count that took hold: job, from, to.
     pub(crate) scaled: Vec<(String, i64, i64)>,
-    /// What each allocation uses of its 1000 MHz and 1000 MB, percent; missing: its node does not answer.
+    /// The usage of each allocation, in percent of its 1000 MHz and 1000 MB; missing: its node does not answer.
     pub(crate) usage: BTreeMap<String, f64>,
-    /// What allocations that are not listed use.
+    /// The usage of allocations that are not listed.
     pub(crate) load: Option<f64>,
     pub(crate) scale: Fault,
     pub(crate) rollouts: Rollouts,

@@ -12,6 +12,7 @@ pub mod progress;
 pub mod status;
 mod visit;
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use encamp_model::{Job, TaskGroup, Time};
@@ -87,13 +88,15 @@ fn find(state: &State) -> Vec<Found> {
 }
 
 /// The groups that a loop on this state would look at, with what their state objects say; `record` reads one, `now` in
-/// Unix nanoseconds. What allocations use is left out: nobody was asked.
-pub fn stored(state: &State, now: i64, record: impl Fn(&GroupId) -> Result<Record, String>) -> Vec<GroupStatus> {
+/// Unix nanoseconds. The status of a group that cannot be read shows the error. What allocations use is left out: nobody
+/// was asked.
+pub fn stored<E: Display>(state: &State, now: i64, record: impl Fn(&GroupId) -> Result<Record, E>) -> Vec<GroupStatus> {
     let status = |found: Found| {
         let mut status = driver::blank(&found);
         match record(&found.id) {
-            Err(reason) => {
-                status.last_decision = Decision { time: Time::from_unix_nanos(now), action: Action::Error, reason };
+            Err(error) => {
+                let (time, reason) = (Time::from_unix_nanos(now), error.to_string());
+                status.last_decision = Decision { time, action: Action::Error, reason };
             }
             Ok(record) => status.note(&record, found.configuration.parameters(), now),
         }
@@ -120,7 +123,7 @@ mod tests {
             let mut record = Record::new(ResourceType::JobGroup, &id.name());
             record.set_failsafe(id.job == "web", "ops", now);
             record.last_scaling_event = Some(Time::from_unix_nanos(now - 20 * encamp_model::SECOND));
-            Ok(record)
+            Ok::<_, std::convert::Infallible>(record)
         });
         let [web, bad] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((web.id().name(), web.count, web.failsafe), ("web/g".into(), 3, true));
@@ -130,7 +133,7 @@ mod tests {
         );
         assert!(web.failsafe_admin.ends_with(" ops"), "{web:?}");
         assert_eq!((bad.id().name(), bad.problems.len(), bad.failsafe), ("dev/bad/g".into(), 1, false));
-        let broken = stored(&state, now, |_| Err("it cannot be read".into()));
+        let broken = stored(&state, now, |_| Err("it cannot be read"));
         let decision = &broken[0].last_decision;
         assert_eq!((decision.action, decision.reason.as_str()), (Action::Error, "it cannot be read"));
     }

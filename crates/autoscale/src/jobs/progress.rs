@@ -31,7 +31,7 @@ pub enum Progress {
     Superseded,
 }
 
-/// What the state says about a change. `now` in Unix nanoseconds.
+/// The progress of a change according to the state. `now` in Unix nanoseconds.
 pub fn progress(state: &State, job: (&str, &str), group: &str, scaling: &GroupScaling, now: i64) -> Progress {
     let Some(job) = state.job(job.0, job.1).filter(|j| j.create_index == scaling.job_create_index && !j.stop) else {
         return Progress::Superseded;

@@ -240,8 +240,8 @@ fn shortened(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// What notifications about the same thing have in common: services show them as one alert. At most `most` bytes, 64
-/// at least.
+/// The common key of notifications about the same subject: services show them as one alert. It has at most `most`
+/// bytes, which is at least 64.
 fn alert_key(n: &Notification, most: usize) -> String {
     let key = format!("encamp {} {} {}", n.cluster, n.reason.name(), n.state_path);
     if key.len() <= most { key } else { crate::paths::digest(&key) }

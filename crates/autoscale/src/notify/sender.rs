@@ -138,7 +138,7 @@ impl Sender {
     pub async fn close(mut self, limit: Duration) {
         self.queues.clear();
         let mut tasks = std::mem::take(&mut self.tasks);
-        // What the tasks have not done by then ends with the set.
+        // Work that the tasks have not done by then ends with the set.
         let _ = timeout(limit, async { while tasks.join_next().await.is_some() {} }).await;
     }
 }

@@ -8,7 +8,7 @@ use super::super::tests::example;
 use super::super::{Backend, Reason, Secret};
 use super::*;
 
-/// What a canned backend does with a request.
+/// The reaction of a canned backend to a request.
 #[derive(Debug, Clone, Copy)]
 enum Reply {
     /// Answers with this status and this header.

@@ -164,7 +164,7 @@ pub enum Next {
     Idle,
 }
 
-/// What failed for good: three tries did not help.
+/// The part that failed for good: three tries did not help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure<'a> {
     /// An effect was refused, or was accepted and does not show.
@@ -344,7 +344,8 @@ impl At<'_> {
         self.persist(record, vec![Event::Failed { direction: self.operation.direction, reason }])
     }
 
-    /// What [`At::fail_and_recover`] began is done: the operation is over, and failsafe mode begins if it is due.
+    /// The recovery that [`At::fail_and_recover`] began is done: the operation is over, and failsafe mode begins if it
+    /// is due.
     fn recovered(&self, reason: &str) -> Next {
         let mut record = Record { operation: None, ..self.record.clone() };
         let enters = record.enter_failsafe_if_due(self.parameters.retry_threshold, self.now);

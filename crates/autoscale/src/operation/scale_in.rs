@@ -5,7 +5,7 @@ use encamp_model::Node;
 use super::{At, Effect, Event, Next, evacuation};
 use crate::record::Step;
 
-/// What is to be known of the node that is removed.
+/// The known facts about the node that is removed.
 enum Seen<'a> {
     /// It is not in the cluster.
     Gone,
@@ -53,7 +53,7 @@ pub(super) fn await_drained(at: &At<'_>) -> Next {
             return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
         }
         Seen::Closed(_) if has_work(at) => "it still has allocations".to_string(),
-        // What ran on a node that is down is lost and replaced as the loss of any node is.
+        // Allocations on a node that is down are lost, and replaced as after the loss of any node.
         Seen::Closed(node) if node.status != "ready" => return at.go(Step::Terminate),
         Seen::Closed(_) => match evacuation::lacks_replacement(at.seen.state, id, at.operation.started_index) {
             None => return at.go(Step::Terminate),

@@ -46,7 +46,7 @@ fn record(step: Step) -> Record {
     Record { operation: Some(operation), ..Record::new(ResourceType::WorkerPool, "web") }
 }
 
-/// What comes next `after` nanoseconds.
+/// The next step, `after` nanoseconds later.
 fn after(record: &Record, state: &State, group: &ScalingGroup, after: i64) -> Next {
     next(record, &Observation { state, group }, &parameters(), &limits(), NOW + after)
 }

@@ -26,7 +26,8 @@ const ATTEMPTS: u32 = 2;
 /// The most regions whose clients are kept.
 const REGIONS: usize = 64;
 
-/// What differs from the surroundings (environment, profiles, roles). Tests set it; `AWS_ENDPOINT_URL` works without.
+/// Settings that replace those of the surroundings (environment, profiles, roles). Tests set them; `AWS_ENDPOINT_URL`
+/// works without.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct AwsSettings {
     /// Where the API is, as a URL.
@@ -148,8 +149,8 @@ fn scaling_group(group: &AutoScalingGroup) -> Result<ScalingGroup, ProviderError
     })
 }
 
-/// What a lifecycle state means. Health does not matter: a group terminates what is not healthy. `None`: the instance
-/// waits in a warm pool and is not one of the group.
+/// The state of an instance by its lifecycle state. Health does not matter: a group terminates instances that are not
+/// healthy. `None`: the instance waits in a warm pool and does not belong to the group.
 fn state(state: &LifecycleState) -> Option<InstanceState> {
     match state {
         LifecycleState::Terminating

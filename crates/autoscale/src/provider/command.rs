@@ -59,7 +59,7 @@ struct Request<'a> {
     region: &'a str,
 }
 
-/// What is asked for.
+/// The requested action.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "Verb", rename_all = "snake_case", rename_all_fields = "PascalCase")]
 enum Verb<'a> {
@@ -134,7 +134,7 @@ impl Refusal {
     }
 }
 
-/// What a program left behind.
+/// The result of a program.
 struct Ran {
     status: std::process::ExitStatus,
     stdout: Vec<u8>,
@@ -229,7 +229,7 @@ impl Command {
                 }
                 exit = ended(pid) => {
                     exit.map_err(failed)?;
-                    // What the program left running holds its pipes.
+                    // Processes that the program left running hold its pipes.
                     running.kill();
                     match tokio::time::timeout(REMAINDER, streams).await {
                         Ok(done) => { done?; true }

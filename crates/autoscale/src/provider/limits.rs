@@ -64,7 +64,7 @@ pub(super) fn checked(group: ScalingGroup) -> Result<ScalingGroup, ProviderError
     }
 }
 
-/// What does not fit the group.
+/// The settings that do not fit the group.
 ///
 /// # Errors
 /// `desired` is outside of the group's bounds.

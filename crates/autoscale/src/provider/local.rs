@@ -54,7 +54,7 @@ pub struct LocalGroup {
     pub servers: Vec<String>,
 }
 
-/// What the provider starts, and where.
+/// The program that the provider starts, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalSettings {
     /// Where it keeps its state and the directories of instances.
@@ -65,7 +65,7 @@ pub struct LocalSettings {
     pub groups: BTreeMap<String, LocalGroup>,
 }
 
-/// What to do with a group.
+/// A command for a group.
 #[derive(Debug, Clone)]
 enum Change {
     SetDesired(i64),

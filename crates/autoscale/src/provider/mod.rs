@@ -78,7 +78,7 @@ pub enum ProviderError {
     /// It refuses the caller.
     #[error("the provider denies access: {0}")]
     Denied(String),
-    /// What it answered makes no sense.
+    /// The provider returned an invalid answer.
     #[error("the provider's answer is invalid: {0}")]
     Invalid(String),
     /// Anything else.

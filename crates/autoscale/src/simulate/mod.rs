@@ -84,7 +84,7 @@ pub struct Options {
     pub start: i64,
     /// Time between two evaluations.
     pub interval: Duration,
-    /// What boot times and failures depend on.
+    /// The seed of boot times and failures.
     pub seed: u64,
     /// Time between the launch of an instance and its registration as a node; it varies by a tenth.
     pub boot_time: Duration,

@@ -27,11 +27,11 @@ pub struct Report {
     pub cycles: Cycles,
     /// Operations in the order in which they began.
     pub operations: Vec<Operation>,
-    /// What checks refused, the most frequent first.
+    /// The refusals of checks, the most frequent first.
     pub refusals: Vec<Refusal>,
     /// Unplaced allocations.
     pub saturation: Saturation,
-    /// What failed, in order.
+    /// The failures, in order.
     pub failures: Vec<Failure>,
     /// When the pool entered failsafe mode.
     pub failsafe: Option<i64>,
@@ -159,7 +159,7 @@ pub struct Refusal {
     pub count: u64,
     /// When it was so first.
     pub first: i64,
-    /// What was said then.
+    /// An example of its message.
     pub example: String,
 }
 
@@ -203,7 +203,7 @@ pub struct Sample {
     pub unplaced: i64,
     /// The prioritised metric.
     pub metric: Option<Metric>,
-    /// What registered nodes offer.
+    /// The capacity of registered nodes.
     pub total: Amounts,
     /// Their usage.
     pub consumed: Amounts,
@@ -212,13 +212,13 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What is used of the prioritised metric, as percent of what there is.
+    /// The usage of the prioritised metric, as percent of the capacity.
     pub fn used_percent(&self) -> f64 {
         let metric = self.metric.unwrap_or(Metric::Cpu);
         percent(self.consumed.get(metric), self.total.get(metric))
     }
 
-    /// What may be used of it, as percent of what there is.
+    /// The allowed usage of it, as percent of the capacity.
     pub fn allowed_percent(&self) -> f64 {
         percent(self.max_allowed, self.total.get(self.metric.unwrap_or(Metric::Cpu)))
     }

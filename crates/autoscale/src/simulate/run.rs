@@ -16,7 +16,7 @@ use crate::protection::Protection;
 use crate::record::{Direction, Record, ResourceType};
 use crate::view::{JobCache, view};
 
-/// What is done about evaluations that can only repeat the one before.
+/// The treatment of evaluations that can only repeat the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeats {
     /// They are counted.
@@ -38,7 +38,7 @@ pub(super) enum Event {
     Drained(String),
 }
 
-/// What an evaluation would repeat.
+/// The result that an evaluation would repeat.
 pub(super) struct Repeated {
     pub key: RefusalKey,
     /// Until when, nanoseconds since the beginning.

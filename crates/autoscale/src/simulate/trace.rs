@@ -36,8 +36,28 @@ pub struct Row {
 pub struct TraceError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
+}
+
+/// A quote is not closed.
+#[derive(Debug, thiserror::Error)]
+#[error("a quote is not closed")]
+struct UnclosedQuote;
+
+/// Why a group of a trace cannot be scaled.
+#[derive(Debug, thiserror::Error)]
+enum GroupError {
+    #[error("the snapshot has no job {} in namespace {}", quoted(.job), quoted(.namespace))]
+    NoJob { job: String, namespace: String },
+    #[error("job {} has no group {}", quoted(.job), quoted(.group))]
+    NoGroup { job: String, group: String },
+    #[error("job {} is stopped", quoted(.0))]
+    Stopped(String),
+    #[error("job {} is periodic or parameterized, and runs nothing itself", quoted(.0))]
+    Template(String),
+    #[error("job {} is of type {}, whose groups have no count", quoted(.job), quoted(.kind))]
+    Type { job: String, kind: String },
 }
 
 /// A trace whose rows ascend by time. It has at least one.
@@ -102,7 +122,7 @@ impl Trace {
     pub fn check(&self, state: &State) -> Result<(), TraceError> {
         let mut bounds: BTreeMap<&GroupKey, (i64, i64)> = BTreeMap::new();
         for row in &self.rows {
-            let wrong = |problem: String| TraceError { line: row.line, problem };
+            let wrong = |e: GroupError| TraceError { line: row.line, problem: e.to_string() };
             let (min, max) = match bounds.get(&row.group) {
                 Some(known) => *known,
                 None => *bounds.entry(&row.group).or_insert(group_bounds(state, &row.group).map_err(wrong)?),
@@ -123,7 +143,7 @@ fn header() -> String {
 /// For each of [`COLUMNS`] its place in the file.
 fn columns(line: usize, header: &str) -> Result<[usize; 5], TraceError> {
     let wrong = |problem: String| TraceError { line, problem };
-    let names = fields(header).map_err(wrong)?;
+    let names = fields(header).map_err(|e| wrong(e.to_string()))?;
     let wanted = || format!("the header must be {}", COLUMNS.join(","));
     let mut order = [0; 5];
     for (place, name) in order.iter_mut().zip(COLUMNS) {
@@ -142,7 +162,7 @@ fn columns(line: usize, header: &str) -> Result<[usize; 5], TraceError> {
 
 fn row(line: usize, text: &str, order: &[usize; 5]) -> Result<Row, TraceError> {
     let wrong = |problem: String| TraceError { line, problem };
-    let fields = fields(text).map_err(wrong)?;
+    let fields = fields(text).map_err(|e| wrong(e.to_string()))?;
     if fields.len() != COLUMNS.len() {
         return Err(wrong(format!("there are {} values, but must be {}", fields.len(), COLUMNS.len())));
     }
@@ -165,7 +185,7 @@ fn row(line: usize, text: &str, order: &[usize; 5]) -> Result<Row, TraceError> {
 }
 
 /// The values of a line; those with commas stand in quotes, in which `""` is a quote.
-fn fields(line: &str) -> Result<Vec<String>, String> {
+fn fields(line: &str) -> Result<Vec<String>, UnclosedQuote> {
     let mut out = vec![String::new()];
     let mut in_quotes = false;
     let mut chars = line.chars().peekable();
@@ -185,28 +205,27 @@ fn fields(line: &str) -> Result<Vec<String>, String> {
             (c, _) => field.push(c),
         }
     }
-    if in_quotes { Err("a quote is not closed".into()) } else { Ok(out) }
+    if in_quotes { Err(UnclosedQuote) } else { Ok(out) }
 }
 
 /// The counts a group may have.
-fn group_bounds(state: &State, (namespace, id, name): &GroupKey) -> Result<(i64, i64), String> {
+fn group_bounds(state: &State, (namespace, id, name): &GroupKey) -> Result<(i64, i64), GroupError> {
     let Some(job) = state.job(namespace, id) else {
-        return Err(format!("the snapshot has no job {} in namespace {}", quoted(id), quoted(namespace)));
+        return Err(GroupError::NoJob { job: id.clone(), namespace: namespace.clone() });
     };
     can_be_scaled(job)?;
     let Some(group) = job.lookup_group(name) else {
-        return Err(format!("job {} has no group {}", quoted(id), quoted(name)));
+        return Err(GroupError::NoGroup { job: id.clone(), group: name.clone() });
     };
     Ok(group.scaling.as_ref().map_or((0, i64::MAX), |s| (s.min, s.max)))
 }
 
-fn can_be_scaled(job: &Job) -> Result<(), String> {
-    let id = quoted(&job.id);
+fn can_be_scaled(job: &Job) -> Result<(), GroupError> {
     match job.r#type.as_str() {
-        _ if job.stop => Err(format!("job {id} is stopped")),
-        _ if job.is_template() => Err(format!("job {id} is periodic or parameterized, and runs nothing itself")),
+        _ if job.stop => Err(GroupError::Stopped(job.id.clone())),
+        _ if job.is_template() => Err(GroupError::Template(job.id.clone())),
         "service" | "batch" => Ok(()),
-        other => Err(format!("job {id} is of type {}, whose groups have no count", quoted(other))),
+        other => Err(GroupError::Type { job: job.id.clone(), kind: other.into() }),
     }
 }
 

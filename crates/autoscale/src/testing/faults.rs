@@ -5,7 +5,7 @@ use crate::provider::{Instance, InstanceState, ScalingGroup};
 /// An instance that only a provider that lies lists.
 pub(crate) const UNHEARD_OF: &str = "i-unheard-of";
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It is answered.

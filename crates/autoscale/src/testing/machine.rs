@@ -44,7 +44,7 @@ pub(crate) struct Machine {
     pub(crate) drains_hang: bool,
     /// Effects that changed something, in order.
     pub(crate) held: Vec<Effect>,
-    /// What must not have happened.
+    /// The violations: events that must not happen.
     pub(crate) violations: Vec<String>,
     /// Points so far.
     pub(crate) points: usize,

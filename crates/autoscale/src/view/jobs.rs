@@ -1,5 +1,5 @@
-//! What views of pools need to know of jobs. Most allocations share a version of a job with others, and most jobs run in
-//! several pools: each is looked up once for all pools of a state.
+//! The facts about jobs that views of pools need. Most allocations share a version of a job with others, and most jobs
+//! run in several pools: each is looked up once for all pools of a state.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use super::{PROTECT, cores};
 use crate::params::{self, ENABLED};
 
-/// What is known of the jobs of one state. A cache must only be used with the state it was filled from: a state that is
-/// read anew gets a new cache. Pools may be viewed at the same time.
+/// The known facts about the jobs of one state. A cache must only be used with the state it was filled from: a state
+/// that is read again gets a new cache. Pools may be viewed at the same time.
 #[derive(Debug, Default)]
 pub struct JobCache(Mutex<Jobs>);
 
@@ -33,7 +33,7 @@ pub(super) struct Jobs {
     versions: FxHashMap<usize, Version>,
 }
 
-/// What a view needs to know of the version of a job that an allocation was placed with.
+/// The facts that a view needs about the version of a job that an allocation was placed with.
 #[derive(Debug, Clone)]
 struct Version {
     facts: AllocFacts,
@@ -41,7 +41,7 @@ struct Version {
     _placed_with: Arc<Job>,
 }
 
-/// What a view needs to know of an allocation's job.
+/// The facts that a view needs about an allocation's job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AllocFacts {
     /// The position of its job.
@@ -54,7 +54,7 @@ pub(super) struct AllocFacts {
     pub(super) asks_cores: bool,
 }
 
-/// What a view needs to know of a job.
+/// The facts that a view needs about a job.
 #[derive(Debug)]
 pub(super) struct JobFacts {
     /// The current version, if the job is still stored.
@@ -73,7 +73,7 @@ impl Jobs {
         self.facts.get(job)
     }
 
-    /// What is known of an allocation's job. Without a version of its own the current one counts.
+    /// The known facts about an allocation's job. Without a version of its own the current one counts.
     pub(super) fn of_alloc(&mut self, state: &State, alloc: &Allocation) -> AllocFacts {
         let Some(placed_with) = &alloc.job else { return self.look_up(state, alloc, None) };
         let address = Arc::as_ptr(placed_with).addr();

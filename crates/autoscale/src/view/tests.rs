@@ -11,7 +11,7 @@ use crate::test_cluster::{alloc, amounts, cluster, group, job, node, parameters,
 fn of(state: &State, nodes: &[&str]) -> PoolView {
     let protection = Protection::default();
     let alone = view(state, &JobCache::default(), &pool(nodes, parameters()), &protection);
-    // What a cache learned from other pools changes nothing.
+    // The facts that a cache learned from other pools change nothing.
     let (jobs, all) = (JobCache::default(), state.nodes().map(|n| n.node.id.as_str()).collect::<Vec<_>>());
     view(state, &jobs, &pool(&all, parameters()), &protection);
     assert_eq!(view(state, &jobs, &pool(nodes, parameters()), &protection), alone);

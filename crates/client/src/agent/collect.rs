@@ -87,7 +87,7 @@ impl Agent {
         let Ok(_slot) = self.gc.slots.acquire().await else { return };
         runner.destroy().await;
         tracing::debug!(target: "client.gc", alloc_id = id, "alloc garbage collected");
-        // What it reported in the end does not make it garbage again.
+        // Its last report does not make it garbage again.
         locked(&self.gc.queue).remove(&id);
         locked(&self.gc.removing).remove(&id);
         self.gc.trigger.notify_one();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::super::runner::locked;
 use super::Agent;
 use crate::clock;
+use crate::error::DrainError;
 use encamp_model::{DrainStrategy, SECOND, Time};
 
 /// How often the time of the last contact is checked.
@@ -41,7 +42,7 @@ impl Agent {
     }
 
     /// Drains the node before it leaves; an error leaves it undrained.
-    pub(super) async fn drain_self(&self) -> Result<(), String> {
+    pub(super) async fn drain_self(&self) -> Result<(), DrainError> {
         let Some(settings) = self.shared.config.drain_on_shutdown.clone().filter(|_| !self.dev()) else {
             return Ok(());
         };
@@ -56,7 +57,7 @@ impl Agent {
             ..DrainStrategy::default()
         };
         let meta = [("message".to_string(), "shutting down".to_string())].into();
-        self.servers.drain_self(&self.who(), strategy, meta).await.map_err(|e| e.to_string())?;
+        self.servers.drain_self(&self.who(), strategy, meta).await?;
         loop {
             let drained = match self.servers.node(&self.who()).await {
                 Ok(node) => node.is_none_or(|n| n.drain_strategy.is_none()),
@@ -70,7 +71,7 @@ impl Agent {
                 return Ok(());
             }
             if deadline > 0 && clock::now() > limit {
-                return Err("self-drain exceeded deadline".into());
+                return Err(DrainError::Deadline);
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }

@@ -12,7 +12,7 @@ impl Agent {
     /// Registers, then beats until the end.
     pub(super) async fn beat_forever(self: Arc<Self>) {
         if locked(&self.record).registered {
-            // What ran before the agent stopped need not wait for the servers.
+            // Allocations that ran before the agent stopped need not wait for the servers.
             self.registered.send_replace(true);
         }
         if !self.register().await {

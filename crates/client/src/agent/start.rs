@@ -13,9 +13,10 @@ use super::super::config::Config;
 use super::super::drivers::Driver;
 use super::super::drivers::mock::Mock;
 use super::super::drivers::raw_exec::RawExec;
-use super::super::error::{StartError, at};
+use super::super::error::{DrainError, StartError, at};
 use super::super::fingerprint::{self, Found, host};
 use super::super::runner::alloc::{AllocRunner, Previous};
+use super::super::runner::error::InvalidAlloc;
 use super::super::runner::{Shared, locked};
 use super::super::servers::{Credentials, Servers};
 use super::super::store::{Store, Stored};
@@ -224,7 +225,7 @@ impl Agent {
         // The agent ended while it removed what had ended: what became of that still counts.
         let ended = record.tasks.values().all(|t| t.state.state == state::DEAD);
         let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), Some(record))
-            .and_then(|r| if there || ended { Ok(r) } else { Err("the directory of the allocation is gone".into()) });
+            .and_then(|r| if there || ended { Ok(r) } else { Err(InvalidAlloc::NoDirectory) });
         match runner {
             Ok(runner) => {
                 locked(&self.runners).insert(id.clone(), runner.clone());
@@ -234,7 +235,7 @@ impl Agent {
                 tokio::spawn(runner.run(Previous::default()));
             }
             Err(error) => {
-                tracing::error!(target: "client", alloc_id = id, error, "error restoring alloc");
+                tracing::error!(target: "client", alloc_id = id, %error, "error restoring alloc");
                 self.refuse(&alloc, &error);
                 if let Err(error) = self.shared.store.delete(&id) {
                     tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
@@ -246,7 +247,7 @@ impl Agent {
 
 impl Running {
     /// Drains the node if that is configured; call it before [`Running::shutdown`] for a graceful leave.
-    pub async fn leave(&self) -> Result<(), String> {
+    pub async fn leave(&self) -> Result<(), DrainError> {
         self.agent.drain_self().await
     }
 

@@ -104,7 +104,7 @@ impl Agent {
         }
     }
 
-    /// What the host uses, as of the last look.
+    /// The usage of the host, as of the last measurement.
     pub(crate) fn host_stats(&self) -> HostStats {
         let last = locked(&self.host).clone();
         if last.timestamp != 0 {
@@ -114,7 +114,7 @@ impl Agent {
     }
 }
 
-/// What the tasks of an allocation use; `task`: only that one, if not empty.
+/// The usage of the tasks of an allocation; `task`: only that one, if not empty.
 pub(crate) fn usage(runner: &AllocRunner, task: &str) -> Result<AllocResourceUsage, ClientError> {
     let mut out = AllocResourceUsage {
         resource_usage: ResourceUsage { device_stats: Some(Vec::new()), ..ResourceUsage::default() },

@@ -18,6 +18,14 @@ const MKDIR: &str = "mkdir";
 /// The default mode of a directory.
 const DEFAULT_MODE: u32 = 0o700;
 
+/// Why a parameter of the plugin is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid value for {name:?}: {value:?}")]
+struct InvalidParameter {
+    name: &'static str,
+    value: String,
+}
+
 /// The permissions of a directory.
 #[derive(Debug, PartialEq, Eq)]
 struct Access {
@@ -28,9 +36,9 @@ struct Access {
 
 impl Access {
     /// Reads the parameters of the plugin: `mode` in octal digits, `uid`, `gid`.
-    fn parse(parameters: &BTreeMap<String, String>) -> Result<Access, String> {
-        let bad = |name: &str, value: &str| format!("invalid value for {name:?}: {value:?}");
-        let id = |name: &str| match parameters.get(name).map(String::as_str) {
+    fn parse(parameters: &BTreeMap<String, String>) -> Result<Access, InvalidParameter> {
+        let bad = |name, value: &str| InvalidParameter { name, value: value.into() };
+        let id = |name| match parameters.get(name).map(String::as_str) {
             None | Some("" | "-1") => Ok(None),
             Some(text) => text.parse::<u32>().map(Some).map_err(|_| bad(name, text)),
         };
@@ -104,7 +112,7 @@ impl Agent {
             return Err(ClientError::BadRequest(format!("{:?} is not a volume ID", volume.id)));
         }
         let path = self.host_volumes_dir.join(&volume.id);
-        let access = Access::parse(&volume.parameters).map_err(ClientError::BadRequest)?;
+        let access = Access::parse(&volume.parameters).map_err(|e| ClientError::BadRequest(e.to_string()))?;
         self.free_name(volume)?;
         make(&path, &access).map_err(|e| ClientError::failed(format!("error creating {}: {e}", path.display())))?;
         self.take_volume(volume, &path, MKDIR)?;
@@ -190,7 +198,7 @@ mod tests {
 
     #[test]
     fn parameters_of_folders() {
-        let parse = |list: &[(&str, &str)]| Access::parse(&parameters(list));
+        let parse = |list: &[(&str, &str)]| Access::parse(&parameters(list)).map_err(|e| e.to_string());
         assert_eq!(parse(&[]), Ok(Access { mode: 0o700, uid: None, gid: None }));
         let all = parse(&[("mode", "0755"), ("uid", "12"), ("gid", "-1")]);
         assert_eq!(all, Ok(Access { mode: 0o755, uid: Some(12), gid: None }));

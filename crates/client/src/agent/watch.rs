@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
+
+use tokio::task::JoinError;
 
 use super::super::events;
 use super::super::policy::{backoff, pull};
 use super::super::runner::alloc::{AllocRunner, Previous};
+use super::super::runner::error::InvalidAlloc;
 use super::super::runner::locked;
 use super::super::servers::{Servers, ServersError};
 use super::{Agent, BLOCK};
@@ -15,6 +19,28 @@ use encamp_model::{AllocDeploymentStatus, Allocation, TaskState, Time, client_st
 
 /// How often a predecessor on another node is polled.
 const REMOTE_POLL: Duration = Duration::from_secs(2);
+
+/// Why an allocation is not stored.
+#[derive(Debug, thiserror::Error)]
+enum StoreError {
+    /// The file can't be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The work did not end.
+    #[error(transparent)]
+    Interrupted(#[from] JoinError),
+}
+
+/// Why an allocation is not run.
+#[derive(Debug, thiserror::Error)]
+enum AddError {
+    /// It can't be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It can't be run.
+    #[error(transparent)]
+    Invalid(#[from] InvalidAlloc),
+}
 
 impl Agent {
     /// Pulls allocations and applies what changed, until the end.
@@ -109,7 +135,7 @@ impl Agent {
         for id in &changes.updated {
             if let (Some(runner), Some(alloc)) = (self.runner(id), pulled.get(id)) {
                 self.store_alloc(alloc).await.unwrap_or_else(|error| {
-                    tracing::error!(target: "client", alloc_id = id, error, "error updating the stored allocation");
+                    tracing::error!(target: "client", alloc_id = id, %error, "error updating the stored allocation");
                 });
                 let reconnects = alloc.client_status == client_status::UNKNOWN && !alloc.server_terminal();
                 runner.update(alloc.clone()).await;
@@ -129,19 +155,18 @@ impl Agent {
                 continue;
             }
             if let Err(error) = self.add(alloc).await {
-                tracing::error!(target: "client", alloc_id = alloc.id, error, "error adding alloc");
+                tracing::error!(target: "client", alloc_id = alloc.id, %error, "error adding alloc");
                 self.refuse(alloc, &error);
             }
         }
     }
 
-    async fn store_alloc(&self, alloc: &Arc<Allocation>) -> Result<(), String> {
+    async fn store_alloc(&self, alloc: &Arc<Allocation>) -> Result<(), StoreError> {
         let (shared, alloc) = (self.shared.clone(), alloc.clone());
-        let stored = tokio::task::spawn_blocking(move || shared.store.put_alloc(&alloc)).await;
-        stored.map_err(|e| e.to_string())?.map_err(|e| e.to_string())
+        Ok(tokio::task::spawn_blocking(move || shared.store.put_alloc(&alloc)).await??)
     }
 
-    async fn add(self: &Arc<Self>, alloc: &Arc<Allocation>) -> Result<(), String> {
+    async fn add(self: &Arc<Self>, alloc: &Arc<Allocation>) -> Result<(), AddError> {
         self.store_alloc(alloc).await?;
         let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), None)?;
         runner.persist().await;
@@ -151,7 +176,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What an allocation waits for (`docs/spec/client.md §9.3`).
+    /// The allocations that an allocation waits for (`docs/spec/client.md §9.3`).
     fn previous(&self, alloc: &Arc<Allocation>) -> Previous {
         let local = self.runner(&alloc.previous_allocation);
         let preempted = alloc.preempted_allocations.iter().filter_map(|id| self.runner(id)).collect();
@@ -165,7 +190,7 @@ impl Agent {
     }
 
     /// Reports an allocation that can't be run here.
-    pub(super) fn refuse(&self, alloc: &Arc<Allocation>, error: &str) {
+    pub(super) fn refuse(&self, alloc: &Arc<Allocation>, error: &dyn fmt::Display) {
         locked(&self.invalid).insert(alloc.id.clone());
         let now = Time::from_unix_nanos(clock::now());
         let mut states = alloc.task_states.clone();

@@ -8,24 +8,56 @@ use serde_json::Value;
 use encamp_model::duration;
 use encamp_model::duration::parse_duration;
 
+/// Why a `config` block is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The driver does not know a key.
+    #[error("failed to parse config: unsupported argument \"{0}\"")]
+    Unsupported(String),
+    /// The driver needs a key.
+    #[error("failed to parse config: \"{0}\" is required")]
+    Missing(&'static str),
+    /// A value is of another type.
+    #[error("failed to parse config: \"{key}\" has to be {wanted}")]
+    Type {
+        /// Its key.
+        key: String,
+        /// The type that it must have.
+        wanted: &'static str,
+    },
+    /// A value is no duration.
+    #[error("{key} {text} not a valid duration: {reason}")]
+    Duration {
+        /// Its key.
+        key: String,
+        /// The value.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A value is no label with a port.
+    #[error("malformed port map: {0:?}")]
+    PortMap(String),
+}
+
 /// A `config` block; the errors name the key.
 pub(crate) struct Block<'a>(pub &'a BTreeMap<String, Value>);
 
 impl Block<'_> {
     /// Refuses keys that the driver does not know.
-    pub(crate) fn only(&self, known: &[&str]) -> Result<(), String> {
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), ConfigError> {
         match self.0.keys().find(|k| !known.contains(&k.as_str())) {
             None => Ok(()),
-            Some(k) => Err(format!("failed to parse config: unsupported argument \"{k}\"")),
+            Some(k) => Err(ConfigError::Unsupported(k.clone())),
         }
     }
 
-    fn wrong(key: &str, wanted: &str) -> String {
-        format!("failed to parse config: \"{key}\" has to be {wanted}")
+    fn wrong(key: &str, wanted: &'static str) -> ConfigError {
+        ConfigError::Type { key: key.into(), wanted }
     }
 
     /// A text; empty if not set.
-    pub(crate) fn text(&self, key: &str) -> Result<String, String> {
+    pub(crate) fn text(&self, key: &str) -> Result<String, ConfigError> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(String::new()),
             Some(Value::String(s)) => Ok(s.clone()),
@@ -36,7 +68,7 @@ impl Block<'_> {
     }
 
     /// A list of texts.
-    pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+    pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(items)) => items
@@ -53,7 +85,7 @@ impl Block<'_> {
     }
 
     /// A whole number; none if not set.
-    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, String> {
+    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, ConfigError> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Number(n)) => {
@@ -65,7 +97,7 @@ impl Block<'_> {
     }
 
     /// Yes or no; no if not set.
-    pub(crate) fn flag(&self, key: &str) -> Result<bool, String> {
+    pub(crate) fn flag(&self, key: &str) -> Result<bool, ConfigError> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(false),
             Some(Value::Bool(b)) => Ok(*b),
@@ -75,17 +107,19 @@ impl Block<'_> {
     }
 
     /// A duration as text; zero if not set.
-    pub(crate) fn duration(&self, key: &str) -> Result<Duration, String> {
+    pub(crate) fn duration(&self, key: &str) -> Result<Duration, ConfigError> {
         let text = self.text(key)?;
         if text.is_empty() {
             return Ok(Duration::ZERO);
         }
-        let nanos = parse_duration(&text).map_err(|e| format!("{key} {text} not a valid duration: {e}"))?;
-        Ok(duration::of_nanos(nanos))
+        match parse_duration(&text) {
+            Ok(nanos) => Ok(duration::of_nanos(nanos)),
+            Err(e) => Err(ConfigError::Duration { key: key.into(), text, reason: e.to_string() }),
+        }
     }
 
     /// An inner block. Job files write blocks as lists of one.
-    pub(crate) fn block(&self, key: &str) -> Result<Option<BTreeMap<String, Value>>, String> {
+    pub(crate) fn block(&self, key: &str) -> Result<Option<BTreeMap<String, Value>>, ConfigError> {
         let of = |v: &Value| match v {
             Value::Object(o) => Ok(Some(o.iter().map(|(k, v)| (k.clone(), v.clone())).collect())),
             _ => Err(Self::wrong(key, "a block")),
@@ -117,10 +151,10 @@ mod tests {
         assert_eq!(b.block("d").unwrap().unwrap()["k"], "v");
         assert_eq!(b.duration("e"), Ok(Duration::from_millis(1500)));
         assert_eq!((b.flag("f"), b.flag("z"), b.text("b")), (Ok(true), Ok(false), Ok("2".into())));
-        assert_eq!(b.duration("c").unwrap_err(), "failed to parse config: \"c\" has to be a string");
+        assert_eq!(b.duration("c").unwrap_err().to_string(), "failed to parse config: \"c\" has to be a string");
         let wrong = BTreeMap::from([("run_for".to_string(), Value::from("x"))]);
         let error = "run_for x not a valid duration: time: invalid duration \"x\"";
-        assert_eq!(Block(&wrong).duration("run_for").unwrap_err(), error);
+        assert_eq!(Block(&wrong).duration("run_for").unwrap_err().to_string(), error);
         assert!(b.only(&["a"]).is_err() && b.flag("g").is_err());
     }
 }

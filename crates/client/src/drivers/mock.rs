@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::config::Block;
+use super::config::{Block, ConfigError};
 use super::*;
 use crate::clock;
 use crate::config::MockConfig;
@@ -45,7 +45,7 @@ const TASK_KEYS: &[&str] = &[
     "exec_command",
 ];
 
-/// What a pretended process does.
+/// The behaviour of a simulated process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Script {
     run_for: Duration,
@@ -56,7 +56,7 @@ struct Script {
     stderr: Output,
 }
 
-/// What it writes.
+/// The output.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Output {
     text: String,
@@ -66,8 +66,8 @@ struct Output {
 }
 
 impl Script {
-    fn read(b: &Block) -> Result<Script, String> {
-        let output = |name: &str| -> Result<Output, String> {
+    fn read(b: &Block) -> Result<Script, ConfigError> {
+        let output = |name: &str| -> Result<Output, ConfigError> {
             Ok(Output {
                 text: b.text(&format!("{name}_string"))?,
                 repeat: b.number(&format!("{name}_repeat"))?.unwrap_or(0),
@@ -92,7 +92,7 @@ impl Script {
     }
 }
 
-/// What is needed to go on with a task after the agent restarted.
+/// The data that is needed to continue with a task after the agent restarted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct State {
     script: Script,
@@ -119,8 +119,8 @@ impl Mock {
     async fn start_task(&self, task: StartTask) -> Result<Started, StartFailure> {
         let block = Block(&task.config);
         let known: Vec<&str> = COMMAND_KEYS.iter().chain(TASK_KEYS).copied().collect();
-        block.only(&known).map_err(StartFailure::Invalid)?;
-        let fatal = |text: String| StartFailure::fatal(text);
+        block.only(&known)?;
+        let fatal = |e: ConfigError| StartFailure::fatal(e);
         let wait = block.duration("start_block_for").map_err(fatal)?;
         tokio::time::sleep(wait).await;
         let error = block.text("start_error").map_err(fatal)?;
@@ -132,7 +132,7 @@ impl Mock {
         let beside = match block.block("exec_command").map_err(fatal)? {
             Some(inner) => {
                 let inner = Block(&inner);
-                inner.only(COMMAND_KEYS).map_err(StartFailure::Invalid)?;
+                inner.only(COMMAND_KEYS)?;
                 Some(Script::read(&inner).map_err(fatal)?)
             }
             None => None,
@@ -144,7 +144,7 @@ impl Mock {
     }
 }
 
-fn network(block: &Block) -> Result<Option<DriverNetwork>, String> {
+fn network(block: &Block) -> Result<Option<DriverNetwork>, ConfigError> {
     let ip = block.text("driver_ip")?;
     if ip.is_empty() {
         return Ok(None);
@@ -153,7 +153,7 @@ fn network(block: &Block) -> Result<Option<DriverNetwork>, String> {
     let map = block.text("driver_port_map")?;
     if !map.is_empty() {
         let parsed = map.split_once(':').and_then(|(label, port)| Some((label.to_string(), port.parse().ok()?)));
-        ports.extend([parsed.ok_or_else(|| format!("malformed port map: {map:?}"))?]);
+        ports.extend([parsed.ok_or(ConfigError::PortMap(map))?]);
     }
     Ok(Some(DriverNetwork { ip, advertise: block.flag("driver_advertise")?, ports }))
 }
@@ -182,9 +182,9 @@ impl Driver for Mock {
         Box::pin(self.start_task(task))
     }
 
-    fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, String>> {
+    fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, DriverError>> {
         Box::pin(async move {
-            let state: State = serde_json::from_value(state.clone()).map_err(|e| format!("unreadable handle: {e}"))?;
+            let state: State = serde_json::from_value(state.clone())?;
             Ok(Handle::new(state, true) as Arc<dyn RunningTask>)
         })
     }
@@ -234,7 +234,7 @@ impl Handle {
         value.unwrap_or_default()
     }
 
-    async fn run_beside(&self, request: ExecRequest) -> Result<ExecSession, String> {
+    async fn run_beside(&self, request: ExecRequest) -> Result<ExecSession, ExecError> {
         let (input, mut from_user) = mpsc::channel(16);
         let (to, output) = mpsc::channel(16);
         if request.command.iter().any(|c| c == "showinput") {
@@ -251,7 +251,7 @@ impl Handle {
             });
             return Ok(ExecSession { input, output });
         }
-        let script = self.state.beside.clone().ok_or("mock_driver: no exec_command is configured")?;
+        let script = self.state.beside.clone().ok_or(ExecError::NotSimulated)?;
         tokio::spawn(async move {
             // It takes input, and does nothing with it.
             let _input = from_user;
@@ -309,7 +309,7 @@ impl RunningTask for Handle {
         Box::pin(self.ended())
     }
 
-    fn stop<'a>(&'a self, _: &'a str, _: Duration) -> BoxFuture<'a, Result<(), String>> {
+    fn stop<'a>(&'a self, _: &'a str, _: Duration) -> BoxFuture<'a, Result<(), DriverError>> {
         Box::pin(async {
             self.kill.send_replace(true);
             self.ended().await;
@@ -317,9 +317,9 @@ impl RunningTask for Handle {
         })
     }
 
-    fn signal<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), String>> {
+    fn signal<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), DriverError>> {
         let error = &self.state.script.signal_error;
-        let answer = if error.is_empty() { Ok(()) } else { Err(error.clone()) };
+        let answer = if error.is_empty() { Ok(()) } else { Err(DriverError::Simulated(error.clone())) };
         Box::pin(std::future::ready(answer))
     }
 
@@ -336,7 +336,7 @@ impl RunningTask for Handle {
         Some(TaskResourceUsage { resource_usage: usage, timestamp: clock::now(), pids: BTreeMap::new() })
     }
 
-    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, String>> {
+    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, ExecError>> {
         Box::pin(self.run_beside(request))
     }
 }
@@ -358,7 +358,7 @@ mod tests {
         let run = start(r#"{"run_for":"1ms","exit_code":3,"exit_err_msg":"x"}"#).await.unwrap();
         assert_eq!(run.handle.wait().await, Exit { code: 3, message: "x".into(), ..Exit::default() });
         let run = start(r#"{"run_for":"1h","exit_signal":9,"signal_error":"no"}"#).await.unwrap();
-        assert_eq!(run.handle.signal("SIGHUP").await, Err("no".into()));
+        assert_eq!(run.handle.signal("SIGHUP").await.map_err(|e| e.to_string()), Err("no".into()));
         run.handle.stop("", Duration::ZERO).await.unwrap();
         assert_eq!(run.handle.wait().await.signal, 9, "a killed task ends as configured");
     }

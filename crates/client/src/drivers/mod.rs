@@ -20,6 +20,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use self::config::ConfigError;
 use super::cgroups::Limits;
 use super::procfs::Table;
 use super::types::TaskResourceUsage;
@@ -29,7 +30,7 @@ pub trait Driver: Send + Sync + 'static {
     /// Its name, as jobs spell it.
     fn name(&self) -> &'static str;
 
-    /// What it can do.
+    /// The capabilities of the driver.
     fn capabilities(&self) -> Capabilities;
 
     /// How it is doing.
@@ -44,7 +45,7 @@ pub trait Driver: Send + Sync + 'static {
     fn start(&self, task: StartTask) -> BoxFuture<'_, Result<Started, StartFailure>>;
 
     /// Finds a task again that an earlier run of the agent, or of the driver, had started.
-    fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, String>>;
+    fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, DriverError>>;
 
     /// Removes what is left of a task that can't be found again.
     fn forget<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, ()>;
@@ -52,29 +53,29 @@ pub trait Driver: Send + Sync + 'static {
 
 /// A started task.
 pub trait RunningTask: Send + Sync + 'static {
-    /// What [`Driver::recover`] needs.
+    /// The state that [`Driver::recover`] needs.
     fn state(&self) -> Value;
 
     /// Ends when the task has ended; may be called again.
     fn wait(&self) -> BoxFuture<'_, Exit>;
 
     /// Asks the task to end, and forces it after the timeout.
-    fn stop<'a>(&'a self, signal: &'a str, timeout: Duration) -> BoxFuture<'a, Result<(), String>>;
+    fn stop<'a>(&'a self, signal: &'a str, timeout: Duration) -> BoxFuture<'a, Result<(), DriverError>>;
 
     /// Sends a signal.
-    fn signal<'a>(&'a self, signal: &'a str) -> BoxFuture<'a, Result<(), String>>;
+    fn signal<'a>(&'a self, signal: &'a str) -> BoxFuture<'a, Result<(), DriverError>>;
 
     /// Removes what is left after the end; a task that still runs is ended at once.
     fn destroy(&self) -> BoxFuture<'_, ()>;
 
-    /// What it uses now; the previous sample gives the time base. `mhz_per_core` turns percent into MHz.
+    /// The current usage; the previous sample gives the time base. `mhz_per_core` turns percent into MHz.
     fn usage(&self, processes: &Table, mhz_per_core: f64) -> Option<TaskResourceUsage>;
 
     /// Runs a command beside the task.
-    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, String>>;
+    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, ExecError>>;
 }
 
-/// What a driver can do.
+/// The capabilities of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Takes signals.
@@ -127,7 +128,7 @@ pub struct StartTask {
     pub user: String,
     /// The allocation's directory.
     pub alloc_dir: PathBuf,
-    /// What the task may use.
+    /// The resources that the task may use.
     pub limits: Limits,
     /// The network namespace to run in; none: the host's.
     pub network_namespace: Option<PathBuf>,
@@ -174,8 +175,8 @@ pub struct DriverNetwork {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartFailure {
     /// The `config` block is wrong.
-    #[error("{0}")]
-    Invalid(String),
+    #[error(transparent)]
+    Invalid(#[from] ConfigError),
     /// It was tried.
     #[error("{text}")]
     Failed {
@@ -188,9 +189,63 @@ pub enum StartFailure {
 
 impl StartFailure {
     /// A failure that another try does not mend.
-    pub(crate) fn fatal(text: impl Into<String>) -> StartFailure {
-        StartFailure::Failed { text: text.into(), recoverable: false }
+    pub(crate) fn fatal(error: impl ToString) -> StartFailure {
+        StartFailure::Failed { text: error.to_string(), recoverable: false }
     }
+}
+
+/// Why a driver can't find, stop or signal a task.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The driver is not there any more.
+    #[error("the driver is gone")]
+    NoDriver,
+    /// What is stored about the task can't be read.
+    #[error("unreadable handle: {0}")]
+    Handle(#[from] serde_json::Error),
+    /// Nothing is left of the task.
+    #[error("the task is gone")]
+    Gone,
+    /// The process of the task has ended.
+    #[error("the process has ended")]
+    Ended,
+    /// The ID of the process is none.
+    #[error("not a process")]
+    NoProcess,
+    /// The system does not send the signal.
+    #[error(transparent)]
+    Signal(#[from] rustix::io::Errno),
+    /// The task was killed and still runs.
+    #[error("the task did not end after it was killed")]
+    StillRunning,
+    /// The task is simulated, and so is its failure.
+    #[error("{0}")]
+    Simulated(String),
+}
+
+/// Why a command beside a task did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// There is no command.
+    #[error("command is not present")]
+    NoCommand,
+    /// There is no terminal.
+    #[error("failed to open a terminal: {0}")]
+    Terminal(#[from] rustix::io::Errno),
+    /// The descriptor of a terminal can't be copied.
+    #[error(transparent)]
+    Descriptor(std::io::Error),
+    /// The program does not start.
+    #[error("failed to run {program}: {source}")]
+    Run {
+        /// The program.
+        program: String,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// The task is simulated, and no command beside it is.
+    #[error("mock_driver: no exec_command is configured")]
+    NotSimulated,
 }
 
 /// How a task ended.
@@ -203,7 +258,7 @@ pub struct Exit {
     pub signal: i64,
     /// It used too much memory.
     pub oom: bool,
-    /// What else is known.
+    /// Further details.
     pub message: String,
     /// Not the task ended but the driver's hold of it.
     pub lost: bool,
@@ -229,13 +284,13 @@ pub struct ExecRequest {
 
 /// A running command: its input and its output. Dropping it ends the command.
 pub struct ExecSession {
-    /// What it is sent.
+    /// The input of the command.
     pub input: mpsc::Sender<ExecInput>,
-    /// What it says; closed after [`ExecOutput::Exited`].
+    /// The output of the command; closed after [`ExecOutput::Exited`].
     pub output: mpsc::Receiver<ExecOutput>,
 }
 
-/// What a command is sent.
+/// The input of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecInput {
     /// Bytes to read.
@@ -251,7 +306,7 @@ pub enum ExecInput {
     },
 }
 
-/// What a command says.
+/// The output of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecOutput {
     /// Bytes.

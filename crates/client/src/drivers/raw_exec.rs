@@ -9,14 +9,15 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use super::config::Block;
+use super::config::{Block, ConfigError};
 use super::raw_handle::{Handle, State};
 use super::supervisor::{self, ExitFile, Order, Report};
 use super::*;
 use crate::cgroups::{Cgroups, TaskGroups};
 use crate::config::RawExecConfig;
 use crate::directory::{Directory, Links, PathError};
-use crate::{ranges, users};
+use crate::ranges;
+use crate::users::{self, UserError};
 
 const KEYS: &[&str] =
     &["command", "args", "work_dir", "oom_score_adj", "cgroup_v2_override", "cgroup_v1_override", "denied_envvars"];
@@ -39,7 +40,7 @@ impl RawExec {
         if !self.config.enabled {
             return Err(StartFailure::fatal("raw_exec is disabled"));
         }
-        let order = self.order(&task).map_err(StartFailure::Invalid)?;
+        let order = self.order(&task)?;
         let order = Order { user: self.user(&task.user).map_err(StartFailure::fatal)?, ..order };
         let command = find(&order.command, &task).map_err(StartFailure::fatal)?;
         let fatal = |e: std::io::Error| StartFailure::fatal(format!("failed to start the supervisor of the task: {e}"));
@@ -60,8 +61,8 @@ impl RawExec {
     /// The groups that bound the task: its own, or those that its `config` block names.
     fn groups(&self, task: &StartTask) -> Result<Option<TaskGroups>, StartFailure> {
         let block = Block(&task.config);
-        let v2 = block.text("cgroup_v2_override").map_err(StartFailure::Invalid)?;
-        let v1 = block.block("cgroup_v1_override").map_err(StartFailure::Invalid)?.unwrap_or_default();
+        let v2 = block.text("cgroup_v2_override")?;
+        let v1 = block.block("cgroup_v1_override")?.unwrap_or_default();
         let v1: BTreeMap<String, String> =
             v1.into_iter().filter_map(|(k, v)| Some((k, v.as_str()?.to_string()))).collect();
         if !v2.is_empty() || !v1.is_empty() {
@@ -75,7 +76,7 @@ impl RawExec {
     /// Starts the supervisor, which starts the task.
     async fn supervise(&self, order: Order, log: std::fs::File) -> Result<Started, StartFailure> {
         let fatal = |e: std::io::Error| StartFailure::fatal(format!("failed to start the supervisor of the task: {e}"));
-        let text = serde_json::to_vec(&order).map_err(|e| StartFailure::fatal(e.to_string()))?;
+        let text = serde_json::to_vec(&order).map_err(StartFailure::fatal)?;
         let mut child = tokio::process::Command::new(&self.supervisor)
             .arg(supervisor::ARGUMENT)
             .env_clear()
@@ -122,12 +123,12 @@ impl RawExec {
     }
 
     /// Everything but the user and the place of the program.
-    fn order(&self, task: &StartTask) -> Result<Order, String> {
+    fn order(&self, task: &StartTask) -> Result<Order, ConfigError> {
         let block = Block(&task.config);
         block.only(KEYS)?;
         let command = block.text("command")?;
         if command.is_empty() {
-            return Err("failed to parse config: \"command\" is required".into());
+            return Err(ConfigError::Missing("command"));
         }
         let denied: Vec<_> = self.config.denied_envvars.iter().cloned().chain(block.texts("denied_envvars")?).collect();
         let allowed = |k: &str| !denied.iter().any(|glob| ranges::glob(glob, k));
@@ -154,16 +155,16 @@ impl RawExec {
     }
 
     /// User and group IDs of a user's name; none for the agent's own.
-    fn user(&self, name: &str) -> Result<Option<(u32, u32)>, String> {
+    fn user(&self, name: &str) -> Result<Option<(u32, u32)>, UserError> {
         if name.is_empty() {
             return Ok(None);
         }
         let (uid, gid) = users::ids(name)?;
         if ranges::contains(&self.config.denied_host_uids, uid.into()) {
-            return Err(format!("running as uid {uid} is disallowed"));
+            return Err(UserError::DeniedUid(uid));
         }
         if ranges::contains(&self.config.denied_host_gids, gid.into()) {
-            return Err(format!("running as gid {gid} is disallowed"));
+            return Err(UserError::DeniedGid(gid));
         }
         if uid == rustix::process::getuid().as_raw() {
             return Ok(None);
@@ -189,11 +190,11 @@ impl Driver for RawExec {
         Box::pin(self.start_task(task))
     }
 
-    fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, String>> {
+    fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, DriverError>> {
         Box::pin(async move {
-            let state: State = serde_json::from_value(state.clone()).map_err(|e| format!("unreadable handle: {e}"))?;
+            let state: State = serde_json::from_value(state.clone())?;
             if !state.can_be_found() {
-                return Err("the task is gone".into());
+                return Err(DriverError::Gone);
             }
             if let Some(groups) = &state.groups {
                 self.cgroups.reserve(groups);
@@ -211,8 +212,24 @@ impl Driver for RawExec {
     }
 }
 
+/// Why a command has no program to run.
+#[derive(Debug, thiserror::Error)]
+enum ProgramError {
+    /// It is nowhere.
+    #[error("binary \"{}\" could not be found", .0.display())]
+    NotFound(PathBuf),
+    /// A file of the allocation does not become executable.
+    #[error("failed to make {} executable: {source}", path.display())]
+    Permissions {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+}
+
 /// The program of a command: in the task's `local` directory, in its root, where an absolute path says, or on the path.
-fn find(command: &Path, task: &StartTask) -> Result<PathBuf, String> {
+fn find(command: &Path, task: &StartTask) -> Result<PathBuf, ProgramError> {
     let own = task.task_dir();
     let inside = [own.join("local").join(command), own.join(command)];
     if let Some(path) = inside.into_iter().find(|p| p.is_file()) {
@@ -223,13 +240,13 @@ fn find(command: &Path, task: &StartTask) -> Result<PathBuf, String> {
     let dirs = std::env::var_os("PATH").unwrap_or_default();
     let executable = |p: &PathBuf| p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
     let found = std::env::split_paths(&dirs).map(|d| d.join(command)).find(executable);
-    found.filter(|_| bare).ok_or_else(|| format!("binary \"{}\" could not be found", command.display()))
+    found.filter(|_| bare).ok_or_else(|| ProgramError::NotFound(command.to_path_buf()))
 }
 
 /// Makes a file of the allocation executable; files of the host stay as they are, also where a link leads to them.
-fn make_executable(alloc_dir: &Path, path: &Path) -> Result<(), String> {
+fn make_executable(alloc_dir: &Path, path: &Path) -> Result<(), ProgramError> {
     let Ok(inside) = path.strip_prefix(alloc_dir) else { return Ok(()) };
-    let wrong = |e: std::io::Error| format!("failed to make {} executable: {e}", path.display());
+    let wrong = |source: std::io::Error| ProgramError::Permissions { path: path.to_path_buf(), source };
     let file = match Directory::open(alloc_dir).map_err(wrong)?.open_file(inside, Links::Inside) {
         Err(PathError::Escapes) => return Ok(()),
         file => file.map_err(|e| wrong(e.into()))?.0,
@@ -277,7 +294,7 @@ mod tests {
         let task = StartTask { alloc_dir: dir.path().into(), task: "t".into(), ..StartTask::default() };
         let find = |command: &str| find(Path::new(command), &task);
         std::fs::create_dir_all(dir.path().join("t/local")).unwrap();
-        assert_eq!(find("nope").unwrap_err(), "binary \"nope\" could not be found");
+        assert_eq!(find("nope").unwrap_err().to_string(), "binary \"nope\" could not be found");
         assert!(find("sh").unwrap().is_absolute());
         let own = dir.path().join("t/local/sh");
         std::fs::write(&own, "").unwrap();
@@ -297,8 +314,8 @@ mod tests {
     #[test]
     fn users() {
         let d = driver(RawExecConfig { denied_host_uids: "1-70000".into(), ..RawExecConfig::default() });
-        assert_eq!(d.user(""), Ok(None));
-        assert!(d.user("nobody").unwrap_err().contains("disallowed"));
-        assert!(d.user("no such user").unwrap_err().contains("unknown user"));
+        assert_eq!(d.user("").unwrap(), None);
+        assert!(d.user("nobody").unwrap_err().to_string().contains("disallowed"));
+        assert!(d.user("no such user").unwrap_err().to_string().contains("unknown user"));
     }
 }

@@ -29,7 +29,7 @@ const AFTER_KILL: Duration = Duration::from_secs(15);
 /// Ticks of `/proc` per second.
 const TICKS: f64 = 100.0;
 
-/// What is needed to find the process again.
+/// The data that is needed to find the process again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     /// The task's process, and its start in ticks.
@@ -43,7 +43,7 @@ pub(crate) struct State {
     /// Working directory and user, for commands beside the task.
     pub dir: PathBuf,
     pub user: Option<(u32, u32)>,
-    /// What bounds the task.
+    /// The cgroups that limit the task.
     #[serde(default)]
     pub groups: Option<TaskGroups>,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Handle {
     watch: tokio::task::AbortHandle,
 }
 
-/// What a task reserved is returned when its watch ends.
+/// The resources that a task reserved; they are returned when its watch ends.
 struct Reserved(Arc<Cgroups>, Option<TaskGroups>);
 
 impl Drop for Reserved {
@@ -157,12 +157,12 @@ impl Handle {
         value.unwrap_or_else(|| Exit { code: 1, message: "the watch of the task ended".into(), ..Exit::default() })
     }
 
-    fn send(&self, signal: Signal) -> Result<(), String> {
+    fn send(&self, signal: Signal) -> Result<(), DriverError> {
         if !procfs::is_alive(self.state.pid, self.state.ticks) {
-            return Err("the process has ended".into());
+            return Err(DriverError::Ended);
         }
-        let pid = to_pid(self.state.pid).ok_or("not a process")?;
-        rustix::process::kill_process(pid, signal).map_err(|e| e.to_string())
+        let pid = to_pid(self.state.pid).ok_or(DriverError::NoProcess)?;
+        Ok(rustix::process::kill_process(pid, signal)?)
     }
 
     /// The signal of a name; what is no signal becomes an interrupt.
@@ -181,7 +181,7 @@ impl Handle {
         let _ = tokio::task::spawn_blocking(move || state.kill()).await;
     }
 
-    async fn stop_task(&self, signal: &str, timeout: Duration) -> Result<(), String> {
+    async fn stop_task(&self, signal: &str, timeout: Duration) -> Result<(), DriverError> {
         if let Some(signal) = Self::signal_of(signal) {
             // One that has ended meanwhile needs none.
             let _ = self.send(signal);
@@ -192,12 +192,13 @@ impl Handle {
         self.kill().await;
         match tokio::time::timeout(AFTER_KILL, self.ended()).await {
             Ok(_) => Ok(()),
-            Err(_) => Err("the task did not end after it was killed".into()),
+            Err(_) => Err(DriverError::StillRunning),
         }
     }
 
-    async fn run_beside(&self, request: ExecRequest) -> Result<ExecSession, String> {
-        let (program, args) = request.command.split_first().ok_or("command is not present")?;
+    async fn run_beside(&self, request: ExecRequest) -> Result<ExecSession, ExecError> {
+        let (program, args) = request.command.split_first().ok_or(ExecError::NoCommand)?;
+        let failed = |source| ExecError::Run { program: program.clone(), source };
         let mut command = Command::new(program);
         if request.tty {
             command = Command::new(&self.program);
@@ -210,10 +211,10 @@ impl Handle {
         let (input, from_user) = mpsc::channel(16);
         let (to_user, output) = mpsc::channel(16);
         if request.tty {
-            let (master, slave) = terminal().map_err(|e| format!("failed to open a terminal: {e}"))?;
-            let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| e.to_string());
+            let (master, slave) = terminal()?;
+            let copy = |fd: &OwnedFd| fd.try_clone().map_err(ExecError::Descriptor);
             command.stdin(Stdio::from(copy(&slave)?)).stdout(Stdio::from(copy(&slave)?)).stderr(Stdio::from(slave));
-            let child = command.spawn().map_err(|e| format!("failed to run {program}: {e}"))?;
+            let child = command.spawn().map_err(failed)?;
             drop(command);
             let size = copy(&master)?;
             let reader = tokio::fs::File::from_std(File::from(copy(&master)?));
@@ -222,7 +223,7 @@ impl Handle {
             tokio::spawn(collect(child, Some(reader), None::<tokio::fs::File>, to_user));
         } else {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-            let mut child = command.spawn().map_err(|e| format!("failed to run {program}: {e}"))?;
+            let mut child = command.spawn().map_err(failed)?;
             tokio::spawn(feed(from_user, child.stdin.take(), None));
             let (out, err) = (child.stdout.take(), child.stderr.take());
             tokio::spawn(collect(child, out, err, to_user));
@@ -284,7 +285,7 @@ async fn collect(
             return;
         }
     };
-    // What the command left running may hold its output open.
+    // Processes that the command left running may hold its output open.
     let _ = tokio::time::timeout(Duration::from_secs(1), async { (out.await, err.await) }).await;
     let (code, signal) = match status {
         Ok(status) => {
@@ -325,11 +326,11 @@ impl RunningTask for Handle {
         Box::pin(self.ended())
     }
 
-    fn stop<'a>(&'a self, signal: &'a str, timeout: Duration) -> BoxFuture<'a, Result<(), String>> {
+    fn stop<'a>(&'a self, signal: &'a str, timeout: Duration) -> BoxFuture<'a, Result<(), DriverError>> {
         Box::pin(self.stop_task(signal, timeout))
     }
 
-    fn signal<'a>(&'a self, signal: &'a str) -> BoxFuture<'a, Result<(), String>> {
+    fn signal<'a>(&'a self, signal: &'a str) -> BoxFuture<'a, Result<(), DriverError>> {
         Box::pin(async move {
             match Self::signal_of(signal) {
                 Some(signal) => self.send(signal),
@@ -390,7 +391,7 @@ impl RunningTask for Handle {
         Some(TaskResourceUsage { resource_usage: sum, timestamp: crate::clock::now(), pids })
     }
 
-    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, String>> {
+    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, ExecError>> {
         Box::pin(self.run_beside(request))
     }
 }

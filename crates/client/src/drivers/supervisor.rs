@@ -27,12 +27,12 @@ use crate::{netns, procfs};
 pub(crate) const ARGUMENT: &str = "task-supervisor";
 /// First argument of the program that makes it run a command in the terminal that is its standard input.
 pub(crate) const TERMINAL_ARGUMENT: &str = "task-terminal";
-/// What a process ends with that was killed, or whose child was.
+/// The exit code of a process that was killed, or whose child was.
 const OOM_CODE: i64 = 128 + 9;
 /// How long processes that a task left behind may take to die.
 const LEFTOVERS: Duration = Duration::from_secs(15);
 
-/// What to run, and how.
+/// The command to run, and how to run it.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
     /// The executable, with its path.
@@ -111,6 +111,48 @@ pub enum Report {
     Failed(String),
 }
 
+/// Why a supervisor could not start its task, or not record its exit.
+#[derive(Debug, thiserror::Error)]
+enum SuperviseError {
+    /// The order can't be read.
+    #[error(transparent)]
+    Input(io::Error),
+    /// The order is no JSON of its type, or the exit has no JSON form.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Processes that the task leaves behind would not become children of the supervisor.
+    #[error("can't adopt orphans: {0}")]
+    Orphans(#[source] rustix::io::Errno),
+    /// A file or directory of the allocation can't be used.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The network namespace can't be entered.
+    #[error("failed to enter the network namespace: {0}")]
+    Namespace(#[source] io::Error),
+    /// The groups of the task can't be entered.
+    #[error("failed to enter the cgroups of the task: {0}")]
+    Cgroups(#[source] io::Error),
+    /// The command does not start.
+    #[error("failed to launch command {}: {source}", command.display())]
+    Launch {
+        /// The executable.
+        command: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl SuperviseError {
+    fn file(path: impl Into<PathBuf>, e: impl Into<io::Error>) -> SuperviseError {
+        SuperviseError::File { path: path.into(), source: e.into() }
+    }
+}
+
 /// The whole life of a supervisor, or of a helper that runs a command in a terminal; `None` if the arguments ask for
 /// neither.
 pub fn main() -> Option<ExitCode> {
@@ -122,16 +164,19 @@ pub fn main() -> Option<ExitCode> {
     if first != ARGUMENT {
         return None;
     }
-    let mut text = Vec::new();
-    let order = io::stdin().read_to_end(&mut text).map_err(|e| e.to_string());
-    let order = order.and_then(|_| serde_json::from_slice::<Order>(&text).map_err(|e| e.to_string()));
-    Some(match order.and_then(|order| supervise(&order)) {
+    Some(match read_order().and_then(|order| supervise(&order)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            report(&Report::Failed(e));
+            report(&Report::Failed(e.to_string()));
             ExitCode::FAILURE
         }
     })
+}
+
+fn read_order() -> Result<Order, SuperviseError> {
+    let mut text = Vec::new();
+    io::stdin().read_to_end(&mut text).map_err(SuperviseError::Input)?;
+    Ok(serde_json::from_slice(&text)?)
 }
 
 /// Makes standard input the controlling terminal and becomes the command.
@@ -169,14 +214,14 @@ fn report(report: &Report) {
     }
 }
 
-fn supervise(order: &Order) -> Result<(), String> {
+fn supervise(order: &Order) -> Result<(), SuperviseError> {
     catch_ignored_signals();
     // A session of its own: signals from a terminal don't reach it. Orphans of the task become its children.
     let _ = rustix::process::setsid();
     let me = rustix::process::getpid();
-    rustix::process::set_child_subreaper(Some(me)).map_err(|e| format!("can't adopt orphans: {e}"))?;
+    rustix::process::set_child_subreaper(Some(me)).map_err(SuperviseError::Orphans)?;
     // Opened before the task can put something else in their place.
-    let wrong = |e: io::Error| format!("{}: {e}", order.alloc_dir.display());
+    let wrong = |e: io::Error| SuperviseError::file(&order.alloc_dir, e);
     let root = Directory::open(&order.alloc_dir).map_err(wrong)?;
     let logs = root.open_dir("alloc/logs", Links::Refused).map_err(|e| wrong(e.into()))?;
     let private = order.exit_file.open().map_err(wrong)?;
@@ -189,11 +234,11 @@ fn supervise(order: &Order) -> Result<(), String> {
         command.uid(uid).gid(gid);
     }
     if let Some(namespace) = &order.network_namespace {
-        netns::enter(namespace).map_err(|e| format!("failed to enter the network namespace: {e}"))?;
+        netns::enter(namespace).map_err(SuperviseError::Namespace)?;
     }
     let oom_before = order.groups.as_ref().map_or(0, TaskGroups::oom_kills);
     let spawned = within(order.groups.as_ref(), || command.spawn())?;
-    let child = spawned.map_err(|e| format!("failed to launch command {}: {e}", order.command.display()))?;
+    let child = spawned.map_err(|source| SuperviseError::Launch { command: order.command.clone(), source })?;
     // The writing ends belong to the task alone, so that reading ends with it.
     drop(command);
     let pid = child.id();
@@ -205,22 +250,22 @@ fn supervise(order: &Order) -> Result<(), String> {
     let mut exit = wait_for(pid);
     end_leftovers(pid);
     if let Some(groups) = &order.groups {
-        // Who was killed for want of memory, or passed on the code of a process that was.
+        // The task was killed for lack of memory, or passed on the exit code of a process that was.
         exit.oom = exit.code == OOM_CODE && groups.oom_kills() > oom_before;
         groups.remove();
     }
     for done in [out_done, err_done].into_iter().flatten() {
         let _ = done.recv_timeout(Duration::from_secs(2));
     }
-    let text = serde_json::to_vec(&exit).map_err(|e| e.to_string())?;
+    let text = serde_json::to_vec(&exit)?;
     let written = private.replace(order.exit_file.name(), &text, 0o600, None);
-    written.map_err(|e| format!("{}: {e}", order.exit_file.0.display()))
+    written.map_err(|e| SuperviseError::file(&order.exit_file.0, e))
 }
 
 /// Does something inside the task's groups.
-fn within<T>(groups: Option<&TaskGroups>, work: impl FnOnce() -> T) -> Result<T, String> {
+fn within<T>(groups: Option<&TaskGroups>, work: impl FnOnce() -> T) -> Result<T, SuperviseError> {
     let Some(groups) = groups else { return Ok(work()) };
-    let entered = groups.enter().map_err(|e| format!("failed to enter the cgroups of the task: {e}"));
+    let entered = groups.enter().map_err(SuperviseError::Cgroups);
     let done = entered.map(|()| work());
     if let Err(e) = groups.leave() {
         eprintln!("failed to leave the cgroups of the task: {e}");
@@ -269,11 +314,11 @@ fn end_leftovers(pid: u32) {
 }
 
 /// Where the task writes one stream, and what tells that all of it is in the log files.
-fn stream(order: &Order, logs: &Directory, which: &str) -> Result<(Stdio, Option<mpsc::Receiver<()>>), String> {
+fn stream(order: &Order, logs: &Directory, which: &str) -> Result<(Stdio, Option<mpsc::Receiver<()>>), SuperviseError> {
     let Some(settings) = order.logs else { return Ok((Stdio::null(), None)) };
     let name = format!("{}.{which}", order.name);
     let pipe = format!(".{name}.fifo");
-    let wrong = |e: io::Error| format!("{pipe}: {e}");
+    let wrong = |e: io::Error| SuperviseError::file(&pipe, e);
     let mut rotator = Rotator::open(logs.clone(), name, settings).map_err(wrong)?;
     let (reader, writer) = logs.make_pipe(&pipe).map_err(|e| wrong(e.into()))?;
     let (done, is_done) = mpsc::channel();

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::ranges;
 use encamp_model::{Core, LegacyNodeCpuResources, Topology};
 
-/// What was found.
+/// The detected processors.
 pub struct Cpu {
     /// `cpu.…` and `numa.…`.
     pub attributes: BTreeMap<String, String>,

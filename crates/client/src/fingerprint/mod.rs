@@ -18,12 +18,12 @@ use encamp_model::*;
 /// Bytes of a MiB.
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// What was found.
+/// The result of the fingerprint.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
     /// Attributes of the node; those of drivers are not among them.
     pub attributes: BTreeMap<String, String>,
-    /// What it offers.
+    /// The resources of the node.
     pub resources: NodeResources,
     /// MHz of all cores together.
     pub total_compute: i64,
@@ -119,7 +119,7 @@ pub fn look(config: &Config, alloc_dir: &Path) -> Found {
     found
 }
 
-/// What the configuration holds back from jobs.
+/// The resources that the configuration reserves: jobs cannot use them.
 pub fn reserved(config: &Config) -> NodeReservedResources {
     let r = &config.reserved;
     NodeReservedResources {

@@ -9,7 +9,7 @@ use encamp_model::{ClientHostNetworkConfig, NetworkResource, NodeNetworkAddress,
 /// MBit/s of an interface that does not tell.
 const DEFAULT_SPEED: i64 = 1000;
 
-/// What was found.
+/// The detected networks.
 #[derive(Debug, Default, PartialEq)]
 pub struct Networks {
     /// The chosen interface, one entry per address.

@@ -98,7 +98,7 @@ impl Rotator {
     }
 }
 
-/// What a task put in the place of the file is replaced.
+/// Anything that a task put in the place of the file is replaced.
 fn open(dir: &Directory, name: &str, index: u64) -> io::Result<(File, u64)> {
     let file = dir.append(&format!("{name}.{index}"), 0o644)?;
     let size = file.metadata()?.len();

@@ -11,7 +11,7 @@ pub struct CheckRestartRule {
     pub interval: i64,
 }
 
-/// What the last run of a check said.
+/// The result of the last run of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckOutcome {
     /// It has not run yet.

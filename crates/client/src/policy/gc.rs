@@ -46,7 +46,7 @@ impl GcQueue {
     }
 }
 
-/// What a pass looks at.
+/// The input of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pressure {
     /// Percent used of the allocations' file system.

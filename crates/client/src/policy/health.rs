@@ -3,7 +3,7 @@
 use super::lifecycle::Stage;
 use encamp_model::{Allocation, SECOND, SortedMap, TaskState, format_duration};
 
-/// What health means for one allocation.
+/// The rules of health for one allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HealthRules {
     /// How long it has to be well, in nanoseconds.
@@ -43,7 +43,7 @@ impl HealthRules {
     }
 }
 
-/// What is known now.
+/// The verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing yet; look again at this moment (Unix nanoseconds), or when a task changes.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a node knows: AllocModifyIndex by allocation ID.
+/// The allocations that a node knows: AllocModifyIndex by allocation ID.
 pub type Known = BTreeMap<String, u64>;
 
 /// Which allocations of a listing have to be read in full.
@@ -31,7 +31,7 @@ pub fn plan(listed: &BTreeMap<String, u64>, known: &Known, invalid: &BTreeSet<St
     out
 }
 
-/// What to do with the runners, by allocation ID.
+/// The changes of the runners, by allocation ID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// No longer listed.

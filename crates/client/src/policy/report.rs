@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use encamp_model::{Allocation, client_status};
 
-/// What is queued and what the servers know.
+/// The queued reports, and the reports that the servers have.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportQueue {
     queued: BTreeMap<String, Allocation>,
@@ -18,7 +18,7 @@ impl ReportQueue {
         self.queued.insert(alloc.id.clone(), alloc);
     }
 
-    /// What the servers are known to know, from the state of an earlier run.
+    /// Records a report that the servers are known to have, from the state of an earlier run.
     pub(crate) fn acknowledge(&mut self, alloc: Allocation) {
         self.acknowledged.insert(alloc.id.clone(), alloc);
     }

@@ -18,7 +18,7 @@ pub enum Ending {
     },
 }
 
-/// What follows.
+/// The decision after the end of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The task was killed: it ends.
@@ -97,7 +97,7 @@ impl RestartTracker {
         self.policy = policy;
     }
 
-    /// What follows an ending.
+    /// Decides what follows an ending.
     pub(crate) fn decide(&mut self, ending: &Ending, now: i64, random: &mut Random) -> Decision {
         let failed = |reason: String| Decision::Failed { reason };
         if self.killed {

@@ -30,7 +30,7 @@ pub(crate) enum KillCause {
     MainDead,
 }
 
-/// What a task is to the others.
+/// The role of a task among the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Role {
     /// Its name.
@@ -41,7 +41,7 @@ pub struct Role {
     pub leader: bool,
 }
 
-/// What follows from the states of the tasks (`docs/spec/client.md §9.7`).
+/// The consequences of the states of the tasks (`docs/spec/client.md §9.7`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reaction {
     /// Live tasks are to be killed for this cause.

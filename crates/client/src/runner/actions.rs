@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::alloc::AllocRunner;
 use super::locked;
 use super::task::TaskRunner;
-use crate::drivers::RunningTask;
+use crate::drivers::{DriverError, RunningTask};
 use crate::error::ClientError;
 use crate::events::{self, state};
 use crate::policy::status;
@@ -99,7 +99,7 @@ impl AllocRunner {
         let mut errors = Vec::new();
         for runner in &self.tasks {
             match runner.handle() {
-                Some(handle) => errors.extend(runner.restart(&handle, reason).await.err()),
+                Some(handle) => errors.extend(runner.restart(&handle, reason).await.err().map(|e| e.to_string())),
                 None if all => runner.revive(reason),
                 None => {}
             }
@@ -119,7 +119,7 @@ impl AllocRunner {
             let error = match runner.handle() {
                 Some(handle) => {
                     runner.emit(events::signaling(signal));
-                    handle.signal(signal).await.err()
+                    handle.signal(signal).await.err().map(|e| e.to_string())
                 }
                 None => Some("Task not running".into()),
             };
@@ -131,14 +131,14 @@ impl AllocRunner {
 
 impl TaskRunner {
     /// Stops the task so that its loop starts it again.
-    pub(super) async fn restart(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), String> {
+    pub(super) async fn restart(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), DriverError> {
         self.emit(events::restart_signaled(reason));
         locked(&self.inner).tracker.ask();
         self.stop(handle).await
     }
 
     /// Stops the task because a check failed: its loop starts it again if its restart policy lets it.
-    pub(super) async fn restart_failed(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), String> {
+    pub(super) async fn restart_failed(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), DriverError> {
         self.emit(events::restart_signaled(reason));
         locked(&self.inner).tracker.ask_failed();
         self.stop(handle).await

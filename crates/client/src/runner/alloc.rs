@@ -9,6 +9,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use super::error::{InvalidAlloc, NetworkError, PrerunError};
 use super::identity::Identities;
 use super::task::TaskRunner;
 use super::{Shared, locked};
@@ -30,7 +31,7 @@ const EXCEEDED: &str = "allocation exceeded max_run_duration";
 /// The network mode of allocations that have nothing but a loopback.
 const ISOLATED: &str = "none";
 
-/// What an allocation waits for before it starts.
+/// The allocations that must end before an allocation starts.
 #[derive(Default)]
 pub struct Previous {
     /// Its predecessor on this node.
@@ -94,17 +95,17 @@ impl AllocRunner {
         shared: Arc<Shared>,
         alloc: Arc<Allocation>,
         record: Option<AllocRecord>,
-    ) -> Result<Arc<AllocRunner>, String> {
-        let group = alloc.group().ok_or_else(|| format!("task group \"{}\" not found in the job", alloc.task_group))?;
+    ) -> Result<Arc<AllocRunner>, InvalidAlloc> {
+        let group = alloc.group().ok_or_else(|| InvalidAlloc::NoGroup(alloc.task_group.clone()))?;
         if alloc.id.is_empty() || alloc.id.contains(['/', '.']) {
-            return Err("the allocation has no usable ID".into());
+            return Err(InvalidAlloc::Id);
         }
         let bad = group
             .tasks
             .iter()
             .find(|t| t.name.is_empty() || t.name.contains('/') || matches!(&*t.name, "." | ".." | "alloc"));
         if let Some(task) = bad {
-            return Err(format!("task name \"{}\" can't be used", task.name));
+            return Err(InvalidAlloc::TaskName(task.name.clone()));
         }
         let (shutdown, going) = watch::channel(false);
         let restored = record.is_some();
@@ -284,8 +285,8 @@ impl AllocRunner {
         let ended = self.alloc().terminal() || (self.restored && self.is_terminal());
         if !ended {
             tokio::spawn(self.clone().keep_identities());
-            if let Err((hook, error)) = self.prerun(previous).await {
-                let text = format!("failed to setup alloc: pre-run hook \"{hook}\" failed: {error}");
+            if let Err(error) = self.prerun(previous).await {
+                let text = format!("failed to setup alloc: {error}");
                 for task in &self.tasks {
                     task.change(events::setup_failure(&text), Some(state::DEAD));
                     task.kill.send_replace(true);
@@ -351,13 +352,13 @@ impl AllocRunner {
         Some(alloc.create_time.saturating_add(most))
     }
 
-    /// What comes before the tasks; the name of the hook that failed and why.
-    async fn prerun(self: &Arc<Self>, previous: Previous) -> Result<(), (&'static str, String)> {
+    /// Runs the hooks before the tasks.
+    async fn prerun(self: &Arc<Self>, previous: Previous) -> Result<(), PrerunError> {
         let timed = |name: &str, begin: Instant, ok: bool| {
             self.shared.hook("alloc_hook.prerun", name, &self.alloc(), begin, ok);
         };
         let begin = Instant::now();
-        let built = self.dirs.build().map_err(|e| ("alloc_dir", e.to_string()));
+        let built = self.dirs.build().map_err(PrerunError::AllocDir);
         timed("alloc_dir", begin, built.is_ok());
         built?;
         let begin = Instant::now();
@@ -391,13 +392,13 @@ impl AllocRunner {
             if let Err(error) = self.dirs.take_over(&previous.dirs, &names) {
                 tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to take over the previous disk");
                 let again = self.dirs.destroy().and_then(|()| self.dirs.build());
-                again.map_err(|e| ("migrate_disk", e.to_string()))?;
+                again.map_err(PrerunError::MigrateDisk)?;
             }
         }
         let begin = Instant::now();
         let connected = self.make_network().await;
         timed("network", begin, connected.is_ok());
-        connected.map_err(|e| ("network", e))?;
+        connected?;
         if self.restored {
             // The servers know them; what ran before does not end for want of them.
             let me = self.clone();
@@ -406,10 +407,9 @@ impl AllocRunner {
             let begin = Instant::now();
             let registered = self.register_services(None).await;
             timed("group_services", begin, registered.is_ok());
-            registered.map_err(|e| ("group_services", e))?;
+            registered?;
         }
-        self.start_checks().map_err(|e| ("checks_hook", e))?;
-        Ok(())
+        Ok(self.start_checks()?)
     }
 
     /// How the group is connected; empty: as the host is.
@@ -423,24 +423,23 @@ impl AllocRunner {
     }
 
     /// Makes the network that the group wants (`docs/spec/client.md §15.1`).
-    async fn make_network(&self) -> Result<(), String> {
+    async fn make_network(&self) -> Result<(), NetworkError> {
         let mode = self.network_mode();
         match mode.as_str() {
             "" | "host" => return Ok(()),
             ISOLATED => {}
-            _ => return Err(format!("this agent does not support \"{mode}\" networking mode")),
+            _ => return Err(NetworkError::Mode(mode)),
         }
         let unable = |t: &&Arc<TaskRunner>| {
             let driver = self.shared.drivers.get(&t.task().driver);
             driver.is_some_and(|d| !d.capabilities().own_network)
         };
         if let Some(task) = self.tasks.iter().find(unable) {
-            return Err(format!("task {} does not support \"{mode}\" networking mode", task.name));
+            return Err(NetworkError::Task { task: task.name.clone(), mode });
         }
-        let (helper, id) = (self.shared.config.helper().map_err(|e| e.to_string())?, self.id.clone());
-        let made = tokio::task::spawn_blocking(move || netns::create(&helper, &id)).await;
-        let made = made.map_err(|e| e.to_string()).flatten();
-        made.map(drop).map_err(|e| format!("failed to configure network: {e}"))
+        let (helper, id) = (self.shared.config.helper().map_err(NetworkError::Program)?, self.id.clone());
+        tokio::task::spawn_blocking(move || netns::create(&helper, &id)).await??;
+        Ok(())
     }
 
     /// Removes the network of the allocation.

@@ -8,8 +8,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::alloc::AllocRunner;
+use super::error::TokenError;
 use super::task::TaskRunner;
 use super::{Shared, locked};
+use crate::directory::PathError;
 use crate::policy::identity;
 use crate::{clock, events, users};
 use encamp_model::{IdentityRequest, SignedIdentity, Task, WorkloadIdentity, duration};
@@ -129,7 +131,7 @@ impl AllocRunner {
         if locked(&runner.inner).record.built
             && let Err(error) = runner.write_token(self, &task, i)
         {
-            tracing::error!(target: "client.alloc_runner", alloc_id = self.id, task = task.name, error, "failed to write a token");
+            tracing::error!(target: "client.alloc_runner", alloc_id = self.id, task = task.name, %error, "failed to write a token");
         }
         if old.is_some() {
             runner.token_renewed(i).await;
@@ -153,17 +155,18 @@ impl TaskRunner {
     }
 
     /// Writes the tokens that the task reads from files.
-    pub(super) fn write_tokens(&self, owner: &AllocRunner, task: &Task) -> Result<(), String> {
+    pub(super) fn write_tokens(&self, owner: &AllocRunner, task: &Task) -> Result<(), TokenError> {
         identity::wanted(task).try_for_each(|i| self.write_token(owner, task, i))
     }
 
-    fn write_token(&self, owner: &AllocRunner, task: &Task, i: &WorkloadIdentity) -> Result<(), String> {
+    fn write_token(&self, owner: &AllocRunner, task: &Task, i: &WorkloadIdentity) -> Result<(), TokenError> {
         let Some(jwt) = owner.identities.jwt(&owner.request(task, i)).filter(|_| i.file) else { return Ok(()) };
         let env = self.env(owner, task);
         let (path, user) = (env.replace(&identity::file(i)), env.replace(&task.user));
         let user = if user.is_empty() { None } else { Some(users::ids(&user)?) };
-        let dir = owner.dirs.open_task(&task.name).map_err(|e| format!("failed to write {path}: {e}"))?;
-        dir.replace(&path, jwt.as_bytes(), 0o600, user).map_err(|e| format!("failed to write {path}: {e}"))
+        let dir = owner.dirs.open_task(&task.name).map_err(PathError::from);
+        let written = dir.and_then(|dir| dir.replace(&path, jwt.as_bytes(), 0o600, user));
+        written.map_err(|source| TokenError::Write { path, source })
     }
 
     /// The variables that hold tokens, and the address of the interface they are for.
@@ -193,7 +196,7 @@ impl TaskRunner {
             _ => Ok(()),
         };
         if let Err(error) = done {
-            tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, error, "failed to tell the task of a new token");
+            tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, %error, "failed to tell the task of a new token");
         }
     }
 }

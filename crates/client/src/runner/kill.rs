@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::locked;
 use super::task::TaskRunner;
-use crate::drivers::{Exit, RunningTask};
+use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events::{self, state};
 use encamp_model::{TaskEvent, duration, format_duration};
 
@@ -59,14 +59,14 @@ impl TaskRunner {
         }
         locked(&self.inner).tracker.set_killed();
         if let Err(error) = self.stop(handle).await {
-            tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, error, "failed to kill task. Resources may have been leaked");
-            locked(&self.inner).kill_error = error;
+            tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, %error, "failed to kill task. Resources may have been leaked");
+            locked(&self.inner).kill_error = error.to_string();
         }
         handle.wait().await
     }
 
     /// Stops the task, with several attempts.
-    pub(super) async fn stop(&self, handle: &Arc<dyn RunningTask>) -> Result<(), String> {
+    pub(super) async fn stop(&self, handle: &Arc<dyn RunningTask>) -> Result<(), DriverError> {
         let timeout = duration::of_nanos(self.kill_timeout());
         let signal = self.task().kill_signal.clone();
         let mut pauses = PAUSES.into_iter();
@@ -75,7 +75,7 @@ impl TaskRunner {
                 (Ok(()), _) => return Ok(()),
                 (Err(error), None) => return Err(error),
                 (Err(error), Some(pause)) => {
-                    tracing::warn!(target: "client.alloc_runner.task_runner", task = self.name, error, "failed to kill task");
+                    tracing::warn!(target: "client.alloc_runner.task_runner", task = self.name, %error, "failed to kill task");
                     tokio::time::sleep(Duration::from_secs(pause)).await;
                 }
             }

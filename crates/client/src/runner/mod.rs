@@ -4,10 +4,11 @@
 //!   requests to a running allocation.
 //! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
 //!   workload identity tokens.
-//! - [`services`]: services and checks. [`metrics`]: metrics.
+//! - [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
 pub mod alloc;
+pub mod error;
 pub mod identity;
 pub mod kill;
 pub mod metrics;
@@ -26,7 +27,7 @@ use super::store::Store;
 use encamp_model::random::Random;
 use encamp_model::{Allocation, Node};
 
-/// What all runners of a node share.
+/// The parts that all runners of a node share.
 pub struct Shared {
     /// Settings.
     pub config: Config,
@@ -36,7 +37,7 @@ pub struct Shared {
     pub who: Mutex<Credentials>,
     /// Drivers by name.
     pub drivers: BTreeMap<String, Arc<dyn Driver>>,
-    /// What is remembered.
+    /// The stored state.
     pub store: Store,
     /// The node as it is now.
     pub node: RwLock<Node>,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::alloc::AllocRunner;
+use super::error::ServicesError;
 use super::locked;
 use super::task::TaskRunner;
 use crate::clock;
 use crate::env::TaskEnv;
 use crate::policy::check_restart::CheckRestartTracker;
-use crate::services::{Place, checks, registration};
+use crate::servers::ServersError;
+use crate::services::{AddressError, Place, checks, registration};
 use encamp_model::{Service, ServiceRegistration, Task};
 
 /// How often the results of checks that restart tasks are evaluated.
@@ -45,10 +47,9 @@ impl AllocRunner {
     }
 
     /// Registers the services of the group, or of a task; those that are registered no more are removed.
-    pub(super) async fn register_services(self: &Arc<Self>, task: Option<&TaskRunner>) -> Result<(), String> {
-        let wanted: Result<Vec<ServiceRegistration>, String> =
-            self.at(task, registration).into_iter().flatten().collect();
-        let wanted = wanted?;
+    pub(super) async fn register_services(self: &Arc<Self>, task: Option<&TaskRunner>) -> Result<(), ServicesError> {
+        let wanted = self.at(task, registration).into_iter().flatten();
+        let wanted = wanted.collect::<Result<Vec<ServiceRegistration>, _>>()?;
         let of = task.map(|t| t.name.clone());
         self.deregister(|id, owner| *owner == of && !wanted.iter().any(|w| w.id == id));
         if wanted.is_empty() {
@@ -56,7 +57,7 @@ impl AllocRunner {
         }
         let ids: Vec<String> = wanted.iter().map(|w| w.id.clone()).collect();
         let who = self.shared.who();
-        self.shared.servers.upsert_services(&who, wanted).await.map_err(|e| e.to_string())?;
+        self.shared.servers.upsert_services(&who, wanted).await?;
         locked(&self.registered).extend(ids.into_iter().map(|id| (id, of.clone())));
         Ok(())
     }
@@ -70,20 +71,19 @@ impl AllocRunner {
                 return;
             }
             if let Err(error) = self.register_services(task).await {
-                tracing::error!(target: "client.alloc_runner", alloc_id = self.id, error, "failed to update services");
+                tracing::error!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to update services");
             }
         }
         if let Err(error) = self.start_checks() {
-            tracing::error!(target: "client.alloc_runner", alloc_id = self.id, error, "failed to update checks");
+            tracing::error!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to update checks");
         }
     }
 
     /// Runs the checks of all services.
-    pub(super) fn start_checks(&self) -> Result<(), String> {
+    pub(super) fn start_checks(&self) -> Result<(), AddressError> {
         let places = std::iter::once(None).chain(self.tasks.iter().map(|t| Some(t.as_ref())));
         let all = places.flat_map(|task| self.at(task, checks::of_service)).flatten();
-        let all: Result<Vec<_>, String> = all.collect();
-        self.checks.replace(all?);
+        self.checks.replace(all.collect::<Result<_, _>>()?);
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl AllocRunner {
                     let task = task.clone();
                     tokio::spawn(async move {
                         if let Err(error) = task.restart_failed(&handle, &reason).await {
-                            tracing::error!(target: "client.alloc_runner.task_runner", task = task.name, error, "failed to restart the task");
+                            tracing::error!(target: "client.alloc_runner.task_runner", task = task.name, %error, "failed to restart the task");
                         }
                     });
                 }
@@ -125,7 +125,7 @@ impl AllocRunner {
                 for attempt in 0..ATTEMPTS {
                     let who = shared.who();
                     let Err(error) = shared.servers.delete_service(&who, &namespace, &id).await else { return };
-                    if error.to_string().contains("not found") {
+                    if matches!(error, ServersError::NodeNotFound | ServersError::NotFound(_)) {
                         return;
                     }
                     let pause = PAUSES.get(attempt).or(PAUSES.last()).copied().unwrap_or(1000);
@@ -144,7 +144,7 @@ impl TaskRunner {
         let Some(me) = owner.task(&self.name).cloned() else { return };
         tokio::spawn(async move {
             if let Err(error) = owner.register_services(Some(&me)).await {
-                tracing::error!(target: "client.alloc_runner.task_runner", task = me.name, error, "failed to register services");
+                tracing::error!(target: "client.alloc_runner.task_runner", task = me.name, %error, "failed to register services");
             }
         });
     }

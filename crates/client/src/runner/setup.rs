@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::alloc::AllocRunner;
+use super::error::{FailedHook, HookError};
 use super::locked;
 use super::task::TaskRunner;
 use crate::cgroups::Limits;
@@ -38,8 +39,8 @@ impl TaskRunner {
             return Err(FATAL);
         };
         self.first_tokens(&owner).await;
-        self.prepare(&owner, &task, driver.as_ref()).map_err(|(hook, error)| {
-            self.emit(events::message("Task hook failed", format!("{hook}: {error}")));
+        self.prepare(&owner, &task, driver.as_ref()).map_err(|failed| {
+            self.emit(events::message("Task hook failed", failed.to_string()));
             FATAL
         })?;
         let env = self.env(&owner, &task);
@@ -62,7 +63,7 @@ impl TaskRunner {
         let started = driver.start(start).await.map_err(|failure| {
             let recoverable = matches!(failure, StartFailure::Failed { recoverable: true, .. });
             self.emit(match &failure {
-                StartFailure::Invalid(text) => events::failed_validation(text),
+                StartFailure::Invalid(error) => events::failed_validation(&error.to_string()),
                 StartFailure::Failed { text, .. } => events::driver_failure(text),
             });
             Ending::NotStarted { recoverable }
@@ -107,25 +108,23 @@ impl TaskRunner {
     }
 
     /// The hooks, in order; the name of the one that failed and why.
-    fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), (&'static str, String)> {
+    fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), FailedHook> {
         let alloc = owner.alloc();
-        let run = |name: &'static str, hook: &dyn Fn() -> Result<(), String>| {
+        let run = |hook: &'static str, work: &dyn Fn() -> Result<(), HookError>| {
             let begin = Instant::now();
-            let done = hook();
-            self.shared.hook("task_hook.prestart", name, &alloc, begin, done.is_ok());
-            done.map_err(|e| (name, e))
+            let done = work();
+            self.shared.hook("task_hook.prestart", hook, &alloc, begin, done.is_ok());
+            done.map_err(|error| FailedHook { hook, error })
         };
-        let none = |is_empty: bool, what: &str| {
-            if is_empty { Ok(()) } else { Err(format!("this agent does not support {what}")) }
-        };
+        let none = |is_empty: bool, what| if is_empty { Ok(()) } else { Err(HookError::Unsupported(what)) };
         let first = !locked(&self.inner).record.built;
         run("validate", &|| self.validate(task))?;
         if first {
             self.emit(events::setup());
         }
         // Later the task may have changed its directory, which is its right.
-        run("task_dir", &|| if first { owner.dirs.build_task(&self.name).map_err(|e| e.to_string()) } else { Ok(()) })?;
-        run("identity", &|| self.write_tokens(owner, task))?;
+        run("task_dir", &|| if first { Ok(owner.dirs.build_task(&self.name)?) } else { Ok(()) })?;
+        run("identity", &|| Ok(self.write_tokens(owner, task)?))?;
         run("secrets", &|| none(task.secrets.is_empty(), "secret blocks"))?;
         if first {
             run("dispatch_payload", &|| dispatch_payload(owner, task))?;
@@ -134,7 +133,7 @@ impl TaskRunner {
             if task.volume_mounts.is_empty() || driver.capabilities().mounts {
                 return Ok(());
             }
-            Err(format!("task driver \"{}\" for \"{}\" does not support host volumes", task.driver, task.name))
+            Err(HookError::Volumes { driver: task.driver.clone(), task: task.name.clone() })
         })?;
         run("artifacts", &|| none(task.artifacts.is_empty(), "artifacts"))?;
         run("template", &|| none(task.templates.is_empty(), "templates"))?;
@@ -142,20 +141,20 @@ impl TaskRunner {
         Ok(())
     }
 
-    fn validate(&self, task: &Task) -> Result<(), String> {
+    fn validate(&self, task: &Task) -> Result<(), HookError> {
         let options = &self.shared.config.options;
         let listed = |key: &str, default: &str, name: &str| {
             options.get(key).map_or(default, String::as_str).split(',').any(|n| n.trim() == name)
         };
         let checked = listed("user.checked_drivers", CHECKED_DRIVERS, &task.driver);
         if checked && listed("user.denylist", DENIED_USERS, &task.user) {
-            return Err(format!("running as user \"{}\" is disallowed", task.user));
+            return Err(HookError::User(task.user.clone()));
         }
         Ok(())
     }
 }
 
-/// What the servers gave the task of the node's resources.
+/// The resources of the node that the servers allocated to the task.
 fn limits(owner: &AllocRunner, task: &str) -> Limits {
     let alloc = owner.alloc();
     let given = alloc.allocated_resources.as_ref().and_then(|r| r.tasks.get(task));
@@ -179,7 +178,7 @@ fn log_settings(task: &Task) -> Option<LogSettings> {
 
 /// Writes the payload of a dispatched job (`docs/spec/client.md §19.2`). One that was dispatched without a payload has
 /// an empty one, and so an empty file.
-fn dispatch_payload(owner: &AllocRunner, task: &Task) -> Result<(), String> {
+fn dispatch_payload(owner: &AllocRunner, task: &Task) -> Result<(), HookError> {
     let alloc = owner.alloc();
     let Some(file) = task.dispatch_payload.as_ref().map(|d| &d.file).filter(|f| !f.is_empty()) else { return Ok(()) };
     let job = alloc.job.as_ref().filter(|j| j.payload.as_ref().is_some_and(|p| !p.is_empty()));
@@ -187,7 +186,7 @@ fn dispatch_payload(owner: &AllocRunner, task: &Task) -> Result<(), String> {
     let local = owner.dirs.open_task(&task.name).and_then(|d| Ok(d.open_dir("local", Links::Refused)?));
     let written = local.map_err(PathError::from).and_then(|d| d.replace(file, &payload.0, 0o777, None));
     written.map_err(|e| match e {
-        PathError::Escapes => format!("dispatch payload file \"{file}\" escapes the task directory"),
-        e => format!("failed to write dispatch payload to {file}: {e}"),
+        PathError::Escapes => HookError::PayloadEscapes(file.clone()),
+        source => HookError::Payload { file: file.clone(), source },
     })
 }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::alloc::AllocRunner;
 use super::{Shared, locked};
 use crate::clock;
-use crate::drivers::{Exit, RunningTask};
+use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events::{self, state};
 use crate::policy::lifecycle::Stage;
 use crate::policy::restart::{Decision, Ending, RestartTracker};
@@ -305,7 +305,7 @@ impl TaskRunner {
             }
             match self.reattach(&handle).await {
                 Ok(again) => handle = again,
-                Err(message) => break Exit { message, code: 1, ..Exit::default() },
+                Err(error) => break Exit { message: error.to_string(), code: 1, ..Exit::default() },
             }
         };
         self.emit(events::terminated(exit.code, exit.signal, exit.oom, &exit.message));
@@ -322,8 +322,8 @@ impl TaskRunner {
     }
 
     /// The driver lost the task: finds it again.
-    async fn reattach(&self, lost: &Arc<dyn RunningTask>) -> Result<Arc<dyn RunningTask>, String> {
-        let driver = self.shared.drivers.get(&self.task().driver).ok_or("the driver is gone")?;
+    async fn reattach(&self, lost: &Arc<dyn RunningTask>) -> Result<Arc<dyn RunningTask>, DriverError> {
+        let driver = self.shared.drivers.get(&self.task().driver).ok_or(DriverError::NoDriver)?;
         let again = driver.recover(&lost.state()).await?;
         let mut inner = locked(&self.inner);
         inner.record.handle = Some(again.state());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::Digest;
 
-use super::{Place, address};
+use super::{AddressError, Place, address};
 use crate::clock;
 use crate::policy::check_restart::CheckRestartRule;
 use encamp_model::json::is_default;
@@ -36,7 +36,7 @@ pub struct CheckResult {
     /// Of an HTTP answer.
     #[serde(skip_serializing_if = "is_default")]
     pub status_code: i64,
-    /// What the check answered or why it failed.
+    /// The response of the check, or the reason why it failed.
     pub output: String,
     /// Unix seconds.
     pub timestamp: i64,
@@ -60,17 +60,17 @@ pub struct Check {
     pub host: String,
     /// At which port.
     pub port: i64,
-    /// What to ask; none: only whether somebody listens.
+    /// The request; none: the check only tests whether the port accepts connections.
     pub http: Option<Http>,
     /// From the end of one run to the next.
     pub interval: Duration,
     /// How long one run may take.
     pub timeout: Duration,
-    /// What its failures restart.
+    /// The rule by which its failures restart tasks.
     pub restart: Option<CheckRestart>,
 }
 
-/// What the failures of a check restart, and when.
+/// The rule by which the failures of a check restart tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRestart {
     /// Name of the check, as events tell it.
@@ -99,7 +99,7 @@ pub struct Http {
 }
 
 /// The checks of a service; those of other catalogues and of other kinds are left out.
-pub(crate) fn of_service(service: &Service, place: &Place) -> Vec<Result<Check, String>> {
+pub(crate) fn of_service(service: &Service, place: &Place) -> Vec<Result<Check, AddressError>> {
     if service.provider != "nomad" {
         return Vec::new();
     }
@@ -107,7 +107,7 @@ pub(crate) fn of_service(service: &Service, place: &Place) -> Vec<Result<Check, 
     known.map(|check| of_check(check, service, place)).collect()
 }
 
-fn of_check(check: &ServiceCheck, service: &Service, place: &Place) -> Result<Check, String> {
+fn of_check(check: &ServiceCheck, service: &Service, place: &Place) -> Result<Check, AddressError> {
     let env = place.env;
     let label = if check.port_label.is_empty() { &service.port_label } else { &check.port_label };
     let label = env.replace(label);

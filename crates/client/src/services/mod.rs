@@ -54,14 +54,44 @@ impl Place<'_> {
     }
 }
 
+/// Why a service or a check has no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The allocation has no port of the label.
+    #[error("invalid port \"{0}\": port label not found")]
+    UnknownPort(String),
+    /// An address of one's own goes with the mode `auto` alone.
+    #[error("cannot use custom advertise address with \"{0}\" address mode")]
+    CustomAddress(String),
+    /// The driver of the task has no network.
+    #[error("cannot use address_mode=\"driver\": no driver network exists")]
+    NoDriverNetwork,
+    /// The allocation has no network of its own.
+    #[error("cannot use address_mode=\"{0}\": no allocation network status reported")]
+    NoAllocNetwork(String),
+    /// There is no such mode.
+    #[error("invalid address mode \"{0}\"")]
+    UnknownMode(String),
+}
+
+/// Why a service can't be registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unable to get address for service \"{service}\": {source}")]
+pub struct RegistrationError {
+    /// The name of the service.
+    service: String,
+    /// Why it has no address.
+    source: AddressError,
+}
+
 /// Address and port to advertise (`docs/spec/client.md §16.2`); `label`: a port's label, a number, or nothing.
-pub fn address(mode: &str, custom: &str, label: &str, place: &Place) -> Result<(String, i64), String> {
+pub fn address(mode: &str, custom: &str, label: &str, place: &Place) -> Result<(String, i64), AddressError> {
     let number = label.parse::<i64>().ok().filter(|n| *n > 0);
-    let unknown = || format!("invalid port \"{label}\": port label not found");
+    let unknown = || AddressError::UnknownPort(label.to_string());
     let mode = if mode.is_empty() { "auto" } else { mode };
     if !custom.is_empty() {
         if mode != "auto" {
-            return Err(format!("cannot use custom advertise address with \"{mode}\" address mode"));
+            return Err(AddressError::CustomAddress(mode.to_string()));
         }
         let port = if label.is_empty() { Some(0) } else { place.port(label).map(|p| p.value).or(number) };
         return Ok((custom.into(), port.ok_or_else(unknown)?));
@@ -79,20 +109,18 @@ pub fn address(mode: &str, custom: &str, label: &str, place: &Place) -> Result<(
             (_, None, None) => Err(unknown()),
         },
         "driver" => {
-            let driver = place.driver.ok_or("cannot use address_mode=\"driver\": no driver network exists")?;
+            let driver = place.driver.ok_or(AddressError::NoDriverNetwork)?;
             let mapped = driver.ports.get(label).copied().or_else(|| place.port(label).map(|p| p.inside)).or(number);
             let port = if label.is_empty() { 0 } else { mapped.ok_or_else(unknown)? };
             Ok((driver.ip.clone(), port))
         }
-        "alloc" | "alloc_ipv6" => {
-            Err(format!("cannot use address_mode=\"{mode}\": no allocation network status reported"))
-        }
-        other => Err(format!("invalid address mode \"{other}\"")),
+        "alloc" | "alloc_ipv6" => Err(AddressError::NoAllocNetwork(mode.to_string())),
+        other => Err(AddressError::UnknownMode(other.to_string())),
     }
 }
 
 /// A service as the catalogue has it; none if it belongs to another catalogue.
-pub fn registration(service: &Service, place: &Place) -> Option<Result<ServiceRegistration, String>> {
+pub fn registration(service: &Service, place: &Place) -> Option<Result<ServiceRegistration, RegistrationError>> {
     if service.provider != "nomad" {
         return None;
     }
@@ -101,7 +129,7 @@ pub fn registration(service: &Service, place: &Place) -> Option<Result<ServiceRe
     let label = env.replace(&service.port_label);
     let (address, port) = match address(&service.address_mode, &env.replace(&service.address), &label, place) {
         Ok(found) => found,
-        Err(error) => return Some(Err(format!("unable to get address for service \"{name}\": {error}"))),
+        Err(source) => return Some(Err(RegistrationError { service: name, source })),
     };
     let tags = if alloc.is_canary() && !service.canary_tags.is_empty() { &service.canary_tags } else { &service.tags };
     let workload = place.task.map_or_else(|| format!("group-{}", alloc.task_group), String::from);
@@ -178,7 +206,9 @@ pub(super) mod tests {
         assert_eq!(address("driver", "", "x", &with(Some(&network))), ok("10.0.0.9", 7));
         assert_eq!(address("auto", "svc.example", "http", &with(None)), ok("svc.example", 22_503));
         assert_eq!(address("host", "", "8080", &with(None)), ok("", 8080));
-        assert!(address("host", "x", "http", &with(None)).unwrap_err().contains("custom advertise address"));
+        assert!(
+            address("host", "x", "http", &with(None)).unwrap_err().to_string().contains("custom advertise address")
+        );
         assert!(
             address("host", "", "nope", &with(None)).is_err() && address("alloc", "", "http", &with(None)).is_err()
         );

@@ -1,6 +1,8 @@
 //! Runs checks.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
 use tokio::task::AbortHandle;
@@ -107,19 +109,39 @@ async fn tcp(check: &Check, at: &str) -> (&'static str, i64, String) {
     }
 }
 
-async fn ask(check: &Check, http: &Http, at: &str) -> Result<(&'static str, i64, String), String> {
+/// Why a question over HTTP has no answer.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    /// The exchange failed.
+    #[error("{} \"{url}\": {}", capital(method), cause(source))]
+    Exchange {
+        /// The request's method.
+        method: String,
+        /// Where it goes.
+        url: String,
+        /// The reason.
+        source: reqwest::Error,
+    },
+    /// The check's method is no token of HTTP.
+    #[error(transparent)]
+    Method(<reqwest::Method as FromStr>::Err),
+}
+
+/// The error below that of the HTTP client, which repeats the URL.
+fn cause(e: &reqwest::Error) -> String {
+    e.source().map_or_else(|| e.to_string(), ToString::to_string)
+}
+
+async fn ask(check: &Check, http: &Http, at: &str) -> Result<(&'static str, i64, String), AskError> {
     let url = format!("{}://{at}{}", http.scheme, http.path);
-    let wrong = |e: reqwest::Error| {
-        let why = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_else(|| e.to_string());
-        format!("{} \"{url}\": {why}", capital(&http.method))
-    };
+    let wrong = |source| AskError::Exchange { method: http.method.clone(), url: url.clone(), source };
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .timeout(check.timeout)
         .tls_danger_accept_invalid_certs(http.tls_skip_verify)
         .build()
         .map_err(wrong)?;
-    let method = reqwest::Method::from_bytes(http.method.as_bytes()).map_err(|e| e.to_string())?;
+    let method = reqwest::Method::from_bytes(http.method.as_bytes()).map_err(AskError::Method)?;
     let mut request = client.request(method, &url).body(http.body.clone());
     for (name, values) in &http.headers {
         for value in values {

@@ -361,7 +361,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What a `for` expression has built so far.
+/// The unfinished result of a `for` expression.
 struct ForResult {
     known: bool,
     items: Vec<Value>,

@@ -1,8 +1,9 @@
 //! Names, attributes, indexes and splats.
 
 use super::super::ast::{Expr, Step, StepKind};
+use super::super::convert::ConversionError;
 use super::super::diag::Span;
-use super::super::number::Number;
+use super::super::number::{Number, NumberError};
 use super::super::types::Type;
 use super::super::value::Value;
 use super::{Evaluator, Found, Names, Scope, common_type};
@@ -196,9 +197,9 @@ fn has_objects(value: &Value) -> bool {
 }
 
 /// The position a key means in a sequence, if it means one; why it can't be one.
-fn sequence_index(key: &Value) -> Result<Option<usize>, String> {
+fn sequence_index(key: &Value) -> Result<Option<usize>, ConversionError> {
     let key = key.convert(&Type::Number)?;
-    let Some(number) = key.as_number() else { return Err("a number is required".to_owned()) };
+    let number = key.as_number().ok_or(NumberError::Syntax)?;
     let whole = number.to_u64().filter(|_| number.is_whole());
     Ok(whole.and_then(|n| usize::try_from(n).ok()))
 }

@@ -34,7 +34,7 @@ pub(crate) const MAX_BLOCKS: usize = 20_000;
 /// Diagnostics kept; a loop over a broken expression would give one per round.
 pub(crate) const MAX_DIAGS: usize = 1000;
 
-/// What happens with a name that is not in scope.
+/// The treatment of a name that is not in scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
     /// No names at all: constants only.
@@ -53,7 +53,7 @@ pub struct Scope {
     pub parent: Option<Rc<Scope>>,
     /// Names and their values; a later entry hides an earlier one of the same name.
     pub values: Vec<(String, Value)>,
-    /// What each root holds, by the root's name, then by the name that follows the dot.
+    /// The content of each root, by the root's name, then by the name that follows the dot.
     pub roots: BTreeMap<String, Entries>,
 }
 
@@ -64,7 +64,7 @@ enum Exhausted {
     Blocks(Span),
 }
 
-/// What is known while expressions are evaluated.
+/// The context in which expressions are evaluated.
 pub struct Evaluator<'a> {
     /// Texts that positions refer to.
     pub sources: &'a Sources,
@@ -74,7 +74,7 @@ pub struct Evaluator<'a> {
     pub names: Names,
     /// Bytes of the job file, from which kept references are cut.
     pub file: &'a [u8],
-    /// What went wrong so far.
+    /// The diagnostics so far.
     pub diags: Vec<Diag>,
     steps: usize,
     text: usize,
@@ -222,7 +222,7 @@ impl Scope {
     }
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 enum Found<'s> {
     Value(&'s Value),
     Root(&'s Entries),

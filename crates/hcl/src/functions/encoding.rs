@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use thiserror::Error;
 
 use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, Text, function, p};
@@ -74,8 +75,19 @@ fn csvdecode(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     Ok(Value::list(Type::Object(Arc::new(attributes)), rows)?)
 }
 
+/// Why a text is no CSV.
+#[derive(Debug, Error)]
+pub(crate) enum CsvError {
+    #[error("parse error on line {line}, column {column}: bare \" in non-quoted field")]
+    BareQuote { line: usize, column: usize },
+    #[error("parse error on line {line}: extraneous or missing \" in quoted-field")]
+    UnmatchedQuote { line: usize },
+    #[error(transparent)]
+    TooLarge(#[from] ValueTooLarge),
+}
+
 /// The records of a CSV text (RFC 4180, LF or CRLF line ends, empty lines skipped), each with the line it starts on.
-fn csv_records(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
+fn csv_records(text: &str) -> Result<Vec<(usize, Vec<String>)>, CsvError> {
     let mut records = Vec::new();
     let mut lines = text.split_inclusive('\n').zip(1usize..);
     let mut total = 0;
@@ -89,13 +101,13 @@ fn csv_records(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
         loop {
             total += 1;
             if total > MAX_NODES {
-                return Err(ValueTooLarge::Nodes.to_string());
+                return Err(ValueTooLarge::Nodes.into());
             }
             let Some(quoted) = rest.strip_prefix('"') else {
                 let (field, after) = rest.split_once(',').map_or((rest, None), |(field, after)| (field, Some(after)));
                 if let Some(column) = field.find('"') {
                     let column = line.len() - rest.len() + column + 1;
-                    return Err(format!("parse error on line {current}, column {column}: bare \" in non-quoted field"));
+                    return Err(CsvError::BareQuote { line: current, column });
                 }
                 fields.push(field.to_string());
                 match after {
@@ -112,9 +124,7 @@ fn csv_records(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
                         // The field goes on in the next line.
                         field.push_str(rest);
                         let Some((next, number)) = lines.next() else {
-                            return Err(format!(
-                                "parse error on line {current}: extraneous or missing \" in quoted-field"
-                            ));
+                            return Err(CsvError::UnmatchedQuote { line: current });
                         };
                         field.push('\n');
                         current = number;
@@ -132,10 +142,7 @@ fn csv_records(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
                                 break true;
                             }
                             None => break false,
-                            Some(_) => {
-                                let text = "extraneous or missing \" in quoted-field";
-                                return Err(format!("parse error on line {current}: {text}"));
-                            }
+                            Some(_) => return Err(CsvError::UnmatchedQuote { line: current }),
                         }
                     }
                 }

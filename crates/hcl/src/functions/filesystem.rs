@@ -158,8 +158,8 @@ fn fileset(args: &Args, context: &FunctionContext) -> Result<Value, Failure> {
         [""] => "/".to_string(),
         parts => parts.join("/"),
     };
-    let segments = rest.iter().map(|part| Segment::parse(part)).collect::<Result<Vec<_>, String>>();
-    let segments = segments.map_err(|text| format!("failed to glob pattern ({pattern}): {text}"))?;
+    let segments = rest.iter().map(|part| Segment::parse(part)).collect::<Result<Vec<_>, _>>();
+    let segments = segments.map_err(|error| format!("failed to glob pattern ({pattern}): {error}"))?;
     let mut walk = Walk { found: Vec::new(), entries: 0 };
     walk.directory(&absolute(context, &root), &root, &segments, 0)?;
     let relative = walk.found.iter().map(|path| Value::from(relative_to(&base.shown, path).as_str())).collect();

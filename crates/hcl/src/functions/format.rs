@@ -1,11 +1,13 @@
 //! `format` and `formatlist`: the verbs of `docs/spec/jobspec.md §5`.
 
 use dashu_int::{IBig, Sign};
+use thiserror::Error;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::FunctionContext;
 use super::json;
 use super::support::{Args, Failure, Function, Kind, Text, nullable, p, variadic};
+use crate::convert::ConversionError;
 use crate::number::Number;
 use crate::types::Type;
 use crate::value::{MAX_NODES, Value};
@@ -33,6 +35,19 @@ struct Spec {
     width: Option<usize>,
     precision: Option<usize>,
     verb: char,
+}
+
+/// Why a verb can't show a value.
+#[derive(Debug, Error)]
+enum Unsupported {
+    #[error("null value cannot be formatted")]
+    Null,
+    #[error("{0} is required")]
+    Required(&'static str),
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
+    #[error(transparent)]
+    Json(#[from] json::EncodeError),
 }
 
 fn formatlist(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
@@ -104,7 +119,7 @@ fn format(text: &str, values: &[&Value]) -> Result<String, Failure> {
             return Err(Failure::Call(text));
         };
         let formatted = spec.apply(value);
-        let formatted = formatted.map_err(|text| format!("unsupported value for {shown} at {start}: {text}"))?;
+        let formatted = formatted.map_err(|error| format!("unsupported value for {shown} at {start}: {error}"))?;
         out.push(&formatted)?;
         next = position + 1;
         used = used.max(next);
@@ -188,20 +203,20 @@ fn parse(directive: &str, offset: usize) -> Result<(Spec, Option<usize>, usize),
 
 impl Spec {
     /// The value's text, padded.
-    fn apply(&self, value: &Value) -> Result<String, String> {
+    fn apply(&self, value: &Value) -> Result<String, Unsupported> {
         if self.verb == 'v' {
             return self.natural(value);
         }
         if value.is_null() {
-            return Err("null value cannot be formatted".to_string());
+            return Err(Unsupported::Null);
         }
         match self.verb {
             't' => match value.convert(&Type::Bool)? {
                 Value::Bool(value) => Ok(self.pad(if value { "true" } else { "false" })),
-                _ => Err("a bool is required".to_string()),
+                _ => Err(Unsupported::Required("a bool")),
             },
             'b' | 'd' | 'o' | 'x' | 'X' => {
-                let integer = self.number(value)?.to_integer().ok_or("an integer is required")?;
+                let integer = self.number(value)?.to_integer().ok_or(Unsupported::Required("an integer"))?;
                 Ok(self.integer(&integer))
             }
             'e' | 'E' | 'f' | 'g' | 'G' => Ok(self.float(&self.number(value)?, self.verb)),
@@ -210,22 +225,22 @@ impl Spec {
         }
     }
 
-    fn number(&self, value: &Value) -> Result<Number, String> {
+    fn number(&self, value: &Value) -> Result<Number, Unsupported> {
         match value.convert(&Type::Number)? {
             Value::Number(number) => Ok(number),
-            _ => Err("a number is required".to_string()),
+            _ => Err(Unsupported::Required("a number")),
         }
     }
 
-    fn string(&self, value: &Value) -> Result<String, String> {
+    fn string(&self, value: &Value) -> Result<String, Unsupported> {
         match value.convert(&Type::String)? {
             Value::String(text) => Ok(text.to_string()),
-            _ => Err("a string is required".to_string()),
+            _ => Err(Unsupported::Required("a string")),
         }
     }
 
     /// `%v`: strings as they are, numbers as `%g`, the rest (and everything with `#`) as JSON.
-    fn natural(&self, value: &Value) -> Result<String, String> {
+    fn natural(&self, value: &Value) -> Result<String, Unsupported> {
         match value {
             Value::String(text) if !self.sharp => Ok(self.text(text)),
             Value::Number(number) if !self.sharp => Ok(self.float(number, 'g')),
@@ -345,7 +360,7 @@ mod tests {
             let arguments: Vec<Value> = std::iter::once(text.into()).chain(arguments).collect();
             check("format", &arguments, &format!("Invalid value for {expected}"));
         }
-        // What a verb lacks is a mistake of the call, not of an argument.
+        // A verb without its argument is a mistake of the call, not of an argument.
         for (text, arguments, expected) in [
             ("a %s", vec![], "not enough arguments for \"%s\" at 2: need index 1 but have 0 total."),
             ("%d", vec![n("1.5")], "unsupported value for \"%d\" at 0: an integer is required."),

@@ -1,5 +1,12 @@
 //! Glob patterns of one path segment: `*`, `?`, `[a-z]`, `[^a]`, `{a,b}`, `\` before a literal character.
 
+use thiserror::Error;
+
+/// A text is no pattern: a bracket or brace is not closed, or the braces stand for too many names.
+#[derive(Debug, Clone, Copy, Error)]
+#[error("syntax error in pattern")]
+pub(crate) struct PatternError;
+
 /// One segment of a path pattern.
 #[derive(Debug)]
 pub(crate) enum Segment {
@@ -26,14 +33,13 @@ const MAX_ALTERNATIVES: usize = 256;
 
 impl Segment {
     /// Reads a segment, or tells that it is not a pattern.
-    pub(crate) fn parse(text: &str) -> Result<Segment, String> {
+    pub(crate) fn parse(text: &str) -> Result<Segment, PatternError> {
         if text == "**" {
             return Ok(Segment::AnyDepth);
         }
-        let broken = || "syntax error in pattern".to_string();
-        let alternatives = expand_braces(text).ok_or_else(broken)?;
+        let alternatives = expand_braces(text).ok_or(PatternError)?;
         let tokens = alternatives.iter().map(|text| tokens(text)).collect::<Option<Vec<_>>>();
-        tokens.map(Segment::Name).ok_or_else(broken)
+        tokens.map(Segment::Name).ok_or(PatternError)
     }
 }
 

@@ -6,6 +6,7 @@ use dashu_int::ops::BitTest;
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
+use thiserror::Error;
 
 use super::FunctionContext;
 use super::encoding::decode_base64;
@@ -16,7 +17,7 @@ use encamp_model::quote::quoted;
 
 /// Costs of `bcrypt` each double the time; beyond this one call takes more than a second.
 const MAX_BCRYPT_COST: i64 = 13;
-/// What `bcrypt` does without a cost.
+/// The default cost of `bcrypt`.
 const DEFAULT_BCRYPT_COST: i64 = 10;
 /// Steps of the evaluator that one decryption is worth.
 pub(crate) const RSA_STEPS: usize = 100_000;
@@ -133,7 +134,7 @@ fn rsadecrypt(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
         )
     })?;
     let (modulus, exponent) =
-        private_key(args.text(1)?).map_err(|text| Failure::Argument(1, format!("failed to parse key: {text}")))?;
+        private_key(args.text(1)?).map_err(|error| Failure::Argument(1, format!("failed to parse key: {error}")))?;
     let failed = || Failure::Call("failed to decrypt: error in RSA decryption".to_string());
     let cipher = UBig::from_be_bytes(&ciphertext);
     let size = modulus.bit_len().div_ceil(8);
@@ -150,33 +151,45 @@ fn rsadecrypt(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     Ok(Value::string(text)?)
 }
 
+/// Why a text is no key that decrypts.
+#[derive(Debug, Error)]
+enum KeyError {
+    #[error("no key found")]
+    Missing,
+    #[error("password protected keys are not supported")]
+    Protected,
+    #[error("unsupported key type {}", quoted(.0))]
+    Unsupported(String),
+    #[error("the key is not a valid RSA private key")]
+    Broken,
+}
+
 /// Modulus and private exponent of a PEM key, PKCS #1 or PKCS #8.
-fn private_key(pem: &str) -> Result<(UBig, UBig), String> {
+fn private_key(pem: &str) -> Result<(UBig, UBig), KeyError> {
     let mut lines = pem.lines().map(str::trim).skip_while(|line| !line.starts_with("-----BEGIN "));
-    let label = lines.next().ok_or("no key found")?;
+    let label = lines.next().ok_or(KeyError::Missing)?;
     if pem.contains("ENCRYPTED") {
-        return Err("password protected keys are not supported".to_string());
+        return Err(KeyError::Protected);
     }
     let body: String = lines.take_while(|line| !line.starts_with("-----END ")).collect();
-    let der = decode_base64(&body).ok_or("no key found")?;
-    let broken = || "the key is not a valid RSA private key".to_string();
+    let der = decode_base64(&body).ok_or(KeyError::Missing)?;
     let key = match label {
         "-----BEGIN RSA PRIVATE KEY-----" => der.as_slice(),
         "-----BEGIN PRIVATE KEY-----" => {
-            let mut fields = der_fields(&der, SEQUENCE).ok_or_else(broken)?.into_iter().skip(2);
-            fields.next().filter(|(tag, _)| *tag == OCTET_STRING).ok_or_else(broken)?.1
+            let mut fields = der_fields(&der, SEQUENCE).ok_or(KeyError::Broken)?.into_iter().skip(2);
+            fields.next().filter(|(tag, _)| *tag == OCTET_STRING).ok_or(KeyError::Broken)?.1
         }
-        other => return Err(format!("unsupported key type {}", quoted(other.trim_matches('-')))),
+        other => return Err(KeyError::Unsupported(other.trim_matches('-').to_string())),
     };
-    let fields = der_fields(key, SEQUENCE).ok_or_else(broken)?;
+    let fields = der_fields(key, SEQUENCE).ok_or(KeyError::Broken)?;
     let integer = |index: usize| {
         let (tag, bytes) = fields.get(index)?;
         (*tag == INTEGER).then(|| UBig::from_be_bytes(bytes))
     };
     // version, modulus, public exponent, private exponent, ...
-    let (modulus, exponent) = integer(1).zip(integer(3)).ok_or_else(broken)?;
+    let (modulus, exponent) = integer(1).zip(integer(3)).ok_or(KeyError::Broken)?;
     if modulus.is_zero() || modulus.bit_len() > MAX_RSA_BITS || exponent.bit_len() > MAX_RSA_BITS {
-        return Err(broken());
+        return Err(KeyError::Broken);
     }
     Ok((modulus, exponent))
 }

@@ -2,28 +2,57 @@
 
 use std::sync::Arc;
 
-use super::support::{Failure, Function, Kind, Text, function, nullable, p};
+use thiserror::Error;
+
+use super::support::{Function, Kind, Text, function, nullable, p};
 use crate::number::Number;
-use crate::value::{Entries, MAX_DEPTH, Value};
+use crate::value::{Entries, MAX_DEPTH, Value, ValueTooLarge};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     function("jsonencode", &[nullable("val", Kind::Any)], |args, _| Ok(Value::string(encode(args.value(0)?)?)?)),
-    function("jsondecode", &[p("str", Kind::String)], |args, _| decode(args.text(0)?).map_err(Failure::Call)),
+    function("jsondecode", &[p("str", Kind::String)], |args, _| Ok(decode(args.text(0)?)?)),
 ];
 
+/// Why a value has no JSON.
+#[derive(Debug, Error)]
+pub(crate) enum EncodeError {
+    #[error("value is not known")]
+    Unknown,
+    #[error("cannot serialize infinity as JSON")]
+    Infinity,
+    #[error(transparent)]
+    TooLarge(#[from] ValueTooLarge),
+}
+
+/// Why a text is no JSON, or has no value.
+#[derive(Debug, Error)]
+pub(crate) enum DecodeError {
+    /// `context` says where in the grammar the character stands.
+    #[error("invalid character {found:?} {context}")]
+    Unexpected { found: char, context: &'static str },
+    #[error("unexpected end of JSON input")]
+    End,
+    #[error("invalid number literal {0:?}")]
+    Number(String),
+    #[error("exceeded max depth")]
+    Depth,
+    #[error(transparent)]
+    TooLarge(#[from] ValueTooLarge),
+}
+
 /// Compact JSON with sorted keys; `<`, `>` and `&` are escaped as Go escapes them for HTML.
-pub(crate) fn encode(value: &Value) -> Result<String, String> {
+pub(crate) fn encode(value: &Value) -> Result<String, EncodeError> {
     let mut out = Text::default();
     write(value, &mut out)?;
     Ok(out.into_string())
 }
 
-fn write(value: &Value, out: &mut Text) -> Result<(), String> {
+fn write(value: &Value, out: &mut Text) -> Result<(), EncodeError> {
     match value {
         Value::Null => out.push("null")?,
-        Value::Unknown => return Err("value is not known".into()),
+        Value::Unknown => return Err(EncodeError::Unknown),
         Value::Bool(value) => out.push(if *value { "true" } else { "false" })?,
-        Value::Number(number) if number.is_infinite() => return Err("cannot serialize infinity as JSON".into()),
+        Value::Number(number) if number.is_infinite() => return Err(EncodeError::Infinity),
         Value::Number(number) => out.push(&number.to_string())?,
         Value::String(text) => out.push(&quote(text))?,
         Value::List(inner) | Value::Set(inner) | Value::Tuple(inner) => {
@@ -76,13 +105,13 @@ pub(crate) fn quote(text: &str) -> String {
 }
 
 /// The value of a JSON text: arrays are tuples, objects objects.
-pub(crate) fn decode(text: &str) -> Result<Value, String> {
+pub(crate) fn decode(text: &str) -> Result<Value, DecodeError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let value = parser.value()?;
     parser.skip_space();
     match parser.peek() {
         None => Ok(value),
-        Some(c) => Err(format!("invalid character {c:?} after top-level value")),
+        Some(_) => Err(parser.unexpected("after top-level value")),
     }
 }
 
@@ -112,15 +141,12 @@ impl Parser<'_> {
         self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
     }
 
-    /// What stands here is not what the grammar wants.
-    fn unexpected(&self, wanted: &str) -> String {
-        match self.peek() {
-            Some(c) => format!("invalid character {c:?} {wanted}"),
-            None => "unexpected end of JSON input".to_string(),
-        }
+    /// Reports a character that the grammar does not allow here.
+    fn unexpected(&self, context: &'static str) -> DecodeError {
+        self.peek().map_or(DecodeError::End, |found| DecodeError::Unexpected { found, context })
     }
 
-    fn value(&mut self) -> Result<Value, String> {
+    fn value(&mut self) -> Result<Value, DecodeError> {
         self.skip_space();
         match self.peek() {
             Some('"') => Ok(Value::string(self.string()?)?),
@@ -139,9 +165,9 @@ impl Parser<'_> {
         }
     }
 
-    fn nested(&mut self, parse: fn(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
+    fn nested(&mut self, parse: fn(&mut Self) -> Result<Value, DecodeError>) -> Result<Value, DecodeError> {
         if self.depth >= MAX_DEPTH {
-            return Err("exceeded max depth".to_string());
+            return Err(DecodeError::Depth);
         }
         self.depth += 1;
         self.next();
@@ -150,7 +176,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn array(&mut self) -> Result<Value, String> {
+    fn array(&mut self) -> Result<Value, DecodeError> {
         let mut items = Vec::new();
         self.members(']', "after array element", |parser| {
             items.push(parser.value()?);
@@ -159,7 +185,7 @@ impl Parser<'_> {
         Ok(Value::tuple(items)?)
     }
 
-    fn object(&mut self) -> Result<Value, String> {
+    fn object(&mut self) -> Result<Value, DecodeError> {
         let mut entries = Entries::new();
         self.members('}', "after object key:value pair", |parser| {
             parser.skip_space();
@@ -182,9 +208,9 @@ impl Parser<'_> {
     fn members(
         &mut self,
         close: char,
-        after: &str,
-        mut member: impl FnMut(&mut Self) -> Result<(), String>,
-    ) -> Result<(), String> {
+        after: &'static str,
+        mut member: impl FnMut(&mut Self) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
         self.skip_space();
         if self.peek() == Some(close) {
             self.next();
@@ -204,7 +230,7 @@ impl Parser<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<Value, DecodeError> {
         let rest = self.rest();
         let end = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(rest.len());
         let literal = rest.get(..end).unwrap_or_default();
@@ -216,17 +242,17 @@ impl Parser<'_> {
             && (whole == 1 || !digits.starts_with('0'))
             && fraction.is_none_or(|fraction| fraction.starts_with(|c: char| c.is_ascii_digit()));
         let number = Number::parse(literal).ok().filter(|_| strict);
-        let number = number.ok_or_else(|| format!("invalid number literal {literal:?}"))?;
+        let number = number.ok_or_else(|| DecodeError::Number(literal.to_string()))?;
         self.at += end;
         Ok(number.into())
     }
 
     /// A string literal from its opening quote on.
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, DecodeError> {
         self.next();
         let mut out = String::new();
         loop {
-            let c = self.peek().ok_or("unexpected end of JSON input")?;
+            let c = self.peek().ok_or(DecodeError::End)?;
             match c {
                 '\0'..='\u{1f}' => return Err(self.unexpected("in string literal")),
                 '"' => {
@@ -261,7 +287,7 @@ impl Parser<'_> {
     }
 
     /// The character of `\uXXXX`, or of a pair of them; half a pair is the replacement character.
-    fn unicode_escape(&mut self) -> Result<char, String> {
+    fn unicode_escape(&mut self) -> Result<char, DecodeError> {
         let high = self.hex4()?;
         if (0xd800..0xdc00).contains(&high) && self.rest().starts_with("\\u") {
             let start = self.at;
@@ -276,7 +302,7 @@ impl Parser<'_> {
         Ok(char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    fn hex4(&mut self) -> Result<u32, String> {
+    fn hex4(&mut self) -> Result<u32, DecodeError> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|c| c.to_digit(16));
@@ -334,8 +360,8 @@ mod tests {
         ] {
             assert!(decode(text).is_err(), "{text:?}");
         }
-        assert_eq!(decode(&"[".repeat(100_000)).unwrap_err(), "exceeded max depth");
-        assert_eq!(decode("[1 2]").unwrap_err(), "invalid character '2' after array element");
+        assert_eq!(decode(&"[".repeat(100_000)).unwrap_err().to_string(), "exceeded max depth");
+        assert_eq!(decode("[1 2]").unwrap_err().to_string(), "invalid character '2' after array element");
     }
 
     #[test]

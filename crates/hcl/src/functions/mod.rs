@@ -38,12 +38,12 @@ const MAX_DECODED: usize = 1 << 20;
 /// Fills a buffer with random bytes.
 pub type RandomBytes = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
-/// What functions may use of the world outside.
+/// The access of functions to their surroundings.
 #[derive(Clone)]
 pub struct FunctionContext {
     /// Whether the file functions work; where not, they fail with `filesystem function disabled`.
     pub allow_fs: bool,
-    /// What relative paths of file functions are relative to.
+    /// The base of relative paths of file functions.
     pub working_dir: PathBuf,
     /// The value of `~` in `pathexpand`.
     pub home_dir: Option<PathBuf>,
@@ -97,7 +97,7 @@ pub enum FunctionError {
         index: usize,
         /// The name of the parameter.
         parameter: &'static str,
-        /// What is wrong with the argument.
+        /// The problem with the argument.
         text: String,
     },
     /// `Error in function call`.
@@ -105,7 +105,7 @@ pub enum FunctionError {
     Failed {
         /// The function.
         name: &'static str,
-        /// What the function says.
+        /// The message of the function.
         text: String,
     },
 }

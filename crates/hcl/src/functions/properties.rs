@@ -138,7 +138,7 @@ proptest! {
 
     #[test]
     fn types_and_conversions_agree(original in value(), other in value()) {
-        // What unification promises, conversion keeps, unless a text is not the number or bool it should be.
+        // Conversion keeps the promises of unification, unless a text is not the number or bool it should be.
         let types = [original.ty(), other.ty()];
         if let Some(common) = crate::types::unify(&types) {
             for value in [&original, &other] {

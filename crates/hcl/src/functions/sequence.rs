@@ -3,6 +3,7 @@
 
 use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, function, nullable, p, variadic};
+use crate::convert::ConversionError;
 use crate::number::Number;
 use crate::types::{Type, unify};
 use crate::value::{MAX_NODES, Value, ValueTooLarge};
@@ -243,7 +244,7 @@ fn holds(set: &Value, wanted: &Value) -> bool {
 fn combine(args: &Args, keep: fn(&Value, &[Value]) -> bool, all: bool) -> Result<Value, Failure> {
     let types: Vec<Type> = args.all().iter().map(Value::ty).collect();
     let common = unify(&types).ok_or("given sets must all have compatible element types")?;
-    let sets = args.all().iter().map(|set| set.convert(&common)).collect::<Result<Vec<Value>, String>>()?;
+    let sets = args.all().iter().map(|set| set.convert(&common)).collect::<Result<Vec<Value>, ConversionError>>()?;
     let sources = if all { sets.as_slice() } else { sets.get(..1).unwrap_or_default() };
     let mut items = Vec::new();
     for item in sources.iter().flat_map(|set| set.items().unwrap_or_default()) {
@@ -271,7 +272,7 @@ fn setproduct(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
         let converted = match value {
             Value::Set(_) | Value::List(_) => value.clone(),
             Value::Tuple(_) => {
-                value.convert(&Type::list(Type::Any)).map_err(|text| Failure::Argument(position, text))?
+                value.convert(&Type::list(Type::Any)).map_err(|error| Failure::Argument(position, error.to_string()))?
             }
             other => {
                 let text = format!("a set or a list is required, but have {}", other.ty());

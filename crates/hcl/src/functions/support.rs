@@ -2,10 +2,13 @@
 
 use dashu_int::IBig;
 
-use super::FunctionError;
+use super::{FunctionError, encoding, json, time, yaml};
+use crate::convert::ConversionError;
 use crate::number::{Number, NumberError};
 use crate::types::Type;
 use crate::value::{Entries, MAX_BYTES, Value, ValueTooLarge};
+use encamp_model::duration::InvalidDuration;
+use encamp_model::regexp;
 
 /// One function: its parameters and what it does.
 pub(crate) struct Function {
@@ -27,7 +30,7 @@ pub(crate) struct Parameter {
     null: bool,
 }
 
-/// What a parameter accepts.
+/// The types that a parameter accepts.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Any,
@@ -113,17 +116,29 @@ impl From<&str> for Failure {
     }
 }
 
-impl From<ValueTooLarge> for Failure {
-    fn from(error: ValueTooLarge) -> Failure {
-        Failure::Call(error.to_string())
-    }
+/// Lets `?` make a failure of the call as a whole of these errors.
+macro_rules! failures_of_calls {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Failure {
+                Failure::Call(error.to_string())
+            }
+        })*
+    };
 }
 
-impl From<NumberError> for Failure {
-    fn from(error: NumberError) -> Failure {
-        Failure::Call(error.to_string())
-    }
-}
+failures_of_calls![
+    ValueTooLarge,
+    NumberError,
+    ConversionError,
+    InvalidDuration,
+    regexp::SyntaxError,
+    encoding::CsvError,
+    json::EncodeError,
+    json::DecodeError,
+    time::TimestampError,
+    yaml::DecodeError,
+];
 
 impl Function {
     fn parameter(&self, index: usize) -> Option<&Parameter> {
@@ -148,7 +163,7 @@ impl Function {
             if value.is_null() && !parameter.null {
                 return Err(refused("argument must not be null".to_string()));
             }
-            value.convert(&parameter.kind.ty()).map_err(refused)
+            value.convert(&parameter.kind.ty()).map_err(|error| refused(error.to_string()))
         };
         arguments.into_iter().enumerate().map(convert).collect()
     }

@@ -1,5 +1,7 @@
 //! Times: `formatdate timeadd`, on RFC 3339 timestamps.
 
+use thiserror::Error;
+
 use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, Text, function, p};
 use crate::value::Value;
@@ -27,6 +29,23 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
+/// Why a text is no timestamp.
+#[derive(Debug, Error)]
+pub(crate) enum TimestampError {
+    #[error(
+        "not a valid RFC3339 timestamp: cannot use {} as a timestamp of the form YYYY-MM-DDThh:mm:ssZ",
+        quoted(.0)
+    )]
+    Form(String),
+    #[error("not a valid RFC3339 timestamp: {0} out of range")]
+    OutOfRange(&'static str),
+}
+
+/// A sequence of letters that `formatdate` does not know.
+#[derive(Debug, Error)]
+#[error("invalid date format verb {0:?}: {what}", what = known_sequences(.0))]
+struct UnsupportedSequence(String);
+
 /// A point in time as an RFC 3339 text gives it.
 struct Timestamp {
     /// Seconds since 1970 of the local clock (offset included).
@@ -37,8 +56,7 @@ struct Timestamp {
 }
 
 impl Timestamp {
-    fn parse(text: &str) -> Result<Timestamp, String> {
-        let refused = |reason: &str| format!("not a valid RFC3339 timestamp: {reason}");
+    fn parse(text: &str) -> Result<Timestamp, TimestampError> {
         let bytes = text.as_bytes();
         let number = |start: usize, length: usize| -> Option<i64> {
             let digits = text.get(start..start + length)?;
@@ -70,26 +88,23 @@ impl Timestamp {
             (end == text.len()).then_some((fields, nanos, offset))
         };
         let Some(([year, month, day, hour, minute, second], nanos, offset)) = parsed() else {
-            return Err(refused(&format!(
-                "cannot use {} as a timestamp of the form YYYY-MM-DDThh:mm:ssZ",
-                quoted(text)
-            )));
+            return Err(TimestampError::Form(text.to_string()));
         };
         let month_length = match month {
             1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
             4 | 6 | 9 | 11 => 30,
             2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
             2 => 28,
-            _ => return Err(refused("month out of range")),
+            _ => return Err(TimestampError::OutOfRange("month")),
         };
         for (name, value, min, max) in
             [("day", day, 1, month_length), ("hour", hour, 0, 23), ("minute", minute, 0, 59), ("second", second, 0, 59)]
         {
             if !(min..=max).contains(&value) {
-                return Err(refused(&format!("{name} out of range")));
+                return Err(TimestampError::OutOfRange(name));
             }
         }
-        let offset = offset.ok_or_else(|| refused("time zone offset out of range"))?;
+        let offset = offset.ok_or(TimestampError::OutOfRange("time zone offset"))?;
         let local = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
         Ok(Timestamp { local, nanos, offset })
     }
@@ -143,7 +158,7 @@ fn timeadd(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 }
 
 fn formatdate(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let time = Timestamp::parse(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
+    let time = Timestamp::parse(args.text(1)?).map_err(|error| Failure::Argument(1, error.to_string()))?;
     let mut out = Text::default();
     let mut rest = args.text(0)?;
     while let Some(first) = rest.chars().next() {
@@ -176,7 +191,7 @@ fn formatdate(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
         let (run, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
         rest = after;
         if first.is_ascii_alphabetic() {
-            out.push(&date_part(run, &time).map_err(|text| Failure::Argument(0, text))?)?;
+            out.push(&date_part(run, &time).map_err(|error| Failure::Argument(0, error.to_string()))?)?;
         } else {
             out.push(run)?;
         }
@@ -185,7 +200,7 @@ fn formatdate(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 }
 
 /// The text of one letter sequence of a `formatdate` format.
-fn date_part(sequence: &str, time: &Timestamp) -> Result<String, String> {
+fn date_part(sequence: &str, time: &Timestamp) -> Result<String, UnsupportedSequence> {
     let ((year, month, day), (hour, minute, second)) = (time.date(), time.clock());
     let month_name = usize::try_from(month - 1).ok().and_then(|index| MONTHS.get(index)).copied().unwrap_or_default();
     let weekday = (time.local.div_euclid(86_400) + 4).rem_euclid(7);
@@ -218,12 +233,13 @@ fn date_part(sequence: &str, time: &Timestamp) -> Result<String, String> {
         "ZZZZ" | "ZZZ" => time.offset_text(""),
         "Z" if time.offset == 0 => "Z".to_string(),
         "Z" => time.offset_text(":"),
-        other => return Err(unsupported(other)),
+        other => return Err(UnsupportedSequence(other.to_string())),
     })
 }
 
-fn unsupported(sequence: &str) -> String {
-    let what = match sequence.chars().next() {
+/// The sequences that exist for the first letter of one that does not.
+fn known_sequences(sequence: &str) -> &'static str {
+    match sequence.chars().next() {
         Some('Y') => "year must either be \"YY\" or \"YYYY\"",
         Some('M') => "month must be \"M\", \"MM\", \"MMM\", or \"MMMM\"",
         Some('D') => "day of month must either be \"D\" or \"DD\"",
@@ -235,8 +251,7 @@ fn unsupported(sequence: &str) -> String {
         Some('s') => "second must either be \"s\" or \"ss\"",
         Some('Z') => "timezone must be Z, ZZZ, ZZZZ, or ZZZZZ",
         _ => "letters not used as format sequences must be quoted",
-    };
-    format!("invalid date format verb {sequence:?}: {what}")
+    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
+use thiserror::Error;
 
 use super::encoding::{decode_base64, encode_base64};
 use super::support::{Failure, Function, Kind, Text, function, nullable, p};
+use crate::convert::ConversionError;
 use crate::number::Number;
 use crate::types::Type;
-use crate::value::{Entries, MAX_DEPTH, Value};
+use crate::value::{Entries, MAX_DEPTH, Value, ValueTooLarge};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     function("yamlencode", &[nullable("value", Kind::Any)], |args, _| {
@@ -23,8 +25,42 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         }
         Ok(out.into_value())
     }),
-    function("yamldecode", &[p("src", Kind::String)], |args, _| decode(args.text(0)?).map_err(Failure::Call)),
+    function("yamldecode", &[p("src", Kind::String)], |args, _| Ok(decode(args.text(0)?)?)),
 ];
+
+/// Why a text is no YAML, or has no value.
+#[derive(Debug, Error)]
+pub(crate) enum DecodeError {
+    #[error("on line {line}, column {column}: {text}")]
+    Syntax { line: usize, column: usize, text: String },
+    #[error("on line {line}, column {column}: missing start of document")]
+    NoDocument { line: usize, column: usize },
+    #[error("unexpected extra content after value")]
+    SecondDocument,
+    #[error("unexpected content")]
+    Content,
+    #[error("unexpected end of content")]
+    End,
+    #[error("exceeded max depth")]
+    Depth,
+    #[error("cannot refer to a value from inside itself")]
+    Recursion,
+    #[error("mapping keys must not be null")]
+    NullKey,
+    #[error("map merge requires map or sequence of maps as the value")]
+    Merge,
+    /// The text of a scalar is not what its tag says.
+    #[error("cannot parse {text:?} as !!{tag}")]
+    Mistagged { text: String, tag: String },
+    #[error("unsupported tag {0:?}")]
+    UnsupportedTag(String),
+    #[error("floating point NaN is not supported")]
+    NaN,
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
+    #[error(transparent)]
+    TooLarge(#[from] ValueTooLarge),
+}
 
 /// Column beyond which a double-quoted string continues on the next line at the next space.
 const WIDTH: usize = 80;
@@ -199,7 +235,7 @@ fn escape(c: char) -> Cow<'static, str> {
 }
 
 /// The value of the one document of a YAML text.
-fn decode(text: &str) -> Result<Value, String> {
+fn decode(text: &str) -> Result<Value, DecodeError> {
     let mut decoder =
         Decoder { events: Parser::new_from_str(text), anchors: HashMap::new(), depth: 0, at: Marker::default() };
     let mut value = None;
@@ -207,18 +243,15 @@ fn decode(text: &str) -> Result<Value, String> {
         match decoder.next()? {
             Event::StreamEnd => {
                 let at = &decoder.at;
-                let missing = || format!("on line {}, column {}: missing start of document", at.line(), at.col() + 1);
-                return value.ok_or_else(missing);
+                return value.ok_or_else(|| DecodeError::NoDocument { line: at.line(), column: at.col() + 1 });
             }
             Event::StreamStart | Event::DocumentEnd | Event::Nothing => {}
-            Event::DocumentStart(_) if value.is_some() => {
-                return Err("unexpected extra content after value".to_string());
-            }
+            Event::DocumentStart(_) if value.is_some() => return Err(DecodeError::SecondDocument),
             Event::DocumentStart(_) => {
                 let first = decoder.next()?;
                 value = Some(decoder.node(first)?);
             }
-            _ => return Err("unexpected content".to_string()),
+            _ => return Err(DecodeError::Content),
         }
     }
 }
@@ -232,7 +265,7 @@ struct Decoder<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> {
 }
 
 impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I> {
-    fn next(&mut self) -> Result<Event<'a>, String> {
+    fn next(&mut self) -> Result<Event<'a>, DecodeError> {
         match self.events.next() {
             Some(Ok((event, span))) => {
                 self.at = span.start;
@@ -240,27 +273,28 @@ impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I
             }
             Some(Err(error)) => {
                 let at = error.marker();
-                Err(format!("on line {}, column {}: {}", at.line(), at.col() + 1, error.info()))
+                let text = error.info().to_string();
+                Err(DecodeError::Syntax { line: at.line(), column: at.col() + 1, text })
             }
             None => Ok(Event::StreamEnd),
         }
     }
 
     /// The value that starts with an event.
-    fn node(&mut self, event: Event<'a>) -> Result<Value, String> {
+    fn node(&mut self, event: Event<'a>) -> Result<Value, DecodeError> {
         if self.depth > MAX_DEPTH {
-            return Err("exceeded max depth".to_string());
+            return Err(DecodeError::Depth);
         }
         self.depth += 1;
         let (anchor, value) = match event {
             Event::Alias(anchor) => {
                 let known = self.anchors.get(&anchor).cloned();
-                (0, known.ok_or("cannot refer to a value from inside itself")?)
+                (0, known.ok_or(DecodeError::Recursion)?)
             }
             Event::Scalar(text, style, anchor, tag) => (anchor, scalar_value(&text, style, tag.as_deref())?),
             Event::SequenceStart(anchor, _) => (anchor, self.sequence()?),
             Event::MappingStart(anchor, _) => (anchor, self.mapping()?),
-            _ => return Err("unexpected end of content".to_string()),
+            _ => return Err(DecodeError::End),
         };
         self.depth -= 1;
         if anchor > 0 {
@@ -269,7 +303,7 @@ impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I
         Ok(value)
     }
 
-    fn sequence(&mut self) -> Result<Value, String> {
+    fn sequence(&mut self) -> Result<Value, DecodeError> {
         let mut items = Vec::new();
         loop {
             match self.next()? {
@@ -279,7 +313,7 @@ impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I
         }
     }
 
-    fn mapping(&mut self) -> Result<Value, String> {
+    fn mapping(&mut self) -> Result<Value, DecodeError> {
         let mut entries = Entries::new();
         let mut merged = Entries::new();
         loop {
@@ -297,7 +331,7 @@ impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I
             }
             match key.convert(&Type::String)? {
                 Value::String(key) => entries.insert(key, value),
-                _ => return Err("mapping keys must not be null".to_string()),
+                _ => return Err(DecodeError::NullKey),
             };
         }
         merged.append(&mut entries);
@@ -306,7 +340,7 @@ impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I
 }
 
 /// Takes over what `<<` refers to: a mapping or several, of which the first one with a key wins.
-fn merge_into(merged: &mut Entries, value: &Value) -> Result<(), String> {
+fn merge_into(merged: &mut Entries, value: &Value) -> Result<(), DecodeError> {
     match (value.entries(), value.items()) {
         (Some(entries), _) => {
             for (key, value) in entries {
@@ -317,12 +351,12 @@ fn merge_into(merged: &mut Entries, value: &Value) -> Result<(), String> {
         (_, Some(items)) if items.iter().all(|item| item.entries().is_some()) => {
             items.iter().try_for_each(|item| merge_into(merged, item))
         }
-        _ => Err("map merge requires map or sequence of maps as the value".to_string()),
+        _ => Err(DecodeError::Merge),
     }
 }
 
 /// The value of a scalar by its tag, or for plain ones by its looks.
-fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
+fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, DecodeError> {
     let string = || Ok(Value::string(Arc::from(text))?);
     let Some(tag) = tag else {
         return if style == ScalarStyle::Plain { plain_value(text).unwrap_or_else(string) } else { string() };
@@ -333,7 +367,7 @@ fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Val
         return string();
     }
     let plain = || plain_value(text).transpose();
-    let refused = || format!("cannot parse {text:?} as !!{suffix}");
+    let refused = || DecodeError::Mistagged { text: text.to_string(), tag: suffix.to_string() };
     match suffix {
         "str" | "" => string(),
         "binary" => {
@@ -344,12 +378,12 @@ fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Val
         "bool" => plain()?.filter(|value| value.as_bool().is_some()).ok_or_else(refused),
         "int" | "float" => plain()?.filter(|value| value.as_number().is_some()).ok_or_else(refused),
         "timestamp" => Ok(timestamp(text).map(Value::string).ok_or_else(refused)??),
-        _ => Err(format!("unsupported tag {:?}", format!("{}{}", tag.handle, tag.suffix))),
+        _ => Err(DecodeError::UnsupportedTag(format!("{}{}", tag.handle, tag.suffix))),
     }
 }
 
 /// The value of a plain scalar that is not a string.
-fn plain_value(text: &str) -> Option<Result<Value, String>> {
+fn plain_value(text: &str) -> Option<Result<Value, DecodeError>> {
     let radix = |digits: &str, radix: u32| {
         dashu_int::IBig::from_str_radix(digits, radix).ok().map(|n| Number::from_integer(&n))
     };
@@ -359,7 +393,7 @@ fn plain_value(text: &str) -> Option<Result<Value, String>> {
         "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "n" | "N" => Value::Bool(false),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Number::from_f64(f64::INFINITY)?.into(),
         "-.inf" | "-.Inf" | "-.INF" => Number::from_f64(f64::NEG_INFINITY)?.into(),
-        ".nan" | ".NaN" | ".NAN" => return Some(Err("floating point NaN is not supported".to_string())),
+        ".nan" | ".NaN" | ".NAN" => return Some(Err(DecodeError::NaN)),
         _ => {
             let number = match text.as_bytes() {
                 // Underscores, which the radix conversion would skip, are no digits here.
@@ -370,7 +404,7 @@ fn plain_value(text: &str) -> Option<Result<Value, String>> {
             };
             match number {
                 Some(number) => number.into(),
-                None => return timestamp(text).map(|text| Value::string(text).map_err(|error| error.to_string())),
+                None => return timestamp(text).map(|text| Ok(Value::string(text)?)),
             }
         }
     };
@@ -485,7 +519,7 @@ mod tests {
 
     #[test]
     fn refused_texts() {
-        assert_eq!(decode("").unwrap_err(), "on line 1, column 1: missing start of document");
+        assert_eq!(decode("").unwrap_err().to_string(), "on line 1, column 1: missing start of document");
         for text in
             ["a: b: c", "[1", "&a [*a]", "--- 1\n--- 2", ".nan", "!custom x", "!!int x", "~: 1", "<<: 1", "{[1]: 2}"]
         {
@@ -497,7 +531,7 @@ mod tests {
             let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
             laughs.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
         }
-        assert!(decode(&laughs).unwrap_err().contains("more than 262144 elements"));
+        assert!(decode(&laughs).unwrap_err().to_string().contains("more than 262144 elements"));
     }
 
     #[test]

@@ -530,7 +530,7 @@ impl Parser<'_> {
                 ));
             }
             let marker = open.to(close.span);
-            // What follows applies to each element, with line ends as they were outside of the brackets.
+            // The steps that follow apply to each element, with line ends as they were outside of the brackets.
             let inside = self.newlines.pop();
             let each = self.nested(|p| p.lookups(Expr::new(ExprKind::Item, marker)));
             self.newlines.extend(inside);

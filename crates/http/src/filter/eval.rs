@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::parse::{Expr, Names, Op, Pattern, Selector};
+use super::parse::{Expr, Names, Op, Pattern, PatternError, Selector};
 use super::schema::{self, ObjectType, Type};
-use crate::params::{parse_bool, parse_int, parse_uint};
+use crate::params::{LiteralError, Parser, parse_bool, parse_int, parse_uint};
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;
 
@@ -35,20 +35,82 @@ enum Found<'a> {
 
 const NULL: &Value = &Value::Null;
 
+/// Why an expression can't be evaluated for an object. The texts are those of Nomad.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MatchError {
+    /// A selector leads nowhere.
+    #[error("error finding value in datum: {path} at part {part}: {problem}")]
+    Find {
+        /// The selector as a JSON pointer.
+        path: String,
+        /// The number of the step that fails, from 0.
+        part: usize,
+        /// Why it fails.
+        problem: FindProblem,
+    },
+    /// A quantifier over something that has no elements.
+    #[error("{0} is not a list or a map")]
+    NotIterable(String),
+    /// The type of the value does not have the operation.
+    #[error("cannot perform {operation} operations on type {kind} for selector: {}", quoted(selector))]
+    Operation {
+        /// The operation, as `is-empty`.
+        operation: &'static str,
+        /// The type of the value.
+        kind: &'static str,
+        /// The selector as it was written.
+        selector: String,
+    },
+    /// Values of the type can't be compared.
+    #[error("unable to find suitable primitive comparison function for matching")]
+    NotComparable,
+    /// The value to compare with is none of the type.
+    #[error("error getting match value in expression: {0}")]
+    Value(#[from] LiteralError),
+    /// The regular expression does not compile.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
+/// Why a step of a selector fails.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FindProblem {
+    /// The object has no such field.
+    #[error("couldn't find key: struct field with name {}", quoted(.0))]
+    NoField(String),
+    /// The map has no such key.
+    #[error("couldn't find key {}", quoted(.0))]
+    NoKey(String),
+    /// The list is shorter.
+    #[error("index {index} is out of range (length = {length})")]
+    OutOfRange {
+        /// The position asked for.
+        index: usize,
+        /// How many elements the list has.
+        length: usize,
+    },
+    /// The step is no position of a list.
+    #[error("invalid index {}", quoted(.0))]
+    NoIndex(String),
+    /// A value of the type has no parts.
+    #[error("invalid value kind: {0}")]
+    NoParts(&'static str),
+}
+
 /// Whether an object matches.
-pub(crate) fn matches(expr: &Expr, value: &Value, ty: &'static ObjectType) -> Result<bool, String> {
+pub(crate) fn matches(expr: &Expr, value: &Value, ty: &'static ObjectType) -> Result<bool, MatchError> {
     let root = Datum { value: Cow::Borrowed(value), ty: Kind::Root(ty) };
     Scope { root, names: Vec::new() }.matches(expr)
 }
 
 struct Scope<'a> {
     root: Datum<'a>,
-    /// What quantifiers have named; the innermost last.
+    /// The names that quantifiers have bound; the innermost last.
     names: Vec<(String, Datum<'a>)>,
 }
 
 impl<'a> Scope<'a> {
-    fn matches(&mut self, expr: &Expr) -> Result<bool, String> {
+    fn matches(&mut self, expr: &Expr) -> Result<bool, MatchError> {
         match expr {
             Expr::Or(a, b) => Ok(self.matches(a)? || self.matches(b)?),
             Expr::And(a, b) => Ok(self.matches(a)? && self.matches(b)?),
@@ -63,7 +125,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn quantified(&mut self, all: bool, selector: &Selector, names: &Names, inner: &Expr) -> Result<bool, String> {
+    fn quantified(&mut self, all: bool, selector: &Selector, names: &Names, inner: &Expr) -> Result<bool, MatchError> {
         let over = match self.find(selector)? {
             Found::MissingKey => return Ok(all),
             Found::Datum(d) => d,
@@ -80,7 +142,7 @@ impl<'a> Scope<'a> {
                 map.iter().map(|(k, v)| (key(k), datum(v, ty))).collect()
             }
             (_, Real::List(_) | Real::Map(_)) => Vec::new(),
-            _ => return Err(format!("{} is not a list or a map", selector.text)),
+            _ => return Err(MatchError::NotIterable(selector.text.clone())),
         };
         let of_map = matches!(over_type, Real::Map(_));
         for (key, value) in rows {
@@ -101,7 +163,7 @@ impl<'a> Scope<'a> {
         Ok(all)
     }
 
-    fn find(&self, selector: &Selector) -> Result<Found<'a>, String> {
+    fn find(&self, selector: &Selector) -> Result<Found<'a>, MatchError> {
         let first = selector.path.first().filter(|_| !selector.pointer);
         let named = first.and_then(|f| self.names.iter().rev().find(|(n, _)| n == f));
         let (mut at, skipped) = match named {
@@ -112,29 +174,29 @@ impl<'a> Scope<'a> {
         let pointer =
             || steps.iter().map(|s| format!("/{}", s.replace('~', "~0").replace('/', "~1"))).collect::<String>();
         for (i, step) in steps.iter().enumerate() {
-            let fail = |what: String| Err(format!("error finding value in datum: {} at part {i}: {what}", pointer()));
+            let fail = |problem| Err(MatchError::Find { path: pointer(), part: i, problem });
             let value = borrowed(&at);
             let next = match real(&at) {
                 Real::Object(ty) => match ty.field(step) {
                     Some(t) => datum(value.get(step).unwrap_or(NULL), t),
-                    None => return fail(format!("couldn't find key: struct field with name {}", quoted(step))),
+                    None => return fail(FindProblem::NoField(step.clone())),
                 },
                 Real::Map(t) => match value.get(step) {
                     Some(v) => datum(v, t),
                     None if i + 1 == steps.len() => return Ok(Found::MissingKey),
-                    None => return fail(format!("couldn't find key {}", quoted(step))),
+                    None => return fail(FindProblem::NoKey(step.clone())),
                 },
                 Real::List(t) => {
                     let length = value.as_array().map_or(0, Vec::len);
                     match step.parse::<usize>() {
-                        Ok(n) => match value.get(n) {
+                        Ok(index) => match value.get(index) {
                             Some(v) => datum(v, t),
-                            None => return fail(format!("index {n} is out of range (length = {length})")),
+                            None => return fail(FindProblem::OutOfRange { index, length }),
                         },
-                        Err(_) => return fail(format!("invalid index {}", quoted(step))),
+                        Err(_) => return fail(FindProblem::NoIndex(step.clone())),
                     }
                 }
-                other => return fail(format!("invalid value kind: {}", other.name())),
+                other => return fail(FindProblem::NoParts(other.name())),
             };
             at = next;
         }
@@ -225,7 +287,7 @@ fn real<'a>(d: &Datum<'a>) -> Real<'a> {
     }
 }
 
-fn judge(d: &Datum<'_>, selector: &Selector, op: &Op) -> Result<bool, String> {
+fn judge(d: &Datum<'_>, selector: &Selector, op: &Op) -> Result<bool, MatchError> {
     match op {
         Op::Equal(v) => equal(d, v),
         Op::NotEqual(v) => equal(d, v).map(|e| !e),
@@ -240,26 +302,22 @@ fn judge(d: &Datum<'_>, selector: &Selector, op: &Op) -> Result<bool, String> {
     }
 }
 
-fn refuse<T>(what: &str, d: &Datum<'_>, selector: &Selector) -> Result<T, String> {
-    let kind = real(d).name();
-    Err(format!("cannot perform {what} operations on type {kind} for selector: {}", quoted(&selector.text)))
+fn refuse<T>(operation: &'static str, d: &Datum<'_>, selector: &Selector) -> Result<T, MatchError> {
+    Err(MatchError::Operation { operation, kind: real(d).name(), selector: selector.text.clone() })
 }
 
 /// Compares with a value in the words of the type.
-fn equal(d: &Datum<'_>, text: &str) -> Result<bool, String> {
-    let bad = |e: String| format!("error getting match value in expression: {e}");
+fn equal(d: &Datum<'_>, text: &str) -> Result<bool, MatchError> {
     Ok(match real(d) {
         Real::Text => d.value.as_str().unwrap_or_default() == text,
-        Real::Bool => d.value.as_bool().unwrap_or_default() == parse_bool(text).map_err(bad)?,
-        Real::Int => integer(&d.value) == parse_int(text).map_err(bad)?,
-        Real::Uint => d.value.as_u64().unwrap_or_default() == parse_uint(text).map_err(bad)?,
+        Real::Bool => d.value.as_bool().unwrap_or_default() == parse_bool(text)?,
+        Real::Int => integer(&d.value) == parse_int(text)?,
+        Real::Uint => d.value.as_u64().unwrap_or_default() == parse_uint(text)?,
         Real::Float => {
-            let parsed = text
-                .parse::<f64>()
-                .map_err(|_| bad(format!("strconv.ParseFloat: parsing {}: invalid syntax", quoted(text))))?;
+            let parsed = text.parse::<f64>().map_err(|_| LiteralError::syntax(Parser::Float, text))?;
             d.value.as_f64().unwrap_or_default() == parsed
         }
-        _ => return Err("unable to find suitable primitive comparison function for matching".into()),
+        _ => return Err(MatchError::NotComparable),
     })
 }
 
@@ -271,7 +329,7 @@ fn integer(value: &Value) -> i64 {
     }
 }
 
-fn contains(d: &Datum<'_>, selector: &Selector, text: &str) -> Result<bool, String> {
+fn contains(d: &Datum<'_>, selector: &Selector, text: &str) -> Result<bool, MatchError> {
     match (real(d), &*d.value) {
         (Real::Text, v) => Ok(v.as_str().unwrap_or_default().contains(text)),
         (Real::List(ty), v) => {
@@ -286,7 +344,7 @@ fn contains(d: &Datum<'_>, selector: &Selector, text: &str) -> Result<bool, Stri
     }
 }
 
-fn empty(d: &Datum<'_>, selector: &Selector) -> Result<bool, String> {
+fn empty(d: &Datum<'_>, selector: &Selector) -> Result<bool, MatchError> {
     match (real(d), &*d.value) {
         (Real::Text | Real::Bytes, v) => Ok(v.as_str().unwrap_or_default().is_empty()),
         (Real::List(_), v) => Ok(v.as_array().is_none_or(Vec::is_empty)),
@@ -295,7 +353,7 @@ fn empty(d: &Datum<'_>, selector: &Selector) -> Result<bool, String> {
     }
 }
 
-fn nil(d: &Datum<'_>, selector: &Selector) -> Result<bool, String> {
+fn nil(d: &Datum<'_>, selector: &Selector) -> Result<bool, MatchError> {
     match real(d) {
         Real::Nil => Ok(true),
         Real::List(_) | Real::Map(_) | Real::Bytes => Ok(d.value.is_null()),
@@ -305,7 +363,7 @@ fn nil(d: &Datum<'_>, selector: &Selector) -> Result<bool, String> {
     }
 }
 
-fn searched(d: &Datum<'_>, selector: &Selector, pattern: &Pattern) -> Result<bool, String> {
+fn searched(d: &Datum<'_>, selector: &Selector, pattern: &Pattern) -> Result<bool, MatchError> {
     let regex = pattern.0.as_ref().map_err(Clone::clone)?;
     match real(d) {
         Real::Text => Ok(regex.is_match(d.value.as_str().unwrap_or_default())),

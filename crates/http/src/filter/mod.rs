@@ -18,13 +18,14 @@ pub mod schema;
 
 use serde::Serialize;
 
-pub use parse::ParseError;
+pub use eval::{FindProblem, MatchError};
+pub use parse::{ParseError, PatternError};
 
 /// A filter expression.
 #[derive(Debug)]
 pub struct Filter {
     expr: parse::Expr,
-    /// What of an object it may look at.
+    /// The fields of an object that it may read.
     fields: Vec<String>,
 }
 
@@ -42,8 +43,8 @@ impl Filter {
     /// Whether the object matches. `ty` is its name in the API's type tables. An object that can't be written is empty.
     ///
     /// # Errors
-    /// A field that does not exist, or a comparison that its type does not know: the text of Nomad.
-    pub fn matches<T: Serialize + ?Sized>(&self, ty: &str, object: &T) -> Result<bool, String> {
+    /// A field that does not exist, or a comparison that its type does not know.
+    pub fn matches<T: Serialize + ?Sized>(&self, ty: &str, object: &T) -> Result<bool, MatchError> {
         let value = pick::fields(object, &self.fields).unwrap_or_default();
         eval::matches(&self.expr, &value, schema::object(ty))
     }

@@ -76,7 +76,7 @@ pub(crate) enum Names {
     Two(Option<String>, Option<String>),
 }
 
-/// What is asked about a value.
+/// The condition on a value.
 #[derive(Debug)]
 pub(crate) enum Op {
     Equal(String),
@@ -91,15 +91,24 @@ pub(crate) enum Op {
     NotNil,
 }
 
+/// Why a regular expression does not compile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("failed to compile regular expression {}: {reason}", quoted(text))]
+pub struct PatternError {
+    /// The expression.
+    text: String,
+    /// What is wrong with it.
+    reason: String,
+}
+
 /// A regular expression; one that does not compile is an error when it is first used.
 #[derive(Debug)]
-pub(crate) struct Pattern(pub Result<Regex, String>);
+pub(crate) struct Pattern(pub Result<Regex, PatternError>);
 
 impl Pattern {
     fn new(text: &str) -> Pattern {
-        Pattern(
-            regexp::compile(text).map_err(|e| format!("failed to compile regular expression {}: {e}", quoted(text))),
-        )
+        let wrong = |reason: String| PatternError { text: text.into(), reason };
+        Pattern(regexp::compile(text).map_err(|e| wrong(e.to_string())))
     }
 }
 

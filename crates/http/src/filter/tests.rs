@@ -12,7 +12,8 @@ fn node() -> Node {
 }
 
 fn ask<T: Serialize>(ty: &str, object: &T, text: &str) -> Result<bool, String> {
-    Filter::parse(text).map_err(|e| format!("parse {e}"))?.matches(ty, object)
+    let filter = Filter::parse(text).map_err(|e| format!("parse {e}"))?;
+    filter.matches(ty, object).map_err(|e| e.to_string())
 }
 
 #[test]

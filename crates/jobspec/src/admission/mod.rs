@@ -8,11 +8,14 @@ pub mod mutate;
 pub mod update;
 pub mod validate;
 
-use std::fmt;
-
 use encamp_model::{Job, Namespace, NodePool, SchedulerConfiguration, WorkloadIdentity};
+use thiserror::Error;
 
-pub use update::{Entry, check_modify_index, check_request, check_update, copy_scaling_ids, spec_changed};
+use mutate::MutatorError;
+pub use update::{
+    Entry, InvalidRequest, ModifyIndexConflict, UpdateRefused, check_modify_index, check_request, check_update,
+    copy_scaling_ids, spec_changed,
+};
 pub use validate::error_list;
 
 /// The context of admission: cluster objects and server settings.
@@ -66,24 +69,15 @@ impl Default for ServerContext {
 }
 
 /// Why a job was not admitted. Displays as the text the register endpoint answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AdmissionError {
-    /// A mutator failed; the whole text.
-    Mutator(String),
+    /// A mutator failed.
+    #[error(transparent)]
+    Mutator(#[from] MutatorError),
     /// The items validators reported, in order.
+    #[error("{}", error_list(.0))]
     Invalid(Vec<String>),
 }
-
-impl fmt::Display for AdmissionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AdmissionError::Mutator(text) => f.write_str(text),
-            AdmissionError::Invalid(items) => f.write_str(&error_list(items)),
-        }
-    }
-}
-
-impl std::error::Error for AdmissionError {}
 
 /// A job as it would be stored, and what the server has to say about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,16 +99,19 @@ pub struct Checked {
     pub warnings: String,
 }
 
-/// Mutates a converted job and reports on it, as the validate endpoint does. The error is that of a mutator.
-pub fn check(mut job: Job, ctx: &ServerContext) -> Result<Checked, String> {
+/// Mutates a converted job and reports on it, as the validate endpoint does.
+///
+/// # Errors
+/// A mutator refuses the job.
+pub fn check(mut job: Job, ctx: &ServerContext) -> Result<Checked, MutatorError> {
     mutate::mutate(&mut job, ctx)?;
     let errors = validate::validate(&job, ctx);
     let warnings = validate::warnings(&job, ctx);
     Ok(Checked { job, errors, warnings })
 }
 
-/// What can be said about a converted job without a server: nothing is added to it but defaults, and only its structure
-/// is checked (`docs/spec/jobspec.md §1`).
+/// The check of a converted job without a server: nothing is added to it but defaults, and only its structure is
+/// checked (`docs/spec/jobspec.md §1`).
 pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Checked {
     mutate::canonicalize(&mut job, ctx);
     let errors = validate::validate_structure(&job);
@@ -125,7 +122,7 @@ pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Checked {
 /// Mutates and validates a converted job (`docs/spec/jobspec.md §12-15`). `existing` is the stored job of that id,
 /// which only scaling policy ids are taken from.
 pub fn admit(job: Job, ctx: &ServerContext, existing: Option<&Job>) -> Result<Admitted, AdmissionError> {
-    let Checked { mut job, errors, warnings } = check(job, ctx).map_err(AdmissionError::Mutator)?;
+    let Checked { mut job, errors, warnings } = check(job, ctx)?;
     if !errors.is_empty() {
         return Err(AdmissionError::Invalid(errors));
     }

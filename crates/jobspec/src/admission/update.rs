@@ -2,6 +2,7 @@
 //! (`docs/spec/jobspec.md §16.2`, `docs/spec/http-api.md §5.3`).
 
 use serde_json::Value;
+use thiserror::Error;
 
 use encamp_model::{Job, api};
 
@@ -24,64 +25,168 @@ pub enum Entry<'a> {
     },
 }
 
-/// Checks a request before anything else happens; the error is the text of the 400 answer.
-pub fn check_request(job: Option<&api::Job>, entry: Entry) -> Result<(), String> {
-    let Some(job) = job else { return Err("Job must be specified".into()) };
+/// Why a request is refused before its job is evaluated. Displays as the text of the 400 answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum InvalidRequest {
+    /// The request has no job.
+    #[error("Job must be specified")]
+    NoJob,
+    /// The job to register has no ID.
+    #[error("Job ID hasn't been provided")]
+    NoId,
+    /// The job to plan has no ID.
+    #[error("Job must have a valid ID")]
+    NoPlannedId,
+    /// The job to register has another ID than the path says.
+    #[error("Job ID does not match name")]
+    OtherId,
+    /// The job to plan has another ID than the path says.
+    #[error("Job ID does not match")]
+    OtherPlannedId,
+    /// A group of a system job has a scaling block.
+    #[error("Task groups with job type system do not support scaling blocks")]
+    SystemScaling,
+    /// The priority of the evaluation is out of range.
+    #[error("Eval priority must be between 1 and 100 inclusively")]
+    EvalPriority,
+}
+
+// Bridge.
+impl From<InvalidRequest> for String {
+    fn from(e: InvalidRequest) -> String {
+        e.to_string()
+    }
+}
+
+/// Checks a request before anything else happens.
+///
+/// # Errors
+/// The request is refused.
+pub fn check_request(job: Option<&api::Job>, entry: Entry) -> Result<(), InvalidRequest> {
+    let job = job.ok_or(InvalidRequest::NoJob)?;
     match (entry, &job.id) {
-        (Entry::Register { .. }, None) => Err("Job ID hasn't been provided".into()),
-        (Entry::Plan { .. }, None) => Err("Job must have a valid ID".into()),
-        (Entry::Plan { path_id }, Some(id)) if id != path_id => Err("Job ID does not match".into()),
-        (Entry::Register { path_id: Some(path_id), .. }, Some(id)) if id != path_id => {
-            Err("Job ID does not match name".into())
-        }
+        (Entry::Register { .. }, None) => Err(InvalidRequest::NoId),
+        (Entry::Plan { .. }, None) => Err(InvalidRequest::NoPlannedId),
+        (Entry::Plan { path_id }, Some(id)) if id != path_id => Err(InvalidRequest::OtherPlannedId),
+        (Entry::Register { path_id: Some(path_id), .. }, Some(id)) if id != path_id => Err(InvalidRequest::OtherId),
         (Entry::Register { .. }, Some(_))
             if job.r#type.as_deref() == Some("system")
                 && job.task_groups.iter().flatten().any(|g| g.scaling.is_some()) =>
         {
-            Err("Task groups with job type system do not support scaling blocks".into())
+            Err(InvalidRequest::SystemScaling)
         }
         (Entry::Register { eval_priority, .. }, Some(_))
             if eval_priority != 0 && !(1..=100).contains(&eval_priority) =>
         {
-            Err("Eval priority must be between 1 and 100 inclusively".into())
+            Err(InvalidRequest::EvalPriority)
         }
         _ => Ok(()),
     }
 }
 
-/// Checks that the stored job is the version the client saw: `wanted` is its modify index, 0 for "no such job".
-pub fn check_modify_index(wanted: u64, existing: Option<&Job>) -> Result<(), String> {
-    let conflict = match existing {
-        Some(_) if wanted == 0 => "job already exists".to_string(),
-        Some(old) if old.job_modify_index != wanted => {
-            format!("job exists with conflicting job modify index: {}", old.job_modify_index)
-        }
-        None if wanted > 0 => "job does not exist".to_string(),
-        _ => return Ok(()),
-    };
-    Err(format!("Enforcing job modify index {wanted}: {conflict}"))
+/// The stored job is not the version that the client saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ModifyIndexConflict {
+    /// The job was not to exist.
+    #[error("Enforcing job modify index 0: job already exists")]
+    Exists,
+    /// The job was written since.
+    #[error("Enforcing job modify index {wanted}: job exists with conflicting job modify index: {stored}")]
+    Changed {
+        /// The index that the client saw.
+        wanted: u64,
+        /// The index of the stored job.
+        stored: u64,
+    },
+    /// There is no such job.
+    #[error("Enforcing job modify index {wanted}: job does not exist")]
+    Missing {
+        /// The index that the client saw.
+        wanted: u64,
+    },
 }
 
-/// Whether the stored job may become the new one; the text of the refusal. Registration checks this, plan does not.
-pub fn check_update(existing: Option<&Job>, new: &Job) -> Result<(), String> {
+// Bridge.
+impl From<ModifyIndexConflict> for String {
+    fn from(e: ModifyIndexConflict) -> String {
+        e.to_string()
+    }
+}
+
+/// Checks that the stored job is the version the client saw: `wanted` is its modify index, 0 for "no such job".
+///
+/// # Errors
+/// The stored job is another version.
+pub fn check_modify_index(wanted: u64, existing: Option<&Job>) -> Result<(), ModifyIndexConflict> {
+    match existing.map(|old| old.job_modify_index) {
+        Some(_) if wanted == 0 => Err(ModifyIndexConflict::Exists),
+        Some(stored) if stored != wanted => Err(ModifyIndexConflict::Changed { wanted, stored }),
+        None if wanted > 0 => Err(ModifyIndexConflict::Missing { wanted }),
+        _ => Ok(()),
+    }
+}
+
+/// Why the stored job may not become the new one.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UpdateRefused {
+    /// A new job claims to be dispatched.
+    #[error("job can't be submitted with 'Dispatched' set")]
+    NewDispatched,
+    /// The type changes.
+    #[error("cannot update job from type {old:?} to {new:?}")]
+    Type {
+        /// The type of the stored job.
+        old: String,
+        /// The type of the new job.
+        new: String,
+    },
+    /// A periodic or parameterized job becomes a plain one.
+    #[error("cannot update {kind} job to being non-{kind}")]
+    Plain {
+        /// `periodic` or `parameterized`.
+        kind: &'static str,
+    },
+    /// A plain job becomes periodic or parameterized.
+    #[error("cannot update non-{kind} job to being {kind}")]
+    Launched {
+        /// `periodic` or `parameterized`.
+        kind: &'static str,
+    },
+    /// `Dispatched` changes.
+    #[error("field 'Dispatched' is read-only")]
+    Dispatched,
+}
+
+// Bridge.
+impl From<UpdateRefused> for String {
+    fn from(e: UpdateRefused) -> String {
+        e.to_string()
+    }
+}
+
+/// Checks whether the stored job may become the new one. Registration checks this, plan does not.
+///
+/// # Errors
+/// The update is refused.
+pub fn check_update(existing: Option<&Job>, new: &Job) -> Result<(), UpdateRefused> {
     let Some(old) = existing else {
-        return if new.dispatched { Err("job can't be submitted with 'Dispatched' set".into()) } else { Ok(()) };
+        return if new.dispatched { Err(UpdateRefused::NewDispatched) } else { Ok(()) };
     };
     if old.r#type != new.r#type {
-        return Err(format!("cannot update job from type {:?} to {:?}", old.r#type, new.r#type));
+        return Err(UpdateRefused::Type { old: old.r#type.clone(), new: new.r#type.clone() });
     }
     for (kind, was, is) in [
         ("periodic", is_periodic(old), is_periodic(new)),
         ("parameterized", old.is_parameterized(), new.is_parameterized()),
     ] {
         match (was, is) {
-            (true, false) => return Err(format!("cannot update {kind} job to being non-{kind}")),
-            (false, true) => return Err(format!("cannot update non-{kind} job to being {kind}")),
+            (true, false) => return Err(UpdateRefused::Plain { kind }),
+            (false, true) => return Err(UpdateRefused::Launched { kind }),
             _ => {}
         }
     }
     if old.dispatched != new.dispatched {
-        return Err("field 'Dispatched' is read-only".into());
+        return Err(UpdateRefused::Dispatched);
     }
     Ok(())
 }
@@ -160,7 +265,7 @@ mod tests {
             (None, &dispatched, Some("job can't be submitted with 'Dispatched' set")),
             (None, &parameterized, None),
         ] {
-            assert_eq!(check_update(old, new).err().as_deref(), want);
+            assert_eq!(check_update(old, new).err().map(|e| e.to_string()).as_deref(), want);
         }
     }
 
@@ -174,7 +279,7 @@ mod tests {
             (7, None, "7: job does not exist"),
             (3, Some(&stored), "3: job exists with conflicting job modify index: 34"),
         ] {
-            let error = check_modify_index(wanted, existing).unwrap_err();
+            let error = check_modify_index(wanted, existing).unwrap_err().to_string();
             assert_eq!(error, format!("Enforcing job modify index {want}"));
         }
     }
@@ -184,12 +289,15 @@ mod tests {
         let job = api::Job { id: Some("a".into()), ..api::Job::default() };
         let register = |path_id, eval_priority| check_request(Some(&job), Entry::Register { path_id, eval_priority });
         assert_eq!(register(Some("a"), 0), Ok(()));
-        assert_eq!(register(Some("b"), 0).unwrap_err(), "Job ID does not match name");
-        assert_eq!(register(None, 101).unwrap_err(), "Eval priority must be between 1 and 100 inclusively");
+        assert_eq!(register(Some("b"), 0).unwrap_err().to_string(), "Job ID does not match name");
+        assert_eq!(register(None, 101).unwrap_err().to_string(), "Eval priority must be between 1 and 100 inclusively");
         let plan = Entry::Plan { path_id: "b" };
-        assert_eq!(check_request(Some(&job), plan).unwrap_err(), "Job ID does not match");
-        assert_eq!(check_request(Some(&api::Job::default()), plan).unwrap_err(), "Job must have a valid ID");
-        assert_eq!(check_request(None, plan).unwrap_err(), "Job must be specified");
+        assert_eq!(check_request(Some(&job), plan).unwrap_err().to_string(), "Job ID does not match");
+        assert_eq!(
+            check_request(Some(&api::Job::default()), plan).unwrap_err().to_string(),
+            "Job must have a valid ID"
+        );
+        assert_eq!(check_request(None, plan).unwrap_err().to_string(), "Job must be specified");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub fn canonicalize(job: &mut Job) {
     fill_weights(&mut job.spreads, &mut job.affinities);
 }
 
-/// What groups need to know about their job.
+/// The facts about a job that its groups need.
 struct JobFacts<'a> {
     name: &'a str,
     r#type: &'a str,

@@ -7,6 +7,7 @@ mod fields;
 use std::collections::BTreeMap;
 
 use encamp_model::api;
+use thiserror::Error;
 
 use fields::Stored;
 
@@ -21,8 +22,31 @@ pub struct ConvertOptions {
     pub namespace: Option<String>,
 }
 
-/// Converts a canonicalised job. The error is the text of the 400 answer.
-pub fn to_server(job: &api::Job, opts: &ConvertOptions) -> Result<encamp_model::Job, String> {
+/// Why a job can't be converted. Displays as the text of the 400 answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConvertError {
+    /// A `volume_mount` names a volume, but not where to mount it.
+    #[error("Task {task:?}: volume_mount of volume {volume:?} has no destination")]
+    NoDestination {
+        /// The name of the task.
+        task: String,
+        /// The name of the volume.
+        volume: String,
+    },
+}
+
+// Bridge.
+impl From<ConvertError> for String {
+    fn from(e: ConvertError) -> String {
+        e.to_string()
+    }
+}
+
+/// Converts a canonicalised job.
+///
+/// # Errors
+/// The job has parts without a stored form.
+pub fn to_server(job: &api::Job, opts: &ConvertOptions) -> Result<encamp_model::Job, ConvertError> {
     let mut stored: encamp_model::Job = job.stored();
     stored.namespace = match &opts.namespace {
         Some(namespace) if !namespace.is_empty() => namespace.clone(),
@@ -59,7 +83,7 @@ pub(super) fn stored<A: Stored<M>, M>(part: &A) -> M {
 }
 
 /// `job` is the stored job so far: its names are in scaling targets and Vault blocks.
-fn group_to_server(group: &api::TaskGroup, job: &encamp_model::Job) -> Result<encamp_model::TaskGroup, String> {
+fn group_to_server(group: &api::TaskGroup, job: &encamp_model::Job) -> Result<encamp_model::TaskGroup, ConvertError> {
     let mut stored: encamp_model::TaskGroup = group.stored();
     if let Some(volumes) = &mut stored.volumes {
         volumes.retain(|_, v| matches!(v.r#type.as_str(), "host" | "csi"));
@@ -81,7 +105,7 @@ fn task_to_server(
     task: &api::Task,
     job: &encamp_model::Job,
     target: &BTreeMap<String, String>,
-) -> Result<encamp_model::Task, String> {
+) -> Result<encamp_model::Task, ConvertError> {
     let mut stored: encamp_model::Task = task.stored();
     for service in &mut stored.services {
         for check in &mut service.checks {
@@ -97,7 +121,7 @@ fn task_to_server(
         match (&mount.volume, &mount.destination) {
             (None, _) => {}
             (Some(volume), None) => {
-                return Err(format!("Task {:?}: volume_mount of volume {volume:?} has no destination", task.name));
+                return Err(ConvertError::NoDestination { task: task.name.clone(), volume: volume.clone() });
             }
             (Some(_), Some(_)) => stored.volume_mounts.push(mount.stored()),
         }

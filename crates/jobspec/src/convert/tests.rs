@@ -64,7 +64,7 @@ fn what_clients_cannot_set_is_dropped() {
 fn a_mount_without_destination_is_refused() {
     let job = json!({"TaskGroups": [{"Tasks": [{"Name": "t", "VolumeMounts": [{"Volume": "v"}]}]}]});
     let error = to_server(&serde_json::from_value(job).unwrap(), &ConvertOptions::default()).unwrap_err();
-    assert_eq!(error, "Task \"t\": volume_mount of volume \"v\" has no destination");
+    assert_eq!(error.to_string(), "Task \"t\": volume_mount of volume \"v\" has no destination");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn fields_type(fields: &[FieldDiff]) -> &'static str {
     }
 }
 
-/// What a string set shows when both sides have the same elements.
+/// The output of a string set when both sides have the same elements.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum SetMode {
     /// With context, an object of type None.

@@ -18,6 +18,7 @@ mod task;
 pub use annotate::annotate;
 
 use serde_json::Value;
+use thiserror::Error;
 
 use blocks::{Fill, Pair, SetMode, keyed, object, position_pairs, primitive_object, string_set};
 use encamp_model::{Job, JobDiff, ObjectDiff, TaskGroupDiff, quoted};
@@ -49,19 +50,41 @@ const JOB_FIELDS: &[&str] = &[
     "VaultNamespace",
 ];
 
+/// Why two jobs can't be compared.
+#[derive(Debug, Error)]
+pub enum DiffError {
+    /// The jobs have different IDs.
+    #[error("can not diff jobs with different IDs: {} and {}", quoted(old), quoted(new))]
+    DifferentIds {
+        /// The ID of the old job.
+        old: String,
+        /// The ID of the new job.
+        new: String,
+    },
+    /// A job has no JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+// Bridge.
+impl From<DiffError> for String {
+    fn from(e: DiffError) -> String {
+        e.to_string()
+    }
+}
+
 /// Compares two stored jobs (`docs/spec/jobspec.md §17`). An absent side means that the job is new or removed. With
 /// `contextual`, objects that are reported list their unchanged fields too, which is what the plan endpoint returns.
-/// Fails when the jobs have different ids.
-pub fn diff_jobs(old: Option<&Job>, new: Option<&Job>, contextual: bool) -> Result<JobDiff, String> {
+///
+/// # Errors
+/// The jobs have different IDs.
+pub fn diff_jobs(old: Option<&Job>, new: Option<&Job>, contextual: bool) -> Result<JobDiff, DiffError> {
     if let (Some(o), Some(n)) = (old, new)
         && o.id != n.id
     {
-        return Err(format!("can not diff jobs with different IDs: {} and {}", quoted(&o.id), quoted(&n.id)));
+        return Err(DiffError::DifferentIds { old: o.id.clone(), new: n.id.clone() });
     }
-    let json = |job: Option<&Job>| match job {
-        Some(job) => serde_json::to_value(job).map_err(|e| e.to_string()),
-        None => Ok(Value::Null),
-    };
+    let json = |job: Option<&Job>| job.map_or(Ok(Value::Null), serde_json::to_value);
     let (old_value, new_value) = (json(old)?, json(new)?);
     let p = Pair { old: &old_value, new: &new_value, contextual };
 

@@ -21,7 +21,7 @@ pub(crate) struct Given<'a> {
     pub end: usize,
 }
 
-/// What can be said beyond the diagnostic.
+/// The advice beyond the diagnostic.
 #[derive(Default)]
 pub(crate) struct Advice {
     pub message: Option<String>,

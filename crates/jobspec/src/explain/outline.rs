@@ -26,7 +26,7 @@ pub struct Outline {
     pub name: String,
     /// Its text.
     pub text: String,
-    /// What stands outside of all blocks.
+    /// The content outside of all blocks.
     pub root: Element,
     sources: Sources,
 }
@@ -63,7 +63,7 @@ pub struct Setting {
     pub literal: Literal,
 }
 
-/// What a value looks like before it is evaluated.
+/// The form of a value before it is evaluated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Literal {
     /// A string without interpolations: its text.

@@ -3,11 +3,11 @@
 use super::advice::{Given, advise};
 use super::outline::{Outline, Syntax};
 use super::{Finding, MAX_FINDINGS, Place, Severity, Stage, in_order, line_at};
-use crate::parse::ParseError;
+use crate::parse::{JobJsonError, JobJsonReason, JsonKind, Misfit, ParseError};
 use encamp_hcl::diag::{Diag, Diagnostic, Diagnostics, Sources, Subject};
 use encamp_hcl::json::{self, Member, Node, NodeKind};
 
-/// What an attribute without a value says, after the diagnostic that tells why.
+/// The error of an attribute without a value, after the diagnostic that says why.
 const UNKNOWN_VALUE: &str = "Unsuitable value: value must be known";
 
 /// The findings of a failed parse. Diagnostics that only follow from others are left out.
@@ -64,17 +64,17 @@ fn split_hint(detail: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The finding of an API job in JSON that can't be read; `error` is what the reader said.
-pub fn parse_json_error(name: &str, text: &str, error: &str) -> Finding {
+/// The finding of an API job in JSON that can't be read.
+pub fn parse_json_error(name: &str, text: &str, error: &JobJsonError) -> Finding {
     let sources = Sources::default();
     let source = sources.add(name, text);
-    let reason = error.strip_prefix("Failed to parse JSON job: ").unwrap_or(error);
+    let reason = error.reason.to_string();
     let mut out = Finding {
         stage: Stage::Parse,
         severity: Severity::Error,
         summary: "Failed to parse JSON job".to_owned(),
-        detail: reason.to_owned(),
-        message: reason.to_owned(),
+        detail: reason.clone(),
+        message: reason,
         place: None,
         block_path: Vec::new(),
         suggestion: None,
@@ -90,13 +90,14 @@ pub fn parse_json_error(name: &str, text: &str, error: &str) -> Finding {
             out.suggestion = Some(if detail.is_empty() { summary } else { detail.replace('\n', " ") });
         }
         Ok(node) => {
-            let Some((path, wanted)) = misfit(reason) else { return out };
-            let Some(found) = find(&node, &path, reason) else { return out };
+            let JobJsonReason::Misfit(Misfit::Member { found, path, wanted, .. }) = &error.reason else { return out };
+            let path: Vec<&str> = path.split('.').collect();
+            let Some(found) = find(&node, &path, found) else { return out };
             out.place = Some(Place::of(&outline, found.span));
             out.block_path = outline.path(found.span.start as usize);
             let name = path.last().copied().unwrap_or("");
             out.message = format!("{name} takes {}, not {}", plain_type(wanted), kind_name(found));
-            if let (NodeKind::String(text), "int") = (&found.kind, wanted)
+            if let (NodeKind::String(text), "int") = (&found.kind, wanted.as_str())
                 && text.parse::<i64>().is_ok()
             {
                 out.suggestion = Some(format!("write the number without quotes: {name:?}: {text}"));
@@ -106,18 +107,8 @@ pub fn parse_json_error(name: &str, text: &str, error: &str) -> Finding {
     out
 }
 
-/// The members on the way to a value of the wrong type, and the type that was wanted there.
-fn misfit(reason: &str) -> Option<(Vec<&str>, &str)> {
-    let (_, rest) = reason.split_once("into Go struct field ")?;
-    let (path, wanted) = rest.split_once(" of type ")?;
-    // The first name is that of the type which holds the last member.
-    Some((path.split('.').skip(1).collect(), wanted))
-}
-
-/// The first value at the end of a path that is what the reason says was found: `cannot unmarshal string into …`.
-fn find<'n>(node: &'n Node, path: &[&str], reason: &str) -> Option<&'n Node> {
-    let (_, rest) = reason.split_once("cannot unmarshal ")?;
-    let (given, _) = rest.split_once(" into ")?;
+/// The first value of that kind at the end of a path.
+fn find<'n>(node: &'n Node, path: &[&str], kind: &JsonKind) -> Option<&'n Node> {
     let mut level = vec![node];
     // A job without a wrapper is addressed as if it had one.
     let wrapped = members(node).iter().any(|m| m.name.eq_ignore_ascii_case("job"));
@@ -126,13 +117,13 @@ fn find<'n>(node: &'n Node, path: &[&str], reason: &str) -> Option<&'n Node> {
         let members = level.into_iter().flat_map(each).flat_map(members);
         level = members.filter(|m| m.name.eq_ignore_ascii_case(name)).map(|m| &m.value).collect();
     }
-    level.into_iter().find(|node| match (&node.kind, given.split_once(' ')) {
-        (NodeKind::Number(text), Some(("number", number))) => text == number,
-        (NodeKind::Number(_), _) => given == "number",
-        (NodeKind::Bool(_), _) => given == "bool",
-        (NodeKind::String(_), _) => given == "string",
-        (NodeKind::Array(_), _) => given == "array",
-        (NodeKind::Object(_), _) => given == "object",
+    level.into_iter().find(|node| match (&node.kind, kind) {
+        (NodeKind::Number(text), JsonKind::Literal(number)) => text == number,
+        (NodeKind::Number(_), kind) => *kind == JsonKind::Number,
+        (NodeKind::Bool(_), kind) => *kind == JsonKind::Bool,
+        (NodeKind::String(_), kind) => *kind == JsonKind::String,
+        (NodeKind::Array(_), kind) => *kind == JsonKind::Array,
+        (NodeKind::Object(_), kind) => *kind == JsonKind::Object,
         (NodeKind::Null, _) => false,
     })
 }

@@ -92,7 +92,7 @@ fn finding(outline: &Outline, around: &[Rc<str>], text: &str, severity: Severity
     }
 }
 
-/// What a text is nested in; only the beginning where names make it long.
+/// The surroundings of a text; only their beginning where names make them long.
 fn detail(around: &[Rc<str>]) -> String {
     let whole: String = around.iter().flat_map(|text| text.chars()).take(MAX_DETAIL).collect();
     whole.trim_end().to_owned()

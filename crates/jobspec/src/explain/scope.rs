@@ -17,7 +17,7 @@ pub(crate) enum Allowed {
     Anything,
 }
 
-/// What the innermost of these blocks may hold; nothing for unknown blocks.
+/// The names that the innermost of these blocks may contain; none for unknown blocks.
 pub(crate) fn allowed(path: &[&Element]) -> Option<Allowed> {
     let (job, rest) = path.split_first()?;
     if job.kind != "job" {
@@ -79,7 +79,7 @@ fn shortened(name: &str) -> String {
     name.chars().take(64).flat_map(char::to_lowercase).collect()
 }
 
-/// What other tools call things.
+/// The names that other tools use.
 const ALIASES: [(&str, &str); 13] = [
     ("env_vars", "the env block"),
     ("environment", "the env block"),
@@ -117,7 +117,7 @@ const DRIVER_OPTIONS: [&str; 18] = [
     "work_dir",
 ];
 
-/// What may have been meant by a name that is not allowed where it stands, as an attribute or as a block.
+/// The name that may have been meant by one that is not allowed where it stands, as an attribute or as a block.
 pub(crate) fn instead_of(name: &str, as_block: bool, path: &[&Element]) -> Option<String> {
     let here = allowed(path)?;
     let innermost = path.last()?;

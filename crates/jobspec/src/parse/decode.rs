@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
+use thiserror::Error;
 
 use super::schema::{Block, Inside, Kind, Occurs, Schema};
 use super::{constraint, free};
@@ -339,7 +340,15 @@ fn scalar(value: &Value, kind: Kind) -> Result<Json, Refusal> {
     }
 }
 
-fn whole(number: &Number, min: i128, max: i128) -> Result<Json, String> {
+/// A number is not whole or out of range. Texts name the bounds of unsigned fields as inclusive.
+#[derive(Debug, Error)]
+#[error("value must be a whole number, between {min} and {max}{}", if *.min == 0 { " inclusive" } else { "" })]
+struct OutOfRange {
+    min: i128,
+    max: i128,
+}
+
+fn whole(number: &Number, min: i128, max: i128) -> Result<Json, OutOfRange> {
     let unsigned = min == 0;
     // A fraction is cut off where a field takes no negative numbers.
     let number = if unsigned && !number.is_negative() { number.floor() } else { number.clone() };
@@ -347,8 +356,7 @@ fn whole(number: &Number, min: i128, max: i128) -> Result<Json, String> {
     let json = value
         .filter(|v| number.is_whole() && (min..=max).contains(v))
         .and_then(|v| i64::try_from(v).map(Json::from).or_else(|_| u64::try_from(v).map(Json::from)).ok());
-    let inclusive = if unsigned { " inclusive" } else { "" };
-    json.ok_or_else(|| format!("value must be a whole number, between {min} and {max}{inclusive}"))
+    json.ok_or(OutOfRange { min, max })
 }
 
 fn duration(value: &Value) -> Result<i64, Refusal> {
@@ -359,8 +367,8 @@ fn duration(value: &Value) -> Result<i64, Refusal> {
             parse_duration(text).map_err(|e| ("Unsuitable value type", format!("Unsuitable duration value: {e}")))
         }
         Value::Number(number) => {
-            let refused = || format!("value must be a whole number, between {} and {}", i64::MIN, i64::MAX);
-            number.to_i64().filter(|_| number.is_whole()).ok_or_else(|| unsuitable(refused()))
+            let refused = OutOfRange { min: i64::MIN.into(), max: i64::MAX.into() };
+            number.to_i64().filter(|_| number.is_whole()).ok_or_else(|| unsuitable(refused))
         }
         other => Err(unsuitable(format!("expected a string but found {}", debug_type(&other.ty())))),
     }
@@ -406,11 +414,11 @@ mod tests {
     fn whole_numbers_are_checked() {
         let number = |text: &str| Number::parse(text).unwrap();
         assert_eq!(
-            whole(&number("300"), 0, 255).unwrap_err(),
+            whole(&number("300"), 0, 255).unwrap_err().to_string(),
             "value must be a whole number, between 0 and 255 inclusive"
         );
         assert_eq!(whole(&number("1.5"), 0, 255).unwrap(), Json::from(1));
-        assert!(whole(&number("1.5"), -128, 127).unwrap_err().ends_with("between -128 and 127"));
+        assert!(whole(&number("1.5"), -128, 127).unwrap_err().to_string().ends_with("between -128 and 127"));
         assert_eq!(whole(&number("18446744073709551615"), 0, u64::MAX.into()).unwrap(), Json::from(u64::MAX));
         assert!(whole(&number("1e400"), 0, u64::MAX.into()).is_err());
     }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub use api_json::parse_json;
+pub use api_json::{JobJsonError, JobJsonReason, Kind as JsonKind, Misfit, SyntaxError as JsonSyntaxError, parse_json};
 
 use encamp_hcl::ast::Body;
 use encamp_hcl::body::{BlockRef, BodyRef, Content, Expected};

@@ -333,7 +333,7 @@ fn hostile_inputs_end_in_errors() {
     assert!(error(&"a {\n".repeat(10_000)).contains("Nesting too deep"));
     let json = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
     assert!(error(&json).contains("Nesting too deep"));
-    // What is just below the limit is read and evaluated, also on a small stack.
+    // Nesting just below the limit is read and evaluated, also on a small stack.
     for (open, close) in
         [("(", ")"), ("[", "][0]"), ("\"${", "}\""), ("abs(", ")"), ("-", ""), ("{a=", "}.a"), ("try(", ")")]
     {

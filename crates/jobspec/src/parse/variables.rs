@@ -127,7 +127,7 @@ fn declare<'a>(declared: &mut Declared<'a>, block: &BlockRef<'a>, ev: &mut Evalu
         let error = match value.convert(&Type::String) {
             Ok(Value::Null) => Some("null value is not allowed".to_owned()),
             Ok(_) => None,
-            Err(error) => Some(error),
+            Err(error) => Some(error.to_string()),
         };
         if let Some(error) = error {
             let detail = format!("Unsuitable value: {error}");

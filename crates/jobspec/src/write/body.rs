@@ -10,13 +10,13 @@ use crate::parse::schema::{self, Inside, JOB, Kind, Occurs, Schema};
 
 /// A step from a value to one inside of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+enum Step {
     Member(String),
     Item(usize),
 }
 
 /// Takes the value at a path out of a document.
-pub(super) fn remove(document: &mut Json, path: &[Step]) {
+fn remove(document: &mut Json, path: &[Step]) {
     let Some((last, to)) = path.split_last() else { return };
     let parent = to.iter().try_fold(document, |value, step| match step {
         Step::Member(name) => value.get_mut(name),
@@ -97,7 +97,6 @@ impl Writer<'_> {
             }
             let expression = match attribute.kind {
                 Kind::Duration => value::duration(value),
-                Kind::StringMap => value::object(value),
                 _ => value::expression(value),
             };
             body.push(commented(attribute.name, expression, default && !known));
@@ -167,8 +166,7 @@ impl Writer<'_> {
                 self.body(&members, schema, known)
             }
             Inside::StringsOrMap if !members.keys().all(|name| value::is_name(name)) => {
-                let map = value::object(&Json::Object(members.clone()));
-                out.push(commented(spec.name, map, false));
+                out.push(commented(spec.name, value::object(members), false));
                 return;
             }
             Inside::Strings | Inside::StringsOrMap | Inside::StringLists => {

@@ -8,12 +8,14 @@ mod body;
 mod value;
 
 use encamp_model::api;
+use encamp_model::json::differences;
 use serde_json::{Map, Value as Json};
+use thiserror::Error;
 
 use crate::canonicalize::canonicalize;
-use crate::convert::{ConvertOptions, to_server};
+use crate::convert::{ConvertError, ConvertOptions, to_server};
 use crate::fmt;
-use crate::parse::{ParseOptions, normalize, parse};
+use crate::parse::{ParseError, ParseOptions, normalize, parse};
 
 /// A job file that was made from a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,28 +46,53 @@ const SET_BY_SERVERS: &[&str] = &[
     "VersionTag",
 ];
 
-/// Writes a job as a job file. The error says why there is none: the job is broken, or its values are beyond what a
-/// parser takes.
-pub fn write(job: &api::Job) -> Result<Written, String> {
+/// Why there is no job file of a job.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The job has no JSON, or the JSON is none of a job.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The JSON of the job is no object.
+    #[error("the job is not an object")]
+    NotAnObject,
+    /// The job can't be stored.
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
+    /// The job file is beyond what a parser takes.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+}
+
+// Bridge.
+impl From<WriteError> for String {
+    fn from(e: WriteError) -> String {
+        e.to_string()
+    }
+}
+
+/// Writes a job as a job file.
+///
+/// # Errors
+/// The job is broken, or its values are beyond what a parser takes.
+pub fn write(job: &api::Job) -> Result<Written, WriteError> {
     let members = members(job)?;
     let id = job.id.clone().unwrap_or_default();
     let original = stored(members.clone(), &id)?;
     let same = |members: &Map<String, Json>| stored(members.clone(), &id).is_ok_and(|job| job == original);
     let text = body::job(&id, &members, &same).to_string();
-    let text = fmt::format(text.as_bytes(), "job").map_err(|e| e.to_string())?;
+    let text = fmt::format(text.as_bytes(), "job")?;
 
     let options = ParseOptions { path: "job".into(), ..ParseOptions::default() };
-    let parsed = parse(text.as_bytes(), &options).map_err(|e| e.to_string())?;
+    let parsed = parse(text.as_bytes(), &options)?;
     let parsed = stored_job(parsed)?;
-    let mut lost = Vec::new();
-    differences(&original, &parsed, "", &mut lost);
-    Ok(Written { text, lost })
+    let differing = differences(&original, &parsed).into_iter();
+    Ok(Written { text, lost: differing.map(|d| d.path.trim_start_matches('.').to_string()).collect() })
 }
 
 /// The members of the `job` block that make this job when they are normalised ([`normalize::job`]).
-fn members(job: &api::Job) -> Result<Map<String, Json>, String> {
-    let Json::Object(mut members) = serde_json::to_value(job).map_err(|e| e.to_string())? else {
-        return Err("the job is not an object".into());
+fn members(job: &api::Job) -> Result<Map<String, Json>, WriteError> {
+    let Json::Object(mut members) = serde_json::to_value(job)? else {
+        return Err(WriteError::NotAnObject);
     };
     SET_BY_SERVERS.iter().for_each(|name| drop(members.remove(*name)));
     // A stored job without rollouts has a block of zeros; in a job file that would be one.
@@ -74,7 +101,7 @@ fn members(job: &api::Job) -> Result<Map<String, Json>, String> {
         members.remove("Update");
     }
     for group in objects(members.get_mut("TaskGroups")) {
-        forget_identity_of_policy(group.get_mut("Scaling"));
+        group.get_mut("Scaling").and_then(Json::as_object_mut).into_iter().for_each(forget_identity);
         objects(group.get_mut("Networks")).for_each(join_ports);
         for task in objects(group.get_mut("Tasks")) {
             let resources = task.get_mut("Resources").and_then(|r| r.get_mut("Networks"));
@@ -103,20 +130,16 @@ fn objects(list: Option<&mut Json>) -> impl Iterator<Item = &mut Map<String, Jso
     list.and_then(Json::as_array_mut).into_iter().flatten().filter_map(Json::as_object_mut)
 }
 
-/// Servers name scaling policies and say what they scale.
-fn forget_identity_of_policy(policy: Option<&mut Json>) {
-    if let Some(policy) = policy.and_then(Json::as_object_mut) {
-        for name in ["ID", "Namespace", "Target", "CreateIndex", "ModifyIndex"] {
-            policy.remove(name);
-        }
+/// Removes what servers set in a scaling policy: its identity and what it scales.
+fn forget_identity(policy: &mut Map<String, Json>) {
+    for name in ["ID", "Namespace", "Target", "CreateIndex", "ModifyIndex"] {
+        policy.remove(name);
     }
 }
 
 /// A policy of a task is named by what it scales: `vertical_cpu` is `scaling "cpu"`.
 fn label_policy(policy: &mut Map<String, Json>) {
-    for name in ["ID", "Namespace", "Target", "CreateIndex", "ModifyIndex"] {
-        policy.remove(name);
-    }
+    forget_identity(policy);
     let kind = policy.get("Type").and_then(Json::as_str).unwrap_or_default();
     let label = kind.strip_prefix("vertical_").unwrap_or(kind).to_string();
     policy.insert("Label".into(), Json::from(label));
@@ -146,7 +169,7 @@ fn first_identity(task: &mut Map<String, Json>) {
 }
 
 /// The stored job that members make, without what servers set.
-fn stored(mut members: Map<String, Json>, id: &str) -> Result<Json, String> {
+fn stored(mut members: Map<String, Json>, id: &str) -> Result<Json, WriteError> {
     for group in objects(members.get_mut("TaskGroups")) {
         for task in objects(group.get_mut("Tasks")) {
             for policy in objects(task.get_mut("ScalingPolicies")) {
@@ -156,13 +179,13 @@ fn stored(mut members: Map<String, Json>, id: &str) -> Result<Json, String> {
             }
         }
     }
-    stored_job(normalize::job(members, id).map_err(|e| e.to_string())?)
+    stored_job(normalize::job(members, id)?)
 }
 
-fn stored_job(mut job: api::Job) -> Result<Json, String> {
+fn stored_job(mut job: api::Job) -> Result<Json, WriteError> {
     canonicalize(&mut job);
     let stored = to_server(&job, &ConvertOptions::default())?;
-    let mut stored = serde_json::to_value(&stored).map_err(|e| e.to_string())?;
+    let mut stored = serde_json::to_value(&stored)?;
     if let Some(members) = stored.as_object_mut() {
         SET_BY_SERVERS.iter().for_each(|name| drop(members.remove(*name)));
     }
@@ -196,27 +219,6 @@ fn normalise(value: &mut Json) {
 
 /// Below it floats hold every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// The paths at which two documents differ.
-fn differences(a: &Json, b: &Json, path: &str, out: &mut Vec<String>) {
-    match (a, b) {
-        (Json::Object(a), Json::Object(b)) => {
-            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-            for name in names {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                let (a, b) = (a.get(name).unwrap_or(&Json::Null), b.get(name).unwrap_or(&Json::Null));
-                differences(a, b, &path, out);
-            }
-        }
-        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {
-            for (at, (a, b)) in a.iter().zip(b).enumerate() {
-                differences(a, b, &format!("{path}[{at}]"), out);
-            }
-        }
-        _ if a == b => {}
-        _ => out.push(path.to_string()),
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ pub(super) fn expression(value: &Json) -> Expression {
         Json::Number(number) => Expression::from(hcl_number(number)),
         Json::String(text) => self::text(text),
         Json::Array(items) => Expression::Array(items.iter().map(expression).collect::<Array>()),
-        Json::Object(_) => object(value),
+        Json::Object(members) => object(members),
     }
 }
 
@@ -46,8 +46,7 @@ fn hcl_number(number: &serde_json::Number) -> Number {
 }
 
 /// A map as an object.
-pub(super) fn object(value: &Json) -> Expression {
-    let Json::Object(members) = value else { return expression_of_other(value) };
+pub(super) fn object(members: &Map<String, Json>) -> Expression {
     let mut out = Object::new();
     for (name, value) in members {
         let key =
@@ -55,13 +54,6 @@ pub(super) fn object(value: &Json) -> Expression {
         out.insert(key, ObjectValue::new(expression(value)));
     }
     Expression::from(out)
-}
-
-fn expression_of_other(value: &Json) -> Expression {
-    match value {
-        Json::Object(_) => Expression::from(Object::new()),
-        other => expression(other),
-    }
 }
 
 /// Nanoseconds as the shortest text with units, such as `1h30m`.

@@ -27,7 +27,7 @@ const MOST_EVALUATIONS: usize = 50_000;
 /// How often a job is evaluated once more because its last plan changed something.
 const MOST_REPEATS: usize = 4;
 
-/// What is known about a state beforehand, where many changes of it are followed.
+/// The facts that are known about a state beforehand, where many changes of it are followed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Jobs whose evaluations do the same whatever is placed, as long as nothing of them is evicted and, where they
@@ -42,7 +42,7 @@ pub(crate) struct Known {
     pub waiting: Option<Arc<BTreeSet<JobKey>>>,
 }
 
-/// What every evaluation of a job does besides stopping what ran on nodes that are down.
+/// The effect of every evaluation of a job besides stopping allocations on nodes that are down.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Quiet {
     /// IDs that it takes.
@@ -94,7 +94,7 @@ pub(crate) struct Cascade {
     down: BTreeSet<String>,
     /// A ready node has more room than at the beginning.
     gave_room: bool,
-    /// What was known beforehand does not hold any more: nothing of this cascade is of use.
+    /// The facts known beforehand do not hold any more: nothing of this cascade is of use.
     pub(super) misled: bool,
 }
 
@@ -296,7 +296,7 @@ impl Cascade {
 
     /// Does what an evaluation of a job would do that is known beforehand.
     fn process_quietly(&mut self, key: &JobKey, quiet: &Quiet) {
-        // What is missing may be placed now, and what waits for its time may be due.
+        // Missing allocations may be placed now, and delayed ones may be due.
         if self.gave_room && !quiet.failed.is_empty() || self.now != self.began {
             self.misled = true;
             return;
@@ -324,7 +324,7 @@ impl Cascade {
         }
     }
 
-    /// What servers reject stays unplaced, for the reason that the node gives.
+    /// Allocations that servers reject stay unplaced, for the reason that the node gives.
     fn note_rejections(&mut self, key: &JobKey, rejected: Vec<PlanRejection>) {
         for r in rejected {
             self.rejections.insert(format!("Servers would reject a plan of job {}: {}", quoted(&key.1), r));

@@ -1,5 +1,9 @@
 //! The changes of a what-if and their command-line syntax.
 
+use thiserror::Error;
+
+use super::find::NotFound;
+use crate::settings::SettingError;
 use encamp_model::quoted;
 
 /// Nodes by one thing they have in common.
@@ -50,7 +54,7 @@ pub enum Change {
 }
 
 /// A change that is not written correctly, or names what is not there.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("-{flag} {}: {problem}", quoted(value))]
 pub struct ChangeError {
     /// The flag without its dash.
@@ -58,7 +62,65 @@ pub struct ChangeError {
     /// The given value.
     pub value: String,
     /// The problem and a remedy.
-    pub problem: String,
+    pub problem: ChangeProblem,
+}
+
+/// Why a change can't be made. Displays with a remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ChangeProblem {
+    /// The value is not in the form that the flag takes, which is described.
+    #[error("{0}")]
+    Form(&'static str),
+    /// The number of nodes to add is no number, or out of range.
+    #[error("{} is not a number of nodes from 1 to {MOST_ADDED}", quoted(.0))]
+    NodeCount(String),
+    /// The count of a group is no number, or negative.
+    #[error("{} is not a count: a whole number from 0 up", quoted(.0))]
+    GroupCount(String),
+    /// A node or job is not there.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    /// No node has this ID.
+    #[error("no node has this ID")]
+    NoNode,
+    /// A node to drain is down.
+    #[error("node {} is down: its allocations are lost, so there is nothing to drain", quoted(name))]
+    NodeDown {
+        /// The name of the node.
+        name: String,
+    },
+    /// The job has no such group.
+    #[error("job {} has no group {}{hint}", quoted(job), quoted(group))]
+    NoGroup {
+        /// The ID of the job.
+        job: String,
+        /// The name that was given.
+        group: String,
+        /// A hint that names groups; may be empty.
+        hint: String,
+    },
+    /// A system job has one allocation on a node, or none.
+    #[error("jobs of type \"system\" can only be scaled between 0 and 1")]
+    SystemCount,
+    /// The scaling policy does not permit so few.
+    #[error("group count was less than scaling policy minimum: {count} < {min}")]
+    BelowMinimum {
+        /// The count that was given.
+        count: i64,
+        /// The minimum of the policy.
+        min: i64,
+    },
+    /// The scaling policy does not permit so many.
+    #[error("group count was greater than scaling policy maximum: {count} > {max}")]
+    AboveMaximum {
+        /// The count that was given.
+        count: i64,
+        /// The maximum of the policy.
+        max: i64,
+    },
+    /// A setting can't be set.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
 }
 
 /// Nodes that are added at most.
@@ -77,35 +139,35 @@ impl Change {
 
     /// Reads the value of `-add`: `N:like=NODE`.
     pub fn add(text: &str) -> Result<Change, ChangeError> {
-        let wrong = |problem: String| ChangeError { flag: "add", value: text.into(), problem };
+        let wrong = |problem| ChangeError { flag: "add", value: text.into(), problem };
         let parts = text.split_once(':').and_then(|(n, rest)| Some((n, rest.strip_prefix("like=")?)));
         let Some((count, like)) = parts.filter(|(_, like)| !like.is_empty()) else {
-            return Err(wrong("write it as N:like=NODE, for example 3:like=worker-1".into()));
+            return Err(wrong(ChangeProblem::Form("write it as N:like=NODE, for example 3:like=worker-1")));
         };
         match count.parse::<usize>() {
             Ok(count) if (1..=MOST_ADDED).contains(&count) => Ok(Change::Add { count, like: like.into() }),
-            _ => Err(wrong(format!("{} is not a number of nodes from 1 to {MOST_ADDED}", quoted(count)))),
+            _ => Err(wrong(ChangeProblem::NodeCount(count.into()))),
         }
     }
 
     /// Reads the value of `-scale`: `JOB/GROUP=N`.
     pub fn scale(text: &str) -> Result<Change, ChangeError> {
-        let wrong = |problem: String| ChangeError { flag: "scale", value: text.into(), problem };
+        let wrong = |problem| ChangeError { flag: "scale", value: text.into(), problem };
         let parts = text.rsplit_once('=').and_then(|(target, n)| Some((target.rsplit_once('/')?, n)));
         let Some(((job, group), count)) = parts.filter(|((job, group), _)| !job.is_empty() && !group.is_empty()) else {
-            return Err(wrong("write it as JOB/GROUP=N, for example api/server=6".into()));
+            return Err(wrong(ChangeProblem::Form("write it as JOB/GROUP=N, for example api/server=6")));
         };
         match count.parse::<i64>() {
             Ok(count) if count >= 0 => Ok(Change::Scale { job: job.into(), group: group.into(), count }),
-            _ => Err(wrong(format!("{} is not a count: a whole number from 0 up", quoted(count)))),
+            _ => Err(wrong(ChangeProblem::GroupCount(count.into()))),
         }
     }
 
     /// Reads the value of `-stop`.
     pub fn stop(text: &str) -> Result<Change, ChangeError> {
-        let problem = "it needs the ID of a job";
         if text.is_empty() {
-            return Err(ChangeError { flag: "stop", value: text.into(), problem: problem.into() });
+            let problem = ChangeProblem::Form("it needs the ID of a job");
+            return Err(ChangeError { flag: "stop", value: text.into(), problem });
         }
         Ok(Change::Stop(text.into()))
     }
@@ -115,7 +177,7 @@ impl Change {
         match text.split_once('=') {
             Some((key, value)) if !key.is_empty() => Ok(Change::Config { key: key.into(), value: value.into() }),
             _ => {
-                let problem = "write it as key=value, for example scheduler_algorithm=spread".into();
+                let problem = ChangeProblem::Form("write it as key=value, for example scheduler_algorithm=spread");
                 Err(ChangeError { flag: "config", value: text.into(), problem })
             }
         }
@@ -123,7 +185,7 @@ impl Change {
 }
 
 fn nodes(flag: &'static str, text: &str) -> Result<Nodes, ChangeError> {
-    let wrong = |problem: &str| ChangeError { flag, value: text.into(), problem: problem.into() };
+    let wrong = |form| ChangeError { flag, value: text.into(), problem: ChangeProblem::Form(form) };
     let (kind, name) = text.split_once('=').unwrap_or(("", text));
     if name.is_empty() {
         return Err(wrong("it needs a node, or dc=NAME, class=NAME or pool=NAME"));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::change::{Change, ChangeError, Nodes};
+use super::change::{Change, ChangeError, ChangeProblem, Nodes};
 use super::find;
 use crate::dry_run::stored_form;
 use crate::settings;
@@ -132,7 +132,7 @@ impl Edited {
         }
     }
 
-    fn write(&mut self, before: &State, change: &Change, namespace: &str, now: i64) -> Result<(), String> {
+    fn write(&mut self, before: &State, change: &Change, namespace: &str, now: i64) -> Result<(), ChangeProblem> {
         match change {
             Change::Drain(which) => self.drain(which),
             Change::Down(which) => self.down(which, now),
@@ -145,14 +145,11 @@ impl Edited {
 
     /// Sets the drain strategy, which makes the node ineligible (`docs/spec/server.md §12.1`); evaluations follow when
     /// allocations are marked for migration.
-    fn drain(&mut self, which: &Nodes) -> Result<(), String> {
+    fn drain(&mut self, which: &Nodes) -> Result<(), ChangeProblem> {
         let nodes = find::nodes(&self.state, which)?;
         for node in &nodes {
             if self.down.contains(&node.id) || node.status == "down" {
-                return Err(format!(
-                    "node {} is down: its allocations are lost, so there is nothing to drain",
-                    quoted(&node.name)
-                ));
+                return Err(ChangeProblem::NodeDown { name: node.name.clone() });
             }
             let mut node = Node::clone(node);
             node.drain_strategy.get_or_insert_default();
@@ -166,7 +163,7 @@ impl Edited {
     }
 
     /// Sets nodes down, as they are once their heartbeats are missing for good (`docs/spec/server.md §9.2`).
-    fn down(&mut self, which: &Nodes, now: i64) -> Result<(), String> {
+    fn down(&mut self, which: &Nodes, now: i64) -> Result<(), ChangeProblem> {
         let nodes = find::nodes(&self.state, which)?;
         for node in &nodes {
             if node.status == "down" {
@@ -188,7 +185,7 @@ impl Edited {
     }
 
     /// Adds nodes like one of the cluster as it was, so that what is lost can be replaced.
-    fn add(&mut self, before: &State, count: usize, like: &str) -> Result<(), String> {
+    fn add(&mut self, before: &State, count: usize, like: &str) -> Result<(), ChangeProblem> {
         let model = find::node(before, like)?;
         let system = self.system_jobs();
         for number in 1..=count {
@@ -214,27 +211,26 @@ impl Edited {
     }
 
     /// Sets the count of a group, as the scaling endpoint does (`docs/spec/server.md §16`).
-    fn scale(&mut self, (id, namespace): (&str, &str), group: &str, count: i64, now: i64) -> Result<(), String> {
+    fn scale(&mut self, (id, namespace): (&str, &str), group: &str, count: i64, now: i64) -> Result<(), ChangeProblem> {
         let old = find::job(&self.state, id, namespace)?;
         let mut job = Job::clone(&old);
         let names: BTreeSet<&str> = old.task_groups.iter().map(|g| g.name.as_str()).collect();
         let Some(g) = job.task_groups.iter_mut().find(|g| g.name == group) else {
-            return Err(format!(
-                "job {} has no group {}{}",
-                quoted(&old.id),
-                quoted(group),
-                find::instead(group, &names)
-            ));
+            return Err(ChangeProblem::NoGroup {
+                job: old.id.clone(),
+                group: group.to_string(),
+                hint: find::instead(group, &names),
+            });
         };
         if old.r#type == "system" && count > 1 {
-            return Err("jobs of type \"system\" can only be scaled between 0 and 1".into());
+            return Err(ChangeProblem::SystemCount);
         }
         if let Some(policy) = g.scaling.as_ref() {
             if count < policy.min {
-                return Err(format!("group count was less than scaling policy minimum: {count} < {}", policy.min));
+                return Err(ChangeProblem::BelowMinimum { count, min: policy.min });
             }
             if count > policy.max {
-                return Err(format!("group count was greater than scaling policy maximum: {count} > {}", policy.max));
+                return Err(ChangeProblem::AboveMaximum { count, max: policy.max });
             }
         }
         let was = std::mem::replace(&mut g.count, count);
@@ -251,7 +247,7 @@ impl Edited {
     }
 
     /// Stops a job. Whatever its type, the generic scheduler takes its allocations away (`docs/spec/server.md §10`).
-    fn stop(&mut self, (id, namespace): (&str, &str), now: i64) -> Result<(), String> {
+    fn stop(&mut self, (id, namespace): (&str, &str), now: i64) -> Result<(), ChangeProblem> {
         let old = find::job(&self.state, id, namespace)?;
         if old.stop {
             self.notes.push(format!("{} was stopped already", named_job(&old)));
@@ -272,7 +268,7 @@ impl Edited {
         }
     }
 
-    fn configure(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn configure(&mut self, name: &str, value: &str) -> Result<(), ChangeProblem> {
         let mut config = settings::current(&self.state);
         settings::set(&mut config, name, value)?;
         config.modify_index = self.next_index();

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::change::Nodes;
 use encamp_jobspec::explain::nearest;
 use encamp_model::{Job, Node, quoted};
@@ -11,9 +13,49 @@ use encamp_state::State;
 /// Names that are listed at most where one is not found.
 const MOST_NAMES: usize = 8;
 
-/// The nodes meant, by ID. An error says what is not there and what is.
-pub fn nodes(state: &State, which: &Nodes) -> Result<Vec<Arc<Node>>, String> {
-    let (kind, name, of): (&str, &str, fn(&Node) -> &str) = match which {
+/// Why a node or job is not found. Hints name what there is.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotFound {
+    /// No node has this datacenter, class or pool.
+    #[error("no node has {kind} {}{hint}", quoted(name))]
+    Nodes {
+        /// `datacenter`, `node class` or `node pool`.
+        kind: &'static str,
+        /// The name that was given.
+        name: String,
+        /// A hint; may be empty.
+        hint: String,
+    },
+    /// No node has this ID or name.
+    #[error("no node has this ID or name{hint}")]
+    Node {
+        /// A hint; may be empty.
+        hint: String,
+    },
+    /// Several nodes have this name, or IDs that begin so.
+    #[error("{count} nodes match; give the ID of one: {}", ids.join(", "))]
+    SeveralNodes {
+        /// How many nodes match.
+        count: usize,
+        /// The first IDs.
+        ids: Vec<String>,
+    },
+    /// No job in the namespace has this ID.
+    #[error("no job in namespace {} has this ID{hint}", quoted(namespace))]
+    Job {
+        /// The namespace.
+        namespace: String,
+        /// A hint; may be empty.
+        hint: String,
+    },
+}
+
+/// The nodes meant, by ID.
+///
+/// # Errors
+/// There are none.
+pub fn nodes(state: &State, which: &Nodes) -> Result<Vec<Arc<Node>>, NotFound> {
+    let (kind, name, of): (&'static str, &str, fn(&Node) -> &str) = match which {
         Nodes::One(text) => return node(state, text).map(|n| vec![n]),
         Nodes::Datacenter(name) => ("datacenter", name, |n| &n.datacenter),
         Nodes::Class(name) => ("node class", name, |n| &n.node_class),
@@ -22,7 +64,7 @@ pub fn nodes(state: &State, which: &Nodes) -> Result<Vec<Arc<Node>>, String> {
     let found: Vec<Arc<Node>> = state.nodes().filter(|e| of(&e.node) == name).map(|e| e.node.clone()).collect();
     if found.is_empty() {
         let known: BTreeSet<&str> = state.nodes().map(|e| of(&e.node)).filter(|n| !n.is_empty()).collect();
-        return Err(format!("no node has {kind} {}{}", quoted(name), instead(name, &known)));
+        return Err(NotFound::Nodes { kind, name: name.to_string(), hint: instead(name, &known) });
     }
     Ok(found)
 }
@@ -42,22 +84,28 @@ pub fn matching<'a>(state: &'a State, text: &str) -> Vec<&'a Arc<Node>> {
 }
 
 /// The one node that a text means.
-pub fn node(state: &State, text: &str) -> Result<Arc<Node>, String> {
+///
+/// # Errors
+/// No node matches, or several do.
+pub fn node(state: &State, text: &str) -> Result<Arc<Node>, NotFound> {
     match matching(state, text).as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
             let names: BTreeSet<&str> = state.nodes().map(|e| e.node.name.as_str()).collect();
-            Err(format!("no node has this ID or name{}", instead(text, &names)))
+            Err(NotFound::Node { hint: instead(text, &names) })
         }
         several => {
-            let ids: Vec<&str> = several.iter().map(|n| n.id.as_str()).take(MOST_NAMES).collect();
-            Err(format!("{} nodes match; give the ID of one: {}", several.len(), ids.join(", ")))
+            let ids = several.iter().map(|n| n.id.clone()).take(MOST_NAMES).collect();
+            Err(NotFound::SeveralNodes { count: several.len(), ids })
         }
     }
 }
 
 /// A job by ID, in the given namespace or written `ID@NAMESPACE`.
-pub fn job(state: &State, text: &str, namespace: &str) -> Result<Arc<Job>, String> {
+///
+/// # Errors
+/// There is no such job.
+pub fn job(state: &State, text: &str, namespace: &str) -> Result<Arc<Job>, NotFound> {
     if let Some(job) = state.job(namespace, text) {
         return Ok(job.clone());
     }
@@ -71,7 +119,7 @@ pub fn job(state: &State, text: &str, namespace: &str) -> Result<Arc<Job>, Strin
         [] => instead(text, &known),
         several => format!("; there is {}", several.join(", ")),
     };
-    Err(format!("no job in namespace {} has this ID{hint}", quoted(namespace)))
+    Err(NotFound::Job { namespace: namespace.to_string(), hint })
 }
 
 /// A hint: the nearest name, or all names if they are few.

@@ -21,7 +21,7 @@ pub mod timeline;
 pub(super) mod waiting;
 
 pub(super) use cascade::{Known, Quiet};
-pub use change::{Change, ChangeError};
+pub use change::{Change, ChangeError, ChangeProblem};
 pub(super) use edit::JobKey;
 pub use edit::copy_of;
 pub use outcome::{Cause, Displaced, Fate, Outcome, Owner, Placed, Unplaced};
@@ -59,8 +59,8 @@ pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) ->
     Ok(WhatIf { state: cascade.into_state(), outcome: Outcome { headroom, ..outcome } })
 }
 
-/// What a drain of a node leads to, to its end, where allocations of system jobs stay: the same as [`what_if`] gives
-/// for the others, in less time. The node is told by its full ID. What is free before and after is not told.
+/// The effects of the drain of a node, to its end, where allocations of system jobs stay: the same as [`what_if`] gives
+/// for the others, in less time. The node is given by its full ID. Free capacity before and after is not reported.
 ///
 /// # Errors
 /// No node has this ID, or it is down.
@@ -76,9 +76,8 @@ pub fn drain(before: &State, node_id: &str, now: i64) -> Result<Outcome, ChangeE
 /// A state in which a node drains, but for its allocations of system jobs.
 fn drained(before: &State, node_id: &str, now: i64) -> Result<edit::Edited, ChangeError> {
     let change = Change::Drain(Nodes::One(node_id.to_string()));
-    let wrong = |problem: &str| ChangeError { flag: "drain", value: node_id.into(), problem: problem.into() };
     if before.node(node_id).is_none() {
-        return Err(wrong("no node has this ID"));
+        return Err(ChangeError { flag: "drain", value: node_id.into(), problem: ChangeProblem::NoNode });
     }
     let mut edited = edit::edit(before, &[change], "", now)?;
     if let Some(entry) = edited.state.node(node_id) {

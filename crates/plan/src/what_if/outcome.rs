@@ -1,4 +1,4 @@
-//! What happened to every allocation: compares the initial state with the final state.
+//! The fate of every allocation: compares the initial state with the final state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -107,8 +107,11 @@ fn nodes_are_found_by_id_name_or_beginning() {
         assert_eq!(found(text), want, "{text:?}");
     }
     assert_eq!(find::node(&state, "n2").map(|n| n.id.clone()), Ok("aa22".into()));
-    assert_eq!(find::node(&state, "aa").unwrap_err(), "2 nodes match; give the ID of one: aa11, aa22");
-    assert_eq!(find::node(&state, "twn").unwrap_err(), "no node has this ID or name; did you mean \"twin\"?");
+    assert_eq!(find::node(&state, "aa").unwrap_err().to_string(), "2 nodes match; give the ID of one: aa11, aa22");
+    assert_eq!(
+        find::node(&state, "twn").unwrap_err().to_string(),
+        "no node has this ID or name; did you mean \"twin\"?"
+    );
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn nodes_are_found_by_what_they_have_in_common() {
     assert_eq!(found(&Nodes::Class("class-gpu".into())).unwrap(), ["twin"]);
     assert_eq!(found(&Nodes::Pool("default".into())).unwrap(), ["n1", "n2", "n3"]);
     assert_eq!(
-        found(&Nodes::Pool("edge".into())).unwrap_err(),
+        found(&Nodes::Pool("edge".into())).unwrap_err().to_string(),
         "no node has node pool \"edge\"; there are default, gpu"
     );
 }
@@ -134,9 +137,9 @@ fn jobs_are_found_in_their_namespace() {
     let is = |namespace: &str, kind: &str| Ok((namespace.to_string(), kind.to_string()));
     assert_eq!(found("web", "default"), is("default", "service"));
     assert_eq!(found("web@prod", "default"), is("prod", "batch"));
-    let watch = found("watch", "prod").unwrap_err();
+    let watch = found("watch", "prod").unwrap_err().to_string();
     assert_eq!(watch, "no job in namespace \"prod\" has this ID; there is watch@default");
-    let near = found("wep", "default").unwrap_err();
+    let near = found("wep", "default").unwrap_err().to_string();
     assert_eq!(near, "no job in namespace \"default\" has this ID; did you mean \"web\"?");
 }
 
@@ -211,7 +214,7 @@ fn counts_are_set_within_the_rules() {
         (scale("bounded", "g", 1), "group count was less than scaling policy minimum: 1 < 2"),
         (scale("bounded", "g", 5), "group count was greater than scaling policy maximum: 5 > 4"),
     ] {
-        assert_eq!(edit(&state, &[change], "default", NOW).unwrap_err().problem, want);
+        assert_eq!(edit(&state, &[change], "default", NOW).unwrap_err().problem.to_string(), want);
     }
 }
 
@@ -304,7 +307,7 @@ fn batch_work_ends_with_a_drain_and_stopped_jobs_are_gone() {
     assert_eq!(told, [("a1", Cause::Stopped, Fate::Stopped)]);
 }
 
-/// What an urgent job takes away from another one counts as preempted, and moves if there is room.
+/// Allocations that an urgent job displaces count as preempted, and move if there is capacity.
 #[test]
 fn preempted_allocations_name_their_cause() {
     let mut state = cluster();

@@ -82,8 +82,8 @@ impl Timeline {
         outcome
     }
 
-    /// What servers do meanwhile: deployments succeed, and what ended is collected. Batch work that ended stays: it
-    /// keeps its place in its job.
+    /// The actions of servers meanwhile: deployments succeed, and terminal objects are collected. Terminal batch work
+    /// stays: it keeps its place in its job.
     fn settle(&mut self, touched: &[String]) {
         let entries = || touched.iter().filter_map(|id| self.state.alloc(id)).map(|e| &e.alloc);
         let ended = entries().filter(|a| a.terminal() && !a.of_batch_job()).map(|a| a.id.clone());

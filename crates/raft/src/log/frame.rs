@@ -22,7 +22,7 @@ use openraft::{CommittedLeaderId, LogId};
 
 use crate::error::StoreError;
 use crate::types::{EntryId, ServerId, Types, width};
-use encamp_ops::codec;
+use encamp_ops::codec::{self, CodecError};
 
 /// Length of a frame without its payload.
 pub(super) const HEADER: usize = 64;
@@ -100,7 +100,7 @@ impl Encoded {
     pub(crate) fn new(entry: &openraft::Entry<Types>) -> Result<Encoded, StoreError> {
         let index = entry.log_id.index;
         let failed = |why: String| StoreError::Codec { index, action: "encoded", why };
-        let payload = codec::encode(&entry.payload).map_err(failed)?;
+        let payload = codec::encode(&entry.payload).map_err(|e| failed(e.to_string()))?;
         if payload.len() > u32::MAX as usize - HEADER {
             return Err(failed("it is longer than 4 GiB".into()));
         }
@@ -122,17 +122,42 @@ pub(super) fn write_committed(id: EntryId, durable: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&header.encode());
 }
 
+/// Why a frame does not hold the entry that is looked for in it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FrameError {
+    /// The frame is shorter than a header.
+    #[error("it is cut off")]
+    CutOff,
+    /// The header is damaged.
+    #[error("its header has a wrong checksum")]
+    Header,
+    /// The frame belongs to another entry.
+    #[error("entry {found} lies where {wanted} should be")]
+    OtherEntry {
+        /// The entry of the frame.
+        found: EntryId,
+        /// The entry that is looked for.
+        wanted: EntryId,
+    },
+    /// The payload is damaged.
+    #[error("it has a wrong checksum")]
+    Payload,
+    /// The payload is no entry.
+    #[error("it can't be decoded: {0}")]
+    Codec(#[source] CodecError),
+}
+
 /// Reads an entry back. `bytes` is the whole frame.
-pub(super) fn decode_entry(bytes: &[u8], id: EntryId) -> Result<openraft::Entry<Types>, String> {
-    let (head, payload) = bytes.split_first_chunk::<HEADER>().ok_or("it is cut off")?;
-    let header = Header::decode(head).ok_or("its header has a wrong checksum")?;
+pub(super) fn decode_entry(bytes: &[u8], id: EntryId) -> Result<openraft::Entry<Types>, FrameError> {
+    let (head, payload) = bytes.split_first_chunk::<HEADER>().ok_or(FrameError::CutOff)?;
+    let header = Header::decode(head).ok_or(FrameError::Header)?;
     if header.id != id || header.kind != Kind::Entry {
-        return Err(format!("entry {} lies where {id} should be", header.id));
+        return Err(FrameError::OtherEntry { found: header.id, wanted: id });
     }
     if header.sum != crc32fast::hash(payload) {
-        return Err("it has a wrong checksum".into());
+        return Err(FrameError::Payload);
     }
-    let payload = codec::decode(payload).map_err(|e| format!("it can't be decoded: {e}"))?;
+    let payload = codec::decode(payload).map_err(FrameError::Codec)?;
     Ok(openraft::Entry { log_id: id, payload })
 }
 

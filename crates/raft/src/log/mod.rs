@@ -28,7 +28,7 @@ use super::error::StoreError;
 use super::files;
 use super::types::{EntryId, ServerId, Types};
 use encamp_host::threads;
-use encamp_ops::codec;
+use encamp_ops::codec::{self, CodecError};
 use encamp_telemetry::Metrics;
 
 /// Where the log starts a new file, in bytes.
@@ -184,7 +184,7 @@ impl Log {
 /// Reads a small file.
 fn read_small<T: serde::de::DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, StoreError> {
     let Some(bytes) = files::read(dir, name)? else { return Ok(None) };
-    let damaged = |why| StoreError::Damaged { path: dir.join(name), offset: 0, why };
+    let damaged = |e: CodecError| StoreError::Damaged { path: dir.join(name), offset: 0, why: e.to_string() };
     codec::decode(&bytes).map(Some).map_err(damaged)
 }
 

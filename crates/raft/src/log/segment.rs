@@ -167,6 +167,10 @@ impl Segment {
     pub(crate) fn read(&self, id: EntryId, offset: u64, len: u32) -> Result<Entry<Types>, StoreError> {
         let mut bytes = vec![0; len as usize];
         self.file.read_exact_at(&mut bytes, offset).map_err(StoreError::io("read", &self.path))?;
-        frame::decode_entry(&bytes, id).map_err(|why| StoreError::Damaged { path: self.path.clone(), offset, why })
+        frame::decode_entry(&bytes, id).map_err(|e| StoreError::Damaged {
+            path: self.path.clone(),
+            offset,
+            why: e.to_string(),
+        })
     }
 }

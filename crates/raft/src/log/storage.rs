@@ -11,7 +11,7 @@ use super::frame::Encoded;
 use super::writer::{Flushed, Job};
 use crate::error::StoreError;
 use crate::types::{EntryId, ServerId, StorageFailure, Types};
-use encamp_ops::codec;
+use encamp_ops::codec::{self, CodecError};
 
 /// Most bytes of entries in one message to a follower.
 const MESSAGE_BYTES: usize = 4 << 20;
@@ -30,7 +30,7 @@ impl Log {
     }
 
     pub(super) async fn keep_vote(&self, vote: &Vote<ServerId>) -> Result<(), StoreError> {
-        let failed = |why| StoreError::Codec { index: 0, action: "encoded", why };
+        let failed = |e: CodecError| StoreError::Codec { index: 0, action: "encoded", why: e.to_string() };
         let bytes = codec::encode(vote).map_err(failed)?;
         self.ask(|done| Job::Vote(bytes, done)).await?;
         self.core.index().vote = Some(*vote);

@@ -28,7 +28,7 @@ fn entry(term: u64, index: u64, ops: usize) -> Entry<Types> {
     Entry { log_id: id(term, index), payload }
 }
 
-/// What tells entries apart.
+/// The mark that tells entries apart.
 fn mark(entry: &Entry<Types>) -> (EntryId, u32) {
     (entry.log_id, crate::types::width(&entry.payload))
 }

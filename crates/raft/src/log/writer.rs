@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::files::{self, Lock};
 use crate::types::{EntryId, Types};
 use encamp_host::threads;
-use encamp_ops::codec;
+use encamp_ops::codec::{self, CodecError};
 
 /// Name of the file with the last vote.
 pub(super) const VOTE: &str = "vote";
@@ -73,7 +73,7 @@ pub(super) struct Writer {
     pub durable: u64,
     /// The committed entry that was last written down.
     pub committed: Option<EntryId>,
-    /// What the file [`HELD`] says.
+    /// The content of the file [`HELD`].
     pub held: Option<u64>,
     /// Goes with the thread.
     pub lock: Lock,
@@ -209,7 +209,8 @@ impl Writer {
     /// Writes down which entry the log holds.
     fn note_held(&mut self, index: Option<u64>) -> Result<(), StoreError> {
         if index != self.held {
-            let failed = |why| StoreError::Codec { index: index.unwrap_or(0), action: "encoded", why };
+            let failed =
+                |e: CodecError| StoreError::Codec { index: index.unwrap_or(0), action: "encoded", why: e.to_string() };
             files::replace(&self.dir, HELD, &codec::encode(&index).map_err(failed)?)?;
             self.held = index;
         }
@@ -247,13 +248,13 @@ impl Writer {
             _ if !gone.is_empty() => (self.end, self.durable) = (u64::MAX, u64::MAX),
             _ => {}
         }
-        // What is committed may have been written behind the cut.
+        // Committed entries may have been written behind the cut.
         self.committed = None;
         Ok(())
     }
 
     fn purge(&mut self, upto: EntryId) -> Result<(), StoreError> {
-        let failed = |why| StoreError::Codec { index: upto.index, action: "encoded", why };
+        let failed = |e: CodecError| StoreError::Codec { index: upto.index, action: "encoded", why: e.to_string() };
         let id = codec::encode(&upto).map_err(failed)?;
         files::replace(&self.dir, PURGED, &id)?;
         let gone = {

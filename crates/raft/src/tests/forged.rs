@@ -48,7 +48,7 @@ async fn consensus_that_panicked_has_stopped_and_says_so() {
         async move { node.ended().await }
     });
     let term = node.stats().term;
-    // What the checks keep out: openraft panics.
+    // The messages that the checks reject: openraft panics.
     let answer = node.raft().append_entries(append(term, 2.into())).await;
     assert!(answer.is_err(), "{answer:?}");
     until("it has stopped", || node.stopped().is_some()).await;

@@ -57,7 +57,7 @@ fn to_server(times: &[u64]) -> (Arc<Slow>, Arc<Way>) {
     (slow.clone(), Arc::new(Way { transport: slow, id: 1.into(), peer: peer(1) }))
 }
 
-/// What a call gives, as openraft makes it.
+/// The result of a call, as openraft makes it.
 async fn call(sendings: &mut Sendings, way: &Arc<Way>, to: u64) -> Option<AppendEntriesResponse<ServerId>> {
     match tokio::time::timeout(LIMIT, sendings.append(way, request(to), LIMIT)).await {
         Ok(Ok(Answer::Append(Ok(answer)))) => Some(answer),

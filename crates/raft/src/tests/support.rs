@@ -64,7 +64,7 @@ impl SnapshotWriter for Frozen {
 impl Machine for Recorder {
     fn apply(&self, index: u64, _: &Arc<Operation>) -> Reply {
         self.push(index, 1);
-        Reply::Refused(index.to_string())
+        Reply::Evaluations(vec![index.to_string()])
     }
 
     fn skip(&self, index: u64) {

@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     async fn all_applied(&self, count: u64) {
-        // What was proposed twice may have been applied twice.
+        // An operation that was proposed twice may have been applied twice.
         let equal = || {
             let applied: Vec<u64> = self.nodes.values().map(|(_, m)| m.applied()).collect();
             applied.iter().all(|a| *a >= count && *a == applied[0])
@@ -145,7 +145,7 @@ async fn a_late_server_catches_up_by_snapshot() {
     cluster.all_applied(43).await;
     assert_eq!(cluster.nodes[&late].1.restored.load(Ordering::Relaxed), 1);
     assert!(cluster.nodes[&late].0.stats().last_snapshot_index >= 40);
-    // What was installed is on disk.
+    // The installed snapshot is on disk.
     cluster.stop(late).await;
     cluster.run(late).await;
     cluster.all_applied(43).await;

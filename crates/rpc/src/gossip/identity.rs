@@ -12,7 +12,7 @@ use encamp_server::leadership::peers::{KnownServer, Status};
 pub struct Identity {
     /// Where it listens.
     pub addr: SocketAddr,
-    /// Rises with every start, and whenever it was thought dead: of two with one address the higher one counts.
+    /// Rises with every start, and whenever other servers suspected it: of two with one address the higher one counts.
     pub bump: u64,
     /// Its ID.
     pub id: ServerId,
@@ -68,7 +68,7 @@ impl Identity {
 impl foca::Identity for Identity {
     type Addr = SocketAddr;
 
-    /// Who was thought dead comes back at once; who left stays away.
+    /// A server that was suspected comes back at once; a server that left stays away.
     fn renew(&self) -> Option<Identity> {
         (!self.left).then(|| Identity { bump: self.bump.wrapping_add(1), ..self.clone() })
     }

@@ -18,7 +18,7 @@ use super::reconcile::{self, Results};
 use super::stack::{Stack, StackKind};
 use super::tainted::{TaintedNodes, stop_lost, tainted_nodes};
 use super::working_plan::WorkingPlan;
-use super::{Context, NodeOrder, Planner, descriptions, order};
+use super::{Context, NodeOrder, Planner, ScheduleError, descriptions, order};
 use encamp_model::*;
 use encamp_state::Snapshot;
 
@@ -32,7 +32,7 @@ pub(crate) fn process(
     eval: &Evaluation,
     ctx: &mut Context,
     planner: &mut dyn Planner,
-) -> Result<(), String> {
+) -> Result<(), ScheduleError> {
     let batch = eval.r#type == "batch";
     let max = if batch { MAX_BATCH_ATTEMPTS } else { MAX_SERVICE_ATTEMPTS };
     let state = snapshot.clone();
@@ -117,7 +117,7 @@ impl Generic<'_, '_> {
     }
 
     /// The slots of the candidates in the order in which they are visited.
-    fn visiting_order(&mut self, ready: &ReadyNodes) -> Result<Vec<u32>, String> {
+    fn visiting_order(&mut self, ready: &ReadyNodes) -> Result<Vec<u32>, ScheduleError> {
         self.lists += 1;
         if let NodeOrder::Explicit(lists) = &self.ctx.order
             && let Some(list) = lists.get(self.lists - 1)
@@ -150,7 +150,7 @@ impl Attempt {
     }
 
     /// Makes and submits a plan (`docs/spec/reconciliation.md §3.3`).
-    fn run(&mut self, g: &mut Generic) -> Result<Outcome, String> {
+    fn run(&mut self, g: &mut Generic) -> Result<Outcome, ScheduleError> {
         let mut results = self.reconcile(g);
         let follow_ups = std::mem::take(&mut results.follow_ups);
         self.annotations.desired_tg_updates = std::mem::take(&mut results.desired);
@@ -185,7 +185,7 @@ impl Attempt {
             return Ok(Outcome::Again { progress: result.made_progress() });
         }
         if result.node_allocation.values().map(Vec::len).sum::<usize>() != planned {
-            return Err("missing state refresh after partial commit".into());
+            return Err(ScheduleError::NoRefresh);
         }
         Ok(Outcome::Done)
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Attempt, Generic};
+use crate::ScheduleError;
 use crate::candidates::{ReadyNodes, ready_nodes};
 use crate::common::{add_exhausted_resources, new_alloc};
 use crate::descriptions;
@@ -27,7 +28,7 @@ struct Round {
 }
 
 impl Attempt {
-    pub(super) fn place_all(&mut self, g: &mut Generic, results: Results) -> Result<(), String> {
+    pub(super) fn place_all(&mut self, g: &mut Generic, results: Results) -> Result<(), ScheduleError> {
         let Some(job) = self.job.clone() else { return Ok(()) };
         if results.destructive.is_empty() && results.place.is_empty() {
             self.queued = job.task_groups.iter().map(|tg| (tg.name.clone(), 0)).collect();
@@ -63,7 +64,13 @@ impl Attempt {
     }
 
     /// Places one entry (`docs/spec/reconciliation.md §8.1`).
-    fn place(&mut self, g: &mut Generic, round: &mut Round, p: Placement, destructive: bool) -> Result<(), String> {
+    fn place(
+        &mut self,
+        g: &mut Generic,
+        round: &mut Round,
+        p: Placement,
+        destructive: bool,
+    ) -> Result<(), ScheduleError> {
         let older = if p.downgrade { older_version(g, round, &p) } else { None };
         if let Some((_, deployment)) = &older {
             round.deployment = deployment.clone();

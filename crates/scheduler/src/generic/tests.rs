@@ -1,7 +1,7 @@
 //! The loop around plans: rejections, progress, no-ops and delayed evaluations (`docs/spec/reconciliation.md §3`).
 
 use super::*;
-use crate::PlanResult;
+use crate::{PlanResult, SubmitError};
 use encamp_state::State;
 
 const NOW: i64 = 1_000_000 * SECOND;
@@ -95,7 +95,7 @@ struct Recorder {
 }
 
 impl Planner for Recorder {
-    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, SubmitError> {
         let refresh = Some(self.state.clone());
         let result = match self.fates.get(self.plans.len()) {
             None => PlanResult::accepted(plan.clone()),
@@ -130,7 +130,7 @@ fn run(state: State, eval: &Evaluation, fates: &[Fate]) -> (Recorder, Result<(),
     let mut random = |_| 0;
     let mut ctx =
         Context { now: NOW, order: NodeOrder::Shuffle, new_id: &mut new_id, random: &mut random, stopwatch: &mut || 0 };
-    let result = process(&state, eval, &mut ctx, &mut recorder);
+    let result = process(&state, eval, &mut ctx, &mut recorder).map_err(|e| e.to_string());
     (recorder, result)
 }
 

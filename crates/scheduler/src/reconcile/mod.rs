@@ -52,7 +52,7 @@ pub struct Input<'a> {
     pub now: i64,
 }
 
-/// What a new job version means for an allocation (`docs/spec/reconciliation.md §7`).
+/// The effect of a new job version on an allocation (`docs/spec/reconciliation.md §7`).
 #[derive(Debug)]
 pub enum UpdateCheck {
     /// Nothing to do.

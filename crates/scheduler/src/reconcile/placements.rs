@@ -31,7 +31,7 @@ impl Group<'_, '_> {
         limit.saturating_sub(pending)
     }
 
-    /// What should be placed: replacements, then new names up to the count (`docs/spec/reconciliation.md §5.13`).
+    /// The placements to make: replacements, then new names up to the count (`docs/spec/reconciliation.md §5.13`).
     pub(super) fn candidates(&mut self, canarying: bool) -> Vec<Placement> {
         let mut out = Vec::new();
         for i in self.now.iter() {

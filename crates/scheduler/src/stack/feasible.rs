@@ -72,8 +72,8 @@ impl ClassCache {
         }
     }
 
-    /// What a blocked evaluation remembers (`docs/spec/scheduling.md §5.4`): eligible if any group can run there,
-    /// ineligible if none can, and always ineligible where the job can't.
+    /// The classes that a blocked evaluation records (`docs/spec/scheduling.md §5.4`): eligible if any group can run
+    /// there, ineligible if none can, and always ineligible where the job can't.
     pub(crate) fn eligibility(&self, names: &[String]) -> BTreeMap<String, bool> {
         let mut out: BTreeMap<String, bool> = BTreeMap::new();
         for (_, verdicts) in &self.groups {

@@ -17,7 +17,7 @@ pub enum Judgement {
     Filtered {
         /// As metrics name the reason.
         reason: String,
-        /// What the node has where the constraint looks; `None` where it has nothing.
+        /// The node's value of the constraint's target; `None` where it has none.
         found: Option<String>,
     },
     /// It has too little of something.
@@ -88,7 +88,7 @@ impl Stack {
         }
     }
 
-    /// What the node has where the constraint of that text looks, or which drivers it has not.
+    /// The node's value of the target of the constraint with that text, or the drivers it lacks.
     fn found(&self, node: &NodeEntry, number: usize, reason: &str) -> Option<String> {
         let current = self.current.as_ref()?;
         if reason == feasible::MISSING_DRIVERS {

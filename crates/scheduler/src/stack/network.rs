@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use thiserror::Error;
+
 use super::Random;
 use crate::constraint::Target;
 use encamp_model::{AllocatedPortMapping, NetworkResource, Node, Port};
@@ -10,6 +12,35 @@ use encamp_state::{NodeInfo, NodeUsage};
 
 /// How often a dynamic port is drawn before all free ports are listed.
 const MAX_DRAWS: usize = 20;
+
+/// Why a node can't give ports or networks.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum NetworkProblem {
+    /// The node has no address in the host network.
+    #[error("no addresses available for {0} network")]
+    NoAddress(String),
+    /// The number is none of a port.
+    #[error("invalid port {0} (out of range)")]
+    OutOfRange(i64),
+    /// The reserved port is used.
+    #[error("reserved port collision {label}={port}")]
+    Collision { label: String, port: i64 },
+    /// All dynamic ports are used.
+    #[error("dynamic port selection failed")]
+    NoDynamicPort,
+    /// The node has no device with an address.
+    #[error("no networks available")]
+    NoNetwork,
+    /// The devices have too little bandwidth left.
+    #[error("bandwidth exceeded")]
+    Bandwidth,
+}
+
+impl NetworkProblem {
+    fn collision(port: &Port) -> NetworkProblem {
+        NetworkProblem::Collision { label: port.label.clone(), port: port.value }
+    }
+}
 
 /// The resources offered to one placement so far.
 #[derive(Debug, Clone, Default)]
@@ -70,28 +101,27 @@ impl PortView<'_> {
         ask: &NetworkResource,
         hosts: &[String],
         random: &mut Random,
-    ) -> Result<Vec<AllocatedPortMapping>, String> {
+    ) -> Result<Vec<AllocatedPortMapping>, NetworkProblem> {
         let mut offer: Vec<AllocatedPortMapping> = Vec::new();
         let (reserved_hosts, dynamic_hosts) = hosts.split_at(ask.reserved_ports.len().min(hosts.len()));
         for (p, host) in ask.reserved_ports.iter().zip(reserved_hosts) {
             let addresses = self.info.host_network(host);
             if addresses.is_empty() {
-                return Err(format!("no addresses available for {host} network"));
+                return Err(NetworkProblem::NoAddress(host.clone()));
             }
             if !(0..=MAX_PORT).contains(&p.value) {
-                return Err(format!("invalid port {} (out of range)", p.value));
+                return Err(NetworkProblem::OutOfRange(p.value));
             }
             let ip = addresses
                 .iter()
                 .map(|a| &self.info.addresses[*a].ip)
                 .find(|ip| p.ignore_collision || !self.used(ip, p.value));
-            let Some(ip) = ip else { return Err(format!("reserved port collision {}={}", p.label, p.value)) };
-            offer.push(mapping(p, p.value, ip));
+            offer.push(mapping(p, p.value, ip.ok_or_else(|| NetworkProblem::collision(p))?));
         }
         for (p, host) in ask.dynamic_ports.iter().zip(dynamic_hosts) {
             let addresses = self.info.host_network(host);
             if addresses.is_empty() {
-                return Err(format!("no addresses available for {host} network"));
+                return Err(NetworkProblem::NoAddress(host.clone()));
             }
             let taken = |v: i64| {
                 offer.iter().any(|o| o.value == v)
@@ -101,7 +131,7 @@ impl PortView<'_> {
                 let ip = &self.info.addresses[*a].ip;
                 Some((self.dynamic(ip, &taken, random)?, ip))
             });
-            let Some((value, ip)) = found else { return Err("dynamic port selection failed".into()) };
+            let (value, ip) = found.ok_or(NetworkProblem::NoDynamicPort)?;
             offer.push(mapping(p, value, ip));
         }
         self.offers.ports.extend(offer.iter().map(|o| (o.host_ip.clone(), o.value)));
@@ -114,14 +144,14 @@ impl PortView<'_> {
         node: &Node,
         ask: &NetworkResource,
         random: &mut Random,
-    ) -> Result<NetworkResource, String> {
-        let mut last = "no networks available".to_string();
+    ) -> Result<NetworkResource, NetworkProblem> {
+        let mut last = NetworkProblem::NoNetwork;
         let networks = node.node_resources.as_ref().map_or(&[][..], |r| &r.networks);
         for n in networks.iter().filter(|n| !n.device.is_empty()) {
             let available = self.info.bandwidth.iter().find(|(d, _)| *d == n.device).map_or(0, |(_, b)| *b);
             for ip in addresses_of(&n.cidr, &n.ip) {
                 if used_mbits(self.usage, self.offers, &n.device).saturating_add(ask.mbits) > available {
-                    last = "bandwidth exceeded".into();
+                    last = NetworkProblem::Bandwidth;
                     break;
                 }
                 match self.task_ports(&ip, ask, random) {
@@ -152,20 +182,20 @@ impl PortView<'_> {
         ip: &str,
         ask: &NetworkResource,
         random: &mut Random,
-    ) -> Result<(Vec<Port>, Vec<Port>), String> {
+    ) -> Result<(Vec<Port>, Vec<Port>), NetworkProblem> {
         for p in &ask.reserved_ports {
             if !(0..=MAX_PORT).contains(&p.value) {
-                return Err(format!("invalid port {} (out of range)", p.value));
+                return Err(NetworkProblem::OutOfRange(p.value));
             }
             if self.used(ip, p.value) {
-                return Err(format!("reserved port collision {}={}", p.label, p.value));
+                return Err(NetworkProblem::collision(p));
             }
         }
         let mut dynamic: Vec<Port> = Vec::new();
         for p in &ask.dynamic_ports {
             let taken =
                 |v: i64| dynamic.iter().any(|d| d.value == v) || ask.reserved_ports.iter().any(|r| r.value == v);
-            let value = self.dynamic(ip, &taken, random).ok_or("dynamic port selection failed")?;
+            let value = self.dynamic(ip, &taken, random).ok_or(NetworkProblem::NoDynamicPort)?;
             dynamic.push(with_value(p, value));
         }
         Ok((ask.reserved_ports.clone(), dynamic))

@@ -83,7 +83,8 @@ struct Room {
 }
 
 impl Room {
-    /// What a node has left once all candidates have their share. Cores are followed only when some are asked for.
+    /// The remaining resources of a node once all candidates have their share. Cores are tracked only when some are
+    /// requested.
     fn left(asker: Asker, node: &NodeEntry, proposed: &[Arc<AllocEntry>], ask: &AllocUsage) -> Room {
         let amounts = Amounts { cpu: node.info.cpu, memory: node.info.memory, disk: node.info.disk };
         let mut room = Room { amounts, cores: Vec::new() };

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use thiserror::Error;
+
 use super::by_class::ByClass;
 use crate::constraint::{Target, escapes};
 use crate::working_plan::{Change, WorkingPlan};
@@ -195,11 +197,22 @@ impl PropertySet {
     }
 }
 
+/// The value of a `distinct_property` constraint is no count.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "failed to convert RTarget {shown} to uint64: strconv.ParseUint: parsing {shown}: {problem}",
+    shown = quoted(text)
+)]
+struct InvalidCount {
+    text: String,
+    problem: &'static str,
+}
+
 /// A `distinct_property` constraint.
 #[derive(Debug, Clone)]
 pub(crate) struct DistinctProperty {
     set: PropertySet,
-    allowed: Result<u64, String>,
+    allowed: Result<u64, InvalidCount>,
 }
 
 impl DistinctProperty {
@@ -224,7 +237,7 @@ impl DistinctProperty {
     pub(crate) fn refuses(&mut self, node: &NodeEntry, class: usize) -> Option<String> {
         let allowed = match &self.allowed {
             Ok(n) => *n,
-            Err(e) => return Some(e.clone()),
+            Err(e) => return Some(e.to_string()),
         };
         let value = self.set.value(node, class);
         let attribute = &self.set.attribute;
@@ -238,12 +251,9 @@ impl DistinctProperty {
     }
 }
 
-fn parse_count(text: &str) -> Result<u64, String> {
+fn parse_count(text: &str) -> Result<u64, InvalidCount> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let problem = if digits { "value out of range" } else { "invalid syntax" };
     let parsed = if digits { text.parse().ok() } else { None };
-    parsed.ok_or_else(|| {
-        let text = quoted(text);
-        format!("failed to convert RTarget {text} to uint64: strconv.ParseUint: parsing {text}: {problem}")
-    })
+    parsed.ok_or_else(|| InvalidCount { text: text.to_string(), problem })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Random;
 use super::compiled::{CompiledGroup, TaskAsk};
 use super::devices::DeviceOffer;
-use super::network::{self, Offers, PortView};
+use super::network::{self, NetworkProblem, Offers, PortView};
 use super::preempt::{self, Asker};
 use crate::fit;
 use crate::working_plan::WorkingPlan;
@@ -205,13 +205,13 @@ fn with_preemption<T>(
     terms: &Terms,
     ask: &NetworkResource,
     offers: &Offers,
-    mut attempt: impl FnMut(&NodeUsage) -> Result<T, String>,
+    mut attempt: impl FnMut(&NodeUsage) -> Result<T, NetworkProblem>,
 ) -> Result<T, Refusal> {
     let problem = match attempt(&p.usage) {
         Ok(v) => return Ok(v),
         Err(e) => e,
     };
-    let refuse = |e: String| exhausted(format!("network: {e}"));
+    let refuse = |e: NetworkProblem| exhausted(format!("network: {e}"));
     if !terms.preempt {
         return Err(refuse(problem));
     }

@@ -25,7 +25,7 @@ pub(crate) struct GroupSpreads {
     wanted: Vec<Vec<Option<f64>>>,
 }
 
-/// What the whole evaluation shares: the sum of weights never shrinks, the lowest boost is remembered.
+/// The totals of the full evaluation: the sum of weights never shrinks, the lowest boost is remembered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpreadTotals {
     weights: f64,

@@ -103,7 +103,8 @@ fn nobody_is_evicted_for_a_reserved_core() {
     assert_eq!(s.metrics.dimension_exhausted, BTreeMap::from([("cores".to_string(), 1)]));
 }
 
-/// What an earlier task of the placement was offered is used bandwidth (`docs/spec/scheduling.md §8.4` step 2).
+/// Bandwidth that was offered to an earlier task of the placement counts as used (`docs/spec/scheduling.md §8.4` step
+/// 2).
 #[test]
 fn bandwidth_of_earlier_tasks_is_not_free() {
     let network = |mbits| NetworkResource { mbits, ..Default::default() };

@@ -20,7 +20,7 @@ use self::rollout::Rollout;
 use super::candidates::{ReadyNodes, ready_nodes};
 use super::tainted::{stop_lost, tainted_nodes};
 use super::working_plan::WorkingPlan;
-use super::{Context, Planner, common, descriptions, disconnect};
+use super::{Context, Planner, ScheduleError, common, descriptions, disconnect};
 use encamp_model::*;
 use encamp_state::Snapshot;
 
@@ -30,7 +30,7 @@ pub fn process(
     eval: &Evaluation,
     ctx: &mut Context,
     planner: &mut dyn Planner,
-) -> Result<(), String> {
+) -> Result<(), ScheduleError> {
     let max_attempts = if eval.r#type == "sysbatch" { 2 } else { 5 };
     let mut snapshot = snapshot.clone();
     let mut attempts = 0;

@@ -21,7 +21,7 @@ struct Tally {
     limit: i64,
     /// Some allocation of the group stays.
     kept: bool,
-    /// What the nodes said that were filtered, and how many there were.
+    /// The metrics of the filtered nodes: their number and the reasons.
     filtered: AllocMetric,
     refused: u64,
     /// Evicted allocations.

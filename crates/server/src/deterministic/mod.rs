@@ -1,6 +1,6 @@
 //! The deterministic cluster test: three or five real servers, their clients and their nodes in one thread, with a
 //! simulated clock, network and disks, and with faults. A seed decides everything, so that a run can be reproduced
-//! (`docs/reliability.md`).
+//! (`docs/dev/reliability.md`).
 //!
 //! - [`run`]: a run from the start until the cluster has settled. [`sim`]: the state of a run: clock, random source,
 //!   disks, trace, first violation.

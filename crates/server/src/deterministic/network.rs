@@ -269,7 +269,7 @@ impl Transport for Line {
             let network = &end.network;
             let Some(place) = network.place_of(to) else { return Err(TransportError("no such server".into())) };
             network.sim.watch.message(&network.sim, end.at, place, &message);
-            let bytes = Arc::new(codec::encode(&message).map_err(TransportError)?);
+            let bytes = Arc::new(codec::encode(&message).map_err(|e| TransportError(e.to_string()))?);
             drop(message);
             let twice = {
                 let inner = &mut *network.lock();
@@ -288,7 +288,7 @@ impl Transport for Line {
             // The server may have stopped meanwhile.
             end.unless_gone().await;
             match answered {
-                Ok(Carried::Answer(bytes)) => codec::decode(&bytes).map_err(TransportError),
+                Ok(Carried::Answer(bytes)) => codec::decode(&bytes).map_err(|e| TransportError(e.to_string())),
                 Ok(Carried::Refused) => Err(TransportError(format!("no server answers at {}", peer.address))),
                 // The message was lost: the caller has its own timeout.
                 Err(_) => std::future::pending().await,
@@ -298,14 +298,17 @@ impl Transport for Line {
 }
 
 impl Others for Line {
-    fn stand<'a>(&'a self, to: ServerId, _: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
+    fn stand<'a>(&'a self, to: ServerId, _: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>> {
         let end = self.0.clone();
         Box::pin(async move {
             end.unless_gone().await;
-            let Some(place) = end.network.place_of(to) else { return Err("no such server".into()) };
+            let Some(place) = end.network.place_of(to) else { return Err(TransportError("no such server".into())) };
             let stood =
                 end.network.call((end.at, place), PATIENCE, |s| Box::pin(async move { s.consensus().elect().await }));
-            stood.await.unwrap_or_else(|lost| Err(format!("{lost:?}")))
+            match stood.await {
+                Ok(stood) => stood.map_err(|e| TransportError(e.to_string())),
+                Err(lost) => Err(TransportError(format!("{lost:?}"))),
+            }
         })
     }
 
@@ -318,16 +321,16 @@ impl Others for Line {
             }
             let Some(place) = end.network.place_of(leader) else { return Err(Error::no_leader()) };
             // Encoded as on the wire.
-            let bytes = codec::encode(call).map_err(Error::internal)?;
+            let bytes = codec::encode(call)?;
             let work = |server: Server| -> BoxFuture<'static, Result<Vec<u8>, Error>> {
                 Box::pin(async move {
-                    let call: WorkerCall = codec::decode(&bytes).map_err(Error::internal)?;
+                    let call: WorkerCall = codec::decode(&bytes)?;
                     let outcome = worker_calls::handle(&server, call).await?;
-                    codec::encode(&outcome).map_err(Error::internal)
+                    Ok(codec::encode(&outcome)?)
                 })
             };
             match end.network.call((end.at, place), PATIENCE, work).await {
-                Ok(done) => codec::decode(&done?).map_err(Error::internal),
+                Ok(done) => Ok(codec::decode(&done?)?),
                 Err(Lost::Refused) => Err(Error::no_leader()),
                 Err(Lost::Unknown) => Err(Error::internal("rpc error: no answer in time")),
             }

@@ -11,6 +11,7 @@ use super::linear::{self, Call, Did, Value};
 use super::network::{Lost, Place};
 use super::users::{self, Stop};
 use crate::endpoints::variables;
+use crate::error::ErrorKind;
 use crate::tests::job;
 use crate::{Error, Server};
 use encamp_host::ids;
@@ -83,7 +84,7 @@ impl Register {
                     JobRegister { job: job.into(), eval: None, submission: None, enforce_index: cas, now: ids::now() };
                 match server.commit(Operation::JobRegister(Box::new(r))).await {
                     Ok((index, _)) => Ok(Written::At(index)),
-                    Err(e) if e.message.contains("Enforcing job modify index") => Ok(Written::Refused),
+                    Err(e) if e.kind == ErrorKind::ModifyIndex => Ok(Written::Refused),
                     Err(e) => Err(e),
                 }
             }

@@ -26,10 +26,10 @@ pub async fn dispatch(
     check_accepting(&store, exempt)?;
     let job = store.state().job(namespace, id);
     let most = server.settings().admission.job_max_priority;
-    let job = dispatch::check(id, job, request, most).map_err(Error::internal)?;
+    let job = dispatch::check(id, job, request, most)?;
     let now = ids::now();
     let random = u32::try_from(ids::random() >> 32).unwrap_or_default();
-    let child = dispatch::child(job, request, now, random).map_err(Error::internal)?;
+    let child = dispatch::child(job, request, now, random)?;
     let eval = dispatch::evaluation(&child, now, ids::uuid);
     let mut answer = JobDispatchResponse {
         dispatched_job_id: child.id.clone(),

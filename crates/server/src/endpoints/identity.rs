@@ -72,7 +72,7 @@ pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> R
     let (node_id, node_pool) = (node.id.as_str(), node.node_pool.as_str());
     tracing::warn!(target: "nomad.client", node_id, node_pool, "node registration without introduction token");
     match enforcement {
-        Enforcement::Strict => Err(Error::denied("Permission denied")),
+        Enforcement::Strict => Err(Error::permission_denied()),
         Enforcement::None | Enforcement::Warn => Ok(()),
     }
 }

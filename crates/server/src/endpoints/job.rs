@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::Server;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use encamp_host::ids;
 use encamp_jobspec::admission::validate::add_warning;
 use encamp_jobspec::admission::validate::source_size_warning;
@@ -132,7 +132,8 @@ pub async fn register(
     let (mut job, mut warnings) = (admitted.job, admitted.warnings);
     permit(&job)?;
     if request.enforce_index {
-        check_modify_index(request.job_modify_index, existing.as_deref()).map_err(Error::internal)?;
+        check_modify_index(request.job_modify_index, existing.as_deref())
+            .map_err(|e| Error::new(ErrorKind::ModifyIndex, e.to_string()))?;
     }
     check_update(existing.as_deref(), &job).map_err(Error::internal)?;
 
@@ -263,9 +264,9 @@ pub fn validate(
                 answer.error = error_list(&answer.validation_errors);
             }
         }
-        Err(text) => {
-            answer.validation_errors = vec![text.clone()];
-            answer.error = text;
+        Err(e) => {
+            answer.error = e.to_string();
+            answer.validation_errors = vec![answer.error.clone()];
         }
     }
     Ok(answer)

@@ -58,35 +58,57 @@ pub enum Base {
 /// The versions of a job, newest first, and their diffs.
 pub type Versions = (Vec<Arc<Job>>, Option<Vec<JobDiff>>);
 
+/// Why the versions of a job cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VersionsError {
+    /// There is no version with the number.
+    #[error("version {0} not found")]
+    VersionNotFound(u64),
+    /// There is no version with the tag.
+    #[error("tag {} not found", quoted(.0))]
+    TagNotFound(String),
+    /// Two versions cannot be compared: the reason.
+    #[error("{0}")]
+    Diff(String),
+}
+
+// Bridge.
+impl From<VersionsError> for String {
+    fn from(e: VersionsError) -> String {
+        e.to_string()
+    }
+}
+
 /// The versions of a job, newest first, and their diffs if requested.
 ///
 /// # Errors
-/// The base version does not exist, or versions cannot be compared.
+/// See [`VersionsError`].
 pub fn versions(
     store: &StateStore,
     namespace: &str,
     id: &str,
     diffs: Option<&Base>,
-) -> Result<Option<Versions>, String> {
+) -> Result<Option<Versions>, VersionsError> {
     let Some(entry) = store.state().job_entry(namespace, id) else { return Ok(None) };
     let versions: Vec<Arc<Job>> = entry.versions.values().rev().map(shown).collect();
-    let against = |base: &Job| -> Result<Vec<JobDiff>, String> {
-        versions.iter().map(|v| diff_jobs(Some(base), Some(v), true)).collect()
-    };
+    let diff =
+        |old: &Job, new: &Job| diff_jobs(Some(old), Some(new), true).map_err(|e| VersionsError::Diff(e.to_string()));
+    let against =
+        |base: &Job| -> Result<Vec<JobDiff>, VersionsError> { versions.iter().map(|v| diff(base, v)).collect() };
     let diffs = match diffs {
         None => None,
         Some(Base::Previous) => {
             let pairs = versions.iter().zip(versions.iter().skip(1));
-            let diffs: Result<Vec<_>, _> = pairs.map(|(new, old)| diff_jobs(Some(old), Some(new), true)).collect();
+            let diffs: Result<Vec<_>, _> = pairs.map(|(new, old)| diff(old, new)).collect();
             Some(diffs?)
         }
         Some(Base::Version(n)) => {
             let base = versions.iter().find(|v| v.version == *n);
-            Some(against(base.ok_or_else(|| format!("version {n} not found"))?)?)
+            Some(against(base.ok_or(VersionsError::VersionNotFound(*n))?)?)
         }
         Some(Base::Tag(name)) => {
             let base = versions.iter().find(|v| v.version_tag.as_ref().is_some_and(|t| t.name == *name));
-            Some(against(base.ok_or_else(|| format!("tag {} not found", quoted(name)))?)?)
+            Some(against(base.ok_or_else(|| VersionsError::TagNotFound(name.clone()))?)?)
         }
     };
     Ok(Some((versions, diffs)))
@@ -273,7 +295,7 @@ mod tests {
         assert_eq!(types(Some(Base::Previous)), list(&["None", "Edited"]));
         assert_eq!(types(Some(Base::Version(0))), list(&["Edited", "Edited", "None"]));
         assert_eq!(types(Some(Base::Tag("first".into()))), list(&["Edited", "Edited", "None"]));
-        let text = |base: Base| versions(&store, "n", "j", Some(&base)).unwrap_err();
+        let text = |base: Base| versions(&store, "n", "j", Some(&base)).unwrap_err().to_string();
         assert_eq!(text(Base::Version(9)), "version 9 not found");
         assert_eq!(text(Base::Tag("x".into())), "tag \"x\" not found");
         assert!(versions(&store, "n", "gone", None).unwrap().is_none());

@@ -14,7 +14,7 @@ use encamp_ops::Operation;
 
 fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
     let snapshot = server.snapshot();
-    snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(|| Error::internal("node not found"))
+    snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(Error::node_not_found)
 }
 
 /// Sets the scheduling eligibility of a node.

@@ -128,7 +128,7 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     node.drain = false;
     let before = server.snapshot().state().node(&node.id).map(|n| n.node.clone());
     if before.as_ref().is_some_and(|b| !b.secret_id.is_empty() && b.secret_id != node.secret_id) {
-        return Err(Error::internal("node secret ID does not match. Not registering node."));
+        return Err(Error::secret_mismatch());
     }
     if before.is_none() {
         identity::check_introduction(server, &node, held)?;
@@ -155,8 +155,7 @@ fn come_again_for_identity(server: &Server, answer: &mut NodeAnswer) {
 }
 
 fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
-    let reset = server.queues().heartbeats().reset(id, ids::now(), ids::random());
-    reset.map_err(|_| Error::internal("failed to reset heartbeat since server is not leader"))
+    Ok(server.queues().heartbeats().reset(id, ids::now(), ids::random())?)
 }
 
 /// Whether the state of this server contains a node with this secret. The state may be behind the leader.
@@ -180,9 +179,9 @@ pub fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>
         return Err(Error::internal("missing node ID for client status update"));
     }
     let snapshot = server.snapshot();
-    let node = snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(|| Error::internal("node not found"))?;
+    let node = snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(Error::node_not_found)?;
     if node.secret_id != secret {
-        return Err(Error::denied("Permission denied"));
+        return Err(Error::permission_denied());
     }
     Ok(node)
 }
@@ -343,12 +342,12 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
         return Err(Error::internal(text));
     }
     if node.secret_id != secret {
-        return Err(Error::denied("Permission denied"));
+        return Err(Error::permission_denied());
     }
     at_most(&allocs, MOST_REPORTS, "reports")?;
     let placed = |a: &Allocation| snapshot.state().alloc(&a.id).map(|e| e.alloc.node_id.clone());
     if allocs.iter().filter_map(placed).any(|at| at != id) {
-        return Err(Error::denied("Permission denied"));
+        return Err(Error::permission_denied());
     }
     // Allocations that were garbage-collected meanwhile are ignored.
     let known: Vec<Allocation> = allocs.into_iter().filter(|a| placed(a).is_some()).collect();
@@ -389,7 +388,7 @@ pub async fn upsert_services(
         s.node_id == id && alloc && snapshot.service(&s.namespace, &s.id).is_none_or(|old| old.node_id == id)
     };
     if !services.iter().all(own) {
-        return Err(Error::denied("Permission denied"));
+        return Err(Error::permission_denied());
     }
     let mut allocs: BTreeMap<&str, usize> = BTreeMap::new();
     for s in services.iter().filter(|s| snapshot.service(&s.namespace, &s.id).is_none()) {
@@ -416,7 +415,7 @@ pub async fn delete_service(
     server.wait_ready().await?;
     authenticate(server, id, secret)?;
     if server.snapshot().service(namespace, service).is_some_and(|s| s.node_id != id) {
-        return Err(Error::denied("Permission denied"));
+        return Err(Error::permission_denied());
     }
     let id = (namespace.to_string(), service.to_string());
     Ok(server.commit(Operation::ServiceDelete { id }).await?.0)

@@ -64,7 +64,7 @@ pub async fn remove_peer(server: &Server, id: &str) -> Result<(), Error> {
     let Some(member) = members.iter().find(|m| m.id.to_string() == id) else {
         return Err(Error::internal(format!("id {} was not found in the Raft configuration", quoted(id))));
     };
-    server.consensus().remove_member(member.id).await.map_err(Error::internal)
+    Ok(server.consensus().remove_member(member.id).await?)
 }
 
 /// A leadership transfer.

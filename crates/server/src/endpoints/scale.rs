@@ -2,7 +2,7 @@
 
 use super::job::{Put, check_accepting, put_job};
 use crate::Server;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use encamp_host::ids;
 use encamp_jobspec::admission::check_modify_index;
 use encamp_model::requests::*;
@@ -62,7 +62,8 @@ fn check(store: &StateStore, job: &Job, group: &str, request: &ScalingRequest, m
         return Err(Error::bad("job scaling blocked due to active deployment"));
     }
     if request.job_modify_index != 0 {
-        check_modify_index(request.job_modify_index, Some(job)).map_err(Error::internal)?;
+        check_modify_index(request.job_modify_index, Some(job))
+            .map_err(|e| Error::new(ErrorKind::ModifyIndex, e.to_string()))?;
     }
     Ok(scaled.count)
 }
@@ -154,7 +155,7 @@ mod tests {
             ..Default::default()
         };
         let told = |store: &StateStore, job: &Job, group: &str, r: ScalingRequest| {
-            check(store, job, group, &r, 10).map_err(|e| (e.status, e.message))
+            check(store, job, group, &r, 10).map_err(|e| (e.status(), e.message))
         };
         let bad = |text: &str| Err((400, text.to_string()));
         assert_eq!(told(&store, &job, "g", request(Some(4), "g")), Ok(2));

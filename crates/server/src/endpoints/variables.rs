@@ -2,13 +2,14 @@
 //! are kept in memory only for the duration of a call.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::Server;
-use crate::error::{Error, multi_error};
+use crate::error::{Error, ErrorKind, multi_error};
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{Operation, Reply, Sealed, VariableChange, VariableReply, VariableWrite};
@@ -95,7 +96,7 @@ pub async fn put(
     server.wait_ready().await?;
     let lock = lock.unwrap_or_default();
     if key.0 != "*" && (lock.ttl != 0 || lock.lock_delay != 0) {
-        return Err(refused(&refused("variable should not contain lock definition").message));
+        return Err(refused(refused("variable should not contain lock definition")));
     }
     check(&key, &items)?;
     let change = VariableChange::Set(seal(server, &items).await?);
@@ -158,7 +159,7 @@ pub async fn release(
     let written = commit(server, VariableWrite { key, change, cas: None, lock_id, now: ids::now() }).await?;
     match written.reply {
         VariableReply::Missing => Err(Error::not_found("variable doesn't exist")),
-        VariableReply::NotLocked => Err(Error::internal("variable doesn't hold a lock")),
+        VariableReply::NotLocked => Err(Error::not_locked()),
         _ => Ok(written),
     }
 }
@@ -175,16 +176,16 @@ pub async fn renew(server: &Server, key: &(String, String), lock_id: &str) -> Re
     }
     let stored = server.snapshot().variable(&key.0, &key.1).cloned();
     let variable = stored.ok_or_else(|| Error::not_found("variable doesn't exist"))?;
-    let lock = variable.lock.as_ref().ok_or_else(|| Error::internal("variable doesn't hold a lock"))?;
+    let lock = variable.lock.as_ref().ok_or_else(Error::not_locked)?;
     if lock.id != lock_id || !server.queues().locks().renew(key, lock_id, ids::now()) {
-        return Err(Error::new(409, "attempting to modify locked variable"));
+        return Err(Error::new(ErrorKind::Conflict, "attempting to modify locked variable"));
     }
     Ok(variable)
 }
 
 /// The texts of variable errors contain the prefix of an inner error.
-fn refused(text: &str) -> Error {
-    Error::bad(format!("RPC Error:: 400,{text}"))
+fn refused(reason: impl Display) -> Error {
+    Error::bad(format!("RPC Error:: 400,{reason}"))
 }
 
 fn check(key: &(String, String), items: &Items) -> Result<(), Error> {
@@ -194,33 +195,43 @@ fn check(key: &(String, String), items: &Items) -> Result<(), Error> {
     if items.size() > MAX_SIZE {
         return Err(refused("variables are limited to 64KiB in total size"));
     }
-    check_path(&key.1).map_err(|text| refused(&text))
+    check_path(&key.1).map_err(refused)
 }
 
-/// Validates the path of a variable (`docs/spec/http-api.md §8.2`).
-fn check_path(path: &str) -> Result<(), String> {
+/// Why a path cannot be that of a variable (`docs/spec/http-api.md §8.2`).
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum PathError {
+    #[error("invalid path {}", quoted(.0))]
+    Invalid(String),
+    #[error(
+        "\"nomad\" is a reserved top-level directory path, but you may write variables to \"nomad/jobs\", \
+         \"nomad/job-templates\", \"nomad/sentinel\", or below"
+    )]
+    Nomad,
+    #[error(
+        "\"nomad/job-templates\" is a reserved directory path, but you may write variables \
+         at the level below it, for example, \"nomad/job-templates/template-name\""
+    )]
+    JobTemplates,
+    #[error(
+        "only paths at \"nomad/jobs\" or \"nomad/job-templates\" and below are valid paths under the \
+         top-level \"nomad\" directory"
+    )]
+    BelowNomad,
+}
+
+/// Validates the path of a variable.
+fn check_path(path: &str) -> Result<(), PathError> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '~' | '/');
     if !(1..=128).contains(&path.len()) || !path.chars().all(fine) {
-        return Err(format!("invalid path {}", quoted(path)));
+        return Err(PathError::Invalid(path.into()));
     }
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
-        ["nomad"] => {
-            Err("\"nomad\" is a reserved top-level directory path, but you may write variables to \"nomad/jobs\", \
-             \"nomad/job-templates\", \"nomad/sentinel\", or below"
-                .into())
-        }
+        ["nomad"] => Err(PathError::Nomad),
         ["nomad", "jobs" | "sentinel", ..] | ["nomad", "job-templates", _] => Ok(()),
-        ["nomad", "job-templates"] => {
-            Err("\"nomad/job-templates\" is a reserved directory path, but you may write variables \
-             at the level below it, for example, \"nomad/job-templates/template-name\""
-                .into())
-        }
-        ["nomad", ..] => {
-            Err("only paths at \"nomad/jobs\" or \"nomad/job-templates\" and below are valid paths under the \
-             top-level \"nomad\" directory"
-                .into())
-        }
+        ["nomad", "job-templates"] => Err(PathError::JobTemplates),
+        ["nomad", ..] => Err(PathError::BelowNomad),
         _ => Ok(()),
     }
 }
@@ -239,7 +250,7 @@ fn check_lock(lock: &mut VariableLock) -> Result<(), Error> {
     if !(10 * SECOND..=24 * HOUR).contains(&lock.ttl) {
         wrong.push("TTL must be between 10 seconds and 24 hours");
     }
-    if wrong.is_empty() { Ok(()) } else { Err(refused(&multi_error(&wrong))) }
+    if wrong.is_empty() { Ok(()) } else { Err(refused(multi_error(&wrong))) }
 }
 
 #[cfg(test)]
@@ -258,7 +269,7 @@ mod tests {
             ("nomad/job-templates", "\"nomad/job-templates\" is a reserved"),
             ("nomad/job-templates/a/b", "only paths at"),
         ] {
-            assert!(check_path(path).unwrap_err().starts_with(text), "{path}");
+            assert!(check_path(path).unwrap_err().to_string().starts_with(text), "{path}");
         }
         assert!(check_path(&"a".repeat(129)).is_err());
     }
@@ -288,7 +299,7 @@ mod tests {
         assert!(check(&key, &items(MAX_SIZE - 1)).is_ok());
         let e = check(&key, &items(MAX_SIZE)).unwrap_err();
         assert_eq!(
-            (e.status, e.message.as_str()),
+            (e.status(), e.message.as_str()),
             (400, "RPC Error:: 400,variables are limited to 64KiB in total size")
         );
     }

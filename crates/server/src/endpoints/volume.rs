@@ -79,7 +79,7 @@ pub async fn prepare(server: &Server, namespace: &str, mut volume: HostVolume) -
     }
     let node = match volume.node_id.as_str() {
         "" => place(state, &volume)?,
-        id => state.node(id).map(|n| n.node.clone()).ok_or_else(|| Error::internal("node not found"))?,
+        id => state.node(id).map(|n| n.node.clone()).ok_or_else(Error::node_not_found)?,
     };
     if !volume.node_pool.is_empty() && volume.node_pool != node.node_pool {
         let (id, pool) = (quoted(&node.id), quoted(&volume.node_pool));
@@ -134,7 +134,7 @@ pub async fn deletable(server: &Server, id: &str) -> Result<Arc<HostVolume>, Err
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let volume = snapshot.state().host_volume(id).ok_or_else(|| Error::internal(format!("no such volume: {id}")))?;
-    refuse_used(snapshot.state(), volume).map_err(Error::internal)?;
+    refuse_used(snapshot.state(), volume)?;
     Ok(volume.clone())
 }
 

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use super::txn::{Change, Txn};
 use encamp_model::*;
+use encamp_ops::Refusal;
 use encamp_state::Table;
 
 /// The number of retained scaling events per group.
 const SCALING_EVENTS_KEPT: usize = 20;
 
 /// Writes node pools; built-in pools cannot be changed.
-pub(crate) fn put_pools(txn: &mut Txn, pools: &[NodePool]) -> Result<(), String> {
+pub(crate) fn put_pools(txn: &mut Txn, pools: &[NodePool]) -> Result<(), Refusal> {
     for pool in pools {
         if built_in_pool(&pool.name) {
-            return Err(format!("modifying node pool {:?} is not allowed", pool.name));
+            return Err(Refusal::PoolChange { name: pool.name.clone() });
         }
         let mut pool = pool.clone();
         pool.create_index = txn.store.state().node_pool(&pool.name).map_or(txn.index, |p| p.create_index);
@@ -32,13 +33,13 @@ pub(crate) fn built_in_pool(name: &str) -> bool {
 }
 
 /// Removes node pools.
-pub(crate) fn delete_pools(txn: &mut Txn, names: &[String]) -> Result<(), String> {
+pub(crate) fn delete_pools(txn: &mut Txn, names: &[String]) -> Result<(), Refusal> {
     for name in names {
         if built_in_pool(name) {
-            return Err(format!("deleting node pool {name:?} is not allowed"));
+            return Err(Refusal::PoolDeletion { name: name.clone() });
         }
         if txn.store.remove_node_pool(name).is_none() {
-            return Err(format!("node pool {name} not found"));
+            return Err(Refusal::PoolNotFound { name: name.clone() });
         }
         txn.touch(Table::NodePools);
         txn.changes.push(Change::NodePool(name.clone(), None));
@@ -47,7 +48,7 @@ pub(crate) fn delete_pools(txn: &mut Txn, names: &[String]) -> Result<(), String
 }
 
 /// Writes namespaces.
-pub(crate) fn put_namespaces(txn: &mut Txn, namespaces: &[Namespace]) -> Result<(), String> {
+pub(crate) fn put_namespaces(txn: &mut Txn, namespaces: &[Namespace]) -> Result<(), Refusal> {
     for ns in namespaces {
         let mut ns = ns.clone();
         ns.create_index = txn.store.state().namespace(&ns.name).map_or(txn.index, |n| n.create_index);
@@ -60,20 +61,20 @@ pub(crate) fn put_namespaces(txn: &mut Txn, namespaces: &[Namespace]) -> Result<
 }
 
 /// Removes namespaces that are not in use.
-pub(crate) fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), String> {
+pub(crate) fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), Refusal> {
     for name in names {
         if name == "default" {
-            return Err("can not delete default namespace".into());
+            return Err(Refusal::DefaultNamespace);
         }
         if txn.store.state().namespace(name).is_none() {
-            return Err("namespace not found".into());
+            return Err(Refusal::NamespaceNotFound);
         }
         let state = txn.store.state();
         if state.jobs().any(|j| j.current.namespace == *name && j.current.status != "dead") {
-            return Err(format!("namespace {name:?} contains at least one non-terminal job"));
+            return Err(Refusal::NamespaceHasJobs { name: name.clone() });
         }
         if txn.store.variables_below(name, "").next().is_some() {
-            return Err(format!("namespace {name:?} contains at least one variable"));
+            return Err(Refusal::NamespaceHasVariables { name: name.clone() });
         }
         txn.store.remove_namespace(name);
         txn.touch(Table::Namespaces);
@@ -111,7 +112,7 @@ pub(crate) fn autopilot(txn: &mut Txn, config: &AutopilotConfiguration, cas: Opt
 }
 
 /// Sets the cluster metadata, once.
-pub(crate) fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<(), String> {
+pub(crate) fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<(), Refusal> {
     if txn.store.cluster_metadata().is_none() {
         txn.store.set_cluster_metadata(Arc::new(meta.clone()));
         txn.other(Table::ClusterMeta);
@@ -125,7 +126,7 @@ pub(crate) fn scaling_event(
     job: &(String, String),
     group: &str,
     event: &ScalingEvent,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let mut events = match txn.store.scaling_events(&job.0, &job.1) {
         Some(e) => JobScalingEvents::clone(e),
         None => JobScalingEvents { namespace: job.0.clone(), job_id: job.1.clone(), ..Default::default() },
@@ -140,7 +141,7 @@ pub(crate) fn scaling_event(
 }
 
 /// Registers services. Unchanged registrations are skipped.
-pub(crate) fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> Result<(), String> {
+pub(crate) fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> Result<(), Refusal> {
     for s in services {
         let stored = txn.store.service(&s.namespace, &s.id);
         let mut new = s.clone();
@@ -161,12 +162,12 @@ pub(crate) fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> R
 }
 
 /// Removes a service registration.
-pub(crate) fn delete_service(txn: &mut Txn, id: &(String, String)) -> Result<(), String> {
-    if txn.remove_service(&id.0, &id.1) { Ok(()) } else { Err("service registration not found".into()) }
+pub(crate) fn delete_service(txn: &mut Txn, id: &(String, String)) -> Result<(), Refusal> {
+    if txn.remove_service(&id.0, &id.1) { Ok(()) } else { Err(Refusal::ServiceNotFound) }
 }
 
 /// Removes all service registrations of a node.
-pub(crate) fn delete_services_of_node(txn: &mut Txn, node_id: &str) -> Result<(), String> {
+pub(crate) fn delete_services_of_node(txn: &mut Txn, node_id: &str) -> Result<(), Refusal> {
     let of_node = txn.store.services().filter(|s| s.node_id == node_id);
     let ids: Vec<_> = of_node.map(|s| (s.namespace.clone(), s.id.clone())).collect();
     for (ns, id) in ids {

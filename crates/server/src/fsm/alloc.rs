@@ -9,6 +9,7 @@ use super::status::{self, job_status};
 use super::txn::Txn;
 use super::{eval, summary};
 use encamp_model::*;
+use encamp_ops::Refusal;
 use encamp_state::{Id, IdHash};
 
 /// Allocations to be written: each may be changed several times in one entry.
@@ -161,7 +162,7 @@ pub(crate) fn client_update(
     updates: &[Arc<Allocation>],
     evals: &[Evaluation],
     now: i64,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let index = txn.index;
     let mut nodes: BTreeMap<Id, bool> = BTreeMap::new();
     let mut reconnected: Vec<Arc<Allocation>> = Vec::new();
@@ -283,7 +284,7 @@ pub(crate) fn transition(
     txn: &mut Txn,
     transitions: &BTreeMap<String, DesiredTransition>,
     evals: &[Evaluation],
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     put_transitions(txn, transitions);
     eval::write(txn, evals);
     Ok(())

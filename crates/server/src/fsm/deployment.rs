@@ -7,17 +7,17 @@ use super::alloc::Writes;
 use super::txn::Txn;
 use super::{Limits, eval, job};
 use encamp_model::*;
-use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus};
+use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus, Refusal};
 
 const RUNNING: &str = "Deployment is running";
 
 /// Writes a status with its description. Terminal deployments are not changed.
-pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) -> Result<(), String> {
+pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) -> Result<(), Refusal> {
     let Some(d) = txn.store.state().deployment(&u.deployment_id) else {
-        return Err(format!("Deployment ID {:?} couldn't be updated as it does not exist", u.deployment_id));
+        return Err(Refusal::DeploymentGone { id: u.deployment_id.clone() });
     };
     if !d.active() {
-        return Err(format!("Deployment {:?} has terminal status {:?}:", d.id, d.status));
+        return Err(Refusal::DeploymentEnded { id: d.id.clone(), status: d.status.clone() });
     }
     let mut d = Deployment::clone(d);
     d.status = u.status.clone();
@@ -39,7 +39,7 @@ pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) ->
 }
 
 /// Writes a status together with its consequences: a rollback, an evaluation.
-pub(crate) fn status(txn: &mut Txn, s: &DeploymentStatus, limits: Limits) -> Result<(), String> {
+pub(crate) fn status(txn: &mut Txn, s: &DeploymentStatus, limits: Limits) -> Result<(), Refusal> {
     set_status(txn, &s.update, s.now)?;
     follow(txn, s.job.as_ref(), s.eval.as_ref(), limits);
     Ok(())
@@ -55,12 +55,12 @@ fn follow(txn: &mut Txn, rollback: Option<&Arc<Job>>, evaluation: Option<&Evalua
 }
 
 /// Promotes the canaries of all selected groups, or of none.
-pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
+pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), Refusal> {
     let index = txn.index;
-    let Some(d) = txn.store.state().deployment(&p.id) else { return Err("deployment not found".into()) };
+    let Some(d) = txn.store.state().deployment(&p.id) else { return Err(Refusal::DeploymentNotFound) };
     let mut d = Deployment::clone(d);
     if !d.active() {
-        return Err(format!("deployment {:?} has terminal status {:?}:", d.id, d.status));
+        return Err(Refusal::PromotionTooLate { id: d.id, status: d.status });
     }
     let chosen = |name: &str| p.groups.as_ref().is_none_or(|g| g.iter().any(|n| n == name));
     // Canaries of an earlier promotion are no longer marked as such, but they were placed as canaries and count again.
@@ -83,7 +83,7 @@ pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), Stri
         }
     }
     if !errors.is_empty() {
-        return Err(encamp_jobspec::admission::error_list(&errors));
+        return Err(Refusal::UnhealthyCanaries(encamp_jobspec::admission::error_list(&errors)));
     }
     for (name, group) in &mut d.task_groups {
         let Some(group) = group.as_mut().filter(|_| chosen(name)) else { continue };
@@ -113,14 +113,14 @@ pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), Stri
 }
 
 /// Sets the health of allocations on an operator's request, with its consequences.
-pub(crate) fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) -> Result<(), String> {
+pub(crate) fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) -> Result<(), Refusal> {
     let index = txn.index;
     let mut writes = Writes::new(txn);
     let told = h.healthy.iter().map(|id| (id, true)).chain(h.unhealthy.iter().map(|id| (id, false)));
     for (id, healthy) in told {
-        let Some(a) = writes.current(id) else { return Err(format!("unknown alloc {id:?}")) };
+        let Some(a) = writes.current(id) else { return Err(Refusal::UnknownAlloc { id: id.clone() }) };
         if a.deployment_id != h.id {
-            return Err(format!("alloc {id:?} is not part of deployment {:?}", h.id));
+            return Err(Refusal::AllocOfOtherDeployment { id: id.clone(), deployment: h.id.clone() });
         }
         let mut a = Allocation::clone(a);
         let status = a.deployment_status.get_or_insert_default();

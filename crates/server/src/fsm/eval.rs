@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::txn::Txn;
 use super::{status, summary};
 use encamp_model::*;
+use encamp_ops::Refusal;
 
 /// Writes evaluations and updates the statuses of their jobs.
-pub(crate) fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), String> {
+pub(crate) fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), Refusal> {
     write(txn, evals);
     let jobs: BTreeSet<(&str, &str)> = evals.iter().map(|e| (e.namespace.as_str(), e.job_id.as_str())).collect();
     for (namespace, job) in jobs {
@@ -47,7 +48,7 @@ fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
 }
 
 /// Removes evaluations and allocations. IDs that do not exist are ignored.
-pub(crate) fn delete(txn: &mut Txn, evals: &[String], allocs: &[String]) -> Result<(), String> {
+pub(crate) fn delete(txn: &mut Txn, evals: &[String], allocs: &[String]) -> Result<(), Refusal> {
     let mut jobs = BTreeSet::new();
     for id in evals {
         if let Some(old) = txn.store.remove_eval(id) {

@@ -9,11 +9,11 @@ use crate::jobs::dispatch;
 use crate::jobs::periodic;
 use encamp_jobspec::admission::check_modify_index;
 use encamp_model::*;
-use encamp_ops::{JobDeregister, JobRegister, Reply};
+use encamp_ops::{JobDeregister, JobRegister, Refusal, Reply};
 use encamp_state::Table;
 
 /// Registers a job.
-pub(crate) fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result<Reply, String> {
+pub(crate) fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result<Reply, Refusal> {
     let job = &r.job;
     let (namespace, id) = (job.namespace.clone(), job.id.clone());
     let children = txn.store.children(&namespace, &job.parent_id);
@@ -22,13 +22,14 @@ pub(crate) fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result
     }
     let state = txn.store.state();
     if let Some(wanted) = r.enforce_index {
-        check_modify_index(wanted, state.job(&namespace, &id).map(|j| &**j))?;
+        let stored = state.job(&namespace, &id).map(|j| &**j);
+        check_modify_index(wanted, stored).map_err(|e| Refusal::ModifyIndex(e.to_string()))?;
     }
     if state.namespace(&namespace).is_none() {
-        return Err(format!("job {id:?} is in nonexistent namespace {namespace:?}"));
+        return Err(Refusal::JobNamespaceNotFound { job: id, namespace });
     }
     if !job.node_pool.is_empty() && state.node_pool(&job.node_pool).is_none() {
-        return Err(format!("job {id:?} is in nonexistent node pool {:?}", job.node_pool));
+        return Err(Refusal::JobPoolNotFound { job: id, pool: job.node_pool.clone() });
     }
     let stored = put_version(txn, Job::clone(job), limits);
     if let Some(s) = &r.submission {
@@ -157,7 +158,7 @@ fn launches(txn: &mut Txn, job: &Job, now: i64) {
 }
 
 /// Stops or purges a job. The evaluation is written in any case.
-pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<(), String> {
+pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<(), Refusal> {
     let (namespace, id) = &d.job;
     if d.no_shutdown_delay {
         let now = DesiredTransition { no_shutdown_delay: Some(true), ..Default::default() };
@@ -185,12 +186,12 @@ pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Re
 }
 
 /// Purges jobs, all or none.
-pub(crate) fn batch_deregister(txn: &mut Txn, jobs: &[(String, String)]) -> Result<(), String> {
+pub(crate) fn batch_deregister(txn: &mut Txn, jobs: &[(String, String)]) -> Result<(), Refusal> {
     jobs.iter().try_for_each(|(namespace, id)| purge::purge(txn, namespace, id))
 }
 
 /// Sets the stability of a version without creating a new version.
-pub(crate) fn stability(txn: &mut Txn, job: &(String, String), version: u64, stable: bool) -> Result<(), String> {
+pub(crate) fn stability(txn: &mut Txn, job: &(String, String), version: u64, stable: bool) -> Result<(), Refusal> {
     let Some(row) = txn.store.state().job_version(&job.0, &job.1, version) else { return Ok(()) };
     if row.stable != stable {
         let row = Job { stable, modify_index: txn.index, ..Job::clone(row) };
@@ -217,23 +218,24 @@ pub(crate) fn tag(
     job: &(String, String),
     name: &str,
     tag: Option<&(u64, JobVersionTag)>,
-) -> Result<(), String> {
-    let Some(entry) = txn.store.state().job_entry(&job.0, &job.1).cloned() else { return Err("job not found".into()) };
+) -> Result<(), Refusal> {
+    let entry = txn.store.state().job_entry(&job.0, &job.1).cloned().ok_or(Refusal::JobNotFound)?;
+    let id = || job.1.clone();
     let tagged = |v: &&Arc<Job>| v.version_tag.as_ref().is_some_and(|t| t.name == name);
     let holder = entry.versions.values().find(tagged);
     let row = match tag {
         Some((version, tag)) => {
             let Some(row) = entry.versions.get(version) else {
-                return Err(format!("job {:?} version {version} not found", job.1));
+                return Err(Refusal::JobVersionNotFound { job: id(), version: *version });
             };
             if holder.is_some_and(|h| h.version != *version) {
-                return Err(format!("tag {name:?} already exists on a different version of job {:?}", job.1));
+                return Err(Refusal::TagTaken { tag: name.into(), job: id() });
             }
             Job { version_tag: Some(tag.clone()), ..Job::clone(row) }
         }
         None => match holder {
             Some(row) => Job { version_tag: None, ..Job::clone(row) },
-            None => return Err(format!("tag {name:?} not found on job {:?}", job.1)),
+            None => return Err(Refusal::TagNotFound { tag: name.into(), job: id() }),
         },
     };
     put_row(txn, Job { modify_index: txn.index, ..row });

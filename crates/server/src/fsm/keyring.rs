@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::txn::Txn;
 use encamp_model::{WrappedRootKey, root_key_state as state};
+use encamp_ops::Refusal;
 use encamp_state::Table;
 
 /// Writes a key. A key that becomes active replaces the previous active key.
-pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), String> {
+pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), Refusal> {
     let active = key.meta.state == state::ACTIVE;
     if rekey && !active {
-        return Err("cannot rekey without setting the new key active".into());
+        return Err(Refusal::RekeyInactive);
     }
     let mut key = key.clone();
     let old = txn.store.root_key(&key.meta.key_id).map(|k| &k.meta);
@@ -38,12 +39,12 @@ pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<()
 }
 
 /// Removes a key; without `force` only if no variable is encrypted with it.
-pub(crate) fn delete(txn: &mut Txn, id: &str, force: bool) -> Result<(), String> {
+pub(crate) fn delete(txn: &mut Txn, id: &str, force: bool) -> Result<(), Refusal> {
     if !force && txn.store.variables_of_key(id).next().is_some() {
-        return Err("root key in use, cannot delete".into());
+        return Err(Refusal::KeyInUse);
     }
     if txn.store.remove_root_key(id).is_none() {
-        return Err("root key not found".into());
+        return Err(Refusal::KeyNotFound);
     }
     txn.other(Table::RootKeys);
     Ok(())

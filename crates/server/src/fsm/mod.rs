@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use crate::storage::persist;
 use encamp_model::{Deployment, Evaluation};
-use encamp_ops::{Operation, Reply};
+use encamp_ops::{Operation, Refusal, Reply};
 use encamp_state::StateStore;
 
 /// Settings of the state machine; they must be equal on all servers.
@@ -77,7 +77,7 @@ pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits)
                 *store = read;
                 Applied { restored: true, ..Applied::only(Reply::Done) }
             }
-            Err(e) => Applied::only(Reply::Refused(e.to_string())),
+            Err(e) => Applied::only(Reply::Refused(Refusal::Snapshot(e.to_string()))),
         };
     }
     let mut next = store.clone();
@@ -89,7 +89,7 @@ pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits)
             *store = next;
             Applied { reply, changes, unblocks, dropped_evals, restored: false }
         }
-        Err(text) => Applied::only(Reply::Refused(text)),
+        Err(refusal) => Applied::only(Reply::Refused(refusal)),
     }
 }
 
@@ -108,7 +108,7 @@ fn cancel_orphans(store: &mut StateStore) {
     }
 }
 
-fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
+fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> {
     let done = |()| Reply::Done;
     match op {
         // The store is replaced instead of written: see `apply`.

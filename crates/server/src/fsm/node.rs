@@ -7,15 +7,15 @@ use super::txn::{Change, Txn, Unblock};
 use super::volume;
 use crate::nodes::node_evals::cluster_event;
 use encamp_model::*;
-use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
+use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus, Refusal};
 use encamp_state::Table;
 
 /// The number of retained events per node.
 const EVENTS_KEPT: usize = 10;
 const SECOND_NANOS: i64 = 1_000_000_000;
 
-fn stored(txn: &Txn, id: &str) -> Result<Node, String> {
-    txn.store.state().node(id).map(|n| Node::clone(&n.node)).ok_or_else(|| "node not found".to_string())
+fn stored(txn: &Txn, id: &str) -> Result<Node, Refusal> {
+    txn.store.state().node(id).map(|n| Node::clone(&n.node)).ok_or(Refusal::NodeNotFound)
 }
 
 fn add_event(node: &mut Node, event: &NodeEvent, index: u64) {
@@ -25,7 +25,7 @@ fn add_event(node: &mut Node, event: &NodeEvent, index: u64) {
 }
 
 /// Registers a node (`docs/spec/server.md §9.4`).
-pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
+pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), Refusal> {
     let index = txn.index;
     let mut node = r.node.clone();
     match txn.store.state().node(&node.id).map(|n| n.node.clone()) {
@@ -80,7 +80,7 @@ fn note_status(node: &mut Node, old: &str, index: u64) {
 }
 
 /// Removes nodes.
-pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
+pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), Refusal> {
     for id in ids {
         let node = stored(txn, id)?;
         if node.gc_volumes_on_node_gc {
@@ -96,7 +96,7 @@ pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
 }
 
 /// Sets the status of a node (`docs/spec/server.md §9.4`).
-pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
+pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), Refusal> {
     let mut node = stored(txn, &s.id)?;
     let old = std::mem::replace(&mut node.status, s.status.clone());
     note_status(&mut node, &old, txn.index);
@@ -116,7 +116,7 @@ pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
 }
 
 /// Sets the statuses of several nodes; nodes that do not exist are skipped.
-pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), String> {
+pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), Refusal> {
     for s in statuses {
         if txn.store.state().node(&s.id).is_some() {
             status(txn, s)?;
@@ -126,7 +126,7 @@ pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), Str
 }
 
 /// Starts, updates or ends drains (`docs/spec/server.md §12.1`).
-pub(crate) fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
+pub(crate) fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), Refusal> {
     for (id, update) in &d.nodes {
         let mut node = stored(txn, id)?;
         if update.complete && node.drain_strategy.is_none() {
@@ -202,10 +202,10 @@ pub(crate) fn eligibility(
     eligibility: &str,
     event: Option<&NodeEvent>,
     now: i64,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let mut node = stored(txn, id)?;
     if node.drain_strategy.is_some() && eligibility == "eligible" {
-        return Err("can not set node's scheduling eligibility to eligible while it is draining".into());
+        return Err(Refusal::NodeDraining);
     }
     let old = std::mem::replace(&mut node.scheduling_eligibility, eligibility.into());
     if old == "ineligible" && eligibility == "eligible" {
@@ -230,7 +230,7 @@ pub(crate) fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
 }
 
 /// Adds events reported by clients; the modify indexes of the nodes do not change.
-pub(crate) fn events(txn: &mut Txn, events: &BTreeMap<String, Vec<NodeEvent>>) -> Result<(), String> {
+pub(crate) fn events(txn: &mut Txn, events: &BTreeMap<String, Vec<NodeEvent>>) -> Result<(), Refusal> {
     for (id, list) in events {
         let mut node = stored(txn, id)?;
         list.iter().for_each(|e| add_event(&mut node, e, txn.index));

@@ -12,10 +12,10 @@ use super::{Limits, eval, run};
 use crate::nodes::node_evals::{node_evals, registration_makes_evals, system_jobs, transition_makes_evals};
 use encamp_model::random::Random;
 use encamp_model::{Evaluation, Node};
-use encamp_ops::{NodeChange, Operation, Reply};
+use encamp_ops::{NodeChange, Operation, Refusal, Reply};
 
 /// Applies a change, then writes its evaluations. Returns their IDs.
-pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, String> {
+pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, Refusal> {
     let ids: Vec<&str> = match &c.change {
         Operation::NodeRegister(r) => vec![&r.node.id],
         Operation::NodeStatus(s) => vec![&s.id],
@@ -23,7 +23,7 @@ pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Rep
         Operation::NodeEligibility { id, .. } => vec![id],
         Operation::NodeDrain(d) => d.nodes.keys().map(String::as_str).collect(),
         Operation::NodeDeregister { ids } => ids.iter().map(String::as_str).collect(),
-        _ => return Err("not a change of nodes".into()),
+        _ => return Err(Refusal::NotANodeChange),
     };
     let stored = |txn: &Txn, id: &str| txn.store.state().node(id).map(|n| n.node.clone());
     let before: BTreeMap<&str, Arc<Node>> = ids.into_iter().filter_map(|id| Some((id, stored(txn, id)?))).collect();

@@ -6,19 +6,18 @@ use super::alloc::{Writes, merge_transition, statuses_after_plan};
 use super::txn::Txn;
 use super::{deployment, eval, node};
 use encamp_model::*;
-use encamp_ops::PlanResults;
+use encamp_ops::{PlanResults, Refusal};
 use encamp_plan::apply::{keeps_volumes, merged_deployment, volume_claims};
 use encamp_state::Table;
 
 /// Applies the accepted parts of a plan in one transaction.
-pub(crate) fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
-    let missing = |id: &str| format!("alloc {id} doesn't exist");
+pub(crate) fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), Refusal> {
     let state = txn.store.state();
     if let Some(stop) = p.stops.iter().find(|s| state.alloc(&s.id).is_none()) {
-        return Err(missing(&stop.id));
+        return Err(Refusal::AllocNotFound { id: stop.id.clone() });
     }
     if let Some((id, _)) = p.victims.iter().find(|(id, _)| state.alloc(id).is_none()) {
-        return Err(missing(id));
+        return Err(Refusal::AllocNotFound { id: id.clone() });
     }
     p.ineligible_nodes.iter().for_each(|(id, event)| node::mark_ineligible(txn, id, event));
     if let Some(d) = &p.deployment {
@@ -30,7 +29,7 @@ pub(crate) fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
         }
     }
     let Some(e) = txn.store.eval(&p.eval_id) else {
-        return Err(format!("evaluation {:?} does not exist", p.eval_id));
+        return Err(Refusal::EvalNotFound { id: p.eval_id.clone() });
     };
     let e = Evaluation { modify_index: txn.index, ..Evaluation::clone(e) };
     txn.put_eval(Arc::new(e));
@@ -38,14 +37,14 @@ pub(crate) fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
     eval::update(txn, &p.preemption_evals)
 }
 
-fn put_deployment(txn: &mut Txn, d: &Deployment, now: i64) -> Result<(), String> {
+fn put_deployment(txn: &mut Txn, d: &Deployment, now: i64) -> Result<(), Refusal> {
     if let Some(old) = txn.store.state().deployment(&d.id) {
         let undone = old.task_groups.iter().any(|(name, old)| {
             let new = d.task_groups.get(name).and_then(Option::as_ref);
             old.as_ref().is_some_and(|o| o.promoted) && new.is_some_and(|n| !n.promoted)
         });
         if undone {
-            return Err("deployment promotion cannot be undone".into());
+            return Err(Refusal::PromotionUndone);
         }
     }
     let mut d = merged_deployment(txn.store.state(), d, txn.index);
@@ -62,7 +61,7 @@ fn put_deployment(txn: &mut Txn, d: &Deployment, now: i64) -> Result<(), String>
     Ok(())
 }
 
-fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
+fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), Refusal> {
     let index = txn.index;
     let mut writes = Writes::new(txn);
     for s in &p.stops {
@@ -98,7 +97,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
                     continue;
                 }
                 let Some(job) = new.job.take().or_else(|| p.job.clone()) else {
-                    return Err(format!("attempting to upsert allocation {:?} without a job", a.id));
+                    return Err(Refusal::AllocWithoutJob { id: a.id.clone() });
                 };
                 new.job = Some(job);
                 new.create_index = index;

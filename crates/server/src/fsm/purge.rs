@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::status::counter;
 use super::txn::{Change, Txn};
 use encamp_model::*;
+use encamp_ops::Refusal;
 use encamp_state::Table;
 
 /// Purges a job. Fails if it is not stored.
-pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), String> {
-    let Some(job) = txn.store.state().job(namespace, id).cloned() else { return Err("job not found".into()) };
+pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Refusal> {
+    let Some(job) = txn.store.state().job(namespace, id).cloned() else { return Err(Refusal::JobNotFound) };
     leave_parent(txn, &job);
     txn.store.remove_job(namespace, id);
     txn.touch(Table::Jobs);

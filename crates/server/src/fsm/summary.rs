@@ -3,6 +3,7 @@
 use super::status::counter;
 use super::txn::Txn;
 use encamp_model::*;
+use encamp_ops::Refusal;
 
 /// Creates the summary of a registered job, or adds its new groups.
 pub(crate) fn register(txn: &mut Txn, job: &Job) {
@@ -76,7 +77,7 @@ pub(crate) fn queued(txn: &mut Txn, eval: &Evaluation) {
 }
 
 /// Recounts all summaries. `queued` contains the results of dry runs on the leader.
-pub(crate) fn reconcile(txn: &mut Txn, queued: &[(String, String, String, i64)]) -> Result<(), String> {
+pub(crate) fn reconcile(txn: &mut Txn, queued: &[(String, String, String, i64)]) -> Result<(), Refusal> {
     let jobs: Vec<_> = txn.store.state().jobs().map(|j| j.current.clone()).collect();
     for job in jobs {
         let stored = txn.store.summary(&job.namespace, &job.id);

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::tests::refusal;
 use encamp_model::*;
 use encamp_ops::codec;
 use encamp_ops::*;
@@ -257,7 +258,7 @@ fn changes_of_nodes_entail_evaluations_in_one_operation() {
     assert!(none(&ok(&mut s, 10, change(Operation::NodeDrain(drain)))));
     let refused = apply(&mut s, 11, &eligible("eligible"), Limits::default());
     let why = "can not set node's scheduling eligibility to eligible while it is draining";
-    assert_eq!(refused.reply, Reply::Refused(why.into()));
+    assert_eq!(refusal(refused.reply), why);
     assert!(!none(&ok(&mut s, 11, change(Operation::NodeDeregister { ids: vec!["n1".into()] }))));
     let refused = apply(&mut s, 12, &change(Operation::Barrier), Limits::default());
     assert!(matches!(refused.reply, Reply::Refused(_)));
@@ -310,7 +311,7 @@ fn refused_operations_change_nothing() {
         ),
     ] {
         let got = apply(&mut s, 11, &op, Limits::default());
-        assert_eq!(got.reply, Reply::Refused(want.into()));
+        assert_eq!(refusal(got.reply), want);
         assert!(got.changes.is_empty());
         assert_eq!(format!("{s:?}"), before);
     }
@@ -337,7 +338,7 @@ fn versions_are_pruned_as_in_the_worked_example() {
     assert_eq!(versions(&s), [0, 3, 4, 5, 6, 7, 8], "tagged versions do not count");
     let again = Operation::JobVersionTag { job: key, name: "gold".into(), tag: Some((4, tag)) };
     let want = "tag \"gold\" already exists on a different version of job \"web\"";
-    assert_eq!(apply(&mut s, 33, &again, Limits::default()).reply, Reply::Refused(want.into()));
+    assert_eq!(refusal(apply(&mut s, 33, &again, Limits::default()).reply), want);
 }
 
 #[test]
@@ -453,7 +454,7 @@ fn deployments_count_placements_and_health() {
         Operation::DeploymentPromotion(Box::new(promotion))
     };
     let refused = apply(&mut s, 12, &promote(1), Limits::default()).reply;
-    assert!(matches!(refused, Reply::Refused(t) if t.contains("Task group \"g\" has 0/1 healthy allocations")));
+    assert!(refusal(refused).contains("Task group \"g\" has 0/1 healthy allocations"));
     let healthy = AllocDeploymentStatus {
         healthy: Some(true),
         timestamp: Time::from_unix_nanos(2000),

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::txn::Txn;
 use encamp_model::VariableEncrypted;
-use encamp_ops::{Sealed, VariableChange, VariableReply, VariableWrite};
+use encamp_ops::{Refusal, Sealed, VariableChange, VariableReply, VariableWrite};
 
 /// Writes, removes, locks or releases a variable, and returns the outcome. Conflicts write nothing. Items whose key was
 /// removed meanwhile are refused, because they could not be decrypted.
-pub(crate) fn write(txn: &mut Txn, w: &VariableWrite) -> Result<VariableReply, String> {
+pub(crate) fn write(txn: &mut Txn, w: &VariableWrite) -> Result<VariableReply, Refusal> {
     if let VariableChange::Set(sealed) | VariableChange::Acquire(sealed, _) = &w.change
         && txn.store.root_key(&sealed.key_id).is_none()
     {
-        return Err("root key not found".into());
+        return Err(Refusal::KeyNotFound);
     }
     Ok(decide(txn, w))
 }
@@ -75,6 +75,7 @@ fn with_items(txn: &Txn, w: &VariableWrite, stored: Option<&VariableEncrypted>, 
 mod tests {
     use super::*;
     use crate::fsm::{Change, Limits, apply};
+    use crate::tests::refusal;
     use encamp_model::{Bytes, Namespace, RootKey, SECOND, VariableLock, WrappedRootKey};
     use encamp_ops::{Operation, Reply};
     use encamp_state::{StateStore, Table};
@@ -220,8 +221,8 @@ mod tests {
         let op = |change| Operation::Variable(Box::new(write(change)));
         apply(&mut store, 3, &op(VariableChange::Set(sealed("x"))), Limits::default());
         let remove = Operation::NamespaceDelete { names: vec!["apps".into()] };
-        let refused = "namespace \"apps\" contains at least one variable".to_string();
-        assert_eq!(apply(&mut store, 4, &remove, Limits::default()).reply, Reply::Refused(refused));
+        let refused = "namespace \"apps\" contains at least one variable";
+        assert_eq!(refusal(apply(&mut store, 4, &remove, Limits::default()).reply), refused);
         apply(&mut store, 5, &op(VariableChange::Delete), Limits::default());
         assert_eq!(apply(&mut store, 6, &remove, Limits::default()).reply, Reply::Done);
     }
@@ -234,7 +235,7 @@ mod tests {
         for change in [VariableChange::Set(sealed("x")), VariableChange::Acquire(sealed("x"), lock("l"))] {
             let write = VariableWrite { key: key.clone(), change, cas: None, lock_id: "l".into(), now: 0 };
             let reply = apply(&mut store, 20, &Operation::Variable(Box::new(write)), Limits::default()).reply;
-            assert_eq!(reply, Reply::Refused("root key not found".into()));
+            assert_eq!(refusal(reply), "root key not found");
         }
         assert_eq!(send(&mut store, 21, VariableChange::Delete, None, ""), VariableReply::Written(None));
     }

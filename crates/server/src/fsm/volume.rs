@@ -4,18 +4,23 @@ use std::sync::Arc;
 
 use super::txn::Txn;
 use encamp_model::*;
+use encamp_ops::Refusal;
 use encamp_state::State;
 
 /// Writes a volume, whose name must be unique on its node. It is ready as soon as its node reports it.
-pub(crate) fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), String> {
+pub(crate) fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), Refusal> {
     let state = txn.store.state();
     if state.namespace(&volume.namespace).is_none() {
-        return Err(format!("host volume {:?} is in nonexistent namespace {:?}", volume.name, volume.namespace));
+        return Err(Refusal::VolumeNamespaceNotFound {
+            volume: volume.name.clone(),
+            namespace: volume.namespace.clone(),
+        });
     }
-    let node = state.node(&volume.node_id).ok_or("node not found")?;
+    let node = state.node(&volume.node_id).ok_or(Refusal::NodeNotFound)?;
     let twin = |v: &&Arc<HostVolume>| v.node_id == volume.node_id && v.name == volume.name && v.id != volume.id;
     if let Some(other) = state.host_volumes().find(twin) {
-        return Err(format!("host volume {:?} already exists on node {}: {}", volume.name, volume.node_id, other.id));
+        let (name, node) = (volume.name.clone(), volume.node_id.clone());
+        return Err(Refusal::VolumeExists { name, node, id: other.id.clone() });
     }
     let mut volume = volume.clone();
     if has(&node.node, &volume.id) {
@@ -31,31 +36,31 @@ pub(crate) fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), String> {
 }
 
 /// Removes an unused volume.
-pub(crate) fn delete(txn: &mut Txn, id: &str) -> Result<(), String> {
+pub(crate) fn delete(txn: &mut Txn, id: &str) -> Result<(), Refusal> {
     let state = txn.store.state();
-    let volume = state.host_volume(id).ok_or_else(|| format!("no such volume: {id}"))?;
+    let volume = state.host_volume(id).ok_or_else(|| Refusal::VolumeNotFound { id: id.into() })?;
     refuse_used(state, volume)?;
     txn.remove_host_volume(id);
     Ok(())
 }
 
 /// Fails with the IDs of the allocations that use a volume, if there are any.
-pub fn refuse_used(state: &State, volume: &HostVolume) -> Result<(), String> {
+pub fn refuse_used(state: &State, volume: &HostVolume) -> Result<(), Refusal> {
     let asks = |a: &Allocation| {
         let requests = a.group().and_then(|g| g.volumes.as_ref()).into_iter().flat_map(|v| v.values());
         requests.into_iter().any(|r: &VolumeRequest| r.r#type == "host" && r.source_for(&a.name) == volume.name)
     };
     let allocs = state.allocs_of_node(&volume.node_id);
-    let users: Vec<&str> = allocs
+    let users: Vec<String> = allocs
         .iter()
         .map(|e| &*e.alloc)
         .filter(|a| a.namespace == volume.namespace && !a.client_terminal() && asks(a))
-        .map(|a| a.id.as_str())
+        .map(|a| a.id.clone())
         .collect();
     if users.is_empty() {
         return Ok(());
     }
-    Err(format!("volume {} in use by allocations: [{}]", volume.id, users.join(" ")))
+    Err(Refusal::VolumeInUse { id: volume.id.clone(), allocs: users })
 }
 
 fn has(node: &Node, id: &str) -> bool {
@@ -83,6 +88,7 @@ pub(crate) fn follow(txn: &mut Txn, node: &Node) {
 mod tests {
     use super::*;
     use crate::fsm::{Limits, apply};
+    use crate::tests::refusal;
     use encamp_ops::{NodeRegister, Operation, Reply};
     use encamp_state::StateStore;
 
@@ -117,18 +123,19 @@ mod tests {
             (applied.reply, told)
         };
         let state = |state: &str, created, modified| Some((state.to_string(), created, modified));
-        assert_eq!(write(volume("a", "data")), (Reply::Refused("node not found".into()), None));
+        let (reply, stored) = write(volume("a", "data"));
+        assert_eq!((refusal(reply).as_str(), stored), ("node not found", None));
         write(node(&[]));
         assert_eq!(write(volume("a", "data")), (Reply::Done, state("pending", 13, 13)));
         let taken = "host volume \"data\" already exists on node n: a";
-        assert_eq!(write(volume("b", "data")).0, Reply::Refused(taken.into()));
+        assert_eq!(refusal(write(volume("b", "data")).0), taken);
         assert_eq!(write(node(&[])).1, state("pending", 13, 13));
         assert_eq!(write(node(&[("data", "a")])).1, state("ready", 13, 16));
         assert_eq!(write(node(&[("data", "a")])).1, state("ready", 13, 16));
         assert_eq!(write(volume("a", "data")), (Reply::Done, state("ready", 13, 18)));
         assert_eq!(write(node(&[])).1, state("unavailable", 13, 19));
         let op = |id: &str| Operation::HostVolumeDelete { id: id.into() };
-        assert_eq!(write(op("x")).0, Reply::Refused("no such volume: x".into()));
+        assert_eq!(refusal(write(op("x")).0), "no such volume: x");
         assert_eq!(write(op("a")), (Reply::Done, None));
     }
 
@@ -157,7 +164,7 @@ mod tests {
         let delete = Operation::HostVolumeDelete { id: "a".into() };
         store.put_allocs(vec![Arc::new(alloc(0, "running")), Arc::new(alloc(1, "running"))]);
         let used = "volume a in use by allocations: [alloc-1]";
-        assert_eq!(apply(&mut store, 13, &delete, Limits::default()).reply, Reply::Refused(used.into()));
+        assert_eq!(refusal(apply(&mut store, 13, &delete, Limits::default()).reply), used);
         store.put_allocs(vec![Arc::new(alloc(1, "complete"))]);
         assert_eq!(apply(&mut store, 14, &delete, Limits::default()).reply, Reply::Done);
     }

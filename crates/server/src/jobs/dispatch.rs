@@ -23,43 +23,86 @@ pub struct DispatchRequest {
     pub idempotency_token: String,
 }
 
-/// Validates a request and returns the job to copy. `job` is the job stored under the ID. Errors are the texts of the
-/// API.
+/// Why a job is not dispatched, with the texts of the API (`docs/spec/server.md §15`).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    /// The request does not name a job.
+    #[error("missing parameterized job ID")]
+    MissingId,
+    /// The job does not exist.
+    #[error("parameterized job not found")]
+    NotFound,
+    /// The job is not parameterized.
+    #[error("Specified job {} is not a parameterized job", quoted(.0))]
+    NotParameterized(String),
+    /// The job is stopped.
+    #[error("Specified job {} is stopped", quoted(.0))]
+    Stopped(String),
+    /// The job requires a payload.
+    #[error("Payload is not provided but required by parameterized job")]
+    PayloadRequired,
+    /// The job takes no payload.
+    #[error("Payload provided but forbidden by parameterized job")]
+    PayloadForbidden,
+    /// The payload is too large.
+    #[error("Payload exceeds maximum size; {0} > {MOST_PAYLOAD}")]
+    PayloadTooLarge(usize),
+    /// The payload cannot be compressed.
+    #[error("payload cannot be compressed: {0}")]
+    Compression(#[from] snap::Error),
+    /// The job does not declare these meta keys.
+    #[error("Dispatch request included unpermitted metadata keys: [{}]", .0.join(" "))]
+    UnpermittedMeta(Vec<String>),
+    /// The job requires these meta keys.
+    #[error("Dispatch did not provide required meta keys: [{}]", .0.join(" "))]
+    MissingMeta(Vec<String>),
+    /// The priority is out of range.
+    #[error("dispatch job priority must be between [1, {most}]")]
+    Priority {
+        /// The highest priority of the cluster.
+        most: i64,
+    },
+}
+
+/// Validates a request and returns the job to copy. `job` is the job stored under the ID.
+///
+/// # Errors
+/// See [`DispatchError`].
 pub fn check<'a>(
     job_id: &str,
     job: Option<&'a Arc<Job>>,
     request: &DispatchRequest,
     most_priority: i64,
-) -> Result<&'a Arc<Job>, String> {
+) -> Result<&'a Arc<Job>, DispatchError> {
     if job_id.is_empty() {
-        return Err("missing parameterized job ID".into());
+        return Err(DispatchError::MissingId);
     }
-    let job = job.ok_or("parameterized job not found")?;
+    let job = job.ok_or(DispatchError::NotFound)?;
     let Some(config) = job.parameterized_job.as_ref().filter(|_| job.is_parameterized()) else {
-        return Err(format!("Specified job {} is not a parameterized job", quoted(&job.id)));
+        return Err(DispatchError::NotParameterized(job.id.clone()));
     };
     if job.stop {
-        return Err(format!("Specified job {} is stopped", quoted(&job.id)));
+        return Err(DispatchError::Stopped(job.id.clone()));
     }
     match (config.payload.as_str(), request.payload.len()) {
-        ("required", 0) => return Err("Payload is not provided but required by parameterized job".into()),
-        ("forbidden", 1..) => return Err("Payload provided but forbidden by parameterized job".into()),
-        (_, n) if n > MOST_PAYLOAD => return Err(format!("Payload exceeds maximum size; {n} > {MOST_PAYLOAD}")),
+        ("required", 0) => return Err(DispatchError::PayloadRequired),
+        ("forbidden", 1..) => return Err(DispatchError::PayloadForbidden),
+        (_, n) if n > MOST_PAYLOAD => return Err(DispatchError::PayloadTooLarge(n)),
         _ => {}
     }
     let permitted = |key: &&String| config.meta_required.contains(key) || config.meta_optional.contains(key);
-    let unpermitted: Vec<&str> = request.meta.keys().filter(|k| !permitted(k)).map(String::as_str).collect();
+    let unpermitted: Vec<String> = request.meta.keys().filter(|k| !permitted(k)).cloned().collect();
     if !unpermitted.is_empty() {
-        return Err(format!("Dispatch request included unpermitted metadata keys: [{}]", unpermitted.join(" ")));
+        return Err(DispatchError::UnpermittedMeta(unpermitted));
     }
-    let mut missing: Vec<&str> =
-        config.meta_required.iter().filter(|k| !request.meta.contains_key(*k)).map(String::as_str).collect();
+    let mut missing: Vec<String> =
+        config.meta_required.iter().filter(|k| !request.meta.contains_key(*k)).cloned().collect();
     if !missing.is_empty() {
         missing.sort_unstable();
-        return Err(format!("Dispatch did not provide required meta keys: [{}]", missing.join(" ")));
+        return Err(DispatchError::MissingMeta(missing));
     }
     if request.priority != 0 && !(1..=most_priority).contains(&request.priority) {
-        return Err(format!("dispatch job priority must be between [1, {most_priority}]"));
+        return Err(DispatchError::Priority { most: most_priority });
     }
     Ok(job)
 }
@@ -73,15 +116,16 @@ pub(crate) fn made_by<'a>(token: &str, children: impl IntoIterator<Item = &'a Ar
 }
 
 /// The child job to register. `now` is in Unix nanoseconds, `random` makes its ID unique.
-pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> Result<Job, String> {
+///
+/// # Errors
+/// [`DispatchError::Compression`].
+pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> Result<Job, DispatchError> {
     let template = match request.id_prefix_template.as_str() {
         "" => String::new(),
         t => format!("{t}-"),
     };
     let id = format!("{}/dispatch-{template}{}-{random:08x}", parent.id, now.div_euclid(SECOND));
-    let payload = snap::raw::Encoder::new()
-        .compress_vec(&request.payload)
-        .map_err(|e| format!("payload cannot be compressed: {e}"))?;
+    let payload = snap::raw::Encoder::new().compress_vec(&request.payload)?;
     let mut meta = parent.meta.clone();
     meta.extend(request.meta.clone());
     Ok(Job {
@@ -144,7 +188,7 @@ mod tests {
     #[test]
     fn validation_errors_in_order() {
         let check = |id: &str, job: Option<Arc<Job>>, r: &DispatchRequest| {
-            super::check(id, job.as_ref(), r, 100).err().unwrap_or_default()
+            super::check(id, job.as_ref(), r, 100).err().map_or_else(String::new, |e| e.to_string())
         };
         let good = request(0, &["a", "z"]);
         assert_eq!(check("p", Some(parent("optional")), &good), "");

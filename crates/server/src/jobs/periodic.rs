@@ -31,6 +31,45 @@ struct Tracked {
     next: Option<i64>,
 }
 
+/// Why a job is not launched, with the texts of the API (`docs/spec/server.md §14.4`).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PeriodicError {
+    /// The schedule or the time zone is invalid: the reason.
+    #[error("{0}")]
+    Schedule(String),
+    /// The last launch of a job is not stored.
+    #[error("the last launch of periodic job {} (namespace {}) is not stored", quoted(.job), quoted(.namespace))]
+    LastLaunchUnknown {
+        /// The job.
+        job: String,
+        /// Its namespace.
+        namespace: String,
+    },
+    /// The request does not name a job.
+    #[error("missing job ID for evaluation")]
+    MissingId,
+    /// The job does not exist.
+    #[error("job not found")]
+    NotFound,
+    /// The job is not periodic.
+    #[error("can't force launch non-periodic job")]
+    NotPeriodic,
+    /// This server does not lead.
+    #[error("force launch for job {} failed: periodic dispatch disabled", quoted(.job))]
+    Disabled {
+        /// The job.
+        job: String,
+    },
+    /// The job is not launched periodically at the moment.
+    #[error("force launch for job {id} failed: can't force run non-tracked job {id} ({namespace})", id = quoted(.job))]
+    NotTracked {
+        /// The job.
+        job: String,
+        /// Its namespace.
+        namespace: String,
+    },
+}
+
 /// The periodic jobs and their next launches. A new tracker is disabled and tracks nothing. Times are Unix nanoseconds.
 #[derive(Debug, Default)]
 pub struct PeriodicTracker {
@@ -58,16 +97,18 @@ impl PeriodicTracker {
         self.enabled = enabled;
     }
 
-    /// Tracks a registered job, or untracks it if it is not launched periodically any more. Fails with the error text
-    /// of an invalid schedule or time zone; the job is then not tracked.
-    pub fn add(&mut self, job: Arc<Job>, now: i64) -> Result<(), String> {
+    /// Tracks a registered job, or untracks it if it is not launched periodically any more.
+    ///
+    /// # Errors
+    /// [`PeriodicError::Schedule`]; the job is then not tracked.
+    pub fn add(&mut self, job: Arc<Job>, now: i64) -> Result<(), PeriodicError> {
         if !self.enabled {
             return Ok(());
         }
         self.remove(&job.namespace, &job.id);
         match &job.periodic {
             Some(config) if is_active(&job) => {
-                let next = config.next_launch(now)?;
+                let next = config.next_launch(now).map_err(invalid)?;
                 let key = (job.namespace.clone(), job.id.clone());
                 self.due.extend(next.map(|t| (t, key.clone())));
                 self.tracked.insert(key, Tracked { job, next });
@@ -82,7 +123,7 @@ impl PeriodicTracker {
     ///
     /// # Errors
     /// See [`PeriodicTracker::add`].
-    pub fn update(&mut self, job: &Arc<Job>, now: i64) -> Result<bool, String> {
+    pub fn update(&mut self, job: &Arc<Job>, now: i64) -> Result<bool, PeriodicError> {
         if !self.enabled {
             return Ok(false);
         }
@@ -130,43 +171,43 @@ impl PeriodicTracker {
         Some(Launch { job, at })
     }
 
-    /// The job for a forced launch, regardless of its running children. The schedule is not changed. Fails with the
-    /// text of the API.
-    pub fn force(&self, namespace: &str, id: &str) -> Result<Arc<Job>, String> {
-        let failed = |why: String| format!("force launch for job {} failed: {why}", quoted(id));
+    /// The job for a forced launch, regardless of its running children. The schedule is not changed.
+    ///
+    /// # Errors
+    /// [`PeriodicError::Disabled`] or [`PeriodicError::NotTracked`].
+    pub fn force(&self, namespace: &str, id: &str) -> Result<Arc<Job>, PeriodicError> {
         if !self.enabled {
-            return Err(failed("periodic dispatch disabled".into()));
+            return Err(PeriodicError::Disabled { job: id.into() });
         }
         let tracked = self.tracked.get(&(namespace.to_string(), id.to_string()));
-        let missing = || failed(format!("can't force run non-tracked job {} ({namespace})", quoted(id)));
+        let missing = || PeriodicError::NotTracked { job: id.into(), namespace: namespace.into() };
         Ok(tracked.ok_or_else(missing)?.job.clone())
     }
 }
 
-/// Validates a request for a forced launch; `job` is the job stored under the ID. Errors are the texts of the API.
-pub(crate) fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String> {
+fn invalid(reason: impl std::fmt::Display) -> PeriodicError {
+    PeriodicError::Schedule(reason.to_string())
+}
+
+/// Validates a request for a forced launch; `job` is the job stored under the ID.
+pub(crate) fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), PeriodicError> {
     if job_id.is_empty() {
-        return Err("missing job ID for evaluation".into());
+        return Err(PeriodicError::MissingId);
     }
     match job {
-        None => Err("job not found".into()),
-        Some(j) if j.periodic.is_none() => Err("can't force launch non-periodic job".into()),
+        None => Err(PeriodicError::NotFound),
+        Some(j) if j.periodic.is_none() => Err(PeriodicError::NotPeriodic),
         Some(_) => Ok(()),
     }
 }
 
 /// Whether a new leader has to launch the job once because launches were missed: the launch after the last one is
 /// overdue. Fails if the job's last launch is unknown (`docs/spec/server.md §14.5`).
-pub(crate) fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bool, String> {
+pub(crate) fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bool, PeriodicError> {
     let Some(config) = job.periodic.as_ref().filter(|_| is_active(job)) else { return Ok(false) };
-    let last = last_launch.ok_or_else(|| {
-        format!(
-            "the last launch of periodic job {} (namespace {}) is not stored",
-            quoted(&job.id),
-            quoted(&job.namespace)
-        )
-    })?;
-    Ok(config.next_launch(last)?.is_some_and(|next| next < now))
+    let last = last_launch
+        .ok_or_else(|| PeriodicError::LastLaunchUnknown { job: job.id.clone(), namespace: job.namespace.clone() })?;
+    Ok(config.next_launch(last).map_err(invalid)?.is_some_and(|next| next < now))
 }
 
 /// Whether a scheduled launch may happen: always, unless the job prohibits overlap and a child has unfinished
@@ -292,8 +333,8 @@ mod tests {
         assert_eq!(t.jobs().count(), 1);
         t.remove("ns", "j");
         assert_eq!((t.jobs().count(), t.next_deadline()), (0, None));
-        let text = t.add(job("bad", "x"), 0).unwrap_err();
-        assert_eq!(text, r#"Invalid cron spec "x": missing field(s)"#);
+        let error = t.add(job("bad", "x"), 0).unwrap_err();
+        assert_eq!(error.to_string(), r#"Invalid cron spec "x": missing field(s)"#);
         t.add(j.clone(), 0).unwrap();
         t.set_enabled(false);
         t.add(j, 0).unwrap();
@@ -325,13 +366,14 @@ mod tests {
         assert_eq!(t.force("ns", "j").unwrap().id, "j");
         assert_eq!(t.next_deadline(), Some(HOUR), "the schedule is not changed");
         let text = r#"force launch for job "x" failed: can't force run non-tracked job "x" (ns)"#;
-        assert_eq!(t.force("ns", "x").unwrap_err(), text);
+        assert_eq!(t.force("ns", "x").unwrap_err().to_string(), text);
         t.set_enabled(false);
-        assert_eq!(t.force("ns", "j").unwrap_err(), r#"force launch for job "j" failed: periodic dispatch disabled"#);
-        assert_eq!(check_force("", None).unwrap_err(), "missing job ID for evaluation");
-        assert_eq!(check_force("x", None).unwrap_err(), "job not found");
+        let text = r#"force launch for job "j" failed: periodic dispatch disabled"#;
+        assert_eq!(t.force("ns", "j").unwrap_err().to_string(), text);
+        assert_eq!(check_force("", None).unwrap_err().to_string(), "missing job ID for evaluation");
+        assert_eq!(check_force("x", None).unwrap_err().to_string(), "job not found");
         let plain = with(&j, |j| j.periodic = None);
-        assert_eq!(check_force("x", Some(&plain)).unwrap_err(), "can't force launch non-periodic job");
+        assert_eq!(check_force("x", Some(&plain)).unwrap_err().to_string(), "can't force launch non-periodic job");
         check_force("j", Some(&j)).unwrap();
     }
 
@@ -346,7 +388,7 @@ mod tests {
         assert_eq!(tracker(&[&j], now).next_deadline(), Some(14 * HOUR));
         assert_eq!(missed_launch(&j, Some(13 * HOUR), now), Ok(false));
         assert_eq!(missed_launch(&job("j", "0 0 31 2 *"), Some(0), now), Ok(false));
-        assert!(missed_launch(&j, None, now).unwrap_err().contains("periodic job \"j\""));
+        assert!(missed_launch(&j, None, now).unwrap_err().to_string().contains("periodic job \"j\""));
         assert_eq!(missed_launch(&with(&j, |j| j.stop = true), None, now), Ok(false));
     }
 

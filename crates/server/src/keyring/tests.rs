@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fsm::{Limits, apply};
+use crate::tests::refusal;
 use encamp_model::{Bytes, RootKey};
 use encamp_ops::{Operation, Reply};
 
@@ -86,7 +87,7 @@ fn the_active_key_is_replaced() {
     assert_eq!(keyring.active_id().as_deref(), Some("b"));
     assert!(["a", "b", "c"].iter().all(|id| keyring.has(id)));
     let refused = put(&mut store, 5, key("d", "prepublished"), true);
-    assert_eq!(refused, Reply::Refused("cannot rekey without setting the new key active".into()));
+    assert_eq!(refusal(refused), "cannot rekey without setting the new key active");
     assert_eq!(put(&mut store, 6, key("d", "active"), true), Reply::Done);
     assert_eq!(states(&store), [("a", "rekeying"), ("b", "rekeying"), ("c", "prepublished"), ("d", "active")]);
     let mut c = WrappedRootKey::clone(store.root_key("c").unwrap());
@@ -101,7 +102,7 @@ fn the_active_key_is_replaced() {
         apply(store, 8, &Operation::RootKeyDelete { id: id.into(), force: false }, Limits::default()).reply
     };
     assert_eq!(delete(&mut store, "a"), Reply::Done);
-    assert_eq!(delete(&mut store, "a"), Reply::Refused("root key not found".into()));
+    assert_eq!(refusal(delete(&mut store, "a")), "root key not found");
     keyring.follow(&store);
     assert!(!keyring.has("a") && keyring.has("b"));
 }

@@ -57,7 +57,7 @@ impl KnownServer {
     }
 }
 
-/// What a server without a log does about bootstrapping.
+/// The decision of a server without a log about bootstrapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bootstrap {
     /// Waits for more servers, or for another server to bootstrap the cluster.

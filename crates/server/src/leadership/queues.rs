@@ -15,7 +15,8 @@ use crate::evals::eval_lifecycle;
 use crate::fsm::{Applied, Change};
 use crate::jobs::periodic::PeriodicTracker;
 use crate::nodes::heartbeat::{HeartbeatSettings, Heartbeats};
-use crate::pipeline::plan_queue::{FLUSHED, PlanQueue};
+use crate::pipeline::error::PipelineError;
+use crate::pipeline::plan_queue::{PlanQueue, PlanQueueDisabled};
 use crate::storage::store::Listener;
 use crate::var_locks::LockTimers;
 use encamp_host::ids;
@@ -30,7 +31,7 @@ pub struct PendingPlan {
     /// The index of the snapshot that the plan was made on.
     pub snapshot_index: u64,
     /// The channel for the answer.
-    pub answer: mpsc::Sender<Result<PlanAnswer, String>>,
+    pub answer: mpsc::Sender<Result<PlanAnswer, PipelineError>>,
     /// A reference from [`Queues::in_flight`].
     pub in_flight: Arc<()>,
 }
@@ -299,9 +300,12 @@ impl Queues {
     }
 
     /// Enqueues a plan.
-    pub fn submit(&self, pending: PendingPlan) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// This server is not the leader.
+    pub(crate) fn submit(&self, pending: PendingPlan) -> Result<(), PlanQueueDisabled> {
         let priority = pending.plan.priority;
-        self.plans().enqueue(priority, pending).map_err(|e| e.to_string())?;
+        self.plans().enqueue(priority, pending)?;
         self.plans_wake.notify_one();
         Ok(())
     }
@@ -325,7 +329,7 @@ impl Queues {
     pub(crate) fn set_planning(&self, enabled: bool) {
         let flushed = self.plans().set_enabled(enabled);
         for p in flushed {
-            let _ = p.answer.try_send(Err(FLUSHED.into()));
+            let _ = p.answer.try_send(Err(PipelineError::Flushed));
         }
     }
 }
@@ -347,9 +351,9 @@ impl Listener for Queues {
             match change {
                 Change::Node(id, None) => drop(self.heartbeats().remove(id)),
                 Change::Job(job) => {
-                    let updated = self.periodic().update(job, now).unwrap_or_else(|text| {
+                    let updated = self.periodic().update(job, now).unwrap_or_else(|error| {
                         let job = job.id.as_str();
-                        tracing::error!(target: "nomad.periodic", job, error = text.as_str(), "failed to track periodic job");
+                        tracing::error!(target: "nomad.periodic", job, %error, "failed to track periodic job");
                         true
                     });
                     if updated {

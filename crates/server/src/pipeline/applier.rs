@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::fsm;
 use crate::handle::Server;
 use crate::leadership::queues::{PendingPlan, PlanAnswer};
+use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
 use crate::pipeline::rejection::{self, RejectionTracker};
 use encamp_host::ids;
@@ -106,8 +107,8 @@ impl Applier {
         metrics.sample("nomad.plan.outstanding_apply", self.in_flight as f64, &[]);
         let mut up_to_date = false;
         loop {
-            if let Err(text) = self.catch_up(pending.snapshot_index) {
-                answer(&pending, Err(text));
+            if let Err(error) = self.catch_up(pending.snapshot_index) {
+                answer(&pending, Err(error));
                 return;
             }
             let Some(ahead) = &self.ahead else { return };
@@ -184,7 +185,7 @@ impl Applier {
     }
 
     /// Prepares a state to check against that is not older than the plan's snapshot.
-    fn catch_up(&mut self, snapshot_index: u64) -> Result<(), String> {
+    fn catch_up(&mut self, snapshot_index: u64) -> Result<(), PipelineError> {
         // The store was restored since, or the optimistic state is too old.
         if self.restored != self.server.store().restored() || self.taken.elapsed() > AHEAD_AT_MOST {
             self.ahead = None;
@@ -205,7 +206,7 @@ impl Applier {
         let there = self.server.wait_for_index(least, STATE_WAIT);
         self.server.metrics().time("nomad.plan.wait_for_index", started.elapsed(), &[]);
         if !there {
-            return Err(format!("timed out after 10s waiting for index={least}"));
+            return Err(PipelineError::Late { seconds: STATE_WAIT.as_secs(), index: least });
         }
         self.restored = self.server.store().restored();
         self.ahead = Some(StateStore::clone(&self.server.snapshot()));
@@ -253,9 +254,9 @@ impl Applier {
         let optimistic = metrics.timer("nomad.plan.optimistic_apply");
         let applied = fsm::apply(ahead, next, &op, limits).reply;
         drop(optimistic);
-        if let Reply::Refused(text) = applied {
+        if let Reply::Refused(refusal) = applied {
             self.ahead = None;
-            answer(&pending, Err(text));
+            answer(&pending, Err(refusal.into()));
             return;
         }
         self.in_flight += 1;
@@ -268,12 +269,12 @@ impl Applier {
             let index = result.as_ref().ok().map(|(index, _)| *index);
             let _ = ended.send(index);
             let told = result.map(|(index, _)| PlanAnswer::new(checked, refresh, index));
-            answer(&pending, told.map_err(|e| e.message));
+            answer(&pending, told.map_err(PipelineError::Call));
         });
     }
 }
 
-fn answer(pending: &PendingPlan, result: Result<PlanAnswer, String>) {
+fn answer(pending: &PendingPlan, result: Result<PlanAnswer, PipelineError>) {
     let _ = pending.answer.try_send(result);
 }
 
@@ -390,7 +391,7 @@ mod tests {
 
     /// Submits plans behind other writes, so that they are in flight together and get higher indexes than the applier
     /// can predict.
-    async fn submitted(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, String>> {
+    async fn submitted(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, PipelineError>> {
         let mut applier = Applier::new(server.clone());
         applier.catch_up(0).unwrap();
         let mut writes = join_all((0..50).map(|n| put_job(server, job(&format!("other-{n}"), 1))));
@@ -425,7 +426,7 @@ mod tests {
         let unknown = plan(&job, &ids::uuid(), 100);
         let told = submitted(&server, vec![plan(&job, &eval, 600), unknown, plan(&job, &eval, 600)]).await;
         let [Ok(first), Err(why), Ok(last)] = &told[..] else { panic!("{told:?}") };
-        assert!(first.index != 0 && why.contains("does not exist"), "{first:?} {why}");
+        assert!(first.index != 0 && why.to_string().contains("does not exist"), "{first:?} {why}");
         assert!(last.index == 0 && last.refresh_index >= first.index, "{last:?}, {}", first.index);
         server.shutdown().await;
     }

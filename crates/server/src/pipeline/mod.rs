@@ -4,9 +4,10 @@
 //!   [`worker_calls`]: remote calls from the workers of followers to the leader; `plan_codec`: how plans are sent in these
 //!   calls.
 //! - [`plan_queue`]: the queue of submitted plans. [`applier`]: checks and commits plans. [`rejection`]: nodes that
-//!   repeatedly reject plans.
+//!   repeatedly reject plans. [`error`]: errors.
 
 pub mod applier;
+pub mod error;
 pub(crate) mod plan_codec;
 pub(crate) mod plan_queue;
 pub mod planner;

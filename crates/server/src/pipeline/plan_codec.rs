@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
 use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
+use crate::pipeline::error::PipelineError;
 use encamp_model::*;
 use encamp_scheduler::plan_check::{ByNode, Checked};
 use encamp_state::State;
@@ -86,16 +86,15 @@ pub(crate) fn planned_for<'a>(state: &'a State, job: &Job) -> Option<&'a Arc<Job
     current.filter(same).or_else(older)
 }
 
-/// The error text for a plan whose job version does not exist.
-pub(crate) fn not_found(job: &Job) -> String {
-    format!("version {} of job {:?} in namespace {:?} not found", job.version, job.id, job.namespace)
+/// The error for a plan whose job version does not exist.
+pub(crate) fn not_found(job: &Job) -> PipelineError {
+    PipelineError::JobVersionGone { version: job.version, job: job.id.clone(), namespace: job.namespace.clone() }
 }
 
 /// Attaches the job to a plan that was sent without it.
-pub(crate) fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
+pub(crate) fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), PipelineError> {
     let Some(job) = &plan.job else { return Ok(()) };
-    let missing = || Error::internal(not_found(job));
-    let job = planned_for(server.snapshot().state(), job).cloned().ok_or_else(missing)?;
+    let job = planned_for(server.snapshot().state(), job).cloned().ok_or_else(|| not_found(job))?;
     for alloc in plan.node_allocation.values_mut().flatten().filter(|a| a.job.is_none()) {
         Arc::make_mut(alloc).job = Some(job.clone());
     }

@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 
 use thiserror::Error;
 
-/// The answer to all plans that are queued when the leader steps down.
-pub(crate) const FLUSHED: &str = "plan queue flushed";
+/// The text of [`PlanQueueDisabled`].
+pub(crate) const DISABLED: &str = "plan queue is disabled";
 
 /// This server is not the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("plan queue is disabled")]
+#[error("{}", DISABLED)]
 pub struct PlanQueueDisabled;
 
 #[derive(Debug)]
@@ -72,7 +72,8 @@ impl<T> PlanQueue<T> {
         self.enabled
     }
 
-    /// Enables or disables the queue. Disabling returns the queued plans, to be answered with [`FLUSHED`].
+    /// Enables or disables the queue. Disabling returns the queued plans, to be answered with
+    /// [`PipelineError::Flushed`](super::error::PipelineError::Flushed).
     pub fn set_enabled(&mut self, enabled: bool) -> Vec<T> {
         self.enabled = enabled;
         if enabled { Vec::new() } else { self.waiting.drain().map(|w| w.item).collect() }

@@ -3,12 +3,13 @@
 
 use crate::evals::reapers::modify_time;
 use crate::leadership::queues::PlanAnswer;
+use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
 use encamp_model::*;
-use encamp_scheduler::{PlanResult, Planner, plan_check};
+use encamp_scheduler::{PlanResult, Planner, SubmitError, plan_check};
 use encamp_state::StoreSnapshot;
 
-/// The server as seen by the worker of one evaluation. Errors are texts for the log.
+/// The server as seen by the worker of one evaluation. Its errors are only logged.
 pub trait PlannerBackend {
     /// The current time in Unix nanoseconds.
     fn now(&mut self) -> i64;
@@ -17,19 +18,19 @@ pub trait PlannerBackend {
     fn snapshot(&mut self) -> StoreSnapshot;
 
     /// The state at an index or a later one; fails if the state does not reach that index in time.
-    fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, String>;
+    fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, PipelineError>;
 
     /// Checks that this worker still holds the evaluation, and restarts its nack timer.
-    fn still_ours(&mut self) -> Result<(), String>;
+    fn still_ours(&mut self) -> Result<(), PipelineError>;
 
     /// Submits a plan that was made on the state at an index. The evaluation's nack timer is paused meanwhile.
-    fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String>;
+    fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError>;
 
     /// Writes a new or changed evaluation.
-    fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), String>;
+    fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), PipelineError>;
 
     /// Adds the worker's evaluation to the blocked evaluations; it stays outstanding until it is acked.
-    fn block(&mut self, eval: Evaluation) -> Result<(), String>;
+    fn block(&mut self, eval: Evaluation) -> Result<(), PipelineError>;
 }
 
 /// Maximum number of nodes listed in an evaluation that rejected its last plan.
@@ -42,7 +43,7 @@ pub struct WorkerPlanner<'a> {
     snapshot_index: u64,
     snapshot: StoreSnapshot,
     /// The first error; nothing is written after it.
-    failed: Option<String>,
+    failed: Option<PipelineError>,
     /// The rejections of the last plan, by node.
     rejections: Vec<PlanRejection>,
 }
@@ -63,12 +64,12 @@ impl<'a> WorkerPlanner<'a> {
     ///
     /// # Errors
     /// A write failed: the evaluation has to be delivered again.
-    pub fn finish(self) -> Result<(), String> {
+    pub fn finish(self) -> Result<(), PipelineError> {
         self.failed.map_or(Ok(()), Err)
     }
 
-    fn fail(&mut self, text: impl Into<String>) {
-        self.failed.get_or_insert_with(|| text.into());
+    fn fail(&mut self, error: PipelineError) {
+        self.failed.get_or_insert(error);
     }
 
     fn write(&mut self, eval: Evaluation, new: bool) {
@@ -78,12 +79,10 @@ impl<'a> WorkerPlanner<'a> {
         let written = self.backend.still_ours().and_then(|()| self.backend.write(eval, new));
         self.failed = written.err();
     }
-}
 
-impl Planner for WorkerPlanner<'_> {
-    fn submit_plan(&mut self, mut plan: Plan) -> Result<PlanResult, String> {
-        if let Some(text) = &self.failed {
-            return Err(text.clone());
+    fn submit(&mut self, mut plan: Plan) -> Result<PlanResult, PipelineError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
         }
         if let Some(job) = &plan.job {
             let latest = self.backend.snapshot();
@@ -108,6 +107,12 @@ impl Planner for WorkerPlanner<'_> {
             refresh,
         })
     }
+}
+
+impl Planner for WorkerPlanner<'_> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, SubmitError> {
+        self.submit(plan).map_err(SubmitError::new)
+    }
 
     fn update_eval(&mut self, mut eval: Evaluation) {
         eval.snapshot_index = self.snapshot_index;
@@ -123,7 +128,7 @@ impl Planner for WorkerPlanner<'_> {
         let now = self.backend.now();
         (eval.create_time, eval.modify_time) = (now, now);
         if self.backend.snapshot().eval(&eval.id).is_some() {
-            return self.fail("evaluation already exists");
+            return self.fail(PipelineError::EvalExists);
         }
         self.write(eval, true);
     }
@@ -134,15 +139,15 @@ impl Planner for WorkerPlanner<'_> {
         match may_reblock(latest.eval(&eval.id).map(|e| &**e)) {
             Ok(true) => {}
             Ok(false) => return,
-            Err(text) => return self.fail(text),
+            Err(error) => return self.fail(error),
         }
         let summary = latest.summary(&eval.namespace, &eval.job_id);
         let queued = |g: &String| summary.and_then(|s| s.summary.get(g)).map_or(0, |s| s.queued);
         if eval.queued_allocations.iter().any(|(g, n)| queued(g) != *n) {
             eval.modify_time = modify_time(&eval, self.backend.now());
             self.write(eval.clone(), false);
-        } else if let Err(text) = self.backend.still_ours() {
-            self.fail(text);
+        } else if let Err(error) = self.backend.still_ours() {
+            self.fail(error);
         }
         // If it were acked without this, it would be blocked in the store only, and nothing would ever unblock it.
         if self.failed.is_none() {
@@ -154,12 +159,12 @@ impl Planner for WorkerPlanner<'_> {
 /// Whether an evaluation may be blocked again (`docs/spec/server.md §6.3`). An evaluation that ended while it was being
 /// scheduled, as duplicates of another blocked evaluation of the job do, is done: another delivery would only count
 /// towards its delivery limit.
-fn may_reblock(stored: Option<&Evaluation>) -> Result<bool, &'static str> {
+fn may_reblock(stored: Option<&Evaluation>) -> Result<bool, PipelineError> {
     match stored {
-        None => Err("evaluation does not exist"),
+        None => Err(PipelineError::EvalGone),
         Some(e) if e.terminal() => Ok(false),
         Some(e) if e.status == "blocked" => Ok(true),
-        Some(_) => Err("evaluation not blocked"),
+        Some(_) => Err(PipelineError::EvalNotBlocked),
     }
 }
 
@@ -171,9 +176,10 @@ mod tests {
     fn evaluations_that_ended_meanwhile_are_not_blocked_again() {
         let with = |status: &str| may_reblock(Some(&Evaluation { status: status.into(), ..Default::default() }));
         assert_eq!((with("blocked"), with("canceled"), with("failed")), (Ok(true), Ok(false), Ok(false)));
+        let text = |refused: Result<bool, PipelineError>| refused.map_err(|e| e.to_string());
         assert_eq!(
-            (with("pending"), may_reblock(None)),
-            (Err("evaluation not blocked"), Err("evaluation does not exist"))
+            (text(with("pending")), text(may_reblock(None))),
+            (Err("evaluation not blocked".into()), Err("evaluation does not exist".into()))
         );
     }
 }

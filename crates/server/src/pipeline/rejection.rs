@@ -98,14 +98,28 @@ impl RejectionTracker {
     }
 }
 
+/// A value of the `plan_rejection_tracker` block is invalid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRejectionSettings {
+    /// The threshold is 0.
+    #[error("plan_rejection_tracker: node_threshold must be greater than 0")]
+    NodeThreshold,
+    /// The window is empty.
+    #[error("plan_rejection_tracker: node_window must be greater than 0")]
+    NodeWindow,
+}
+
 impl RejectionSettings {
     /// Validates the threshold and the window.
-    pub fn check(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// See [`InvalidRejectionSettings`].
+    pub fn check(&self) -> Result<(), InvalidRejectionSettings> {
         if self.node_threshold == 0 {
-            return Err("plan_rejection_tracker: node_threshold must be greater than 0".into());
+            return Err(InvalidRejectionSettings::NodeThreshold);
         }
         if self.node_window <= 0 {
-            return Err("plan_rejection_tracker: node_window must be greater than 0".into());
+            return Err(InvalidRejectionSettings::NodeWindow);
         }
         Ok(())
     }
@@ -169,8 +183,8 @@ mod tests {
         assert_eq!(t.scores(0).count(), 0);
         RejectionSettings::default().check().unwrap();
         let bad = RejectionSettings { node_threshold: 0, ..RejectionSettings::default() };
-        assert!(bad.check().unwrap_err().contains("node_threshold"));
+        assert!(bad.check().unwrap_err().to_string().contains("node_threshold"));
         let bad = RejectionSettings { node_window: 0, ..RejectionSettings::default() };
-        assert!(bad.check().unwrap_err().contains("node_window"));
+        assert!(bad.check().unwrap_err().to_string().contains("node_window"));
     }
 }

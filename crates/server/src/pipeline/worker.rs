@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::evals::broker::{CORE, Delivery, wait_index};
 use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
+use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
 use crate::pipeline::planner::{PlannerBackend, WorkerPlanner};
 use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
@@ -173,7 +174,7 @@ impl Worker {
                 None
             }
             Err(error) => {
-                tracing::debug!(target: "nomad.worker", error = error.as_str(), "failed to dequeue evaluation");
+                tracing::debug!(target: "nomad.worker", %error, "failed to dequeue evaluation");
                 let pause = BACKOFF.0.saturating_mul(1 << (*failures).min(9)).min(BACKOFF.1);
                 *failures += 1;
                 let until = Instant::now() + pause;
@@ -210,14 +211,14 @@ impl Worker {
         let result = catch_unwind(AssertUnwindSafe(|| self.invoke(server, delivery, remote)));
         let name = format!("nomad.worker.invoke_scheduler.{}", eval.r#type);
         server.metrics().time(&name, started.elapsed(), &[]);
-        let result = result.unwrap_or_else(|_| Err("the scheduler panicked".into()));
-        if let Err(text) = &result {
-            tracing::error!(target: "nomad.worker", eval_id = eval.id.as_str(), error = text.as_str(), "error invoking scheduler");
+        let result = result.unwrap_or(Err(PipelineError::Panicked));
+        if let Err(error) = &result {
+            tracing::error!(target: "nomad.worker", eval_id = eval.id.as_str(), %error, "error invoking scheduler");
         }
         self.finish(server, delivery, remote, result.is_ok());
     }
 
-    fn invoke(&self, server: &Server, delivery: &Delivery, remote: bool) -> Result<(), String> {
+    fn invoke(&self, server: &Server, delivery: &Delivery, remote: bool) -> Result<(), PipelineError> {
         let snapshot = server.snapshot();
         if delivery.eval.r#type == CORE {
             return threads::block_on(server.runtime(), crate::leadership::gc::run(server, &delivery.eval, &snapshot));
@@ -232,7 +233,8 @@ impl Worker {
             new_id: &mut ids::uuid,
             random: &mut ids::random_below,
         };
-        encamp_scheduler::process(snapshot.state(), &delivery.eval, &mut context, &mut planner)?;
+        encamp_scheduler::process(snapshot.state(), &delivery.eval, &mut context, &mut planner)
+            .map_err(|e| PipelineError::Scheduler(e.to_string()))?;
         planner.finish()
     }
 
@@ -241,8 +243,8 @@ impl Worker {
         let (id, token) = (&delivery.eval.id, &delivery.token);
         if remote {
             let call = WorkerCall::End { id: id.clone(), token: token.clone(), done };
-            if let Err(e) = worker_calls::run(server, &call) {
-                tracing::warn!(target: "nomad.worker", eval_id = id.as_str(), error = e.as_str(), "failed to end evaluation");
+            if let Err(error) = worker_calls::run(server, &call) {
+                tracing::warn!(target: "nomad.worker", eval_id = id.as_str(), %error, "failed to end evaluation");
             }
             return;
         }
@@ -292,7 +294,7 @@ struct ServerBackend<'a> {
 }
 
 impl ServerBackend<'_> {
-    fn ask(&self, call: &WorkerCall) -> Result<Outcome, String> {
+    fn ask(&self, call: &WorkerCall) -> Result<Outcome, PipelineError> {
         worker_calls::run(self.server, call)
     }
 
@@ -300,18 +302,18 @@ impl ServerBackend<'_> {
         (self.delivery.eval.id.clone(), self.delivery.token.clone())
     }
 
-    fn submit_remote(&self, plan: &Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+    fn submit_remote(&self, plan: &Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
         let token = self.delivery.token.clone();
         let call = WorkerCall::Submit { token, plan: Box::new(plan_codec::for_transfer(plan)), snapshot_index };
         match self.ask(&call)? {
             Outcome::Planned(verdict) => Ok(verdict.of(plan)),
-            _ => Err("the leader gave no answer to the plan".into()),
+            _ => Err(PipelineError::NoResult),
         }
     }
 
-    fn submit_local(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+    fn submit_local(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
-        self.server.queues().broker().pause(id, token, ids::now()).map_err(|e| e.to_string())?;
+        self.server.queues().broker().pause(id, token, ids::now())?;
         let answer = worker_calls::submit(self.server, plan, snapshot_index);
         let _ = self.server.queues().broker().resume(id, token, ids::now());
         answer
@@ -327,23 +329,23 @@ impl PlannerBackend for ServerBackend<'_> {
         self.server.snapshot()
     }
 
-    fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, String> {
+    fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, PipelineError> {
         if !self.server.wait_for_index(index, STATE_WAIT) {
-            return Err(format!("timed out after 5s waiting for index={index}"));
+            return Err(PipelineError::Late { seconds: STATE_WAIT.as_secs(), index });
         }
         Ok(self.server.snapshot())
     }
 
-    fn still_ours(&mut self) -> Result<(), String> {
+    fn still_ours(&mut self) -> Result<(), PipelineError> {
         if self.remote {
             let (id, token) = self.of_eval();
             return self.ask(&WorkerCall::StillOurs { id, token }).map(drop);
         }
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
-        self.server.queues().broker().reset(id, token, ids::now()).map_err(|e| e.to_string())
+        Ok(self.server.queues().broker().reset(id, token, ids::now())?)
     }
 
-    fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+    fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
         self.worker.now_doing(Workload::Submitting);
         let started = Instant::now();
         let answer = if self.remote {
@@ -359,7 +361,7 @@ impl PlannerBackend for ServerBackend<'_> {
         answer
     }
 
-    fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), String> {
+    fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), PipelineError> {
         let metric = if new { "nomad.worker.create_eval" } else { "nomad.worker.update_eval" };
         let _timer = self.server.metrics().timer(metric);
         if self.remote {
@@ -367,10 +369,10 @@ impl PlannerBackend for ServerBackend<'_> {
             return self.ask(&WorkerCall::Write { id, token, eval: Box::new(eval) }).map(drop);
         }
         let _endpoint = self.server.metrics().timer(if new { "nomad.eval.create" } else { "nomad.eval.update" });
-        self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
+        Ok(self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)?)
     }
 
-    fn block(&mut self, eval: Evaluation) -> Result<(), String> {
+    fn block(&mut self, eval: Evaluation) -> Result<(), PipelineError> {
         let token = self.delivery.token.clone();
         let _timer = self.server.metrics().timer("nomad.worker.reblock_eval");
         if self.remote {

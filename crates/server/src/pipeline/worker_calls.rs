@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::evals::broker::{BrokerError, Delivery, wait_index};
 use crate::handle::Server;
 use crate::leadership::queues::{PendingPlan, PlanAnswer, Queues};
+use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec::{self, Verdict, attach_job};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant, NoMessage};
@@ -138,7 +139,6 @@ pub async fn handle(server: &Server, call: WorkerCall) -> Result<Outcome, Error>
         return Err(Error::no_leader());
     }
     let queues = server.queues();
-    let refused = |e: BrokerError| Error::internal(e.to_string());
     let _timer = server.metrics().timer(call.metric());
     match call {
         WorkerCall::Dequeue { schedulers, wait } => {
@@ -153,25 +153,25 @@ pub async fn handle(server: &Server, call: WorkerCall) -> Result<Outcome, Error>
         }
         WorkerCall::End { id, token, done } => {
             let ended = if done { queues.ack(&id, &token) } else { queues.nack(&id, &token) };
-            ended.map_err(refused)?;
+            ended?;
         }
-        WorkerCall::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now()).map_err(refused)?,
+        WorkerCall::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now())?,
         WorkerCall::Submit { token, mut plan, snapshot_index } => {
             attach_job(server, &mut plan)?;
             let (id, sizes) = (plan.eval_id.clone(), plan_codec::sizes(&plan));
-            let paused = Paused::begin(queues, &id, &token).map_err(refused)?;
+            let paused = Paused::begin(queues, &id, &token)?;
             let own = server.clone();
             let waited = threads::unblock(move || submit(&own, *plan, snapshot_index)).await;
             drop(paused);
-            let answer = waited.map_err(|e| Error::internal(e.to_string()))?.map_err(Error::internal)?;
+            let answer = waited.map_err(|e| Error::internal(e.to_string()))??;
             return Ok(Outcome::Planned(Box::new(Verdict::new(answer, sizes))));
         }
         WorkerCall::Write { id, token, eval } => {
-            queues.broker().reset(&id, &token, ids::now()).map_err(refused)?;
+            queues.broker().reset(&id, &token, ids::now())?;
             server.commit(Operation::EvalUpdate { evals: vec![*eval] }).await?;
         }
         WorkerCall::Block { token, eval } => {
-            queues.broker().reset(&eval.id, &token, ids::now()).map_err(refused)?;
+            queues.broker().reset(&eval.id, &token, ids::now())?;
             queues.block(Arc::from(eval), Some(token), |id| server.has_ended(id));
         }
     }
@@ -200,7 +200,7 @@ impl Drop for Paused<'_> {
 }
 
 /// Has the applier check and commit a plan. Blocks until the result is known; must be called outside of the runtime.
-pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
     let (sender, mut receiver) = mpsc::channel(1);
     let queues = server.queues();
     let in_flight = queues.in_flight();
@@ -208,8 +208,8 @@ pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result
     loop {
         match threads::receive_within(&mut receiver, PAUSES.0) {
             Ok(answer) => return answer,
-            Err(NoMessage::Never) => return Err("the plan was dropped".into()),
-            Err(NoMessage::Late) if queues.stopping() => return Err("shutdown while planning".into()),
+            Err(NoMessage::Never) => return Err(PipelineError::Dropped),
+            Err(NoMessage::Late) if queues.stopping() => return Err(PipelineError::Stopping),
             Err(NoMessage::Late) => {}
         }
     }
@@ -219,8 +219,8 @@ pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result
 /// runtime.
 ///
 /// # Errors
-/// The call was refused; the text is for the log.
-pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, String> {
+/// The call was refused, or the server stops.
+pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, PipelineError> {
     let patient = !matches!(call, WorkerCall::Dequeue { .. });
     let begun = Instant::now();
     let mut pause = PAUSES.0;
@@ -229,12 +229,12 @@ pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, String>
             Ok(outcome) => return Ok(outcome),
             Err(e) => e,
         };
-        let again = error == Error::no_leader() || error.message.contains("plan queue is disabled");
+        let again = matches!(error.kind, ErrorKind::NoLeader | ErrorKind::PlanQueueDisabled);
         if server.queues().stopping() {
-            return Err("shutdown while planning".into());
+            return Err(PipelineError::Stopping);
         }
         if !(again && patient && begun.elapsed() < PATIENCE) {
-            return Err(error.message);
+            return Err(error.into());
         }
         threads::sleep(pause);
         pause = (pause * 2).min(PAUSES.1);

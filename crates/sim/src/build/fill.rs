@@ -2,6 +2,7 @@
 
 use super::{Builder, Drawn, NEARLY_EMPTY, Placed, Rollout};
 use crate::allocs::Fate;
+use crate::cluster::JobError;
 use crate::drafts::{Pattern, Scale, version_before};
 use crate::ground::{Ask, Share, Spot};
 use crate::kinds::POOLS;
@@ -25,7 +26,7 @@ struct Pool {
 
 impl Builder {
     /// All other jobs, until there are enough allocations or no room is left.
-    pub(crate) fn counted_jobs(&mut self) -> Result<(), String> {
+    pub(crate) fn counted_jobs(&mut self) -> Result<(), JobError> {
         let mut pools = Vec::new();
         for kinds in &POOLS {
             let patterns = kinds.iter().map(Pattern::new).collect::<Result<Vec<_>, _>>()?;
@@ -79,7 +80,7 @@ impl Builder {
     }
 
     /// Draws jobs of a pool until they have `quota` allocations or there is no room.
-    fn fill(&mut self, pool: &mut Pool, quota: usize) -> Result<(), String> {
+    fn fill(&mut self, pool: &mut Pool, quota: usize) -> Result<(), JobError> {
         let enough = self.placed().saturating_add(quota);
         let mut failures = 0;
         let mut size_at = self.placed();
@@ -107,7 +108,7 @@ impl Builder {
     }
 
     /// One job with at most `limit` allocations. False if it found no room at all.
-    fn counted_job(&mut self, pool: &mut Pool, limit: usize, quota: usize, tiny: bool) -> Result<bool, String> {
+    fn counted_job(&mut self, pool: &mut Pool, limit: usize, quota: usize, tiny: bool) -> Result<bool, JobError> {
         let total: u64 = pool.patterns.iter().map(|p| p.kind.weight).sum();
         let mut at = if tiny { 0 } else { self.random.below(total) };
         let Some(pattern) = pool.patterns.iter_mut().find(|p| {
@@ -179,7 +180,7 @@ impl Builder {
         }
     }
 
-    /// What becomes of an allocation on a node, from how the node is doing.
+    /// The fate of an allocation on a node, by the condition of the node.
     fn fate(&mut self, node: u32) -> Fate {
         match self.ground.spot(node).map(|s| s.condition) {
             Some(Condition::Disconnected) => Fate::Unknown,

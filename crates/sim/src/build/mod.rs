@@ -10,7 +10,7 @@ mod store;
 use std::sync::Arc;
 
 use super::allocs::{Fate, JobFacts, Placement};
-use super::cluster::ClusterOptions;
+use super::cluster::{ClusterOptions, JobError};
 use super::drafts::{NAMESPACES, Pattern, Scale};
 use super::ground::{Ask, Ground, Share, Spot};
 use super::kinds::{SYSTEM, TEMPLATES};
@@ -59,7 +59,7 @@ struct Drawn {
     placed: Vec<Placed>,
 }
 
-/// What a group of a job got on a node.
+/// The placement of an allocation of a job's group on a node.
 #[derive(Clone, Copy)]
 struct Placed {
     group: usize,
@@ -121,7 +121,7 @@ impl Builder {
     }
 
     /// System jobs, each on all nodes of its classes, as far as they leave most of the allocations to other jobs.
-    pub(crate) fn system_jobs(&mut self) -> Result<(), String> {
+    pub(crate) fn system_jobs(&mut self) -> Result<(), JobError> {
         let mut budget = self.options.allocs.saturating_mul(3) / 10;
         for kind in &SYSTEM {
             let nodes: Vec<u32> = kind.classes.iter().flat_map(|c| self.ground.of_class(*c)).copied().collect();
@@ -158,7 +158,7 @@ impl Builder {
     }
 
     /// Jobs without allocations of their own, and stopped jobs.
-    pub(crate) fn idle_jobs(&mut self) -> Result<(), String> {
+    pub(crate) fn idle_jobs(&mut self) -> Result<(), JobError> {
         for kind in &TEMPLATES {
             let mut pattern = Pattern::new(kind)?;
             for _ in 0..(self.options.allocs / 10_000).max(1) {
@@ -183,7 +183,7 @@ fn targets(count: usize, random: &mut Random) -> Vec<i64> {
     out
 }
 
-/// What the servers of the cluster know.
+/// The settings of the servers of the cluster.
 fn server() -> ServerContext {
     let pool = |(i, (name, description)): (u64, (&str, &str))| NodePool {
         name: name.into(),

@@ -22,7 +22,7 @@ const AT_ONCE: usize = 256;
 pub struct FleetOptions {
     /// Number of nodes.
     pub nodes: usize,
-    /// What IDs, attributes and waits depend on.
+    /// The seed of IDs, attributes and waits.
     pub seed: u64,
     /// All nodes are alike, but for their attributes; otherwise they are of all classes.
     pub alike: bool,

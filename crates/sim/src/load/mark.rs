@@ -29,7 +29,7 @@ impl Mark {
         Ok(Mark { evaluations, entries, index, cpu_seconds: process::cpu_seconds(servers), at: Instant::now() })
     }
 
-    /// What was done since then, until now.
+    /// The work that was done since then, until now.
     ///
     /// # Errors
     /// The server does not answer.
@@ -70,7 +70,7 @@ pub async fn settle(
 ) -> Result<Step, LoadError> {
     let look = || async {
         let held = probe::held(leader).await?;
-        // What the broker does not hold any more may still have to be written.
+        // Evaluations that the broker does not hold any more may still have to be written.
         Ok((held, if held == 0.0 { probe::pending(leader).await? } else { 0 }))
     };
     let none = |(held, pending): &(f64, u64)| {

@@ -27,9 +27,10 @@ struct Memory {
     known: pull::Known,
     /// The tasks of what runs.
     tasks: HashMap<String, Vec<Box<str>>>,
-    /// What the servers have not been told yet.
+    /// The reports that the servers have not received yet.
     reports: Vec<Allocation>,
-    /// What runs and will count as healthy, with the time from which it does, in the order in which it began to run.
+    /// The allocations that run and will count as healthy, with the time from which they do, in the order in which they
+    /// began to run.
     waiting: Vec<(i64, Allocation)>,
 }
 
@@ -200,7 +201,7 @@ impl SimNode {
         for a in changes.added.iter().chain(&changes.updated).filter_map(|id| pulled.get(id)) {
             memory.known.insert(a.id.clone(), a.alloc_modify_index);
             let runs = memory.tasks.contains_key(&a.id);
-            // One that was thought lost is told of again.
+            // An allocation that the servers considered lost is reported again.
             let again = runs && a.client_status == client_status::UNKNOWN;
             if a.server_terminal() {
                 memory.waiting.retain(|(_, report)| report.id != a.id);
@@ -259,7 +260,7 @@ fn identity(who: &Mutex<Credentials>) -> String {
     who.lock().unwrap_or_else(PoisonError::into_inner).identity.clone()
 }
 
-/// What a node says of an allocation: only the fields that are its own.
+/// The report of a node about an allocation: only the fields that are its own.
 fn report(a: &Allocation, tasks: &[Box<str>], runs: bool, now: i64) -> Allocation {
     let time = Time::from_unix_nanos(now);
     let state = TaskState {

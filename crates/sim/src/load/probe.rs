@@ -142,7 +142,7 @@ fn stat(told: &Value, name: &str) -> Result<u64, LoadError> {
 /// Looks until something holds; `tell` gets what was seen each time.
 ///
 /// # Errors
-/// What looking gives, or it takes too long: the error names `what`.
+/// The errors of `look`, or it takes too long: the error names `what`.
 pub async fn until<T, F>(
     what: &str,
     limit: Duration,

@@ -19,14 +19,14 @@ use encamp_client::clock;
 /// Longest time for any step: the slowest reference takes some forty minutes for one.
 pub const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// What every scenario can be told.
+/// The settings of every scenario.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Simulated nodes.
     pub nodes: usize,
     /// Servers.
     pub servers: usize,
-    /// What IDs and waits depend on.
+    /// The seed of IDs and waits.
     pub seed: u64,
     /// Where servers keep their data.
     pub folder: PathBuf,

@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
     "nomad_raft_snapshot_persist",
 ];
 
-/// What was read of one metric.
+/// The samples of one metric.
 #[derive(Debug, Default)]
 struct Seen {
     count: u64,
@@ -30,7 +30,7 @@ struct Seen {
     worst: f64,
 }
 
-/// What was read so far.
+/// The samples so far.
 #[derive(Debug, Default)]
 pub struct Timings(BTreeMap<&'static str, Seen>);
 
@@ -79,7 +79,7 @@ impl Timings {
         }
     }
 
-    /// What was seen.
+    /// The measured timings.
     pub fn finish(self) -> Vec<Timing> {
         let timing = |(name, mut seen): (&str, Seen)| {
             seen.medians.sort_by(f64::total_cmp);

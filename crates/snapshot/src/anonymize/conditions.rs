@@ -13,7 +13,7 @@ use encamp_model::{Constraint, Node, regexp};
 /// Whether a node satisfies some constraint.
 pub(crate) type Test = Box<dyn Fn(&Node) -> bool>;
 
-/// What the scheduler's room knows and this one may not.
+/// The tests of the scheduler that are needed here. They are passed in: this crate does not use the scheduler.
 pub struct Judge<'a> {
     /// Makes the test whether a node satisfies a constraint.
     pub constraint: &'a dyn Fn(&Constraint) -> Test,
@@ -77,7 +77,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What a reference (or any other text) becomes.
+/// The replacement of a reference (or any other text).
 pub fn reference(names: &mut Names, text: &str) -> String {
     let close = if text.ends_with('}') { "}" } else { "" };
     match Side::of(text) {
@@ -93,7 +93,7 @@ pub fn reference(names: &mut Names, text: &str) -> String {
     }
 }
 
-/// What a value that is compared with a reference becomes.
+/// The replacement of a value that is compared with a reference.
 pub(crate) fn value_of(names: &mut Names, reference: &str, value: &str) -> String {
     literal(names, Side::of(reference).kind(), value, false)
 }
@@ -110,7 +110,7 @@ fn literal(names: &mut Names, kind: Option<Kind>, text: &str, set: bool) -> Stri
 pub(crate) struct Conditions<'a> {
     judge: &'a Judge<'a>,
     nodes: &'a [Node],
-    /// What hardware is called on the nodes.
+    /// The names of hardware on the nodes.
     hardware: BTreeSet<String>,
     known: HashMap<Condition, Condition>,
     /// Generated attributes and the positions of the nodes that get them.
@@ -129,7 +129,7 @@ impl<'a> Conditions<'a> {
         Conditions { judge, nodes, hardware, known: HashMap::new(), checks: Vec::new() }
     }
 
-    /// What a constraint or the condition of an affinity becomes.
+    /// The replacement of a constraint or of the condition of an affinity.
     pub(crate) fn rename(&mut self, names: &mut Names, condition: &Condition) -> Condition {
         if !names.collecting()
             && let Some(known) = self.known.get(condition)
@@ -197,7 +197,7 @@ impl<'a> Conditions<'a> {
         (format!("${{attr.{key}}}"), "is_set".into(), String::new())
     }
 
-    /// What a condition of a device request becomes. What hardware is called stays.
+    /// The replacement of a condition of a device request. Names of hardware stay.
     pub(crate) fn rename_device(&self, names: &mut Names, (left, operand, right): &Condition) -> Condition {
         let ids = left == "${device.ids}" || right == "${device.ids}";
         let mut side = |text: &str| self.device_side(names, text, operand == "regexp", ids);
@@ -229,7 +229,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// What the name of a device request, or a part of it, becomes.
+    /// The replacement of the name of a device request, or of a part of it.
     pub(crate) fn hardware(&self, names: &mut Names, text: &str) -> String {
         let parts = text.split('/').map(|part| match self.hardware.contains(part) {
             true => part.to_string(),
@@ -238,7 +238,7 @@ impl<'a> Conditions<'a> {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    /// What the datacenters of a job become: the names that match a pattern, and one for the pattern.
+    /// The replacement of the datacenters of a job: the names that match a pattern, and one for the pattern.
     pub(crate) fn datacenters(&self, names: &mut Names, patterns: &[String]) -> Vec<String> {
         let existing: BTreeSet<&str> = self.nodes.iter().map(|n| n.datacenter.as_str()).collect();
         let mut out = Vec::new();

@@ -17,9 +17,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 use super::file::{SnapshotFile, Volume};
 use conditions::{Conditions, Judge};
+use encamp_api::json::JsonError;
 use encamp_model::{Allocation, Job, Node};
 use names::{Kind, Names};
 use rules::Table;
@@ -34,21 +36,49 @@ pub struct Options {
     pub keep: Vec<Kind>,
 }
 
+/// An object can't be rewritten.
+#[derive(Debug, Error)]
+pub enum AnonymizeError {
+    /// The object has no JSON.
+    #[error("an object of the snapshot can't be rewritten: {0}")]
+    Write(#[from] serde_json::Error),
+    /// The replacements do not fit the type of the object.
+    #[error("an object of the snapshot can't be rewritten: {0}")]
+    Read(#[from] JsonError),
+}
+
+// Bridge.
+impl From<AnonymizeError> for String {
+    fn from(e: AnonymizeError) -> String {
+        e.to_string()
+    }
+}
+
 /// Replaces what a cluster holds.
 pub struct Anonymizer<'a> {
     walk: Walk<'a>,
-    /// What classes become.
+    /// The replacements of classes.
     classes: HashMap<String, String>,
 }
 
 /// A snapshot without names, as text-free as planning allows. The nodes are those of the file.
-pub fn anonymize(file: &SnapshotFile, options: &Options, judge: &Judge<'_>) -> Result<SnapshotFile, String> {
+///
+/// # Errors
+/// An object can't be rewritten.
+pub fn anonymize(file: &SnapshotFile, options: &Options, judge: &Judge<'_>) -> Result<SnapshotFile, AnonymizeError> {
     Anonymizer::new(file, options, judge)?.file(file)
 }
 
 impl<'a> Anonymizer<'a> {
     /// Finds the replacements for everything in the file.
-    pub fn new(file: &'a SnapshotFile, options: &Options, judge: &'a Judge<'a>) -> Result<Anonymizer<'a>, String> {
+    ///
+    /// # Errors
+    /// An object can't be rewritten.
+    pub fn new(
+        file: &'a SnapshotFile,
+        options: &Options,
+        judge: &'a Judge<'a>,
+    ) -> Result<Anonymizer<'a>, AnonymizeError> {
         let names = Names::new(&options.keep, harmless_values(&file.nodes));
         let walk = Walk::new(names, Conditions::new(&file.nodes, judge));
         let mut anonymizer = Anonymizer { walk, classes: HashMap::new() };
@@ -58,7 +88,10 @@ impl<'a> Anonymizer<'a> {
     }
 
     /// The file with everything replaced.
-    pub fn file(&mut self, file: &SnapshotFile) -> Result<SnapshotFile, String> {
+    ///
+    /// # Errors
+    /// An object can't be rewritten.
+    pub fn file(&mut self, file: &SnapshotFile) -> Result<SnapshotFile, AnonymizeError> {
         self.each(file)
     }
 
@@ -68,13 +101,19 @@ impl<'a> Anonymizer<'a> {
     }
 
     /// A job with everything replaced.
-    pub fn job(&mut self, job: &Job) -> Result<Job, String> {
+    ///
+    /// # Errors
+    /// The job can't be rewritten.
+    pub fn job(&mut self, job: &Job) -> Result<Job, AnonymizeError> {
         let (namespace, id) = (job.namespace.clone(), job.id.clone());
         change(job, |v| self.walk.object_of_job(&rules::JOB, v, &namespace, &id))
     }
 
     /// An allocation with everything replaced.
-    pub fn allocation(&mut self, alloc: &Allocation) -> Result<Allocation, String> {
+    ///
+    /// # Errors
+    /// The allocation can't be rewritten.
+    pub fn allocation(&mut self, alloc: &Allocation) -> Result<Allocation, AnonymizeError> {
         change(alloc, |v| {
             let (job, group) = (member(v, "JobID").to_string(), member(v, "TaskGroup").to_string());
             let name = allocation_name(&mut self.walk.names, member(v, "Name"), &group);
@@ -84,7 +123,7 @@ impl<'a> Anonymizer<'a> {
         })
     }
 
-    /// What a condition of a job becomes, as metrics show it: both sides and the operand, joined by spaces.
+    /// The replacement of a condition of a job, as metrics show it: both sides and the operand, joined by spaces.
     pub fn condition(&mut self, left: &str, operand: &str, right: &str) -> String {
         let condition = (left.to_string(), operand.to_string(), right.to_string());
         let (left, operand, right) = self.walk.conditions.rename(&mut self.walk.names, &condition);
@@ -92,13 +131,13 @@ impl<'a> Anonymizer<'a> {
     }
 
     /// Jobs come first: what their constraints ask for decides which attributes nodes get.
-    fn each(&mut self, file: &SnapshotFile) -> Result<SnapshotFile, String> {
+    fn each(&mut self, file: &SnapshotFile) -> Result<SnapshotFile, AnonymizeError> {
         let jobs: Vec<Job> = file.jobs.iter().map(|j| self.job(j)).collect::<Result<_, _>>()?;
         let allocation_jobs: Vec<Job> = file.allocation_jobs.iter().map(|j| self.job(j)).collect::<Result<_, _>>()?;
-        let allocations: Result<Vec<_>, String> =
+        let allocations: Result<Vec<_>, AnonymizeError> =
             file.allocations.iter().map(|a| Ok(Arc::new(self.allocation(a)?))).collect();
         let allocations = allocations?;
-        let volumes: Result<Vec<_>, String> = file.volumes.iter().map(|v| self.volume(v)).collect();
+        let volumes: Result<Vec<_>, AnonymizeError> = file.volumes.iter().map(|v| self.volume(v)).collect();
         let volumes = volumes?;
         let nodes = self.nodes(&file.nodes)?;
         let configuration = file.scheduler_configuration.as_ref();
@@ -122,15 +161,15 @@ impl<'a> Anonymizer<'a> {
         })
     }
 
-    fn all<T: Serialize + DeserializeOwned>(&mut self, table: &Table, objects: &[T]) -> Result<Vec<T>, String> {
+    fn all<T: Serialize + DeserializeOwned>(&mut self, table: &Table, objects: &[T]) -> Result<Vec<T>, AnonymizeError> {
         objects.iter().map(|o| self.one(table, o)).collect()
     }
 
-    fn one<T: Serialize + DeserializeOwned>(&mut self, table: &Table, object: &T) -> Result<T, String> {
+    fn one<T: Serialize + DeserializeOwned>(&mut self, table: &Table, object: &T) -> Result<T, AnonymizeError> {
         change(object, |v| self.walk.object(table, v))
     }
 
-    fn volume(&mut self, volume: &Volume) -> Result<Volume, String> {
+    fn volume(&mut self, volume: &Volume) -> Result<Volume, AnonymizeError> {
         Ok(match volume {
             Volume::Csi(v) => Volume::Csi(Box::new(self.one(&rules::CSI_VOLUME, v.as_ref())?)),
             Volume::Host(v) => Volume::Host(Box::new(self.one(&rules::HOST_VOLUME, v.as_ref())?)),
@@ -138,7 +177,7 @@ impl<'a> Anonymizer<'a> {
     }
 
     /// The nodes, with the attributes that stand for constraints, and new classes where they were right.
-    fn nodes(&mut self, nodes: &[Node]) -> Result<Vec<Node>, String> {
+    fn nodes(&mut self, nodes: &[Node]) -> Result<Vec<Node>, AnonymizeError> {
         let mut out: Vec<Node> = self.all(&rules::NODE, nodes)?;
         for (key, holders) in &self.walk.conditions.checks {
             for i in holders {
@@ -178,11 +217,10 @@ fn harmless_values(nodes: &[Node]) -> HashSet<String> {
 fn change<T: Serialize + DeserializeOwned>(
     object: &T,
     edit: impl FnOnce(&mut Map<String, Value>),
-) -> Result<T, String> {
-    let what = |e: &dyn std::fmt::Display| format!("an object of the snapshot can't be rewritten: {e}");
-    let mut value = serde_json::to_value(object).map_err(|e| what(&e))?;
+) -> Result<T, AnonymizeError> {
+    let mut value = serde_json::to_value(object)?;
     if let Value::Object(object) = &mut value {
         edit(object);
     }
-    encamp_api::json::from_value(&value).map_err(|e| what(&e))
+    Ok(encamp_api::json::from_value(&value)?)
 }

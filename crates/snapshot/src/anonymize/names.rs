@@ -68,7 +68,7 @@ pub const KEEPABLE: &[(&str, Kind)] = &[
 ];
 
 impl Kind {
-    /// What replacements begin with.
+    /// The prefix of replacements.
     fn prefix(self) -> &'static str {
         match self {
             Kind::Namespace => "namespace",

@@ -13,7 +13,7 @@ pub(crate) struct Walk<'a> {
     pub names: Names,
     /// Constraints and affinities.
     pub conditions: Conditions<'a>,
-    /// What hidden texts have in common: the job.
+    /// The common scope of hidden texts: the job.
     scope: String,
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn allocation_name(names: &mut Names, name: &str, group: &str) -> Str
     }
 }
 
-/// What tasks of the service mesh are called: a prefix and the name of the service.
+/// The prefix in the names of tasks of the service mesh, and the name of the service.
 fn mesh_task(name: &str) -> Option<(&'static str, &str)> {
     let prefixes = ["connect-proxy-", "connect-ingress-", "connect-terminating-", "connect-mesh-"];
     prefixes.into_iter().find_map(|prefix| Some((prefix, name.strip_prefix(prefix)?)))

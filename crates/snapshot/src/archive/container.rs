@@ -33,7 +33,7 @@ pub enum Piece {
     Data(Vec<u8>),
 }
 
-/// What is left of an archive when it has been read to its end.
+/// The rest of an archive after it has been read to its end.
 pub(crate) struct Container {
     /// Content of `meta.json`.
     pub meta: Vec<u8>,
@@ -108,7 +108,7 @@ impl<R: Read, S: FnMut(Piece)> Walk<R, S> {
         Header::parse(&block)
     }
 
-    /// What fills the last block of a member.
+    /// Reads the bytes that fill the last block of a member.
     fn padding(&mut self, size: u64, name: &str) -> Result<(), ArchiveError> {
         let mut block = [0; BLOCK];
         let used = usize::try_from(size % BLOCK as u64).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Converts an archive into a snapshot file with everything that a plan needs (`docs/snapshot-format.md`).
+//! Converts an archive into a snapshot file with everything that a plan needs (`docs/reference/snapshot-format.md`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,7 +16,7 @@ impl Archive {
         restore(&mut self.tables);
     }
 
-    /// What a reader should know about an archive before relying on it.
+    /// The facts about an archive that a reader should know before relying on it.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let ignored: Vec<String> = self.ignored().map(|(kind, n)| format!("{n} of type {kind}")).collect();
@@ -38,7 +38,8 @@ impl Archive {
         notes
     }
 
-    /// What a plan needs, restored, without the secrets of nodes and volumes. `source` is where the archive was read.
+    /// The data that a plan needs, restored, without the secrets of nodes and volumes. `source` is where the archive
+    /// was read.
     pub fn into_snapshot_file(mut self, source: String) -> SnapshotFile {
         self.restore();
         let taken_at = self.meta.taken_at();

@@ -1,5 +1,5 @@
 //! Server backup archives, as servers of the versions 1.4 to 2.0 save them (`docs/spec/snapshot-archive.md`,
-//! `docs/archives.md`).
+//! `docs/guide/archives.md`).
 //!
 //! - [`container`]: gzip ([`inflate`]), tar ([`tar`]), checksums and `meta.json` ([`mod@meta`]).
 //! - [`records`]: the records of `state.bin`, [`wire`] and [`decode`]: their MessagePack.
@@ -70,7 +70,7 @@ pub(crate) fn is_archive(start: &[u8]) -> bool {
         return tar(start);
     }
     let mut block = Vec::new();
-    // What can't be unpacked is of no kind; whoever reads it will say why.
+    // Data that can't be unpacked is of no kind; the reader reports the reason.
     let _ = flate2::read::GzDecoder::new(start).take(512).read_to_end(&mut block);
     tar(&block)
 }

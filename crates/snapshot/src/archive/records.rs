@@ -173,7 +173,7 @@ pub fn read(pieces: &Receiver<Piece>, lenient: bool) -> Result<State, ArchiveErr
 struct Input<'a> {
     pieces: &'a Receiver<Piece>,
     buffer: Vec<u8>,
-    /// What lies before this is done with.
+    /// The start of the part that is not processed yet.
     start: usize,
     /// Where `start` is in `state.bin`.
     offset: u64,

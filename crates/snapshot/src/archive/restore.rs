@@ -39,7 +39,7 @@ fn or(text: &mut String, default: &str) {
     }
 }
 
-/// What every state has before the first record, where no record replaces it.
+/// Adds the objects that every state has before the first record, where no record replaces them.
 fn add_built_in(tables: &mut Tables) {
     if tables.namespaces.iter().all(|n| n.name != "default") {
         tables.namespaces.push(Namespace {

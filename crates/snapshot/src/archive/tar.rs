@@ -87,7 +87,7 @@ fn number(field: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 8).ok()
 }
 
-/// What extended settings say about a member.
+/// The extended settings of a member.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extended {
     /// Its name.

@@ -14,7 +14,7 @@ use super::inspect::{Amounts, NodeCounts, total};
 use encamp_model::{Job, Time};
 use encamp_state::{NodeEntry, State};
 
-/// The differences; `docs/snapshot-diff.schema.json` describes the JSON form.
+/// The differences; `docs/reference/snapshot-diff.schema.json` describes the JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct SnapshotDiff {
@@ -79,7 +79,7 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Field {
-    /// What it is the value of.
+    /// The name of the value.
     pub name: String,
     /// Before; empty if there was none.
     pub old: String,
@@ -213,7 +213,7 @@ fn pairs<K: Ord + Clone, V>(old: BTreeMap<K, V>, new: BTreeMap<K, V>) -> BTreeMa
     out
 }
 
-/// What happened between two sides, `None` if nothing did.
+/// The change between two sides, `None` if there is none.
 fn change<V>(pair: &(Option<V>, Option<V>), differs: impl FnOnce(&V, &V) -> bool) -> Option<Change> {
     match pair {
         (None, Some(_)) => Some(Change::Added),
@@ -247,7 +247,7 @@ fn named(old: BTreeMap<String, (String, Values)>, new: BTreeMap<String, (String,
     changed.collect()
 }
 
-/// What counts of a node.
+/// The compared values of a node.
 fn node(n: &NodeEntry) -> Values {
     let node = &n.node;
     let mut out = Values::new();
@@ -307,7 +307,7 @@ fn jobs(old: &State, new: &State) -> Vec<JobChange> {
     changed.collect()
 }
 
-/// What counts of a job besides its specification, of which the version stands for all.
+/// The compared values of a job besides its specification, of which the version stands for all.
 fn job(job: &Job) -> Values {
     let values = [
         ("Version", job.version.to_string()),

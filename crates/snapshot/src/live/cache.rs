@@ -35,7 +35,7 @@ impl Cache {
         &self.file
     }
 
-    /// What the last fetch left, and the index it had come to.
+    /// The objects of the last fetch, and the index it had come to.
     pub fn load(&self) -> (Collected, u64) {
         let Ok(bytes) = fs::read(&self.file) else { return Default::default() };
         let name = self.file.display().to_string();

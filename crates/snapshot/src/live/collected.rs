@@ -23,7 +23,7 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// What a snapshot file holds. Every allocation of it counts as read in full.
+    /// The objects of a snapshot file. Every allocation of it counts as read in full.
     pub(crate) fn from_file(file: SnapshotFile) -> Collected {
         let mut out = Collected::default();
         out.nodes.extend(file.nodes.into_iter().map(|n| (n.id.clone(), n)));
@@ -68,7 +68,7 @@ impl Collected {
     }
 }
 
-/// What a list entry tells of an allocation.
+/// The facts about an allocation in a list entry.
 pub(crate) fn from_stub(stub: AllocListStub) -> Allocation {
     Allocation {
         id: stub.id,

@@ -27,7 +27,7 @@ use encamp_api::ApiError;
 pub enum Detail {
     /// Everything, so that any job can be planned.
     Everything,
-    /// What planning these jobs (namespace, ID) needs: their allocations in full, of others what they use.
+    /// The data that planning these jobs (namespace, ID) needs: their allocations in full, of others their usage.
     Jobs(Vec<(String, String)>),
 }
 
@@ -114,7 +114,7 @@ pub enum FetchError {
         /// The capability that the token needs.
         needs: &'static str,
         /// How it failed.
-        source: ApiError,
+        source: Box<ApiError>,
     },
     /// The token can't see everything.
     #[error(

@@ -57,7 +57,7 @@ pub async fn fetch(
     Ok(Fetched { file, report, collected: reader.known })
 }
 
-/// What is small enough to be read whole each time.
+/// The objects that are small enough to be read in full each time.
 struct Small {
     scheduler_configuration: Option<SchedulerConfiguration>,
     server_settings: Option<ServerSettings>,
@@ -67,7 +67,7 @@ struct Small {
     host_volume_claims: Vec<TaskGroupHostVolumeClaim>,
 }
 
-/// What there is, by ModifyIndex.
+/// The lists of objects, by ModifyIndex.
 struct Lists {
     nodes: BTreeMap<String, NodeListStub>,
     jobs: BTreeMap<JobKey, JobListStub>,
@@ -83,7 +83,7 @@ struct Reader<'a> {
     report: Report,
     /// Objects that were known as they are.
     kept: u64,
-    /// What [`Report::missing`] names already.
+    /// The texts that [`Report::missing`] names already.
     seen: BTreeSet<String>,
 }
 
@@ -99,7 +99,7 @@ impl Reader<'_> {
             Ok(value) => return Ok(value),
             Err(e) => (what.into(), e),
         };
-        let error = FetchError::Api { what, needs, source };
+        let error = FetchError::Api { what, needs, source: Box::new(source) };
         if !self.options.allow_partial {
             return Err(error);
         }
@@ -134,7 +134,9 @@ impl Reader<'_> {
                     }
                     self.report.missing.push(format!("{what} of namespaces the token may not read"));
                 }
-                Err(source) => return Err(FetchError::Api { what: what.into(), needs: NEEDS_JOBS, source }),
+                Err(source) => {
+                    return Err(FetchError::Api { what: what.into(), needs: NEEDS_JOBS, source: Box::new(source) });
+                }
                 Ok(_) => {}
             }
         }
@@ -280,7 +282,7 @@ impl Reader<'_> {
             Detail::Everything => true,
             Detail::Jobs(planned) => {
                 planned.iter().any(|(namespace, id)| *namespace == a.namespace && *id == a.job_id)
-                    // Who could be evicted is decided by the job, which may be gone from the table.
+                    // The eviction candidates are decided by the job, which may be gone from the table.
                     || !stub_is_over(a) && !self.known.has_version(a, a.job_version)
             }
         };

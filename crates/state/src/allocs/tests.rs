@@ -73,7 +73,7 @@ fn allocation(random: &mut Random, stored: Option<&Allocation>) -> Allocation {
     a
 }
 
-/// What is told of a state is what follows from the allocations that should be in it.
+/// The facts of a state are those that follow from the allocations that should be in it.
 fn check(state: &State, all: &BTreeMap<String, Allocation>) {
     for n in state.nodes() {
         assert_eq!(n.usage, NodeUsage::of(&n.info, n.live_allocs().map(|a| &**a)), "usage of {}", n.node.id);

@@ -51,7 +51,7 @@ pub struct StateStore {
     /// Evaluation and allocation, for those that belong to one; the same by deployment.
     allocs_by_eval: OrdSet<(Id, Id)>,
     allocs_by_deployment: OrdSet<(Id, Id)>,
-    /// What was written of the allocations of each deployment.
+    /// The writes to the allocations of each deployment.
     deployment_writes: OrdMap<Id, DeploymentWrites>,
     deployments_by_create: OrdSet<(u64, String)>,
     /// Parent's namespace and ID, child's ID.

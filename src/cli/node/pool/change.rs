@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;
+use crate::cli::error::ErrorContext;
 use crate::cli::examples;
 use crate::cli::general::GeneralFlags;
-use crate::cli::spec_file::{self, Spec};
+use crate::cli::spec_file::{self, Spec, SpecError};
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;
 
@@ -31,16 +32,16 @@ impl Run for NodePoolApply {
         };
         let pool = spec_file::read(path, context.env).and_then(|bytes| {
             let read =
-                if self.json { serde_json::from_slice(&bytes).map_err(|e| e.to_string()) } else { hcl(&bytes, path) };
-            read.map_err(|e| format!("Failed to parse input content: {e}"))
+                if self.json { serde_json::from_slice(&bytes).map_err(SpecError::from) } else { hcl(&bytes, path) };
+            read.context("Failed to parse input content")
         });
         let pool = match pool {
             Ok(pool) => pool,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.report(&e),
         };
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.put_node_pool(&pool));
-            done.map_err(|e| format!("Error applying node pool: {e}"))?;
+            done.context("Error applying node pool")?;
             let name = quoted(pool.get("Name").and_then(Value::as_str).unwrap_or_default());
             context.ui.output(&format!("Successfully applied node pool {name}!"));
             Ok(0)
@@ -49,10 +50,10 @@ impl Run for NodePoolApply {
 }
 
 /// A node pool in the form that servers read.
-fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
+fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
     let file = Spec::hcl(bytes, path)?;
     file.only(&["node_pool"])?;
-    let (name, pool) = file.labelled("node_pool")?.ok_or("the node_pool block is missing")?;
+    let (name, pool) = file.labelled("node_pool")?.ok_or(SpecError::Missing("node_pool"))?;
     pool.only(&["description", "meta", "node_identity_ttl", "scheduler_config"])?;
     let mut out = json!({
         "Name": name,
@@ -60,7 +61,9 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
         "Meta": pool.text_map("meta")?,
     });
     if let Some(ttl) = pool.text("node_identity_ttl")? {
-        out["NodeIdentityTTL"] = json!(parse_duration(&ttl).map_err(|e| format!("node_identity_ttl: {e}"))?);
+        let nanos = parse_duration(&ttl);
+        let nanos = nanos.map_err(|e| SpecError::Value { name: "node_identity_ttl", reason: e.to_string() })?;
+        out["NodeIdentityTTL"] = json!(nanos);
     }
     if let Some(config) = pool.block("scheduler_config")? {
         config.only(&["scheduler_algorithm", "memory_oversubscription_enabled"])?;
@@ -90,7 +93,7 @@ impl Run for NodePoolDelete {
         };
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.delete_node_pool(name));
-            done.map_err(|e| format!("Error deleting node pool: {e}"))?;
+            done.context("Error deleting node pool")?;
             context.ui.output(&format!("Successfully deleted node pool {}!", quoted(name)));
             Ok(0)
         })
@@ -135,10 +138,13 @@ mod tests {
         let pool = hcl(text, "pool.nomad.hcl").unwrap();
         let same: Value = serde_json::from_str(include_str!("../../examples/pool.nomad.json")).unwrap();
         assert_eq!(pool, same);
-        assert!(hcl(b"node_pool \"a\" { nope = 1 }", "x").unwrap_err().contains("nope"));
-        assert!(hcl(b"", "x").unwrap_err().contains("missing"));
+        assert!(hcl(b"node_pool \"a\" { nope = 1 }", "x").unwrap_err().to_string().contains("nope"));
+        assert!(hcl(b"", "x").unwrap_err().to_string().contains("missing"));
         assert!(
-            hcl(b"node_pool \"a\" { node_identity_ttl = \"soon\" }", "x").unwrap_err().contains("node_identity_ttl")
+            hcl(b"node_pool \"a\" { node_identity_ttl = \"soon\" }", "x")
+                .unwrap_err()
+                .to_string()
+                .contains("node_identity_ttl")
         );
     }
 }

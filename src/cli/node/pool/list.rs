@@ -6,6 +6,7 @@ use super::{as_shown, compact, find, identity_ttl, listed};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
+use crate::cli::error::ErrorContext;
 use crate::cli::format::{FormatFlags, PageFlags, next_page};
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::pairs;
@@ -34,7 +35,7 @@ impl Run for NodePoolList {
         context.connected(&self.general, |c, context| {
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.rows::<Value>("/v1/node/pools", &query));
-            let (pools, meta) = read.map_err(|e| format!("Error querying node pools: {e}"))?;
+            let (pools, meta) = read.context("Error querying node pools")?;
             if self.format.wanted()? {
                 let shown: Vec<Value> = pools.iter().map(as_shown).collect();
                 if !self.format.json {

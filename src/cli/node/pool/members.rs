@@ -6,6 +6,7 @@ use super::find;
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
+use crate::cli::error::ErrorContext;
 use crate::cli::format::{FormatFlags, PageFlags, next_page};
 use crate::cli::general::GeneralFlags;
 use crate::cli::lookup;
@@ -37,7 +38,7 @@ impl Run for NodePoolJobs {
             let pool = find(c, prefix)?;
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "jobs", &query));
-            let (jobs, meta) = read.map_err(|e| format!("Error querying jobs: {e}"))?;
+            let (jobs, meta) = read.context("Error querying jobs")?;
             if jobs.is_empty() {
                 context.ui.output("No jobs");
                 return Ok(0);
@@ -80,7 +81,7 @@ impl Run for NodePoolNodes {
             let pool = find(c, prefix)?;
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "nodes", &query));
-            let (mut nodes, meta): (Vec<Value>, _) = read.map_err(|e| format!("Error querying nodes: {e}"))?;
+            let (mut nodes, meta): (Vec<Value>, _) = read.context("Error querying nodes")?;
             if nodes.is_empty() {
                 context.ui.output("No nodes");
                 return Ok(0);

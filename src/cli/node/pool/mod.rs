@@ -10,20 +10,24 @@ use serde_json::{Value, json};
 
 use crate::cli::connection::Connection;
 use crate::cli::data::{self, text};
+use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::render::table::{Form, table};
 use encamp_model::{format_duration, quoted};
 
 /// The pool with that name, or the only one with that prefix.
-fn find(c: &Connection, prefix: &str) -> Result<Value, String> {
-    let failed = |e: String| format!("Error retrieving node pool: {e}");
-    let (pools, _) = c.wait(c.client.node_pools_with_prefix(prefix)).map_err(|e| failed(e.to_string()))?;
+fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
+    const FAILED: &str = "Error retrieving node pool";
+    let (pools, _) = c.wait(c.client.node_pools_with_prefix(prefix)).context(FAILED)?;
     if let Some(exact) = pools.iter().find(|pool| text(pool, "Name") == prefix) {
         return Ok(exact.clone());
     }
     match pools.as_slice() {
-        [] => Err(failed(format!("No node pool with prefix {} found", quoted(prefix)))),
+        [] => {
+            let none = format!("No node pool with prefix {} found", quoted(prefix));
+            Err(CommandError::new(none).within(FAILED))
+        }
         [only] => Ok(only.clone()),
-        several => Err(format!("Prefix matched multiple node pools\n\n{}", listed(several))),
+        several => Err(CommandError::new(format!("Prefix matched multiple node pools\n\n{}", listed(several)))),
     }
 }
 

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::Maybe;
+use super::error::{CallError, EvaluationError};
 use encamp_model::{float_text, quoted};
 
 const NAMES: &[&str] =
@@ -44,12 +45,12 @@ pub(super) fn print(value: &Value) -> String {
     }
 }
 
-/// Calls a function other than `and` and `or`. The error is the text behind the place.
-pub(super) fn call(name: &str, args: &[Maybe]) -> Result<Maybe, String> {
-    let fail = |text: String| format!("error calling {name}: {text}");
-    let count = |want: usize| {
-        let got = args.len();
-        if got == want { Ok(()) } else { Err(format!("wrong number of args for {name}: want {want} got {got}")) }
+/// Calls a function other than `and` and `or`.
+pub(super) fn call(name: &str, args: &[Maybe]) -> Result<Maybe, EvaluationError> {
+    let fail = |source| EvaluationError::Call { function: name.into(), source };
+    let count = |want: usize| match args.len() {
+        got if got == want => Ok(()),
+        got => Err(EvaluationError::ArgumentCount { function: name.into(), want, got }),
     };
     let value = match name {
         "not" => {
@@ -63,7 +64,7 @@ pub(super) fn call(name: &str, args: &[Maybe]) -> Result<Maybe, String> {
                 Some(Some(Value::Array(a))) => a.len(),
                 Some(Some(Value::Object(o))) => o.len(),
                 Some(Some(Value::Null)) => 0,
-                _ => return Err(fail("len of type without a length".into())),
+                _ => return Err(fail(CallError::NoLength)),
             })
         }
         "index" => return index(args).map_err(fail),
@@ -71,11 +72,11 @@ pub(super) fn call(name: &str, args: &[Maybe]) -> Result<Maybe, String> {
         "println" => Value::from(format!("{}\n", spaced(args, true))),
         "printf" => match args.split_first() {
             Some((Some(Value::String(format)), rest)) => Value::from(printf(format, rest)),
-            _ => return Err(fail("the format has to be a string".into())),
+            _ => return Err(fail(CallError::NoFormat)),
         },
         "eq" | "ne" => {
             let Some((first, rest)) = args.split_first().filter(|(_, rest)| !rest.is_empty()) else {
-                return Err(fail("missing argument for comparison".into()));
+                return Err(fail(CallError::NoComparison));
             };
             let equal = rest.iter().any(|other| compare(first, other) == Some(Ordering::Equal) || first == other);
             Value::from(equal == (name == "eq"))
@@ -83,7 +84,7 @@ pub(super) fn call(name: &str, args: &[Maybe]) -> Result<Maybe, String> {
         _ => {
             count(2)?;
             let order = match args {
-                [a, b] => compare(a, b).ok_or_else(|| fail("incompatible types for comparison".into()))?,
+                [a, b] => compare(a, b).ok_or_else(|| fail(CallError::Incomparable))?,
                 _ => Ordering::Equal,
             };
             Value::from(match name {
@@ -108,18 +109,18 @@ fn compare(a: &Maybe, b: &Maybe) -> Option<Ordering> {
     }
 }
 
-fn index(args: &[Maybe]) -> Result<Maybe, String> {
-    let Some((first, keys)) = args.split_first() else { return Err("missing argument".into()) };
+fn index(args: &[Maybe]) -> Result<Maybe, CallError> {
+    let Some((first, keys)) = args.split_first() else { return Err(CallError::NoIndexed) };
     let mut value = first.clone();
     for key in keys {
         value = match (value, key) {
             (Some(Value::Array(list)), Some(Value::Number(n))) => {
                 let found = n.as_u64().and_then(|i| usize::try_from(i).ok()).and_then(|i| list.get(i).cloned());
-                Some(found.ok_or_else(|| format!("index out of range: {n}"))?)
+                Some(found.ok_or_else(|| CallError::OutOfRange(n.clone()))?)
             }
             (Some(Value::Object(map)), Some(Value::String(name))) => map.get(name).cloned(),
-            (None | Some(Value::Null), _) => return Err("index of untyped nil".into()),
-            (Some(other), _) => return Err(format!("can't index item of {}", print(&other))),
+            (None | Some(Value::Null), _) => return Err(CallError::IndexOfNil),
+            (Some(other), _) => return Err(CallError::NotIndexable(print(&other))),
         };
     }
     Ok(value)

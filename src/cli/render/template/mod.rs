@@ -1,31 +1,35 @@
 //! Output by template, for `-t` (`docs/spec/cli.md §3.6`): the text/template language over the JSON form of a result.
 //!
 //! Fields, variables, pipelines, `if`, `with`, `range`, `break`, `continue`, comments, trim markers and the built-in
-//! functions. `parse`: text to nodes; this file: nodes and a value to text; `functions`: what pipelines call.
+//! functions. `parse`: text to nodes; this file: nodes and a value to text; `functions`: what pipelines call;
+//! `error`: what can fail.
 
+mod error;
 mod functions;
 mod parse;
 
 use serde_json::Value;
 
+use super::RenderError;
+pub use error::{CallError, EvaluationError, Position, SyntaxError, TemplateError};
 use functions::{call, print, truth};
-use parse::{Branch, Node, Operand, OperandKind, Pipeline, Position};
-
-/// Why a template failed. The text is the whole message.
-pub(super) type Failure = String;
+use parse::{Branch, Node, Operand, OperandKind, Pipeline};
 
 /// A value, or nothing where a map has no such key.
 pub(super) type Maybe = Option<Value>;
 
 /// The result of a template over a value. `type_name` is what errors call the type of the value.
-pub fn render(template: &str, value: &Value, type_name: &str) -> Result<String, String> {
+///
+/// # Errors
+/// The template cannot be read, or does not fit the value.
+pub fn render(template: &str, value: &Value, type_name: &str) -> Result<String, RenderError> {
     let nodes = parse::parse(template)?;
     let mut run = Run { root: value, type_name, vars: Vec::new(), out: String::new() };
     run.nodes(&nodes, Some(value.clone()))?;
     Ok(run.out)
 }
 
-/// What follows a node: the next one, or the end of the loop around it.
+/// The continuation after a node: the next one, or the end of the loop around it.
 enum Flow {
     Next,
     Break,
@@ -41,7 +45,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Nesting is bounded by the parser.
-    fn nodes(&mut self, nodes: &[Node], dot: Maybe) -> Result<Flow, Failure> {
+    fn nodes(&mut self, nodes: &[Node], dot: Maybe) -> Result<Flow, TemplateError> {
         let scope = self.vars.len();
         for node in nodes {
             let flow = self.node(node, &dot)?;
@@ -54,7 +58,7 @@ impl Run<'_> {
         Ok(Flow::Next)
     }
 
-    fn node(&mut self, node: &Node, dot: &Maybe) -> Result<Flow, Failure> {
+    fn node(&mut self, node: &Node, dot: &Maybe) -> Result<Flow, TemplateError> {
         match node {
             Node::Text(text) => self.out.push_str(text),
             Node::Output(pipeline) => {
@@ -71,7 +75,7 @@ impl Run<'_> {
         Ok(Flow::Next)
     }
 
-    fn branch(&mut self, branch: &Branch, with: bool, dot: &Maybe) -> Result<Flow, Failure> {
+    fn branch(&mut self, branch: &Branch, with: bool, dot: &Maybe) -> Result<Flow, TemplateError> {
         let scope = self.vars.len();
         let value = self.pipeline(&branch.pipeline, dot)?;
         let flow = if truth(&value) {
@@ -83,7 +87,7 @@ impl Run<'_> {
         flow
     }
 
-    fn range(&mut self, branch: &Branch, dot: &Maybe) -> Result<Flow, Failure> {
+    fn range(&mut self, branch: &Branch, dot: &Maybe) -> Result<Flow, TemplateError> {
         let scope = self.vars.len();
         let value = self.commands(&branch.pipeline, dot)?;
         let items: Vec<(Value, Value)> = match value.unwrap_or_default() {
@@ -93,7 +97,7 @@ impl Run<'_> {
             Value::Number(n) if n.as_u64().is_some_and(|n| n <= MAX_COUNT) => {
                 (0..n.as_u64().unwrap_or(0)).map(|i| (Value::from(i), Value::from(i))).collect()
             }
-            other => return Err(branch.pipeline.at.failure(&format!("range can't iterate over {}", print(&other)))),
+            other => return Err(branch.pipeline.failure(EvaluationError::Range(print(&other)))),
         };
         if items.is_empty() {
             return self.nodes(&branch.otherwise, dot.clone());
@@ -102,12 +106,10 @@ impl Run<'_> {
             let names = &branch.pipeline.variables;
             match (names.first(), names.get(1)) {
                 (Some(first), Some(second)) => {
-                    self.bind(first, Some(key), branch.pipeline.assigns, branch.pipeline.at)?;
-                    self.bind(second, Some(item.clone()), branch.pipeline.assigns, branch.pipeline.at)?;
+                    self.bind(first, Some(key), &branch.pipeline)?;
+                    self.bind(second, Some(item.clone()), &branch.pipeline)?;
                 }
-                (Some(only), None) => {
-                    self.bind(only, Some(item.clone()), branch.pipeline.assigns, branch.pipeline.at)?;
-                }
+                (Some(only), None) => self.bind(only, Some(item.clone()), &branch.pipeline)?,
                 _ => {}
             }
             let flow = self.nodes(&branch.then, Some(item))?;
@@ -119,32 +121,33 @@ impl Run<'_> {
         Ok(Flow::Next)
     }
 
-    fn bind(&mut self, name: &str, value: Maybe, assigns: bool, at: Position) -> Result<(), Failure> {
-        if !assigns {
+    /// Gives a variable of the pipeline its value.
+    fn bind(&mut self, name: &str, value: Maybe, pipeline: &Pipeline) -> Result<(), TemplateError> {
+        if !pipeline.assigns {
             self.vars.push((name.into(), value));
             return Ok(());
         }
         let slot = self.vars.iter_mut().rfind(|(n, _)| n == name);
-        slot.ok_or_else(|| at.failure(&format!("undefined variable \"{name}\"")))?.1 = value;
+        slot.ok_or_else(|| pipeline.failure(EvaluationError::UndefinedVariable(name.into())))?.1 = value;
         Ok(())
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, dot: &Maybe) -> Result<Maybe, Failure> {
+    fn pipeline(&mut self, pipeline: &Pipeline, dot: &Maybe) -> Result<Maybe, TemplateError> {
         let value = self.commands(pipeline, dot)?;
         if let Some(name) = pipeline.variables.first() {
-            self.bind(name, value.clone(), pipeline.assigns, pipeline.at)?;
+            self.bind(name, value.clone(), pipeline)?;
         }
         Ok(value)
     }
 
-    fn commands(&mut self, pipeline: &Pipeline, dot: &Maybe) -> Result<Maybe, Failure> {
+    fn commands(&mut self, pipeline: &Pipeline, dot: &Maybe) -> Result<Maybe, TemplateError> {
         let mut value: Option<Maybe> = None;
         for command in &pipeline.commands {
             let Some((head, rest)) = command.split_first() else { continue };
             value = Some(match &head.kind {
                 OperandKind::Function(name) => self.function(name, head, rest, value, dot)?,
                 _ if rest.is_empty() && value.is_none() => self.operand(head, dot)?,
-                _ => return Err(head.failure("can't give argument to non-function")),
+                _ => return Err(head.failure(EvaluationError::NoFunction)),
             });
         }
         Ok(value.flatten())
@@ -157,7 +160,7 @@ impl Run<'_> {
         rest: &[Operand],
         piped: Option<Maybe>,
         dot: &Maybe,
-    ) -> Result<Maybe, Failure> {
+    ) -> Result<Maybe, TemplateError> {
         // These two stop at the first argument that decides.
         if matches!(name, "and" | "or") {
             let mut last = None;
@@ -170,7 +173,7 @@ impl Run<'_> {
             return match (piped, rest.is_empty()) {
                 (Some(piped), _) => Ok(piped),
                 (None, false) => Ok(last),
-                (None, true) => Err(head.failure(&format!("wrong number of args for {name}: want at least 1 got 0"))),
+                (None, true) => Err(head.failure(EvaluationError::NoArguments(name.into()))),
             };
         }
         let mut args = Vec::with_capacity(rest.len().saturating_add(1));
@@ -178,10 +181,10 @@ impl Run<'_> {
             args.push(self.operand(operand, dot)?);
         }
         args.extend(piped);
-        call(name, &args).map_err(|e| head.failure(&e))
+        call(name, &args).map_err(|e| head.failure(e))
     }
 
-    fn operand(&mut self, operand: &Operand, dot: &Maybe) -> Result<Maybe, Failure> {
+    fn operand(&mut self, operand: &Operand, dot: &Maybe) -> Result<Maybe, TemplateError> {
         match &operand.kind {
             OperandKind::Dot(path) => self.path(dot.clone(), path, operand),
             OperandKind::Literal(value) => Ok(Some(value.clone())),
@@ -190,7 +193,7 @@ impl Run<'_> {
                     Some(self.root.clone())
                 } else {
                     let found = self.vars.iter().rfind(|(n, _)| n == name).map(|(_, v)| v.clone());
-                    found.ok_or_else(|| operand.failure(&format!("undefined variable \"{name}\"")))?
+                    found.ok_or_else(|| operand.failure(EvaluationError::UndefinedVariable(name.clone())))?
                 };
                 self.path(value, path, operand)
             }
@@ -202,18 +205,16 @@ impl Run<'_> {
         }
     }
 
-    fn path(&self, value: Maybe, path: &[String], operand: &Operand) -> Result<Maybe, Failure> {
+    fn path(&self, value: Maybe, path: &[String], operand: &Operand) -> Result<Maybe, TemplateError> {
         let mut value = value;
         for name in path {
             let missing = |value: &Value| {
                 let kind = if value == self.root { self.type_name } else { type_of(value) };
-                Err(operand.failure(&format!("can't evaluate field {name} in type {kind}")))
+                Err(operand.failure(EvaluationError::Field { field: name.clone(), kind: kind.into() }))
             };
             value = match value {
                 None => return Ok(None),
-                Some(Value::Null) => {
-                    return Err(operand.failure(&format!("nil pointer evaluating interface {{}}.{name}")));
-                }
+                Some(Value::Null) => return Err(operand.failure(EvaluationError::FieldOfNil(name.clone()))),
                 Some(Value::Object(map)) => match map.get(name) {
                     Some(found) => Some(found.clone()),
                     None if is_struct(&map) => return missing(&Value::Object(map)),
@@ -257,7 +258,7 @@ mod tests {
             "ID": "web", "N": 3, "F": 1.5, "On": true, "Nil": null, "Tags": ["a", "b"],
             "Meta": {"k": "v", "j": "w"}, "List": [{"ID": "x", "N": 1}, {"ID": "y", "N": 2}],
         });
-        render(template, &value, "api.Job")
+        render(template, &value, "api.Job").map_err(|e| e.to_string())
     }
 
     #[test]

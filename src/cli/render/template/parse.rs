@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Failure;
+use super::error::{EvaluationError, Position, SyntaxError, TemplateError};
 use super::functions::is_function;
 
 /// Blocks and parentheses nest no deeper.
@@ -30,13 +30,13 @@ pub(super) struct Pipeline {
     /// Whether they exist already.
     pub assigns: bool,
     pub commands: Vec<Vec<Operand>>,
-    pub at: Position,
+    at: Position,
 }
 
 pub(super) struct Operand {
     pub kind: OperandKind,
     at: Position,
-    /// What errors quote: the operand, or the whole command that it begins.
+    /// The text that errors quote: the operand, or the full command that it begins.
     source: String,
 }
 
@@ -49,22 +49,15 @@ pub(super) enum OperandKind {
     Function(String),
 }
 
-/// Line from 1, column from 0.
-#[derive(Clone, Copy)]
-pub(super) struct Position {
-    line: usize,
-    column: usize,
-}
-
-impl Position {
-    pub(super) fn failure(self, text: &str) -> Failure {
-        format!("template: :{}:{}: {text}", self.line, self.column)
+impl Pipeline {
+    pub(super) fn failure(&self, source: EvaluationError) -> TemplateError {
+        TemplateError::Pipeline { at: self.at, source }
     }
 }
 
 impl Operand {
-    pub(super) fn failure(&self, text: &str) -> Failure {
-        self.at.failure(&format!("executing \"\" at <{}>: {text}", self.source))
+    pub(super) fn failure(&self, source: EvaluationError) -> TemplateError {
+        TemplateError::Operand { at: self.at, operand: self.source.clone(), source }
     }
 }
 
@@ -102,7 +95,7 @@ struct Parser<'a> {
     variables: Vec<String>,
 }
 
-/// What ended a list of nodes.
+/// The end of a list of nodes.
 enum End {
     Eof,
     /// `end`.
@@ -111,19 +104,20 @@ enum End {
     Else(Vec<Lexed>, usize),
 }
 
-pub(super) fn parse(source: &str) -> Result<Vec<Node>, Failure> {
+pub(super) fn parse(source: &str) -> Result<Vec<Node>, TemplateError> {
     let parts = split(source)?;
     let mut parser = Parser { source, parts: parts.into_iter(), variables: vec!["$".into()] };
     let (nodes, end) = parser.nodes(0, false)?;
     match end {
         End::Eof => Ok(nodes),
-        End::Close => Err(parser.failure(source.len(), "unexpected {{end}}")),
-        End::Else(_, at) => Err(parser.failure(at, "unexpected {{else}}")),
+        End::Close => Err(parser.failure(source.len(), SyntaxError::UnexpectedEnd)),
+        End::Else(_, at) => Err(parser.failure(at, SyntaxError::UnexpectedElse)),
     }
 }
 
-fn line_failure(source: &str, at: usize, text: &str) -> Failure {
-    format!("template: :{}: {text}", position(source, at).line)
+/// The error of the text at an offset of a template.
+fn failure(template: &str, at: usize, source: SyntaxError) -> TemplateError {
+    TemplateError::Syntax { line: position(template, at).line, source }
 }
 
 fn position(source: &str, at: usize) -> Position {
@@ -133,7 +127,7 @@ fn position(source: &str, at: usize) -> Position {
 }
 
 /// Cuts the source into texts and actions, applying trim markers and dropping comments.
-fn split(source: &str) -> Result<Vec<Part>, Failure> {
+fn split(source: &str) -> Result<Vec<Part>, TemplateError> {
     let mut parts = Vec::new();
     let mut at = 0;
     let mut trim_next = false;
@@ -162,16 +156,17 @@ fn split(source: &str) -> Result<Vec<Part>, Failure> {
 
 /// The tokens of the action that begins at an offset (`None` for a comment), the offset behind it and whether the
 /// following text loses its leading white space.
-fn action_tokens(source: &str, begin: usize) -> Result<(Option<Vec<Lexed>>, usize, bool), Failure> {
-    let unclosed = || line_failure(source, begin, "unclosed action");
+fn action_tokens(source: &str, begin: usize) -> Result<(Option<Vec<Lexed>>, usize, bool), TemplateError> {
+    let unclosed = || failure(source, begin, SyntaxError::UnclosedAction);
     let rest = source.get(begin..).unwrap_or_default();
     if let Some(comment) = rest.trim_start().strip_prefix("/*") {
-        let (_, after) = comment.split_once("*/").ok_or_else(|| line_failure(source, begin, "unclosed comment"))?;
+        let unclosed = || failure(source, begin, SyntaxError::UnclosedComment);
+        let (_, after) = comment.split_once("*/").ok_or_else(unclosed)?;
         let at = source.len().saturating_sub(after.len());
         return match (after.strip_prefix("}}"), after.trim_start().strip_prefix("-}}")) {
             (Some(_), _) => Ok((None, at.saturating_add(2), false)),
             (_, Some(behind)) => Ok((None, source.len().saturating_sub(behind.len()), true)),
-            _ => Err(line_failure(source, begin, "comment ends before closing delimiter")),
+            _ => Err(failure(source, begin, SyntaxError::CommentEnd)),
         };
     }
     let mut tokens = Vec::new();
@@ -190,7 +185,7 @@ fn action_tokens(source: &str, begin: usize) -> Result<(Option<Vec<Lexed>>, usiz
             at = source.len().saturating_sub(trimmed.len());
             continue;
         }
-        let (token, len) = token(rest).map_err(|e| line_failure(source, at, &e))?;
+        let (token, len) = token(rest).map_err(|e| failure(source, at, e))?;
         let end = at.saturating_add(len);
         tokens.push(Lexed { token, start: at, end });
         at = end;
@@ -218,7 +213,7 @@ fn fields(s: &str) -> (Vec<String>, usize) {
 }
 
 /// The first token of a text that does not begin with white space, and its length.
-fn token(s: &str) -> Result<(Token, usize), Failure> {
+fn token(s: &str) -> Result<(Token, usize), SyntaxError> {
     let simple =
         [("|", Token::Pipe), (",", Token::Comma), (":=", Token::Declare), ("=", Token::Assign), ("(", Token::Open)];
     if let Some((text, token)) = simple.into_iter().find(|(text, _)| s.starts_with(text)) {
@@ -239,7 +234,7 @@ fn token(s: &str) -> Result<(Token, usize), Failure> {
         return Ok((Token::Field(names), len.max(1)));
     }
     if let Some(rest) = s.strip_prefix('`') {
-        let (text, _) = rest.split_once('`').ok_or("unterminated raw quoted string")?;
+        let (text, _) = rest.split_once('`').ok_or(SyntaxError::UnclosedRawString)?;
         return Ok((Token::Literal(text.into()), text.len().saturating_add(2)));
     }
     if s.starts_with('"') {
@@ -250,7 +245,7 @@ fn token(s: &str) -> Result<(Token, usize), Failure> {
         let mut chars = text.chars();
         return match (chars.next(), chars.next()) {
             (Some(c), None) => Ok((Token::Literal((c as u32).into()), len)),
-            _ => Err("malformed character constant".into()),
+            _ => Err(SyntaxError::Character),
         };
     }
     if s.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
@@ -262,11 +257,11 @@ fn token(s: &str) -> Result<(Token, usize), Failure> {
         Some("false") => Ok((Token::Literal(false.into()), n)),
         Some("nil") => Ok((Token::Literal(Value::Null), n)),
         Some(word) if !word.is_empty() => Ok((Token::Word(word.into()), n)),
-        _ => Err(format!("unexpected {:?} in command", s.chars().next().unwrap_or_default())),
+        _ => Err(SyntaxError::Token(s.chars().next().unwrap_or_default())),
     }
 }
 
-fn number(s: &str) -> Result<(Token, usize), Failure> {
+fn number(s: &str) -> Result<(Token, usize), SyntaxError> {
     let sign = usize::from(s.starts_with(['+', '-']));
     let digits = s.get(sign..).unwrap_or_default();
     let len = digits
@@ -282,12 +277,12 @@ fn number(s: &str) -> Result<(Token, usize), Failure> {
         Ok(n) => Some(Value::from(n)),
         Err(_) => text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::from),
     };
-    value.map(|v| (Token::Literal(v), len)).ok_or_else(|| format!("bad number syntax: {text:?}"))
+    value.map(|v| (Token::Literal(v), len)).ok_or_else(|| SyntaxError::Number(text.into()))
 }
 
 /// The text of a quoted literal and its length with the quotes.
-fn quoted(s: &str, quote: char) -> Result<(String, usize), Failure> {
-    let unterminated = || if quote == '"' { "unterminated quoted string" } else { "unterminated character constant" };
+fn quoted(s: &str, quote: char) -> Result<(String, usize), SyntaxError> {
+    let unterminated = || if quote == '"' { SyntaxError::UnclosedString } else { SyntaxError::UnclosedCharacter };
     let mut out = String::new();
     let mut chars = s.char_indices().skip(1);
     while let Some((i, c)) = chars.next() {
@@ -298,7 +293,7 @@ fn quoted(s: &str, quote: char) -> Result<(String, usize), Failure> {
                 let (_, escape) = chars.next().ok_or_else(unterminated)?;
                 let mut code = |digits: usize| {
                     let text: String = chars.by_ref().take(digits).map(|(_, c)| c).collect();
-                    u32::from_str_radix(&text, 16).ok().and_then(char::from_u32).ok_or("invalid escape in string")
+                    u32::from_str_radix(&text, 16).ok().and_then(char::from_u32).ok_or(SyntaxError::Escape)
                 };
                 out.push(match escape {
                     'a' => '\x07',
@@ -312,23 +307,23 @@ fn quoted(s: &str, quote: char) -> Result<(String, usize), Failure> {
                     'u' => code(4)?,
                     'U' => code(8)?,
                     '\\' | '\'' | '"' => escape,
-                    _ => return Err("invalid escape in string".into()),
+                    _ => return Err(SyntaxError::Escape),
                 });
             }
             c => out.push(c),
         }
     }
-    Err(unterminated().into())
+    Err(unterminated())
 }
 
 impl Parser<'_> {
-    fn failure(&self, at: usize, text: &str) -> Failure {
-        line_failure(self.source, at, text)
+    fn failure(&self, at: usize, source: SyntaxError) -> TemplateError {
+        failure(self.source, at, source)
     }
 
-    fn nodes(&mut self, depth: usize, in_range: bool) -> Result<(Vec<Node>, End), Failure> {
+    fn nodes(&mut self, depth: usize, in_range: bool) -> Result<(Vec<Node>, End), TemplateError> {
         if depth > MAX_DEPTH {
-            return Err("template: blocks nest too deep".into());
+            return Err(TemplateError::DeepBlocks);
         }
         let mut nodes = Vec::new();
         let scope = self.variables.len();
@@ -355,12 +350,12 @@ impl Parser<'_> {
                     self.block(&keyword, tokens, at, depth, in_range)?
                 }
                 "break" | "continue" if !in_range => {
-                    return Err(self.failure(at, &format!("{{{{{keyword}}}}} outside {{{{range}}}}")));
+                    return Err(self.failure(at, SyntaxError::OutsideRange(keyword)));
                 }
                 "break" => Node::Break,
                 "continue" => Node::Continue,
                 "define" | "template" | "block" => {
-                    return Err(self.failure(at, &format!("{{{{{keyword}}}}} is not supported")));
+                    return Err(self.failure(at, SyntaxError::Unsupported(keyword)));
                 }
                 _ => Node::Output(self.whole_pipeline(tokens, at, depth)?),
             });
@@ -376,28 +371,28 @@ impl Parser<'_> {
         at: usize,
         depth: usize,
         in_range: bool,
-    ) -> Result<Node, Failure> {
+    ) -> Result<Node, TemplateError> {
         let scope = self.variables.len();
         let pipeline = self.whole_pipeline(tokens, at, depth)?;
         let deeper = depth.saturating_add(1);
         let (then, end) = self.nodes(deeper, in_range || keyword == "range")?;
         let otherwise = match end {
-            End::Eof => return Err(self.failure(self.source.len(), "unexpected EOF")),
+            End::Eof => return Err(self.failure(self.source.len(), SyntaxError::UnclosedBlock)),
             End::Close => Vec::new(),
             End::Else(mut tokens, at) => match tokens.first().map(|t| t.token.clone()) {
                 None => match self.nodes(deeper, in_range)? {
                     (nodes, End::Close) => nodes,
-                    (_, End::Eof) => return Err(self.failure(self.source.len(), "unexpected EOF")),
-                    (_, End::Else(_, at)) => return Err(self.failure(at, "expected end; found {{else}}")),
+                    (_, End::Eof) => return Err(self.failure(self.source.len(), SyntaxError::UnclosedBlock)),
+                    (_, End::Else(_, at)) => return Err(self.failure(at, SyntaxError::SecondElse)),
                 },
                 Some(Token::Word(word)) if word == keyword && keyword != "range" => {
                     if deeper > MAX_DEPTH {
-                        return Err("template: blocks nest too deep".into());
+                        return Err(TemplateError::DeepBlocks);
                     }
                     tokens.remove(0);
                     vec![self.block(keyword, tokens, at, deeper, in_range)?]
                 }
-                Some(_) => return Err(self.failure(at, "unexpected token behind else")),
+                Some(_) => return Err(self.failure(at, SyntaxError::ElseToken)),
             },
         };
         self.variables.truncate(scope);
@@ -409,19 +404,19 @@ impl Parser<'_> {
         })
     }
 
-    fn whole_pipeline(&mut self, tokens: Vec<Lexed>, at: usize, depth: usize) -> Result<Pipeline, Failure> {
+    fn whole_pipeline(&mut self, tokens: Vec<Lexed>, at: usize, depth: usize) -> Result<Pipeline, TemplateError> {
         let mut rest = tokens.as_slice();
         let pipeline = self.pipeline(&mut rest, at, depth)?;
         match rest.first() {
             None => Ok(pipeline),
-            Some(t) => Err(self.failure(t.start, "unexpected token in operand")),
+            Some(t) => Err(self.failure(t.start, SyntaxError::Operand)),
         }
     }
 
     /// A pipeline up to a closing parenthesis or the end.
-    fn pipeline(&mut self, tokens: &mut &[Lexed], at: usize, depth: usize) -> Result<Pipeline, Failure> {
+    fn pipeline(&mut self, tokens: &mut &[Lexed], at: usize, depth: usize) -> Result<Pipeline, TemplateError> {
         if depth > MAX_DEPTH {
-            return Err("template: pipelines nest too deep".into());
+            return Err(TemplateError::DeepPipelines);
         }
         let (variables, assigns) = self.declaration(tokens);
         let mut commands = Vec::new();
@@ -463,10 +458,15 @@ impl Parser<'_> {
         result
     }
 
-    fn finish(&self, command: &mut Vec<Operand>, commands: &mut Vec<Vec<Operand>>, at: usize) -> Result<(), Failure> {
+    fn finish(
+        &self,
+        command: &mut Vec<Operand>,
+        commands: &mut Vec<Vec<Operand>>,
+        at: usize,
+    ) -> Result<(), TemplateError> {
         let mut done = std::mem::take(command);
         let text = done.iter().map(|o| o.source.as_str()).collect::<Vec<_>>().join(" ");
-        let Some(first) = done.first_mut() else { return Err(self.failure(at, "missing value for command")) };
+        let Some(first) = done.first_mut() else { return Err(self.failure(at, SyntaxError::NoValue)) };
         // Errors of functions quote the whole command.
         if matches!(first.kind, OperandKind::Function(_)) {
             first.source = text;
@@ -475,7 +475,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn operand(&mut self, t: &Lexed, tokens: &mut &[Lexed], depth: usize) -> Result<Operand, Failure> {
+    fn operand(&mut self, t: &Lexed, tokens: &mut &[Lexed], depth: usize) -> Result<Operand, TemplateError> {
         let at = t.start;
         let mut end = t.end;
         let kind = match &t.token {
@@ -483,22 +483,22 @@ impl Parser<'_> {
             Token::Literal(value) => OperandKind::Literal(value.clone()),
             Token::Variable(name, path) => {
                 if !self.variables.contains(name) {
-                    return Err(self.failure(at, &format!("undefined variable \"{name}\"")));
+                    return Err(self.failure(at, SyntaxError::UndefinedVariable(name.clone())));
                 }
                 OperandKind::Variable(name.clone(), path.clone())
             }
             Token::Word(name) if is_function(name) => OperandKind::Function(name.clone()),
-            Token::Word(name) => return Err(self.failure(at, &format!("function \"{name}\" not defined"))),
+            Token::Word(name) => return Err(self.failure(at, SyntaxError::UndefinedFunction(name.clone()))),
             Token::Open => {
                 let inner = self.pipeline(tokens, at, depth.saturating_add(1))?;
                 let Some((Lexed { token: Token::Close(path), end: close, .. }, rest)) = tokens.split_first() else {
-                    return Err(self.failure(at, "unclosed left paren"));
+                    return Err(self.failure(at, SyntaxError::UnclosedParenthesis));
                 };
                 *tokens = rest;
                 end = *close;
                 OperandKind::Pipeline(inner, path.clone())
             }
-            _ => return Err(self.failure(at, "unexpected token in operand")),
+            _ => return Err(self.failure(at, SyntaxError::Operand)),
         };
         let source = self.source.get(at..end).unwrap_or_default().to_string();
         Ok(Operand { kind, at: position(self.source, at), source })

@@ -11,7 +11,7 @@ use crate::test_cluster::parameters;
 use crate::testing::faults::Faults;
 use crate::testing::{Effect, Machine};
 
-/// What is throttled, and for how many calls more.
+/// The throttled calls, and for how many more calls they are.
 #[derive(Debug, Default)]
 struct Left {
     group: usize,

@@ -9,7 +9,7 @@ use http_body_util::LengthLimitError;
 
 use crate::provider::{ProviderError, limits};
 
-/// What the code of an error stands for.
+/// The meaning of an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Throttled,
@@ -59,7 +59,7 @@ where
             match meaning(code) {
                 Meaning::Throttled => ProviderError::Throttled(text),
                 Meaning::Denied => ProviderError::Denied(text),
-                // What is no XML has no code.
+                // An error that is not XML has no code.
                 Meaning::Other if error.code().is_none() => {
                     ProviderError::Invalid(shown(&format!("HTTP status {}: ", status.as_u16()), error))
                 }

@@ -30,7 +30,7 @@ pub(super) struct Process {
     pub start: u64,
 }
 
-/// What `/proc/<pid>/stat` tells.
+/// The facts in `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     parent: u32,

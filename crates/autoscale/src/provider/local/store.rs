@@ -17,7 +17,7 @@ use crate::provider::ProviderError;
 /// The version of the file.
 const VERSION: u32 = 1;
 const GROUP: &str = "group.json";
-/// What is kept of the standard error of an instance that ended by itself, in bytes.
+/// The retained part of the standard error of an instance that ended by itself, in bytes.
 const MOST_ERRORS: u64 = 64 << 10;
 /// How long another process may hold the lock of a group.
 const LOCK: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use super::*;
 
 const WEB: GroupId<'static> = GroupId { pool: "web", region: "here" };
 
-/// What the agent does unless a test says otherwise: it runs a task that outlives it, and ends when it is asked to.
+/// The default behaviour of the agent: it runs a task that outlives it, and ends on a signal.
 const AGENT: &str = "trap 'exit 1' TERM; setsid sleep 1000 & echo $! > task; while :; do sleep 0.02; done";
 
 /// Where a test works. What runs there is ended with it.
@@ -299,7 +299,7 @@ fn the_end_of_standard_error_is_kept_even_without_a_log() {
     std::fs::write(instance.join(LOG), "a message\n").unwrap();
     std::fs::write(instance.join(ERRORS), "").unwrap();
     assert_eq!(std::fs::read(store.keep_log(&instance)).unwrap(), b"a message\n");
-    // What is not there is not kept, and is no error.
+    // A missing file is not retained, and is no error.
     std::fs::remove_file(instance.join(ERRORS)).unwrap();
     assert!(!store.keep_log(&instance).exists());
 }

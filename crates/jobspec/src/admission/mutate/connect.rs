@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use encamp_model::*;
 
@@ -11,7 +12,33 @@ use super::canonicalize::{canonicalize_network, canonicalize_task};
 use super::{constraint, gateway, interpolate};
 use encamp_model::random::Random;
 
-/// What service names may refer to.
+/// Why a service of the mesh can't be completed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConnectError {
+    /// A native service names no task, and its group does not have exactly one.
+    #[error("task for Consul Connect Native service {group}->{service} is ambiguous and must be set")]
+    AmbiguousTask {
+        /// The name of the group.
+        group: String,
+        /// The name of the service.
+        service: String,
+    },
+    /// A native service names a task that its group does not have.
+    #[error("task {task} named by Consul Connect Native service {group}->{service} does not exist")]
+    NoTask {
+        /// The name of the task.
+        task: String,
+        /// The name of the group.
+        group: String,
+        /// The name of the service.
+        service: String,
+    },
+    /// A mesh gateway has no port.
+    #[error("service.port must be set for mesh gateway service")]
+    NoGatewayPort,
+}
+
+/// The names that service names may refer to.
 pub(super) struct JobNames {
     id: String,
     name: String,
@@ -20,7 +47,7 @@ pub(super) struct JobNames {
 }
 
 /// Adds what the mesh services of each group with a network need.
-pub(super) fn mutate(job: &mut Job, seed: u64) -> Result<(), String> {
+pub(super) fn mutate(job: &mut Job, seed: u64) -> Result<(), ConnectError> {
     let names =
         JobNames { id: job.id.clone(), name: job.name.clone(), region: job.region.clone(), meta: job.meta.clone() };
     let mut random = Random::new(seed, "connect");
@@ -84,7 +111,7 @@ fn mutate_service(
     known: &mut Known,
     names: &JobNames,
     random: &mut Random,
-) -> Result<(), String> {
+) -> Result<(), ConnectError> {
     let Some(mut connect) = service.connect.take() else { return Ok(()) };
     let done = if let Some(sidecar) = &connect.sidecar_service {
         interpolate_name(&mut service.name, group, names);
@@ -137,16 +164,19 @@ fn inject_sidecar(
 }
 
 /// Gives the task behind a native service its kind.
-fn mark_native(service: &mut Service, group: &mut TaskGroup, known: &mut Known) -> Result<(), String> {
-    let what = format!("Consul Connect Native service {}->{}", group.name, service.name);
+fn mark_native(service: &mut Service, group: &mut TaskGroup, known: &mut Known) -> Result<(), ConnectError> {
     if service.task_name.is_empty() {
         let [only] = group.tasks.as_slice() else {
-            return Err(format!("task for {what} is ambiguous and must be set"));
+            return Err(ConnectError::AmbiguousTask { group: group.name.clone(), service: service.name.clone() });
         };
         service.task_name.clone_from(&only.name);
     }
     let Some(task) = group.tasks.iter().position(|t| t.name == service.task_name) else {
-        return Err(format!("task {} named by {what} does not exist", service.task_name));
+        return Err(ConnectError::NoTask {
+            task: service.task_name.clone(),
+            group: group.name.clone(),
+            service: service.name.clone(),
+        });
     };
     known.set_kind(group, task, format!("connect-native:{}", service.name));
     Ok(())

@@ -1,11 +1,51 @@
 //! Ports and proxy paths of exposed checks (`docs/spec/jobspec.md §13.4`).
 
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 
 use encamp_model::*;
 
+/// Why a check can't be exposed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ExposeError {
+    /// The group does not have exactly one network.
+    #[error(
+        "connect expose check: must have exactly one network for Consul Connect: group {} has {count} networks",
+        quoted(group)
+    )]
+    Networks {
+        /// The name of the group.
+        group: String,
+        /// How many networks the group has.
+        count: usize,
+    },
+    /// The network of the group is not in a mode that Connect works with.
+    #[error(
+        "connect expose check: invalid network mode for Consul Connect: group {} uses network mode {}; must be \
+         \"bridge\" or \"cni/*\"",
+        quoted(group),
+        quoted(mode)
+    )]
+    NetworkMode {
+        /// The name of the group.
+        group: String,
+        /// The mode of the network.
+        mode: String,
+    },
+    /// The port that the service listens on is not known before the job is placed.
+    #[error("unable to determine local service port for service check {group}->{service}->{check}")]
+    ServicePort {
+        /// The name of the group.
+        group: String,
+        /// The name of the service.
+        service: String,
+        /// The name of the check.
+        check: String,
+    },
+}
+
 /// Makes checks with `expose` reachable through their service's sidecar.
-pub(super) fn mutate(job: &mut Job) -> Result<(), String> {
+pub(super) fn mutate(job: &mut Job) -> Result<(), ExposeError> {
     for group in &mut job.task_groups {
         let TaskGroup { name: group_name, networks, services, .. } = group;
         for service in services {
@@ -15,7 +55,7 @@ pub(super) fn mutate(job: &mut Job) -> Result<(), String> {
     Ok(())
 }
 
-fn mutate_service(service: &mut Service, group: &str, networks: &mut [NetworkResource]) -> Result<(), String> {
+fn mutate_service(service: &mut Service, group: &str, networks: &mut [NetworkResource]) -> Result<(), ExposeError> {
     let Some(sidecar) = service.connect.as_mut().and_then(|c| c.sidecar_service.as_mut()) else { return Ok(()) };
     for (index, check) in service.checks.iter_mut().enumerate() {
         if !is_exposable(check) {
@@ -33,10 +73,11 @@ fn mutate_service(service: &mut Service, group: &str, networks: &mut [NetworkRes
             check.port_label = label;
         }
         let Some(local) = local_port(&service.port_label, network) else {
-            return Err(format!(
-                "unable to determine local service port for service check {group}->{}->{}",
-                service.name, check.name
-            ));
+            return Err(ExposeError::ServicePort {
+                group: group.to_string(),
+                service: service.name.clone(),
+                check: check.name.clone(),
+            });
         };
         let path = ConsulExposePath {
             path: check.path.clone(),
@@ -60,21 +101,13 @@ fn is_exposable(check: &ServiceCheck) -> bool {
 }
 
 /// The one network of a group with exposed checks.
-fn the_network<'a>(group: &str, networks: &'a mut [NetworkResource]) -> Result<&'a mut NetworkResource, String> {
+fn the_network<'a>(group: &str, networks: &'a mut [NetworkResource]) -> Result<&'a mut NetworkResource, ExposeError> {
     let count = networks.len();
     let [network] = networks else {
-        return Err(format!(
-            "connect expose check: must have exactly one network for Consul Connect: group {} has {count} networks",
-            quoted(group)
-        ));
+        return Err(ExposeError::Networks { group: group.to_string(), count });
     };
     if network.mode != "bridge" && !network.mode.starts_with("cni/") {
-        return Err(format!(
-            "connect expose check: invalid network mode for Consul Connect: group {} uses network mode {}; must be \
-             \"bridge\" or \"cni/*\"",
-            quoted(group),
-            quoted(&network.mode)
-        ));
+        return Err(ExposeError::NetworkMode { group: group.to_string(), mode: network.mode.clone() });
     }
     Ok(network)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use encamp_model::*;
 
-use super::connect::{Known, add_dynamic_port, add_task, proxy_task};
+use super::connect::{ConnectError, Known, add_dynamic_port, add_task, proxy_task};
 use super::constraint;
 
 /// Completes a gateway service. `group` comes without its services.
@@ -16,7 +16,7 @@ pub(super) fn mutate(
     overrides: Option<&SidecarTask>,
     group: &mut TaskGroup,
     known: &mut Known,
-) -> Result<(), String> {
+) -> Result<(), ConnectError> {
     let mode = group.networks.first().map(|n| n.mode.clone()).unwrap_or_default();
     gateway.proxy = Some(proxy(gateway, &mode));
     let kind = if gateway.ingress.is_some() {
@@ -35,7 +35,7 @@ pub(super) fn mutate(
     }
     if kind == "mesh" {
         if service.port_label.is_empty() {
-            return Err("service.port must be set for mesh gateway service".into());
+            return Err(ConnectError::NoGatewayPort);
         }
         add_dynamic_port(group, &format!("{name}-lan"));
     }

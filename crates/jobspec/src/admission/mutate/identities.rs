@@ -55,7 +55,7 @@ fn add_identity(task: &mut Task, system: &str, cluster: Option<String>, template
     }
 }
 
-/// What the configuration may say about an identity; the rest is zero.
+/// The settings of an identity that the configuration may contain; the rest is zero.
 fn from_template(template: &WorkloadIdentity) -> WorkloadIdentity {
     WorkloadIdentity {
         audience: template.audience.clone(),

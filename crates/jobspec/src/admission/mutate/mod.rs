@@ -14,19 +14,42 @@ mod identities;
 use std::borrow::Cow;
 
 use encamp_model::{Constraint, Consul, Job};
+use thiserror::Error;
 
 use super::ServerContext;
 
 pub use canonicalize::{canonicalize, canonicalize_stored};
+pub use connect::ConnectError;
+pub use expose::ExposeError;
 
-/// Runs all mutators in order; the error is the text the server answers.
-pub fn mutate(job: &mut Job, ctx: &ServerContext) -> Result<(), String> {
-    let named = |name: &'static str| move |text: String| format!("error in job mutator {name}: {text}");
+/// A mutator refused the job. Displays as the text that the server answers.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MutatorError {
+    /// A service of the mesh can't be completed.
+    #[error("error in job mutator connect: {0}")]
+    Connect(#[from] ConnectError),
+    /// A check can't be exposed.
+    #[error("error in job mutator expose-check: {0}")]
+    Expose(#[from] ExposeError),
+}
+
+// Bridge.
+impl From<MutatorError> for String {
+    fn from(e: MutatorError) -> String {
+        e.to_string()
+    }
+}
+
+/// Runs all mutators in order.
+///
+/// # Errors
+/// The first mutator that refuses the job.
+pub fn mutate(job: &mut Job, ctx: &ServerContext) -> Result<(), MutatorError> {
     canonicalize(job, ctx);
     default_vault_clusters(job);
     mutate_consul(job);
-    connect::mutate(job, ctx.random_seed).map_err(named("connect"))?;
-    expose::mutate(job).map_err(named("expose-check"))?;
+    connect::mutate(job, ctx.random_seed)?;
+    expose::mutate(job)?;
     constraints::mutate(job);
     default_to(&mut job.node_pool, "default");
     identities::mutate(job, ctx);

@@ -5,7 +5,7 @@ use encamp_model::{TaskGroup, WorkloadIdentity};
 
 fn try_mutate(job: Value, ctx: &ServerContext) -> Result<Job, String> {
     let mut job: Job = serde_json::from_value(job).unwrap();
-    mutate(&mut job, ctx).map(|()| job)
+    mutate(&mut job, ctx).map(|()| job).map_err(|e| e.to_string())
 }
 
 /// The first group of a job with one group.

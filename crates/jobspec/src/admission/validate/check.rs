@@ -139,7 +139,7 @@ fn on_update(check: &ServiceCheck) -> Option<String> {
     if errors.is_empty() { None } else { Some(error_list(&errors.into_items())) }
 }
 
-/// What the path of an HTTP check should be but is not. It is read as a URL reference.
+/// The requirement that the path of an HTTP check violates. It is read as a URL reference.
 fn http_path(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         return Some("http path");

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use thiserror::Error;
+
 use super::constraint::parse_uint;
 use super::errors::{Errors, error_list};
 use super::gateway::gateway;
@@ -175,32 +177,47 @@ fn tproxy_errors(p: &ConsulTransparentProxy) -> Vec<String> {
     let uid = Some(("UID", &p.uid)).filter(|(_, uid)| !uid.is_empty());
     for (field, id) in uid.into_iter().chain(p.exclude_u_ids.iter().map(|id| ("ExcludeUIDs", id))) {
         if let Err(e) = parse_uint(id, 10, u64::from(u16::MAX)) {
-            let reason = e.rsplit(": ").next().unwrap_or("invalid syntax");
             errors.add(format!(
-                "transparent proxy block has invalid {field} field: invalid user ID {}: {reason}",
-                quoted(id)
+                "transparent proxy block has invalid {field} field: invalid user ID {}: {}",
+                quoted(id),
+                e.reason
             ));
         }
     }
     errors.into_items()
 }
 
-/// Whether the text is an IP network like `10.0.0.0/8`; the error is the reason.
-fn parse_prefix(s: &str) -> Result<(), String> {
-    let Some((address, bits)) = s.rsplit_once('/') else { return Err("no '/'".into()) };
+/// Why a text is no IP network.
+#[derive(Debug, PartialEq, Error)]
+enum PrefixError {
+    #[error("no '/'")]
+    NoSlash,
+    #[error("IPv6 zones cannot be present in a prefix")]
+    Zone,
+    #[error("ParseAddr({}): {}", quoted(.0), address_problem(.0))]
+    Address(String),
+    #[error("bad bits after slash: {}", quoted(.0))]
+    Bits(String),
+    #[error("prefix length out of range")]
+    Length,
+}
+
+/// Checks that the text is an IP network like `10.0.0.0/8`.
+fn parse_prefix(s: &str) -> Result<(), PrefixError> {
+    let (address, bits) = s.rsplit_once('/').ok_or(PrefixError::NoSlash)?;
     let max = match address.parse::<std::net::IpAddr>() {
         Ok(std::net::IpAddr::V4(_)) => 32,
         Ok(std::net::IpAddr::V6(_)) => 128,
-        Err(_) if address.contains('%') => return Err("IPv6 zones cannot be present in a prefix".into()),
-        Err(_) => return Err(format!("ParseAddr({}): {}", quoted(address), address_problem(address))),
+        Err(_) if address.contains('%') => return Err(PrefixError::Zone),
+        Err(_) => return Err(PrefixError::Address(address.to_string())),
     };
     let digits = !bits.is_empty() && bits.bytes().all(|b| b.is_ascii_digit());
     if !digits || (bits.len() > 1 && bits.starts_with('0')) {
-        return Err(format!("bad bits after slash: {}", quoted(bits)));
+        return Err(PrefixError::Bits(bits.to_string()));
     }
     match bits.parse::<u64>() {
         Ok(n) if n <= max => Ok(()),
-        _ => Err("prefix length out of range".into()),
+        _ => Err(PrefixError::Length),
     }
 }
 
@@ -421,7 +438,7 @@ mod tests {
             ("10.0.0.0/08", "bad bits after slash: \"08\""),
             ("10.0.0.0/33", "prefix length out of range"),
         ] {
-            assert_eq!(parse_prefix(bad), Err(want.to_string()), "{bad}");
+            assert_eq!(parse_prefix(bad).map_err(|e| e.to_string()), Err(want.to_string()), "{bad}");
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use thiserror::Error;
+
 use super::errors::Errors;
 use encamp_model::quoted;
 use encamp_model::regexp;
@@ -125,8 +127,8 @@ fn version(operand: &str, kind: &str, value: &str) -> Option<String> {
         "semver" => (VersionRules::Strict, "Semver", "Malformed"),
         _ => (VersionRules::Loose, "Version", "malformed"),
     };
-    let part = VersionConstraints::parse(value, rules).err()?;
-    Some(format!("{title} {kind} is invalid: {malformed} constraint: {part}"))
+    let error = VersionConstraints::parse(value, rules).err()?;
+    Some(format!("{title} {kind} is invalid: {malformed} constraint: {}", error.part))
 }
 
 /// The value of `distinct_property`: empty, or how many allocations may share a value.
@@ -141,8 +143,17 @@ fn distinct_count(value: &str) -> Option<String> {
     }
 }
 
-/// Parses an unsigned number without sign or blanks; the error text names the input and the reason.
-pub(super) fn parse_uint(s: &str, radix: u32, max: u64) -> Result<u64, String> {
+/// A text is no unsigned number.
+#[derive(Debug, Error)]
+#[error("strconv.ParseUint: parsing {}: {reason}", quoted(text))]
+pub(super) struct UintError {
+    text: String,
+    /// The reason, as texts name it.
+    pub(super) reason: &'static str,
+}
+
+/// Parses an unsigned number without sign or blanks.
+pub(super) fn parse_uint(s: &str, radix: u32, max: u64) -> Result<u64, UintError> {
     let reason = if s.is_empty() || !s.chars().all(|c| c.is_digit(radix)) {
         "invalid syntax"
     } else {
@@ -151,7 +162,7 @@ pub(super) fn parse_uint(s: &str, radix: u32, max: u64) -> Result<u64, String> {
             _ => "value out of range",
         }
     };
-    Err(format!("strconv.ParseUint: parsing {}: {reason}", quoted(s)))
+    Err(UintError { text: s.to_string(), reason })
 }
 
 const NODE_FIELDS: [&str; 5] =

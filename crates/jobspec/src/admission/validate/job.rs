@@ -65,7 +65,7 @@ pub(super) fn structure(job: &Job) -> Vec<String> {
     errors.into_items()
 }
 
-/// What a job says about its groups before it looks into them.
+/// The checks of a job's groups that need no look into a group.
 fn group_frames(errors: &mut Errors, job: &Job) {
     let mut seen = BTreeMap::new();
     for (i, g) in job.task_groups.iter().enumerate().map(|(i, g)| (i + 1, g)) {

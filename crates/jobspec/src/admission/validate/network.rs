@@ -92,8 +92,8 @@ pub(super) fn networks(group: &TaskGroup) -> Vec<String> {
     errors.into_items()
 }
 
-/// What the domain name system can carry: labels of 1 to 63 octets, 255 in all, perhaps a dot at the end. Any octet is
-/// fine in a label.
+/// Whether the domain name system can carry a name: labels of 1 to 63 octets, 255 in all, perhaps a dot at the end. Any
+/// octet is fine in a label.
 fn is_domain_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     // On the wire every label has a length octet, and the root is one more.

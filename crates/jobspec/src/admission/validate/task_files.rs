@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use thiserror::Error;
+
 use super::constraint::parse_uint;
 use super::errors::Errors;
 use encamp_model::quoted;
@@ -55,7 +57,7 @@ fn checksum(check: &str) -> Option<String> {
     let Some((kind, sum)) = check.split_once(':').filter(|(_, sum)| !sum.contains(':')) else {
         return Some(format!("checksum must be given as \"type:value\"; got {}", quoted(check)));
     };
-    if let Err(e) = hex_error(sum) {
+    if let Err(e) = check_hex(sum) {
         return Some(format!("invalid checksum: {e}"));
     }
     let octets = match kind {
@@ -68,13 +70,24 @@ fn checksum(check: &str) -> Option<String> {
     (sum.len() != 2 * octets).then(|| format!("invalid {kind} checksum: {sum}"))
 }
 
-fn hex_error(s: &str) -> Result<(), String> {
-    if let Some(b) = s.bytes().find(|b| !b.is_ascii_hexdigit()) {
-        let c = char::from(b);
-        let shown = if c.is_control() { format!("U+{b:04X}") } else { format!("U+{b:04X} '{c}'") };
-        return Err(format!("encoding/hex: invalid byte: {shown}"));
+/// Why a text is not made of bytes in hexadecimal.
+#[derive(Debug, Error)]
+enum HexError {
+    #[error("encoding/hex: invalid byte: U+{0:04X}")]
+    ControlByte(u8),
+    #[error("encoding/hex: invalid byte: U+{0:04X} '{shown}'", shown = char::from(*.0))]
+    Byte(u8),
+    #[error("encoding/hex: odd length hex string")]
+    OddLength,
+}
+
+fn check_hex(s: &str) -> Result<(), HexError> {
+    match s.bytes().find(|b| !b.is_ascii_hexdigit()) {
+        Some(b) if char::from(b).is_control() => Err(HexError::ControlByte(b)),
+        Some(b) => Err(HexError::Byte(b)),
+        None if s.len() % 2 == 1 => Err(HexError::OddLength),
+        None => Ok(()),
     }
-    if s.len() % 2 == 1 { Err("encoding/hex: odd length hex string".into()) } else { Ok(()) }
 }
 
 /// Templates are numbered from 1; no two may have the same destination.

@@ -8,21 +8,56 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
+use thiserror::Error;
 
 use encamp_model::api::job::{Job, Task, TaskGroup};
+pub use scan::{Kind, SyntaxError};
 use scan::{Node, document};
 
-/// Reads `{"Job": {…}}` or the job itself.
-pub fn parse_json(body: &[u8]) -> Result<Job, String> {
-    decode(body).map_err(|error| format!("Failed to parse JSON job: {error}"))
+/// A text is no job in API JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("Failed to parse JSON job: {reason}")]
+pub struct JobJsonError {
+    /// The reason.
+    #[source]
+    pub reason: JobJsonReason,
 }
 
-fn decode(body: &[u8]) -> Result<Job, String> {
+// Bridge.
+impl From<JobJsonError> for String {
+    fn from(e: JobJsonError) -> String {
+        e.to_string()
+    }
+}
+
+/// Why a text is no job in API JSON; displays as Nomad's decoder does.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JobJsonReason {
+    /// The text is no JSON document.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// The document is none of a job.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// The payload is not in base64: the offset of the byte that does not fit.
+    #[error("illegal base64 data at input byte {0}")]
+    Payload(usize),
+}
+
+/// Reads `{"Job": {…}}` or the job itself.
+///
+/// # Errors
+/// The body is no JSON, or none of a job.
+pub fn parse_json(body: &[u8]) -> Result<Job, JobJsonError> {
+    decode(body).map_err(|reason| JobJsonError { reason })
+}
+
+fn decode(body: &[u8]) -> Result<Job, JobJsonReason> {
     let node = document(String::from_utf8_lossy(body).as_bytes())?;
     let wrapped = match &node {
         Node::Object(members) => members.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case("job")),
         Node::Null => None,
-        other => return Err(mismatch(other, "api.Job").to_string()),
+        other => return Err(Misfit::Value { found: other.kind(), wanted: "api.Job".to_owned() }.into()),
     };
     // Without a wrapper the type that holds the members has no name.
     let (node, owner) = match wrapped {
@@ -33,10 +68,10 @@ fn decode(body: &[u8]) -> Result<Job, String> {
         return Ok(Job::default());
     }
     let place = Place { owner, path: "Job".to_owned() };
-    let mut job = Job::deserialize(Reader { node, place: &place, names: Some("Job") }).map_err(|e| e.to_string())?;
+    let mut job = Job::deserialize(Reader { node, place: &place, names: Some("Job") })?;
     forget_unknown(&mut job);
     if let Some(payload) = &mut job.payload {
-        *payload = base64(payload).map_err(|at| format!("illegal base64 data at input byte {at}"))?;
+        *payload = base64(payload).map_err(JobJsonReason::Payload)?;
     }
     Ok(job)
 }
@@ -89,26 +124,38 @@ fn forget_unknown(job: &mut Job) {
     }
 }
 
-/// Why the document does not fit the job; prints as Nomad's decoder does.
-#[derive(Debug)]
-struct Misfit(String);
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Why a document does not fit the job.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Misfit {
+    /// A member has a value of another type.
+    #[error("json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}")]
+    Member {
+        /// The value.
+        found: Kind,
+        /// The object type that the member belongs to; empty for that of a job without a wrapper.
+        owner: &'static str,
+        /// The names of the members on the way, with dots between them.
+        path: String,
+        /// The name of the member's type.
+        wanted: String,
+    },
+    /// A value that is no member has another type.
+    #[error("json: cannot unmarshal {found} into Go value of type {wanted}")]
+    Value {
+        /// The value.
+        found: Kind,
+        /// The name of the type.
+        wanted: String,
+    },
+    /// Any other rule of a type.
+    #[error("json: {0}")]
+    Rule(String),
 }
-
-impl std::error::Error for Misfit {}
 
 impl de::Error for Misfit {
     fn custom<T: fmt::Display>(msg: T) -> Self {
-        Misfit(format!("json: {msg}"))
+        Misfit::Rule(msg.to_string())
     }
-}
-
-fn mismatch(node: &Node, wanted: &str) -> Misfit {
-    Misfit(format!("json: cannot unmarshal {} into Go value of type {wanted}", node.name()))
 }
 
 /// Where a value stands: the object type it is a member of, and the members on the way.
@@ -128,15 +175,15 @@ struct Reader<'n> {
 
 impl Reader<'_> {
     fn misfit(&self, wanted: &str) -> Misfit {
-        let shown = match self.node {
-            Node::Number(text) if is_integer(wanted) => format!("number {text}"),
-            node => node.name().to_owned(),
+        let found = match self.node {
+            Node::Number(text) if is_integer(wanted) => Kind::Literal(text.clone()),
+            node => node.kind(),
         };
-        if self.place.path.is_empty() {
-            return Misfit(format!("json: cannot unmarshal {shown} into Go value of type {wanted}"));
+        let (Place { owner, path }, wanted) = (self.place, wanted.to_owned());
+        if path.is_empty() {
+            return Misfit::Value { found, wanted };
         }
-        let Place { owner, path } = self.place;
-        Misfit(format!("json: cannot unmarshal {shown} into Go struct field {owner}.{path} of type {wanted}"))
+        Misfit::Member { found, owner, path: path.clone(), wanted }
     }
 
     /// Nomad's name of a list type at this place.
@@ -511,12 +558,13 @@ mod tests {
                 "json: cannot unmarshal string into Go struct field Task.Job.TaskGroups.Tasks.KillTimeout of type time.Duration",
             ),
         ] {
-            assert_eq!(parse_json(text.as_bytes()).unwrap_err(), format!("Failed to parse JSON job: {want}"), "{text}");
+            let refused = parse_json(text.as_bytes()).unwrap_err().to_string();
+            assert_eq!(refused, format!("Failed to parse JSON job: {want}"), "{text}");
         }
         let nulls = parse_json(br#"{"TaskGroups": [null, {"Tasks": [null]}], "Meta": {"a": null}}"#).unwrap();
         assert_eq!(nulls.task_groups.unwrap().len(), 2);
         assert_eq!(nulls.meta.unwrap()["a"], "");
         assert!(parse_json(b"{\"ID\": \"x\"} trailing").is_ok());
-        assert!(parse_json("[".repeat(100_000).as_bytes()).unwrap_err().ends_with("exceeded max depth"));
+        assert!(parse_json("[".repeat(100_000).as_bytes()).unwrap_err().to_string().ends_with("exceeded max depth"));
     }
 }

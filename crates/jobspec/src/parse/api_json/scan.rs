@@ -1,5 +1,9 @@
 //! API JSON documents: syntax and its error texts.
 
+use std::fmt;
+
+use thiserror::Error;
+
 /// A value of the document; members in order.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
@@ -12,15 +16,99 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// The kind as error texts name it.
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
-            Node::Null => "null",
-            Node::Bool(_) => "bool",
-            Node::Number(_) => "number",
-            Node::String(_) => "string",
-            Node::Array(_) => "array",
-            Node::Object(_) => "object",
+            Node::Null => Kind::Null,
+            Node::Bool(_) => Kind::Bool,
+            Node::Number(_) => Kind::Number,
+            Node::String(_) => Kind::String,
+            Node::Array(_) => Kind::Array,
+            Node::Object(_) => Kind::Object,
+        }
+    }
+}
+
+/// The kind of a value; displays as error texts name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool,
+    /// A number of any value.
+    Number,
+    /// The number that is written so.
+    Literal(String),
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Null => "null",
+            Kind::Bool => "bool",
+            Kind::Number => "number",
+            Kind::Literal(text) => return write!(f, "number {text}"),
+            Kind::String => "string",
+            Kind::Array => "array",
+            Kind::Object => "object",
+        })
+    }
+}
+
+/// Why a text is no JSON document, or one that is too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SyntaxError {
+    /// A byte does not fit.
+    #[error("invalid character {} {context}", Shown(*found))]
+    Unexpected {
+        /// The byte.
+        found: u8,
+        /// The place in the grammar.
+        context: &'static str,
+    },
+    /// A byte is none of `true`, `false` or `null`.
+    #[error("invalid character {} in literal {word} (expecting '{}')", Shown(*found), char::from(*expected))]
+    Literal {
+        /// The byte.
+        found: u8,
+        /// The word that began.
+        word: &'static str,
+        /// The byte of the word that belongs here.
+        expected: u8,
+    },
+    /// The document is not complete.
+    #[error("unexpected end of JSON input")]
+    End,
+    /// The document has more than 200 levels.
+    #[error("exceeded max depth")]
+    Depth,
+    /// The document has more objects than a job may have.
+    #[error("more than {MAX_OBJECTS} objects in one job; split it into several")]
+    Objects,
+}
+
+/// A byte in quotes, with escapes.
+struct Shown(u8);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            b'\'' => f.write_str("'\\''"),
+            b'"' => f.write_str("'\"'"),
+            b'\n' => f.write_str("'\\n'"),
+            b'\r' => f.write_str("'\\r'"),
+            b'\t' => f.write_str("'\\t'"),
+            b'\\' => f.write_str("'\\\\'"),
+            byte @ 0x20..0x7f => write!(f, "'{}'", char::from(byte)),
+            byte @ (0x80..=0x9f | 0..0x20 | 0x7f) => write!(f, "'\\x{byte:02x}'"),
+            // A byte is shown as the character of that number.
+            byte => write!(f, "'{}'", char::from(byte)),
         }
     }
 }
@@ -39,11 +127,9 @@ struct Scanner<'a> {
 }
 
 /// Reads a document.
-pub(crate) fn document(text: &[u8]) -> Result<Node, String> {
+pub(crate) fn document(text: &[u8]) -> Result<Node, SyntaxError> {
     Scanner { text, at: 0, depth: 0, objects: 0 }.document()
 }
-
-const END: &str = "unexpected end of JSON input";
 
 impl Scanner<'_> {
     fn space(&mut self) {
@@ -52,38 +138,28 @@ impl Scanner<'_> {
         }
     }
 
-    fn unexpected<T>(&self, context: &str) -> Result<T, String> {
-        let Some(byte) = self.text.get(self.at) else { return Err(END.to_owned()) };
-        let shown = match byte {
-            b'\'' => "'\\''".to_owned(),
-            b'"' => "'\"'".to_owned(),
-            b'\n' => "'\\n'".to_owned(),
-            b'\r' => "'\\r'".to_owned(),
-            b'\t' => "'\\t'".to_owned(),
-            b'\\' => "'\\\\'".to_owned(),
-            0x20..0x7f => format!("'{}'", char::from(*byte)),
-            0x80..=0x9f | 0..0x20 | 0x7f => format!("'\\x{byte:02x}'"),
-            // A byte is shown as the character of that number.
-            _ => format!("'{}'", char::from(*byte)),
-        };
-        Err(format!("invalid character {shown} {context}"))
+    /// The byte that is read next.
+    fn found(&self) -> Result<u8, SyntaxError> {
+        self.text.get(self.at).copied().ok_or(SyntaxError::End)
     }
 
-    fn document(&mut self) -> Result<Node, String> {
-        // What stands behind the first value is not read.
+    fn unexpected<T>(&self, context: &'static str) -> Result<T, SyntaxError> {
+        Err(SyntaxError::Unexpected { found: self.found()?, context })
+    }
+
+    fn document(&mut self) -> Result<Node, SyntaxError> {
+        // Text behind the first value is not read.
         self.value()
     }
 
-    fn value(&mut self) -> Result<Node, String> {
+    fn value(&mut self) -> Result<Node, SyntaxError> {
         self.space();
         if self.depth >= MAX_DEPTH {
-            return Err("exceeded max depth".to_owned());
+            return Err(SyntaxError::Depth);
         }
         self.depth += 1;
         let node = match self.text.get(self.at) {
-            Some(b'{') if self.objects >= MAX_OBJECTS => {
-                Err(format!("more than {MAX_OBJECTS} objects in one job; split it into several"))
-            }
+            Some(b'{') if self.objects >= MAX_OBJECTS => Err(SyntaxError::Objects),
             Some(b'{') => {
                 self.objects += 1;
                 self.object()
@@ -100,10 +176,11 @@ impl Scanner<'_> {
         node
     }
 
-    fn word(&mut self, word: &str, node: Node) -> Result<Node, String> {
+    fn word(&mut self, word: &'static str, node: Node) -> Result<Node, SyntaxError> {
         for expected in word.bytes() {
-            if self.text.get(self.at) != Some(&expected) {
-                return self.unexpected(&format!("in literal {word} (expecting '{}')", char::from(expected)));
+            let found = self.found()?;
+            if found != expected {
+                return Err(SyntaxError::Literal { found, word, expected });
             }
             self.at += 1;
         }
@@ -118,7 +195,7 @@ impl Scanner<'_> {
         self.at - start
     }
 
-    fn number(&mut self) -> Result<Node, String> {
+    fn number(&mut self) -> Result<Node, SyntaxError> {
         let start = self.at;
         if self.text.get(self.at) == Some(&b'-') {
             self.at += 1;
@@ -147,12 +224,11 @@ impl Scanner<'_> {
         Ok(Node::Number(String::from_utf8_lossy(text).into_owned()))
     }
 
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, SyntaxError> {
         let mut out: Vec<u8> = Vec::new();
         self.at += 1;
         loop {
-            let Some(byte) = self.text.get(self.at).copied() else { return Err(END.to_owned()) };
-            match byte {
+            match self.found()? {
                 b'"' => {
                     self.at += 1;
                     return Ok(String::from_utf8_lossy(&out).into_owned());
@@ -163,7 +239,7 @@ impl Scanner<'_> {
                     out.extend_from_slice(escaped.encode_utf8(&mut [0; 4]).as_bytes());
                 }
                 0..0x20 => return self.unexpected("in string literal"),
-                _ => {
+                byte => {
                     out.push(byte);
                     self.at += 1;
                 }
@@ -172,7 +248,7 @@ impl Scanner<'_> {
     }
 
     /// The character behind a backslash.
-    fn escape(&mut self) -> Result<char, String> {
+    fn escape(&mut self) -> Result<char, SyntaxError> {
         let simple = match self.text.get(self.at) {
             Some(b'n') => '\n',
             Some(b't') => '\t',
@@ -204,7 +280,7 @@ impl Scanner<'_> {
         Ok(simple)
     }
 
-    fn hex(&mut self) -> Result<u32, String> {
+    fn hex(&mut self) -> Result<u32, SyntaxError> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.text.get(self.at).and_then(|b| char::from(*b).to_digit(16));
@@ -215,7 +291,7 @@ impl Scanner<'_> {
         Ok(code)
     }
 
-    fn array(&mut self) -> Result<Node, String> {
+    fn array(&mut self) -> Result<Node, SyntaxError> {
         self.at += 1;
         let mut items = Vec::new();
         self.space();
@@ -237,7 +313,7 @@ impl Scanner<'_> {
         }
     }
 
-    fn object(&mut self) -> Result<Node, String> {
+    fn object(&mut self) -> Result<Node, SyntaxError> {
         self.at += 1;
         let mut members = Vec::new();
         self.space();

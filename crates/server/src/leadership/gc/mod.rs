@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::evals::broker::CORE;
 use crate::handle::Server;
 use crate::nodes::node_status;
+use crate::pipeline::error::PipelineError;
 use crate::settings::GcSettings;
 use encamp_host::ids;
 use encamp_model::*;
@@ -98,7 +99,7 @@ pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
 ///
 /// # Errors
 /// The kind is unknown, or a write failed: the evaluation has to be delivered again.
-pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<(), String> {
+pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
     let gc = server.settings().gc.clone();
     let done = match eval.job_id.as_str() {
         "eval-gc" => evals(server, snapshot, gc.eval_threshold, gc.batch_eval_threshold).await,
@@ -108,9 +109,9 @@ pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -
         ROTATE => root_keys(server, snapshot, &gc).await,
         REKEY => rekey::run(server, snapshot).await,
         "force-gc" => forced(server, snapshot).await,
-        kind => return Err(format!("core scheduler cannot handle job '{kind}'")),
+        kind => return Err(PipelineError::UnknownCoreJob(kind.into())),
     };
-    done.map_err(|e| e.message)
+    Ok(done?)
 }
 
 async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {

@@ -35,8 +35,8 @@ pub(crate) async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
         tracker.set_enabled(true);
         let store = server.snapshot();
         for entry in store.state().jobs() {
-            if let Err(text) = tracker.update(&entry.current, now) {
-                log_failure(&entry.current, &text);
+            if let Err(e) = tracker.update(&entry.current, now) {
+                log_failure(&entry.current, &e);
             }
         }
         store
@@ -45,7 +45,7 @@ pub(crate) async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
     for job in jobs {
         let Some(current) = store.state().job(&job.namespace, &job.id) else { continue };
         let last = store.launch(&job.namespace, &job.id).and_then(|l| l.launch.unix_nanos());
-        if missed_launch(current, last, now).map_err(Error::internal)? {
+        if missed_launch(current, last, now)? {
             tracing::debug!(target: "nomad.periodic", job = job.id.as_str(), "launching since launches were missed");
             launch_unless_overlap(server, &job, now, now).await;
         }
@@ -83,13 +83,13 @@ async fn launch_unless_overlap(server: &Server, job: &Job, at: i64, now: i64) {
         return;
     }
     if let Err(e) = launch(server, job, at, now).await {
-        log_failure(job, &e.message);
+        log_failure(job, &e);
     }
 }
 
-fn log_failure(job: &Job, error: &str) {
+fn log_failure(job: &Job, error: &dyn std::error::Error) {
     let (namespace, job) = (job.namespace.as_str(), job.id.as_str());
-    tracing::error!(target: "nomad.periodic", job, namespace, error, "failed to launch periodic job");
+    tracing::error!(target: "nomad.periodic", job, namespace, %error, "failed to launch periodic job");
 }
 
 async fn launch(server: &Server, job: &Job, at: i64, now: i64) -> Result<Launched, Error> {
@@ -110,8 +110,8 @@ async fn launch(server: &Server, job: &Job, at: i64, now: i64) -> Result<Launche
 pub async fn force(server: &Server, namespace: &str, id: &str) -> Result<Launched, Error> {
     server.wait_ready().await?;
     let store = server.snapshot();
-    check_force(id, store.state().job(namespace, id).map(|j| &**j)).map_err(Error::internal)?;
-    let job = server.queues().periodic().force(namespace, id).map_err(Error::internal)?;
+    check_force(id, store.state().job(namespace, id).map(|j| &**j))?;
+    let job = server.queues().periodic().force(namespace, id)?;
     let now = ids::now();
     launch(server, &job, now, now).await
 }

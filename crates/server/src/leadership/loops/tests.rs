@@ -69,7 +69,7 @@ async fn periodic_jobs_launch() {
         ("every", r#"force launch for job "every" failed: can't force run non-tracked job "every" (default)"#),
     ] {
         let e = periodic::force(&server, "default", id).await.unwrap_err();
-        assert_eq!((e.status, e.message.as_str()), (500, text));
+        assert_eq!((e.status(), e.message.as_str()), (500, text));
     }
 
     // A new leader launches missed jobs once. Launches of `hourly` must not overlap, those of `free` may.
@@ -227,7 +227,7 @@ async fn a_drained_node_is_emptied_and_its_work_continues() {
     eventually("the node to be left", || live_on(&server, &on) == 0 && settled(&server)).await;
     assert_eq!(running(&server, "batch"), 0);
     let unknown = set_drain(&server, "nobody", DrainRequest::default()).await.unwrap_err();
-    assert_eq!((unknown.status, unknown.message.as_str()), (500, "node not found"));
+    assert_eq!((unknown.status(), unknown.message.as_str()), (500, "node not found"));
     server.shutdown().await;
 }
 

@@ -45,9 +45,12 @@ impl HeartbeatSettings {
     }
 }
 
+/// The text of [`NotLeader`].
+pub(crate) const NOT_LEADER: &str = "failed to reset heartbeat since server is not leader";
+
 /// A heartbeat arrived at a server that is not the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("failed to reset heartbeat since server is not leader")]
+#[error("{}", NOT_LEADER)]
 pub struct NotLeader;
 
 /// The timers of all nodes except those that are down. Only used on the leader.

@@ -21,7 +21,7 @@ pub(crate) enum Rule {
     Keep,
     /// It stays if it holds nothing but digits, signs and harmless words: lists of ports, cron expressions.
     Plain,
-    /// What hardware is called: stays if some node has it.
+    /// A name of hardware: stays if some node has it.
     Hardware,
     /// It goes.
     Drop,
@@ -83,7 +83,7 @@ pub(crate) enum Key {
 pub(crate) struct Table {
     /// The rules for members by name.
     pub members: &'static [(&'static str, Rule)],
-    /// What happens to all other texts and objects: [`Rule::Secret`] or [`Rule::Drop`].
+    /// The rule of all other texts and objects: [`Rule::Secret`] or [`Rule::Drop`].
     pub other: Rule,
 }
 

@@ -49,7 +49,7 @@ static RESERVED: Table =
 
 static RESERVED_PORTS: Table = Table { members: &[("ReservedHostPorts", Rule::Plain)], other: Rule::Drop };
 
-// What hardware is called is no secret of its owner; which piece of it is.
+// The name of hardware is no secret of its owner; the identity of the device is.
 static DEVICE: Table = Table {
     members: &[
         ("Vendor", Rule::Keep),

@@ -34,7 +34,7 @@ pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) ->
         return Err(Error::internal("missing node ID for drain update"));
     }
     let node = server.snapshot().state().node(node_id).map(|n| n.node.clone());
-    let node = node.ok_or_else(|| Error::internal("node not found"))?;
+    let node = node.ok_or_else(Error::node_not_found)?;
     let now = ids::now();
     let DrainRequest { strategy, mark_eligible, meta, accessor_id } = request;
     let strategy = strategy.map(|s| started(s, now));

@@ -1,0 +1,147 @@
+//! Errors of runners. Their texts become events of tasks.
+
+use std::io;
+
+use tokio::task::JoinError;
+
+use crate::directory::PathError;
+use crate::netns;
+use crate::servers::ServersError;
+use crate::services::{AddressError, RegistrationError};
+use crate::users::UserError;
+
+/// Why an allocation can't be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAlloc {
+    /// The job does not have its task group.
+    #[error("task group \"{0}\" not found in the job")]
+    NoGroup(String),
+    /// Its ID can't be the name of a directory.
+    #[error("the allocation has no usable ID")]
+    Id,
+    /// The name of a task can't be the name of a directory.
+    #[error("task name \"{0}\" can't be used")]
+    TaskName(String),
+    /// The files of an earlier run are gone.
+    #[error("the directory of the allocation is gone")]
+    NoDirectory,
+}
+
+/// Why an allocation could not be set up: the pre-run hook that failed, and its error.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PrerunError {
+    /// Its directories could not be made.
+    #[error("pre-run hook \"alloc_dir\" failed: {0}")]
+    AllocDir(#[source] io::Error),
+    /// What remained of a previous disk could not be removed.
+    #[error("pre-run hook \"migrate_disk\" failed: {0}")]
+    MigrateDisk(#[source] io::Error),
+    /// Its network could not be made.
+    #[error("pre-run hook \"network\" failed: {0}")]
+    Network(#[from] NetworkError),
+    /// The services of the group could not be registered.
+    #[error("pre-run hook \"group_services\" failed: {0}")]
+    Services(#[from] ServicesError),
+    /// A check has no address.
+    #[error("pre-run hook \"checks_hook\" failed: {0}")]
+    Checks(#[from] AddressError),
+}
+
+/// Why an allocation has no network.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NetworkError {
+    /// The agent does not have the network mode.
+    #[error("this agent does not support \"{0}\" networking mode")]
+    Mode(String),
+    /// The driver of a task does not have the network mode.
+    #[error("task {task} does not support \"{mode}\" networking mode")]
+    Task {
+        /// The task.
+        task: String,
+        /// The network mode.
+        mode: String,
+    },
+    /// The program that makes namespaces is not known.
+    #[error(transparent)]
+    Program(io::Error),
+    /// The namespace was not made.
+    #[error("failed to configure network: {0}")]
+    Namespace(#[from] netns::CreateError),
+    /// The work did not end.
+    #[error("failed to configure network: {0}")]
+    Interrupted(#[from] JoinError),
+}
+
+/// Why services are not registered.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ServicesError {
+    /// One of them has no address.
+    #[error(transparent)]
+    Registration(#[from] RegistrationError),
+    /// The servers did not take them.
+    #[error(transparent)]
+    Servers(#[from] ServersError),
+}
+
+/// A hook of a task that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{hook}: {error}")]
+pub(super) struct FailedHook {
+    /// The name of the hook.
+    pub hook: &'static str,
+    /// Why it failed.
+    #[source]
+    pub error: HookError,
+}
+
+/// Why a hook of a task failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HookError {
+    /// No task of the driver may run as that user.
+    #[error("running as user \"{0}\" is disallowed")]
+    User(String),
+    /// Its directory could not be made.
+    #[error(transparent)]
+    TaskDir(#[from] io::Error),
+    /// A token could not be written.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The file for the payload is outside the task's directory.
+    #[error("dispatch payload file \"{0}\" escapes the task directory")]
+    PayloadEscapes(String),
+    /// The payload could not be written.
+    #[error("failed to write dispatch payload to {file}: {source}")]
+    Payload {
+        /// Its file.
+        file: String,
+        /// The reason.
+        source: PathError,
+    },
+    /// The driver mounts no volumes.
+    #[error("task driver \"{driver}\" for \"{task}\" does not support host volumes")]
+    Volumes {
+        /// The driver.
+        driver: String,
+        /// The task.
+        task: String,
+    },
+    /// The agent does not have what the task asks for.
+    #[error("this agent does not support {0}")]
+    Unsupported(&'static str),
+}
+
+/// Why a task does not get its token.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TokenError {
+    /// The owner of the file is unknown.
+    #[error(transparent)]
+    User(#[from] UserError),
+    /// The file could not be written.
+    #[error("failed to write {path}: {source}")]
+    Write {
+        /// The file.
+        path: String,
+        /// The reason.
+        source: PathError,
+    },
+}

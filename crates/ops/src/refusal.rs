@@ -1,0 +1,223 @@
+//! The reasons why the state machine refuses operations.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why an operation was refused. Clients are answered with its text. The texts of registrations, tags, deployments,
+/// nodes, volumes and keys are those of the API (`docs/spec/http-api.md §5`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Built-in node pools cannot be changed.
+    PoolChange {
+        /// The pool.
+        name: String,
+    },
+    /// Built-in node pools cannot be removed.
+    PoolDeletion {
+        /// The pool.
+        name: String,
+    },
+    /// The node pool does not exist.
+    PoolNotFound {
+        /// The pool.
+        name: String,
+    },
+    /// The default namespace cannot be removed.
+    DefaultNamespace,
+    /// The namespace does not exist.
+    NamespaceNotFound,
+    /// The namespace that is to be removed has jobs that are not dead.
+    NamespaceHasJobs {
+        /// The namespace.
+        name: String,
+    },
+    /// The namespace that is to be removed has variables.
+    NamespaceHasVariables {
+        /// The namespace.
+        name: String,
+    },
+    /// The service registration does not exist.
+    ServiceNotFound,
+    /// The deployment whose status is to be set does not exist.
+    DeploymentGone {
+        /// The deployment.
+        id: String,
+    },
+    /// The deployment whose status is to be set has ended.
+    DeploymentEnded {
+        /// The deployment.
+        id: String,
+        /// Its status.
+        status: String,
+    },
+    /// The deployment that is to be promoted does not exist.
+    DeploymentNotFound,
+    /// The deployment that is to be promoted has ended.
+    PromotionTooLate {
+        /// The deployment.
+        id: String,
+        /// Its status.
+        status: String,
+    },
+    /// Groups that are to be promoted have too few healthy canaries: the list of them.
+    UnhealthyCanaries(String),
+    /// A plan would undo the promotion of a deployment.
+    PromotionUndone,
+    /// The allocation whose health is to be set does not exist.
+    UnknownAlloc {
+        /// The allocation.
+        id: String,
+    },
+    /// The allocation whose health is to be set belongs to another deployment.
+    AllocOfOtherDeployment {
+        /// The allocation.
+        id: String,
+        /// The deployment of the request.
+        deployment: String,
+    },
+    /// The stored job does not have the JobModifyIndex of the request: the text that names both.
+    ModifyIndex(String),
+    /// The namespace of a job does not exist.
+    JobNamespaceNotFound {
+        /// The job.
+        job: String,
+        /// The namespace.
+        namespace: String,
+    },
+    /// The node pool of a job does not exist.
+    JobPoolNotFound {
+        /// The job.
+        job: String,
+        /// The pool.
+        pool: String,
+    },
+    /// The job does not exist.
+    JobNotFound,
+    /// The version of a job does not exist.
+    JobVersionNotFound {
+        /// The job.
+        job: String,
+        /// The version.
+        version: u64,
+    },
+    /// Another version of the job has the tag.
+    TagTaken {
+        /// The tag.
+        tag: String,
+        /// The job.
+        job: String,
+    },
+    /// No version of the job has the tag.
+    TagNotFound {
+        /// The tag.
+        tag: String,
+        /// The job.
+        job: String,
+    },
+    /// Only a key that becomes active can replace the keys before it.
+    RekeyInactive,
+    /// Variables are encrypted with the root key that is to be removed.
+    KeyInUse,
+    /// The root key does not exist.
+    KeyNotFound,
+    /// The node does not exist.
+    NodeNotFound,
+    /// A draining node cannot be eligible.
+    NodeDraining,
+    /// The operation does not change nodes.
+    NotANodeChange,
+    /// An allocation that a plan stops does not exist.
+    AllocNotFound {
+        /// The allocation.
+        id: String,
+    },
+    /// The evaluation of a plan does not exist.
+    EvalNotFound {
+        /// The evaluation.
+        id: String,
+    },
+    /// A plan places an allocation without a job.
+    AllocWithoutJob {
+        /// The allocation.
+        id: String,
+    },
+    /// The namespace of a host volume does not exist.
+    VolumeNamespaceNotFound {
+        /// The name of the volume.
+        volume: String,
+        /// The namespace.
+        namespace: String,
+    },
+    /// The node has another host volume of the same name.
+    VolumeExists {
+        /// The name of the volume.
+        name: String,
+        /// The node.
+        node: String,
+        /// The ID of the other volume.
+        id: String,
+    },
+    /// The host volume does not exist.
+    VolumeNotFound {
+        /// The ID of the volume.
+        id: String,
+    },
+    /// Allocations use the host volume that is to be removed.
+    VolumeInUse {
+        /// The ID of the volume.
+        id: String,
+        /// The IDs of the allocations.
+        allocs: Vec<String>,
+    },
+    /// The snapshot that is to replace the state cannot be read: the reason.
+    Snapshot(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Refusal::*;
+        match self {
+            PoolChange { name } => write!(f, "modifying node pool {name:?} is not allowed"),
+            PoolDeletion { name } => write!(f, "deleting node pool {name:?} is not allowed"),
+            PoolNotFound { name } => write!(f, "node pool {name} not found"),
+            DefaultNamespace => f.write_str("can not delete default namespace"),
+            NamespaceNotFound => f.write_str("namespace not found"),
+            NamespaceHasJobs { name } => write!(f, "namespace {name:?} contains at least one non-terminal job"),
+            NamespaceHasVariables { name } => write!(f, "namespace {name:?} contains at least one variable"),
+            ServiceNotFound => f.write_str("service registration not found"),
+            DeploymentGone { id } => write!(f, "Deployment ID {id:?} couldn't be updated as it does not exist"),
+            DeploymentEnded { id, status } => write!(f, "Deployment {id:?} has terminal status {status:?}:"),
+            DeploymentNotFound => f.write_str("deployment not found"),
+            PromotionTooLate { id, status } => write!(f, "deployment {id:?} has terminal status {status:?}:"),
+            UnhealthyCanaries(text) | ModifyIndex(text) | Snapshot(text) => f.write_str(text),
+            PromotionUndone => f.write_str("deployment promotion cannot be undone"),
+            UnknownAlloc { id } => write!(f, "unknown alloc {id:?}"),
+            AllocOfOtherDeployment { id, deployment: d } => write!(f, "alloc {id:?} is not part of deployment {d:?}"),
+            JobNamespaceNotFound { job, namespace } => {
+                write!(f, "job {job:?} is in nonexistent namespace {namespace:?}")
+            }
+            JobPoolNotFound { job, pool } => write!(f, "job {job:?} is in nonexistent node pool {pool:?}"),
+            JobNotFound => f.write_str("job not found"),
+            JobVersionNotFound { job, version } => write!(f, "job {job:?} version {version} not found"),
+            TagTaken { tag, job } => write!(f, "tag {tag:?} already exists on a different version of job {job:?}"),
+            TagNotFound { tag, job } => write!(f, "tag {tag:?} not found on job {job:?}"),
+            RekeyInactive => f.write_str("cannot rekey without setting the new key active"),
+            KeyInUse => f.write_str("root key in use, cannot delete"),
+            KeyNotFound => f.write_str("root key not found"),
+            NodeNotFound => f.write_str("node not found"),
+            NodeDraining => f.write_str("can not set node's scheduling eligibility to eligible while it is draining"),
+            NotANodeChange => f.write_str("not a change of nodes"),
+            AllocNotFound { id } => write!(f, "alloc {id} doesn't exist"),
+            EvalNotFound { id } => write!(f, "evaluation {id:?} does not exist"),
+            AllocWithoutJob { id } => write!(f, "attempting to upsert allocation {id:?} without a job"),
+            VolumeNamespaceNotFound { volume, namespace } => {
+                write!(f, "host volume {volume:?} is in nonexistent namespace {namespace:?}")
+            }
+            VolumeExists { name, node, id } => write!(f, "host volume {name:?} already exists on node {node}: {id}"),
+            VolumeNotFound { id } => write!(f, "no such volume: {id}"),
+            VolumeInUse { id, allocs } => write!(f, "volume {id} in use by allocations: [{}]", allocs.join(" ")),
+        }
+    }
+}
+
+impl Error for Refusal {}
