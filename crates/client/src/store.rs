@@ -11,6 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
@@ -21,6 +22,7 @@ use super::clock;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
+use super::runner::locked;
 use encamp_model::{AllocDeploymentStatus, Allocation, SignedIdentity, TaskState};
 
 /// How long another agent may hold the directory.
@@ -53,6 +55,36 @@ pub struct ClientRecord {
     pub meta: BTreeMap<String, Option<String>>,
     /// Host volumes made at run time, by ID.
     pub volumes: BTreeMap<String, VolumeRecord>,
+}
+
+/// The state of a running agent. Changes are made and stored one after another: of two at once, one would be lost.
+pub(crate) struct SharedClientRecord(Mutex<ClientRecord>);
+
+impl SharedClientRecord {
+    /// Starts with the stored state.
+    pub(crate) fn new(record: ClientRecord) -> SharedClientRecord {
+        SharedClientRecord(Mutex::new(record))
+    }
+
+    /// Reads a part of the state.
+    pub(crate) fn read<T>(&self, part: impl FnOnce(&ClientRecord) -> T) -> T {
+        part(&locked(&self.0))
+    }
+
+    /// Changes the state in memory only; the next change stores it too.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut ClientRecord)) {
+        change(&mut locked(&self.0));
+    }
+
+    /// Changes the state and stores it; it stays as it was if it cannot be stored.
+    pub(crate) fn store(&self, store: &Store, change: impl FnOnce(&mut ClientRecord)) -> io::Result<()> {
+        let mut record = locked(&self.0);
+        let mut new = record.clone();
+        change(&mut new);
+        store.put_client(&new)?;
+        *record = new;
+        Ok(())
+    }
 }
 
 /// A host volume made at run time.
@@ -354,6 +386,25 @@ mod tests {
         let host = Some("4c4c4544-0047-4d10-8052-b9c04f4d5332");
         assert_eq!(Store::none().identity(host).unwrap().0, Store::none().identity(host).unwrap().0);
         assert_ne!(Store::none().identity(Some("x")).unwrap().0, Store::none().identity(Some("x")).unwrap().0);
+    }
+
+    #[test]
+    fn concurrent_changes_are_all_stored() {
+        let dir = TempDir::new("store");
+        let store = Store::open(dir.path()).unwrap();
+        let record = SharedClientRecord::new(ClientRecord::default());
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let (store, record) = (&store, &record);
+                scope.spawn(move || {
+                    for m in 0..16 {
+                        let key = format!("{n}-{m}");
+                        record.store(store, |r| drop(r.meta.insert(key, None))).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(store.client().unwrap().meta.len(), 8 * 16);
     }
 
     #[test]

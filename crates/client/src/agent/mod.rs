@@ -28,7 +28,7 @@ use super::policy::report::ReportQueue;
 use super::runner::alloc::AllocRunner;
 use super::runner::{Shared, locked};
 use super::servers::{Credentials, Servers};
-use super::store::ClientRecord;
+use super::store::{ClientRecord, SharedClientRecord};
 use super::types::HostStats;
 use encamp_model::{Allocation, NodeEvent, duration};
 
@@ -36,7 +36,7 @@ use encamp_model::{Allocation, NodeEvent, duration};
 pub struct Agent {
     pub(super) shared: Arc<Shared>,
     pub(super) servers: Arc<dyn Servers>,
-    pub(super) record: Mutex<ClientRecord>,
+    pub(super) record: SharedClientRecord,
     /// Meta of configuration and defaults.
     pub(super) static_meta: BTreeMap<String, String>,
     /// Where host volumes are made.
@@ -113,9 +113,9 @@ impl Agent {
         let _ = self.stop.subscribe().wait_for(|s| *s).await;
     }
 
-    /// Stores what the whole agent knows.
-    pub(super) fn save(&self, record: &ClientRecord) -> std::io::Result<()> {
-        self.shared.store.put_client(record)
+    /// Changes what the whole agent knows, and stores it.
+    pub(super) fn store_record(&self, change: impl FnOnce(&mut ClientRecord)) -> std::io::Result<()> {
+        self.record.store(&self.shared.store, change)
     }
 
     fn dev(&self) -> bool {

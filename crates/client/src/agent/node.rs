@@ -178,19 +178,19 @@ impl Agent {
 
     /// Meta of the node.
     pub(crate) fn meta(&self) -> NodeMeta {
-        let dynamic = locked(&self.record).meta.clone();
+        let dynamic = self.record.read(|r| r.meta.clone());
         NodeMeta { meta: merged(&self.static_meta, &dynamic), dynamic, r#static: self.static_meta.clone() }
     }
 
     /// Changes meta of the node.
     pub(crate) fn apply_meta(&self, request: &BTreeMap<String, Option<String>>) -> Result<NodeMeta, ClientError> {
-        {
-            let mut record = locked(&self.record);
-            let meta = apply(&self.static_meta, &record.meta, request)?;
-            let new = super::ClientRecord { meta, ..record.clone() };
-            self.save(&new).map_err(|e| ClientError::Failed(format!("failed to store the node metadata: {e}")))?;
-            *record = new;
-        }
+        let mut applied = Ok(());
+        self.store_record(|record| match apply(&self.static_meta, &record.meta, request) {
+            Ok(meta) => record.meta = meta,
+            Err(error) => applied = Err(error),
+        })
+        .map_err(|e| ClientError::Failed(format!("failed to store the node metadata: {e}")))?;
+        applied?;
         let now = self.meta();
         self.shared.node.write().unwrap_or_else(PoisonError::into_inner).meta = now.meta.clone().into();
         self.node_changed.notify_one();

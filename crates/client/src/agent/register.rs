@@ -11,7 +11,7 @@ use crate::clock;
 impl Agent {
     /// Registers, then beats until the end.
     pub(super) async fn beat_forever(self: Arc<Self>) {
-        if locked(&self.record).registered {
+        if self.record.read(|r| r.registered) {
             // Allocations that ran before the agent stopped need not wait for the servers.
             self.registered.send_replace(true);
         }
@@ -56,10 +56,7 @@ impl Agent {
     pub(super) async fn register(&self) -> bool {
         loop {
             let node = self.shared.node();
-            let (registered, identity) = {
-                let record = locked(&self.record);
-                (record.registered, record.identity.clone())
-            };
+            let (registered, identity) = self.record.read(|r| (r.registered, r.identity.clone()));
             let intro = &self.shared.config.intro_token;
             let token = if registered { identity } else { intro.clone() };
             let sent = clock::now();
@@ -74,9 +71,10 @@ impl Agent {
                 Err(error) => error,
             };
             if error == ServersError::PermissionDenied && intro.is_empty() && registered {
-                let mut record = locked(&self.record);
-                record.identity.clear();
-                record.registered = false;
+                self.record.change(|record| {
+                    record.identity.clear();
+                    record.registered = false;
+                });
                 locked(&self.shared.who).identity.clear();
             }
             tracing::error!(target: "client", %error, "error registering");
@@ -89,12 +87,9 @@ impl Agent {
     }
 
     fn note_registered(&self) {
-        let record = {
-            let mut record = locked(&self.record);
-            record.registered = true;
-            record.clone()
-        };
-        if let Err(error) = self.save(&record) {
+        if let Err(error) = self.store_record(|record| record.registered = true) {
+            // The next change stores it.
+            self.record.change(|record| record.registered = true);
             tracing::error!(target: "client", %error, "failed to store the registration");
         }
         let mut node = self.shared.node.write().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -112,12 +107,9 @@ impl Agent {
             node.scheduling_eligibility.clone_from(&reply.scheduling_eligibility);
         }
         if !reply.signed_identity.is_empty() {
-            let mut record = locked(&self.record).clone();
-            record.identity.clone_from(&reply.signed_identity);
             // One that can't be kept is not used: after a restart nobody would know it.
-            match self.save(&record) {
+            match self.store_record(|record| record.identity.clone_from(&reply.signed_identity)) {
                 Ok(()) => {
-                    *locked(&self.record) = record;
                     locked(&self.shared.who).identity.clone_from(&reply.signed_identity);
                 }
                 Err(error) => tracing::error!(target: "client", %error, "failed to store the node identity"),

@@ -19,7 +19,7 @@ use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
 use super::super::runner::{Shared, locked};
 use super::super::servers::{Credentials, Servers};
-use super::super::store::{Store, Stored};
+use super::super::store::{SharedClientRecord, Store, Stored};
 use super::node::{merged, put_driver};
 use super::{Agent, Beat, Gc, volumes};
 use crate::cgroups::Cgroups;
@@ -167,7 +167,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let agent = Arc::new(Agent {
         shared,
         servers,
-        record: Mutex::new(record),
+        record: SharedClientRecord::new(record),
         static_meta,
         host_volumes_dir,
         runners: Mutex::default(),
@@ -265,8 +265,7 @@ impl Running {
         // One may wait for servers that do not answer.
         let _ = tokio::time::timeout(LAST_WORDS, ended).await;
         self.loops.shutdown().await;
-        let record = locked(&self.agent.record).clone();
-        if let Err(error) = self.agent.save(&record) {
+        if let Err(error) = self.agent.store_record(|_| {}) {
             tracing::error!(target: "client", %error, "failed to store the state");
         }
         if self.agent.dev() {

@@ -7,7 +7,6 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use super::super::runner::locked;
 use super::super::store::{ClientRecord, VolumeRecord};
 use super::Agent;
 use crate::error::ClientError;
@@ -149,7 +148,7 @@ impl Agent {
             parameters: volume.parameters.clone(),
         };
         let entry = shown(&volume.id, &record);
-        self.remember(|known| known.volumes.insert(volume.id.clone(), record))?;
+        self.store_volumes(|volumes| drop(volumes.insert(volume.id.clone(), record)))?;
         let mut node = self.shared.node.write().unwrap_or_else(PoisonError::into_inner);
         node.host_volumes.insert(volume.name.clone(), entry);
         drop(node);
@@ -159,7 +158,7 @@ impl Agent {
 
     /// Deletes a volume; a directory that the plugin created is removed with its content. A missing volume is no error.
     pub(crate) fn delete_volume(&self, id: &str) -> Result<(), ClientError> {
-        let known = locked(&self.record).volumes.get(id).cloned();
+        let known = self.record.read(|r| r.volumes.get(id).cloned());
         let Some(volume) = known else { return Ok(()) };
         if volume.plugin == MKDIR {
             match std::fs::remove_dir_all(&volume.path) {
@@ -169,7 +168,7 @@ impl Agent {
                 _ => {}
             }
         }
-        self.remember(|known| known.volumes.remove(id))?;
+        self.store_volumes(|volumes| drop(volumes.remove(id)))?;
         let mut node = self.shared.node.write().unwrap_or_else(PoisonError::into_inner);
         node.host_volumes.retain(|_, v| v.id != id);
         drop(node);
@@ -177,14 +176,10 @@ impl Agent {
         Ok(())
     }
 
-    /// Changes what is remembered about volumes.
-    fn remember<T>(&self, change: impl FnOnce(&mut ClientRecord) -> T) -> Result<(), ClientError> {
-        let mut record = locked(&self.record);
-        let mut new = record.clone();
-        change(&mut new);
-        self.save(&new).map_err(|e| ClientError::failed(format!("failed to store the host volumes: {e}")))?;
-        *record = new;
-        Ok(())
+    /// Changes the list of volumes and stores it.
+    fn store_volumes(&self, change: impl FnOnce(&mut BTreeMap<String, VolumeRecord>)) -> Result<(), ClientError> {
+        self.store_record(|record| change(&mut record.volumes))
+            .map_err(|e| ClientError::failed(format!("failed to store the host volumes: {e}")))
     }
 }
 
