@@ -68,13 +68,6 @@ impl<E: Error> From<E> for CommandError {
     }
 }
 
-// Bridge.
-impl From<CommandError> for String {
-    fn from(error: CommandError) -> String {
-        error.message
-    }
-}
-
 /// Adds to an error what the command was doing.
 pub trait ErrorContext<T> {
     /// Puts `what` and a colon before the message of the error, as in `Error querying jobs: connection refused`. The

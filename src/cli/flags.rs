@@ -150,9 +150,9 @@ mod tests {
             .arg(Arg::new("args").num_args(0..))
     }
 
-    fn run(args: &[&str]) -> Result<Vec<String>, String> {
+    fn run(args: &[&str]) -> Result<Vec<String>, FlagError> {
         let args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
-        normalise(&command(), &args, false).map_err(|e| e.to_string())
+        normalise(&command(), &args, false)
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
             (&["---x"], "bad flag syntax: ---x"),
             (&["-=x"], "bad flag syntax: -=x"),
         ] {
-            assert_eq!(run(args).unwrap_err(), want);
+            assert_eq!(run(args).unwrap_err().to_string(), want);
         }
     }
 

@@ -115,20 +115,19 @@ fn title(kind: &str) -> String {
 mod tests {
     use super::*;
 
-    fn run(id: &str, found: &[(&str, &[&str])]) -> Result<String, String> {
+    fn run(id: &str, found: &[(&str, &[&str])]) -> Result<String, LookupError> {
         let ids = |list: &[&str]| list.iter().map(|i| i.to_string()).collect();
-        meant(id, &found.iter().map(|(kind, list)| (kind.to_string(), ids(list))).collect()).map_err(|e| e.to_string())
+        meant(id, &found.iter().map(|(kind, list)| (kind.to_string(), ids(list))).collect())
     }
 
     #[test]
     fn an_exact_match_wins_and_then_the_only_one() {
-        assert_eq!(run("web", &[("jobs", &["web", "web-2"]), ("namespaces", &["web-ns"])]), Ok("jobs".into()));
-        assert_eq!(run("we", &[("jobs", &["web"])]), Ok("jobs".into()));
-        assert_eq!(run("x", &[]), Err("Unable to resolve ID: \"x\"".into()));
-        assert_eq!(
-            run("c", &[("jobs", &["clean", "crunch"]), ("allocs", &["c82f"])]),
-            Err("Multiple matches found for id \"c\"\n\nAllocs:\nc82f\n\nJobs:\nclean, crunch".into())
-        );
-        assert!(run("a", &[("jobs", &["a"]), ("namespaces", &["a"])]).unwrap_err().starts_with("Multiple"));
+        assert_eq!(run("web", &[("jobs", &["web", "web-2"]), ("namespaces", &["web-ns"])]).unwrap(), "jobs");
+        assert_eq!(run("we", &[("jobs", &["web"])]).unwrap(), "jobs");
+        assert_eq!(run("x", &[]).unwrap_err().to_string(), "Unable to resolve ID: \"x\"");
+        let several = run("c", &[("jobs", &["clean", "crunch"]), ("allocs", &["c82f"])]).unwrap_err();
+        assert_eq!(several.to_string(), "Multiple matches found for id \"c\"\n\nAllocs:\nc82f\n\nJobs:\nclean, crunch");
+        let both = run("a", &[("jobs", &["a"]), ("namespaces", &["a"])]).unwrap_err();
+        assert!(both.to_string().starts_with("Multiple"));
     }
 }

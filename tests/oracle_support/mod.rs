@@ -180,7 +180,7 @@ pub fn run(input: &Input, snapshot: &Snapshot, now: i64, order: NodeOrder) -> Re
     };
     let mut ctx = Context { now, order, new_id: &mut new_id, random: &mut random, stopwatch: &mut || 0 };
     let mut planner = Recorder { snapshot, reject: input.planner == "reject_all", out: Recorded::default() };
-    encamp_scheduler::process(snapshot, &input.eval, &mut ctx, &mut planner)?;
+    encamp_scheduler::process(snapshot, &input.eval, &mut ctx, &mut planner).map_err(|e| e.to_string())?;
     Ok(planner.out)
 }
 

@@ -114,7 +114,8 @@ fn registered_jobs_are_equal() {
         canonicalize(&mut job);
         let ctx = profile(folder, name);
         let options = ConvertOptions { region: ctx.region.clone(), ..ConvertOptions::default() };
-        let admitted = admit(to_server(&job, &options)?, &ctx, None).map_err(|e| e.to_string())?;
+        let sent = to_server(&job, &options).map_err(|e| e.to_string())?;
+        let admitted = admit(sent, &ctx, None).map_err(|e| e.to_string())?;
         let mut job = serde_json::to_value(admitted.job).map_err(|e| e.to_string())?;
         strip_volatile(&mut job);
         Ok(job)

@@ -145,8 +145,8 @@ fn server(case: &Case) -> ServerContext {
 fn register(mut job: api::Job, ctx: &ServerContext) -> Result<(api::Job, Job), String> {
     canonicalize(&mut job);
     let options = ConvertOptions { region: ctx.region.clone(), ..ConvertOptions::default() };
-    let mut stored = to_server(&job, &options)?;
-    mutate(&mut stored, ctx)?;
+    let mut stored = to_server(&job, &options).map_err(|e| e.to_string())?;
+    mutate(&mut stored, ctx).map_err(|e| e.to_string())?;
     Ok((job, stored))
 }
 
@@ -270,7 +270,7 @@ fn job_files_of_the_diff_oracle_parse() {
 
 /// Writes a job as a job file and reads it again.
 fn written_and_parsed(job: &api::Job) -> Result<api::Job, String> {
-    let written = write(job)?;
+    let written = write(job).map_err(|e| e.to_string())?;
     if !written.lost.is_empty() {
         return Err(format!("HCL cannot express {:?}", written.lost));
     }
@@ -300,7 +300,7 @@ fn differs_when_written(job: &Json, ctx: &ServerContext) -> Option<String> {
         Ok::<Json, String>(comparable(stored))
     };
     let both = || {
-        let mut job = parse::parse_json(job.to_string().as_bytes())?;
+        let mut job = parse::parse_json(job.to_string().as_bytes()).map_err(|e| e.to_string())?;
         canonicalize(&mut job);
         Ok::<_, String>((registered(written_and_parsed(&job)?)?, registered(job)?))
     };

@@ -131,6 +131,6 @@ pub fn run(state: &Snapshot, eval: &Evaluation, terms: &Terms) -> Result<Outcome
         stopwatch: &mut || 0,
     };
     let mut recorder = Recorder(Outcome::default());
-    encamp_scheduler::process(state, eval, &mut ctx, &mut recorder)?;
+    encamp_scheduler::process(state, eval, &mut ctx, &mut recorder).map_err(|e| e.to_string())?;
     Ok(recorder.0)
 }

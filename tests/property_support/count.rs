@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use encamp_model::*;
 use encamp_state::State;
 
-use super::Verdict;
-
 /// What one allocation takes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Taken {
@@ -134,9 +132,22 @@ fn port_list(text: &str) -> BTreeSet<i64> {
         .collect()
 }
 
+/// Allocations have more of a node than there is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Overcommitted {
+    #[error("{used} of {has} {what} are given away")]
+    Amount { what: &'static str, used: i64, has: i64 },
+    #[error("{thing} belongs to allocations {} and {}", allocs[0], allocs[1])]
+    Shared { thing: String, allocs: [String; 2] },
+    #[error("port {port} of allocation {alloc} is reserved")]
+    Reserved { port: String, alloc: String },
+    #[error("core {core} of allocation {alloc} is not available")]
+    Missing { core: u64, alloc: String },
+}
+
 /// Nobody has more of a node than there is, and nothing belongs to two. Allocations that are to stop do not count,
 /// though they may still run (`docs/spec/server.md §7.4`).
-pub fn within_capacity(state: &State, id: &str) -> Verdict {
+pub fn within_capacity(state: &State, id: &str) -> Result<(), Overcommitted> {
     let Some(node) = state.node(id).map(|n| n.node.clone()) else { return Ok(()) };
     let live: Vec<_> = state.allocs_of_node(id).iter().map(|e| e.alloc.clone()).filter(|a| !a.terminal()).collect();
     let (room, uses) = (room(&node), live.iter().map(|a| taken(a)).collect::<Vec<_>>());
@@ -146,7 +157,7 @@ pub fn within_capacity(state: &State, id: &str) -> Verdict {
         ("disk", uses.iter().map(|t| t.disk).sum(), room.disk),
     ] {
         if used > has {
-            return Err(format!("{used} of {has} {what} are given away"));
+            return Err(Overcommitted::Amount { what, used, has });
         }
     }
     let mut holders: BTreeMap<String, &str> = BTreeMap::new();
@@ -156,16 +167,16 @@ pub fn within_capacity(state: &State, id: &str) -> Verdict {
         let ports = t.ports.iter().filter(|(_, _, shared)| !shared).map(|(ip, port, _)| format!("port {ip}:{port}"));
         for thing in cores.chain(devices).chain(ports) {
             if let Some(other) = holders.insert(thing.clone(), &a.id) {
-                return Err(format!("{thing} belongs to allocations {other} and {}", a.id));
+                return Err(Overcommitted::Shared { thing, allocs: [other.to_string(), a.id.clone()] });
             }
         }
         for (ip, port, _) in &t.ports {
             if room.reserved_ports.get(ip).is_some_and(|r| r.contains(port)) {
-                return Err(format!("port {ip}:{port} of allocation {} is reserved", a.id));
+                return Err(Overcommitted::Reserved { port: format!("{ip}:{port}"), alloc: a.id.clone() });
             }
         }
         if let Some(core) = t.cores.iter().find(|c| !room.cores.contains(c)) {
-            return Err(format!("core {core} of allocation {} is not available", a.id));
+            return Err(Overcommitted::Missing { core: *core, alloc: a.id.clone() });
         }
     }
     Ok(())

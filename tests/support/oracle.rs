@@ -38,6 +38,7 @@ pub fn registered_job(path: &Path, profile: &str) -> Result<Job, String> {
     };
     let mut job = parse(&std::fs::read(path).expect("the job file"), &options).map_err(|e| e.to_string())?;
     canonicalize(&mut job);
-    let job = to_server(&job, &ConvertOptions { region: "global".into(), ..ConvertOptions::default() })?;
+    let options = ConvertOptions { region: "global".into(), ..ConvertOptions::default() };
+    let job = to_server(&job, &options).map_err(|e| e.to_string())?;
     Ok(admit(job, &server(profile), None).map_err(|e| e.to_string())?.job)
 }

@@ -95,7 +95,7 @@ impl World {
     }
 
     async fn effect<E>(&self, fail: impl Fn(String) -> E + Clone, effect: Effect) -> Result<(), E> {
-        self.point(fail.clone(), |machine, now| machine.act(effect, now).map_err(fail)).await
+        self.point(fail.clone(), |machine, now| machine.act(effect, now).map_err(|e| fail(e.to_string()))).await
     }
 
     async fn read<E>(&self, fail: impl Fn(String) -> E) -> Result<(), E> {

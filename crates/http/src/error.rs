@@ -1,5 +1,7 @@
 //! Errors of the HTTP API: a status and a plain text (`docs/spec/http-api.md §3`).
 
+use std::fmt::Display;
+
 use super::json::JsonError;
 use super::response::Meta;
 use encamp_client::error::ClientError;
@@ -19,12 +21,12 @@ pub struct Error {
 
 impl Error {
     /// With any status.
-    pub fn new(status: u16, message: impl Into<String>) -> Error {
-        Error { status, message: message.into(), meta: None }
+    pub fn new(status: u16, message: impl Display) -> Error {
+        Error { status, message: message.to_string(), meta: None }
     }
 
     /// 400.
-    pub fn bad(message: impl Into<String>) -> Error {
+    pub fn bad(message: impl Display) -> Error {
         Error::new(400, message)
     }
 
@@ -34,7 +36,7 @@ impl Error {
     }
 
     /// 404.
-    pub fn not_found(message: impl Into<String>) -> Error {
+    pub fn not_found(message: impl Display) -> Error {
         Error::new(404, message)
     }
 
@@ -44,7 +46,7 @@ impl Error {
     }
 
     /// 500.
-    pub fn internal(message: impl Into<String>) -> Error {
+    pub fn internal(message: impl Display) -> Error {
         Error::new(500, message)
     }
 

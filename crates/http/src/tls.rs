@@ -83,13 +83,6 @@ pub enum TlsError {
     Settings(#[source] rustls::Error),
 }
 
-// Bridge.
-impl From<TlsError> for String {
-    fn from(e: TlsError) -> String {
-        e.to_string()
-    }
-}
-
 /// What is wrong with a file of the TLS settings.
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {

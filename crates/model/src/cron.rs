@@ -62,20 +62,6 @@ pub enum PeriodicError {
     },
 }
 
-// Bridge.
-impl From<PeriodicError> for String {
-    fn from(e: PeriodicError) -> String {
-        e.to_string()
-    }
-}
-
-// Bridge.
-impl From<TimeZoneError> for String {
-    fn from(e: TimeZoneError) -> String {
-        e.to_string()
-    }
-}
-
 /// A parsed specification: the seconds, minutes, … at which it fires.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cron {

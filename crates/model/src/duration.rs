@@ -25,13 +25,6 @@ pub enum InvalidDuration {
     },
 }
 
-// Bridge.
-impl From<InvalidDuration> for String {
-    fn from(e: InvalidDuration) -> String {
-        e.to_string()
-    }
-}
-
 /// So many nanoseconds; nothing for less than none.
 pub fn of_nanos(nanos: i64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))

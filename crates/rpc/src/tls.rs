@@ -46,13 +46,6 @@ pub enum TlsError {
     },
 }
 
-// Bridge.
-impl From<TlsError> for String {
-    fn from(e: TlsError) -> String {
-        e.to_string()
-    }
-}
-
 /// Errors of settings that the HTTP interface has too.
 fn settings(e: impl Display) -> TlsError {
     TlsError::Settings(e.to_string())

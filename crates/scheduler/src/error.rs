@@ -21,13 +21,6 @@ pub enum ScheduleError {
     NoRefresh,
 }
 
-// Bridge.
-impl From<ScheduleError> for String {
-    fn from(e: ScheduleError) -> String {
-        e.to_string()
-    }
-}
-
 /// A planner did not take a plan. Displays as the planner's own error.
 #[derive(Debug, Error)]
 #[error(transparent)]
@@ -37,12 +30,5 @@ impl SubmitError {
     /// The error of a planner for this reason.
     pub fn new(reason: impl Into<Box<dyn StdError + Send + Sync>>) -> SubmitError {
         SubmitError(reason.into())
-    }
-}
-
-// Bridge.
-impl From<String> for SubmitError {
-    fn from(reason: String) -> SubmitError {
-        SubmitError::new(reason)
     }
 }

@@ -1,5 +1,7 @@
 //! Errors of the server's calls, as returned to clients (`docs/spec/http-api.md §3`).
 
+use std::fmt::Display;
+
 use crate::evals::broker::BrokerError;
 use crate::jobs::dispatch::DispatchError;
 use crate::jobs::periodic::PeriodicError;
@@ -96,12 +98,12 @@ pub struct Error {
 
 impl Error {
     /// An error of any kind.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into() }
+    pub fn new(kind: ErrorKind, message: impl Display) -> Error {
+        Error { kind, message: message.to_string() }
     }
 
     /// The request is malformed.
-    pub fn bad(message: impl Into<String>) -> Error {
+    pub fn bad(message: impl Display) -> Error {
         Error::new(ErrorKind::BadRequest, message)
     }
 
@@ -111,17 +113,17 @@ impl Error {
     }
 
     /// The request is forbidden.
-    pub fn denied(message: impl Into<String>) -> Error {
+    pub fn denied(message: impl Display) -> Error {
         Error::new(ErrorKind::Forbidden, message)
     }
 
     /// The requested object does not exist.
-    pub fn not_found(message: impl Into<String>) -> Error {
+    pub fn not_found(message: impl Display) -> Error {
         Error::new(ErrorKind::NotFound, message)
     }
 
     /// Any other error, with the status that Nomad uses for most refused writes.
-    pub fn internal(message: impl Into<String>) -> Error {
+    pub fn internal(message: impl Display) -> Error {
         Error::new(ErrorKind::Internal, message)
     }
 

@@ -220,13 +220,6 @@ pub enum ContentError {
     },
 }
 
-// Bridge.
-impl From<ContentError> for String {
-    fn from(e: ContentError) -> String {
-        e.to_string()
-    }
-}
-
 /// Reads a snapshot file or a server backup archive; which of them it is, and how it is compressed, is recognised by
 /// content. `options` say how archives are read.
 pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {

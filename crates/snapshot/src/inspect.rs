@@ -200,13 +200,6 @@ pub struct UnknownSize {
     pub source: serde_json::Error,
 }
 
-// Bridge.
-impl From<UnknownSize> for String {
-    fn from(e: UnknownSize) -> String {
-        e.to_string()
-    }
-}
-
 /// Looks into a snapshot. `now` is in Unix nanoseconds.
 ///
 /// # Errors

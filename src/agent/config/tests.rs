@@ -59,8 +59,8 @@ pub(super) fn first_error(config: &Config) -> Option<String> {
 }
 
 /// The checks at the start on a machine with four processors.
-fn started(config: &Config) -> Result<(), String> {
-    check_start(config, 4).map_err(|e| e.to_string())
+fn started(config: &Config) -> Result<(), RefusedStart> {
+    check_start(config, 4)
 }
 
 #[test]
@@ -406,9 +406,9 @@ fn the_start_is_checked_with_its_own_texts() {
             "Error starting agent: client setup failed: invalid bridge_network_subnet: invalid CIDR address: x".into(),
         ),
     ] {
-        assert_eq!(started(&merged(&[&text])), Err(want), "{text}");
+        assert_eq!(started(&merged(&[&text])).unwrap_err().to_string(), want, "{text}");
     }
-    assert_eq!(started(&merged(&[&format!("{server} num_schedulers = 0\n}}")])), Ok(()));
+    started(&merged(&[&format!("{server} num_schedulers = 0\n}}")])).unwrap();
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn gc_thresholds_of_zero_and_less_are_taken() {
     assert_eq!(of("node_gc_threshold = \"0s\"\n eval_gc_threshold = \"0s\""), (0, 0));
     assert_eq!(of("node_gc_threshold = \"-1h\"\n eval_gc_threshold = \"-1ns\""), (-HOUR, -1));
     let text = "data_dir = \"/d\"\nserver {\n enabled = true\n job_gc_threshold = \"-1h\"\n}";
-    assert_eq!(started(&merged(&[text])), Ok(()));
+    started(&merged(&[text])).unwrap();
 }
 
 #[test]

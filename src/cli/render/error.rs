@@ -14,10 +14,3 @@ pub enum RenderError {
     #[error(transparent)]
     Template(#[from] TemplateError),
 }
-
-// Bridge.
-impl From<RenderError> for String {
-    fn from(error: RenderError) -> String {
-        error.to_string()
-    }
-}

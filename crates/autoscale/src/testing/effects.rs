@@ -18,6 +18,17 @@ pub(crate) enum Effect {
     Purge(String),
 }
 
+/// The provider refuses a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("above the maximum")]
+    AboveMaximum,
+    #[error("below the minimum")]
+    BelowMinimum,
+    #[error("no such instance")]
+    NoSuchInstance,
+}
+
 impl Machine {
     /// Looks for what must not be written.
     pub(super) fn check_write(&mut self, old: &Record, new: &Record) {
@@ -56,7 +67,7 @@ impl Machine {
     }
 
     /// Brings an effect about.
-    pub(crate) fn act(&mut self, effect: Effect, now: i64) -> Result<(), String> {
+    pub(crate) fn act(&mut self, effect: Effect, now: i64) -> Result<(), Refusal> {
         if self.is_failsafe() {
             self.violations.push(format!("{effect:?} in failsafe mode"));
         }
@@ -68,12 +79,12 @@ impl Machine {
         Ok(())
     }
 
-    fn bring_about(&mut self, effect: &Effect, now: i64) -> Result<(), String> {
+    fn bring_about(&mut self, effect: &Effect, now: i64) -> Result<(), Refusal> {
         let half = self.faults.happens(self.faults.halves);
         match effect {
             Effect::SetDesired(n) => {
                 if *n > self.group.max {
-                    return Err("above the maximum".into());
+                    return Err(Refusal::AboveMaximum);
                 }
                 if *n < self.group.desired || *n > self.parameters.max {
                     self.violations.push(format!("the desired size goes from {} to {n}", self.group.desired));
@@ -86,10 +97,10 @@ impl Machine {
                     if id != UNHEARD_OF {
                         self.violations.push(format!("{id} is terminated again"));
                     }
-                    return Err("no such instance".into());
+                    return Err(Refusal::NoSuchInstance);
                 }
                 if *decrement && self.group.desired <= self.group.min {
-                    return Err("below the minimum".into());
+                    return Err(Refusal::BelowMinimum);
                 }
                 let node = self.state.node(&node_of(id)).filter(|e| e.node.status == "ready");
                 if node.is_some_and(|e| e.live_allocs().next().is_some() || e.node.ready()) {
@@ -110,10 +121,10 @@ impl Machine {
             Effect::Detach(id) => {
                 if !self.group.has(id) || self.state.node(&node_of(id)).is_some_and(|e| e.node.status == "ready") {
                     self.violations.push(format!("{id} is detached"));
-                    return Err("no such instance".into());
+                    return Err(Refusal::NoSuchInstance);
                 }
                 if self.group.desired <= self.group.min {
-                    return Err("below the minimum".into());
+                    return Err(Refusal::BelowMinimum);
                 }
                 self.group.desired -= 1;
                 if !half {

@@ -2,7 +2,6 @@
 //! expected at the furthest position that it reached.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use regex::Regex;
 
@@ -12,18 +11,13 @@ use encamp_model::{quoted, regexp};
 const MAX_DEPTH: usize = 200;
 
 /// Why a text is no expression: line, column and offset, and what was wrong there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column} ({offset}): {text}")]
 pub struct ParseError {
     line: usize,
     column: usize,
     offset: usize,
     text: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{} ({}): {}", self.line, self.column, self.offset, self.text)
-    }
 }
 
 /// A parsed expression.

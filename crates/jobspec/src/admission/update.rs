@@ -51,13 +51,6 @@ pub enum InvalidRequest {
     EvalPriority,
 }
 
-// Bridge.
-impl From<InvalidRequest> for String {
-    fn from(e: InvalidRequest) -> String {
-        e.to_string()
-    }
-}
-
 /// Checks a request before anything else happens.
 ///
 /// # Errors
@@ -106,13 +99,6 @@ pub enum ModifyIndexConflict {
     },
 }
 
-// Bridge.
-impl From<ModifyIndexConflict> for String {
-    fn from(e: ModifyIndexConflict) -> String {
-        e.to_string()
-    }
-}
-
 /// Checks that the stored job is the version the client saw: `wanted` is its modify index, 0 for "no such job".
 ///
 /// # Errors
@@ -155,13 +141,6 @@ pub enum UpdateRefused {
     /// `Dispatched` changes.
     #[error("field 'Dispatched' is read-only")]
     Dispatched,
-}
-
-// Bridge.
-impl From<UpdateRefused> for String {
-    fn from(e: UpdateRefused) -> String {
-        e.to_string()
-    }
 }
 
 /// Checks whether the stored job may become the new one. Registration checks this, plan does not.

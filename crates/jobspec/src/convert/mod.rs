@@ -35,13 +35,6 @@ pub enum ConvertError {
     },
 }
 
-// Bridge.
-impl From<ConvertError> for String {
-    fn from(e: ConvertError) -> String {
-        e.to_string()
-    }
-}
-
 /// Converts a canonicalised job.
 ///
 /// # Errors

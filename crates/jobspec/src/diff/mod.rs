@@ -66,13 +66,6 @@ pub enum DiffError {
     Json(#[from] serde_json::Error),
 }
 
-// Bridge.
-impl From<DiffError> for String {
-    fn from(e: DiffError) -> String {
-        e.to_string()
-    }
-}
-
 /// Compares two stored jobs (`docs/spec/jobspec.md §17`). An absent side means that the job is new or removed. With
 /// `contextual`, objects that are reported list their unchanged fields too, which is what the plan endpoint returns.
 ///

@@ -63,13 +63,6 @@ pub enum WriteError {
     Parse(#[from] ParseError),
 }
 
-// Bridge.
-impl From<WriteError> for String {
-    fn from(e: WriteError) -> String {
-        e.to_string()
-    }
-}
-
 /// Writes a job as a job file.
 ///
 /// # Errors

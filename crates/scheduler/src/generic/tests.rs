@@ -1,7 +1,7 @@
 //! The loop around plans: rejections, progress, no-ops and delayed evaluations (`docs/spec/reconciliation.md §3`).
 
 use super::*;
-use crate::{PlanResult, SubmitError};
+use crate::{PlanResult, ScheduleError, SubmitError};
 use encamp_state::State;
 
 const NOW: i64 = 1_000_000 * SECOND;
@@ -118,7 +118,7 @@ impl Planner for Recorder {
     fn reblock_eval(&mut self, _: Evaluation) {}
 }
 
-fn run(state: State, eval: &Evaluation, fates: &[Fate]) -> (Recorder, Result<(), String>) {
+fn run(state: State, eval: &Evaluation, fates: &[Fate]) -> (Recorder, Result<(), ScheduleError>) {
     let state = state.snapshot();
     let mut recorder =
         Recorder { state: state.clone(), fates: fates.to_vec(), plans: vec![], created: vec![], updated: vec![] };
@@ -130,7 +130,7 @@ fn run(state: State, eval: &Evaluation, fates: &[Fate]) -> (Recorder, Result<(),
     let mut random = |_| 0;
     let mut ctx =
         Context { now: NOW, order: NodeOrder::Shuffle, new_id: &mut new_id, random: &mut random, stopwatch: &mut || 0 };
-    let result = process(&state, eval, &mut ctx, &mut recorder).map_err(|e| e.to_string());
+    let result = process(&state, eval, &mut ctx, &mut recorder);
     (recorder, result)
 }
 
@@ -153,7 +153,7 @@ fn failed_alloc() -> Allocation {
 #[test]
 fn accepted_plans_complete_the_evaluation() {
     let (r, result) = run(state(), &eval(), &[]);
-    assert_eq!(result, Ok(()));
+    result.unwrap();
     let placed: Vec<&str> = r.plans[0].node_allocation["n1"].iter().map(|a| a.name.as_str()).collect();
     assert_eq!(placed, ["web.g[0]", "web.g[1]"]);
     assert_eq!((r.plans.len(), r.updated[0].status.as_str()), (1, "complete"));
@@ -163,7 +163,8 @@ fn accepted_plans_complete_the_evaluation() {
 #[test]
 fn rejections_in_a_row_end_the_evaluation() {
     let (r, result) = run(state(), &eval(), &[Fate::Rejected; 9]);
-    assert_eq!((result, r.plans.len()), (Ok(()), 5));
+    result.unwrap();
+    assert_eq!(r.plans.len(), 5);
     assert_eq!(r.updated[0].status_description, "maximum attempts reached (5)");
     assert_eq!(r.created[0].triggered_by, "max-plan-attempts");
     assert_eq!(r.updated[0].blocked_eval, r.created[0].id);
@@ -179,14 +180,15 @@ fn progress_starts_the_count_of_attempts_anew() {
     fates.push(Fate::Partly);
     fates.extend([Fate::Rejected; 4]);
     let (r, result) = run(state(), &eval(), &fates);
-    assert_eq!((result, r.plans.len()), (Ok(()), 10));
+    result.unwrap();
+    assert_eq!(r.plans.len(), 10);
     assert_eq!(r.updated[0].status, "complete");
 }
 
 #[test]
 fn a_partial_commit_needs_newer_state() {
     let (r, result) = run(state(), &eval(), &[Fate::Lost]);
-    assert_eq!(result, Err("missing state refresh after partial commit".into()));
+    assert!(matches!(result, Err(ScheduleError::NoRefresh)), "{result:?}");
     assert!(r.updated.is_empty());
 }
 

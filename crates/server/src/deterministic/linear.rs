@@ -20,7 +20,7 @@ pub(crate) enum Did {
 }
 
 /// A call of a client. Times are any increasing numbers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     /// When the call began.
     pub from: i64,
@@ -49,11 +49,23 @@ impl Call {
     }
 }
 
+/// There is no order in which all calls fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{fit} of {of} calls fit; then none of {left:?}")]
+pub(crate) struct NoOrder {
+    /// How many calls fit in the best order.
+    fit: usize,
+    /// How many calls there are.
+    of: usize,
+    /// Some of those that fit nowhere.
+    left: Vec<Call>,
+}
+
 /// Searches for an order of the calls; the error shows how many calls fit.
 ///
 /// # Errors
 /// There is no order.
-pub(crate) fn check(calls: &[Call]) -> Result<(), String> {
+pub(crate) fn check(calls: &[Call]) -> Result<(), NoOrder> {
     let calls = known(calls);
     let mut done = vec![false; calls.len()];
     let mut seen: HashSet<(Vec<bool>, Value)> = HashSet::new();
@@ -62,14 +74,8 @@ pub(crate) fn check(calls: &[Call]) -> Result<(), String> {
     if place(&calls, &mut done, None, &mut seen, &mut path, &mut best) {
         return Ok(());
     }
-    let left: Vec<String> =
-        calls.iter().enumerate().filter(|(i, _)| !best.1.contains(i)).map(|(_, c)| format!("{c:?}")).collect();
-    Err(format!(
-        "{} of {} calls fit; then none of {}",
-        best.0,
-        calls.len(),
-        left.iter().take(8).cloned().collect::<Vec<_>>().join(", ")
-    ))
+    let left = calls.iter().enumerate().filter(|(i, _)| !best.1.contains(i)).map(|(_, c)| c.clone());
+    Err(NoOrder { fit: best.0, of: calls.len(), left: left.take(8).collect() })
 }
 
 /// The relevant calls: a call with unknown outcome is relevant if another client may have read the value it wrote.

@@ -32,4 +32,16 @@ pub(crate) mod users;
 pub(crate) mod watch;
 
 /// The violation found by a check, or `Ok`.
-type Verdict = Result<(), String>;
+type Verdict = Result<(), Violation>;
+
+/// What is wrong with a cluster, for the person who reads the report of the run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Violation(String);
+
+macro_rules! violation {
+    ($($text:tt)*) => {
+        $crate::deterministic::Violation(format!($($text)*))
+    };
+}
+use violation;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use super::cluster::Cluster;
-use super::linear::{self, Call, Did, Value};
+use super::linear::{self, Call, Did, NoOrder, Value};
 use super::network::{Lost, Place};
 use super::users::{self, Stop};
 use crate::endpoints::variables;
@@ -29,6 +29,14 @@ pub(crate) enum Register {
     Variable(u64),
     /// A job.
     Job(u64),
+}
+
+/// The calls of a register have no order.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{register:?} is not linearizable: {source}")]
+pub(crate) struct NotLinearizable {
+    register: Register,
+    source: NoOrder,
 }
 
 impl Register {
@@ -141,11 +149,11 @@ impl History {
     ///
     /// # Errors
     /// They are not.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), NotLinearizable> {
         let seen = self.lock();
         seen.calls
             .iter()
-            .try_for_each(|(r, calls)| linear::check(calls).map_err(|e| format!("{r:?} is not linearizable: {e}")))
+            .try_for_each(|(r, calls)| linear::check(calls).map_err(|source| NotLinearizable { register: *r, source }))
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Verdict;
 use super::cluster::Cluster;
 use super::watch::given_once;
+use super::{Verdict, violation};
 use crate::Server;
 use encamp_model::*;
 use encamp_ops::codec;
@@ -28,7 +28,7 @@ fn progress(cluster: &Cluster) -> (u64, bool) {
 /// Waits until the cluster has settled. Reports a violation if it does not.
 pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
     let deadline = tokio::time::Instant::now() + LONGEST;
-    let (mut why, mut newest, mut since) = (String::new(), 0, tokio::time::Instant::now());
+    let (mut why, mut newest, mut since) = (violation!("never checked"), 0, tokio::time::Instant::now());
     while tokio::time::Instant::now() < deadline && since.elapsed() < STUCK {
         tokio::time::sleep(LOOK).await;
         cluster.check_running();
@@ -37,12 +37,12 @@ pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
         }
         match at_rest(cluster, nodes) {
             Ok(()) => {
-                if let Err(text) = check(cluster) {
-                    cluster.sim.broken(&format!("settled: {text}"));
+                if let Err(found) = check(cluster) {
+                    cluster.sim.broken(&format!("settled: {found}"));
                 }
                 return;
             }
-            Err(text) => why = text,
+            Err(found) => why = found,
         }
         let (index, waits) = progress(cluster);
         if index != newest || waits {
@@ -54,27 +54,27 @@ pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
 
 /// Fails with the work that is still in progress.
 fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
-    let (_, leader) = cluster.leader().ok_or("there is no leader")?;
+    let (_, leader) = cluster.leader().ok_or_else(|| violation!("there is no leader"))?;
     let store = leader.snapshot();
     let index = leader.store().applied_index();
     for (at, server) in cluster.servers() {
         let own = server.store().applied_index();
         if own != index {
-            return Err(format!("server {at} is at {own}, the leader at {index}"));
+            return Err(violation!("server {at} is at {own}, the leader at {index}"));
         }
     }
     for id in nodes {
         let status = store.state().node(id).map_or("unknown", |n| n.node.status.as_str());
         if status != "ready" {
-            return Err(format!("node {id} is {status}"));
+            return Err(violation!("node {id} is {status}"));
         }
     }
     if let Some(e) = store.evals_from("").find(|e| !e.terminal() && e.status != "blocked") {
-        return Err(format!("evaluation {} of {} ({}) is {}", e.id, e.job_id, e.triggered_by, e.status));
+        return Err(violation!("evaluation {} of {} ({}) is {}", e.id, e.job_id, e.triggered_by, e.status));
     }
     let queued = leader.queues().broker().stats();
     if queued.ready + queued.unacked + queued.pending + queued.cancelable + queued.waiting > 0 {
-        return Err(format!("the broker has {queued:?}"));
+        return Err(violation!("the broker has {queued:?}"));
     }
     for job in store.state().jobs().map(|j| &j.current) {
         for a in store.state().allocs_of_job(&job.namespace, &job.id).iter().map(|e| &e.alloc) {
@@ -82,7 +82,7 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
             let batch = job.r#type == "batch" && a.desired_status == "run" && !a.client_terminal();
             if !done || batch {
                 let state = (&a.desired_status, &a.client_status);
-                return Err(format!("allocation {} of {} is to {} and {}", a.id, job.id, state.0, state.1));
+                return Err(violation!("allocation {} of {} is to {} and {}", a.id, job.id, state.0, state.1));
             }
         }
     }
@@ -91,7 +91,7 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
     let open =
         |d: &&Arc<Deployment>| d.active() && !jobs.job(&d.namespace, &d.job_id).is_some_and(|j| waits(&store, j));
     if let Some(d) = store.deployments_by_create().find(open) {
-        return Err(format!("deployment {} of {} version {} is {}", d.id, d.job_id, d.job_version, d.status));
+        return Err(violation!("deployment {} of {} version {} is {}", d.id, d.job_id, d.job_version, d.status));
     }
     // Duplicates will be cancelled soon.
     blocked(&leader, &store)
@@ -99,13 +99,13 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
 
 /// Checks the state of a settled cluster.
 fn check(cluster: &Cluster) -> Verdict {
-    let (_, leader) = cluster.leader().ok_or("there is no leader")?;
+    let (_, leader) = cluster.leader().ok_or_else(|| violation!("there is no leader"))?;
     same_everywhere(cluster)?;
     let store = leader.snapshot();
     let state = store.state();
     let (told, index) = (cluster.sim.watch.told(), leader.store().applied_index());
     if told > index {
-        return Err(format!("a write was acknowledged at index {told}, but the highest index is {index}"));
+        return Err(violation!("a write was acknowledged at index {told}, but the highest index is {index}"));
     }
     // Replaced allocations keep running while there is insufficient capacity for all of the newer version
     // (`docs/spec/reconciliation.md §8`), even if the next attempt finds one next to its replacement: the count is
@@ -124,7 +124,7 @@ fn same_everywhere(cluster: &Cluster) -> Verdict {
             Some((other, known)) => {
                 let differ = known.iter().zip(&tables).find(|(a, b)| a != b);
                 if let Some(((name, _), _)) = differ {
-                    return Err(format!("servers {other} and {at} have different {name}"));
+                    return Err(violation!("servers {other} and {at} have different {name}"));
                 }
             }
         }
@@ -157,12 +157,12 @@ fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
     let mut blocked: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
     for e in store.evals_from("").filter(|e| e.status == "blocked") {
         if let Some(other) = blocked.insert((&e.namespace, &e.job_id, &e.node_id), &e.id) {
-            return Err(format!("evaluations {other} and {} of {} are blocked", e.id, e.job_id));
+            return Err(violation!("evaluations {other} and {} of {} are blocked", e.id, e.job_id));
         }
     }
     let tracked = leader.queues().blocked().stats().blocked;
     if tracked != blocked.len() {
-        return Err(format!("{tracked} blocked evaluations are tracked, {} stored", blocked.len()));
+        return Err(violation!("{tracked} blocked evaluations are tracked, {} stored", blocked.len()));
     }
     Ok(())
 }
@@ -210,7 +210,7 @@ fn placed(store: &StoreSnapshot, job: &Job) -> Verdict {
         let states =
             |a: &Allocation| format!("{} {} {} at {}", a.name, a.desired_status, a.client_status, a.modify_index);
         let all: Vec<String> = allocs.iter().map(|a| states(&a.alloc)).collect();
-        return Err(format!("{live} of {wanted} allocations of {} run: {all:?}", job.id));
+        return Err(violation!("{live} of {wanted} allocations of {} run: {all:?}", job.id));
     }
     Ok(())
 }

@@ -81,8 +81,8 @@ async fn live(seed: u64, sim: &Arc<Sim>) {
                 history.note(register, from, true, Did::Read(register.read(&server).0));
             }
         }
-        if let Err(text) = history.check() {
-            sim.broken(&text);
+        if let Err(found) = history.check() {
+            sim.broken(&found.to_string());
         }
     }
     let (calls, unknown) = history.size();

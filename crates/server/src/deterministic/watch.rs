@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::Verdict;
 use super::count::{taken, within_capacity};
 use super::network::Place;
 use super::sim::{self, Sim};
+use super::{Verdict, violation};
 use encamp_model::*;
 use encamp_ops::Operation;
 use encamp_ops::codec;
@@ -115,9 +115,9 @@ impl Watch {
             }
         }
         if matches!(op, Operation::PlanResults(_) | Operation::NodeChange(_))
-            && let Err(text) = given_once(store.state(), |_| true)
+            && let Err(found) = given_once(store.state(), |_| true)
         {
-            sim.broken(&format!("at index {index}: {text}"));
+            sim.broken(&format!("at index {index}: {found}"));
         }
     }
 
@@ -155,7 +155,7 @@ impl Watch {
 /// (`docs/spec/server.md §7`).
 pub(crate) fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
     for id in state.nodes().map(|n| &n.node.id) {
-        within_capacity(state, id).map_err(|e| format!("node {id}: {e}: {:?}", live_on(state, id)))?;
+        within_capacity(state, id).map_err(|e| violation!("node {id}: {e}: {:?}", live_on(state, id)))?;
     }
     state.jobs().try_for_each(|j| no_twins(state, &j.current, &may))
 }
@@ -180,7 +180,7 @@ fn no_twins(state: &State, job: &Job, may: &impl Fn(&Job) -> bool) -> Verdict {
         let Some(other) = names.insert((&a.name, place), a) else { continue };
         let replaces = a.previous_allocation == other.id || other.previous_allocation == a.id;
         if !(replaces && may(job)) {
-            return Err(format!("{} is live as {} and as {}", a.name, other.id, a.id));
+            return Err(violation!("{} is live as {} and as {}", a.name, other.id, a.id));
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use encamp_jobspec::diff::diff_jobs;
+use encamp_jobspec::diff::{DiffError, diff_jobs};
 use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_state::{AllocEntry, StateStore, Table};
@@ -59,7 +59,7 @@ pub enum Base {
 pub type Versions = (Vec<Arc<Job>>, Option<Vec<JobDiff>>);
 
 /// Why the versions of a job cannot be shown.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum VersionsError {
     /// There is no version with the number.
     #[error("version {0} not found")]
@@ -67,16 +67,9 @@ pub enum VersionsError {
     /// There is no version with the tag.
     #[error("tag {} not found", quoted(.0))]
     TagNotFound(String),
-    /// Two versions cannot be compared: the reason.
-    #[error("{0}")]
-    Diff(String),
-}
-
-// Bridge.
-impl From<VersionsError> for String {
-    fn from(e: VersionsError) -> String {
-        e.to_string()
-    }
+    /// Two versions cannot be compared.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
 }
 
 /// The versions of a job, newest first, and their diffs if requested.
@@ -91,8 +84,7 @@ pub fn versions(
 ) -> Result<Option<Versions>, VersionsError> {
     let Some(entry) = store.state().job_entry(namespace, id) else { return Ok(None) };
     let versions: Vec<Arc<Job>> = entry.versions.values().rev().map(shown).collect();
-    let diff =
-        |old: &Job, new: &Job| diff_jobs(Some(old), Some(new), true).map_err(|e| VersionsError::Diff(e.to_string()));
+    let diff = |old: &Job, new: &Job| diff_jobs(Some(old), Some(new), true).map_err(VersionsError::from);
     let against =
         |base: &Job| -> Result<Vec<JobDiff>, VersionsError> { versions.iter().map(|v| diff(base, v)).collect() };
     let diffs = match diffs {

@@ -47,13 +47,6 @@ pub enum AnonymizeError {
     Read(#[from] JsonError),
 }
 
-// Bridge.
-impl From<AnonymizeError> for String {
-    fn from(e: AnonymizeError) -> String {
-        e.to_string()
-    }
-}
-
 /// Replaces what a cluster holds.
 pub struct Anonymizer<'a> {
     walk: Walk<'a>,

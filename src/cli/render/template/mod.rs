@@ -253,12 +253,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn run(template: &str) -> Result<String, String> {
+    fn run(template: &str) -> Result<String, RenderError> {
         let value = json!({
             "ID": "web", "N": 3, "F": 1.5, "On": true, "Nil": null, "Tags": ["a", "b"],
             "Meta": {"k": "v", "j": "w"}, "List": [{"ID": "x", "N": 1}, {"ID": "y", "N": 2}],
         });
-        render(template, &value, "api.Job").map_err(|e| e.to_string())
+        render(template, &value, "api.Job")
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
             ("{{or .Nil \"other\"}} {{and 1 0}}", "other 0"),
             ("{{range $i := 3}}{{$i}}{{end}}", "012"),
         ] {
-            assert_eq!(run(template).unwrap_or_else(|e| e), want, "{template}");
+            assert_eq!(run(template).unwrap_or_else(|e| e.to_string()), want, "{template}");
         }
     }
 
@@ -303,9 +303,9 @@ mod tests {
                 "template: :1:2: executing \"\" at <index .Tags 9>: error calling index: index out of range: 9",
             ),
         ] {
-            assert_eq!(run(template).unwrap_err(), want, "{template}");
+            assert_eq!(run(template).unwrap_err().to_string(), want, "{template}");
         }
-        assert!(run(&"{{if .On}}".repeat(5000)).unwrap_err().contains("too deep"));
-        assert!(run(&format!("{{{{{}}}}}", "(".repeat(5000))).unwrap_err().contains("too deep"));
+        assert!(run(&"{{if .On}}".repeat(5000)).unwrap_err().to_string().contains("too deep"));
+        assert!(run(&format!("{{{{{}}}}}", "(".repeat(5000))).unwrap_err().to_string().contains("too deep"));
     }
 }

@@ -33,13 +33,6 @@ pub enum MutatorError {
     Expose(#[from] ExposeError),
 }
 
-// Bridge.
-impl From<MutatorError> for String {
-    fn from(e: MutatorError) -> String {
-        e.to_string()
-    }
-}
-
 /// Runs all mutators in order.
 ///
 /// # Errors

@@ -3,9 +3,9 @@ use serde_json::{Value, json};
 use super::*;
 use encamp_model::{TaskGroup, WorkloadIdentity};
 
-fn try_mutate(job: Value, ctx: &ServerContext) -> Result<Job, String> {
+fn try_mutate(job: Value, ctx: &ServerContext) -> Result<Job, MutatorError> {
     let mut job: Job = serde_json::from_value(job).unwrap();
-    mutate(&mut job, ctx).map(|()| job).map_err(|e| e.to_string())
+    mutate(&mut job, ctx).map(|()| job)
 }
 
 /// The first group of a job with one group.
@@ -65,7 +65,8 @@ fn native_services_need_a_clear_task() {
         ("", "task for Consul Connect Native service g->nat is ambiguous and must be set"),
         ("c", "task c named by Consul Connect Native service g->nat does not exist"),
     ] {
-        assert_eq!(job(native(task), two.clone()).unwrap_err(), format!("error in job mutator connect: {want}"));
+        let error = job(native(task), two.clone()).unwrap_err();
+        assert_eq!(error.to_string(), format!("error in job mutator connect: {want}"));
     }
 }
 
@@ -124,7 +125,7 @@ fn mesh_gateways_need_a_port_and_host_gateways_no_bind_addresses() {
         try_mutate(json!({"TaskGroups": [group]}), &ServerContext::default())
     };
     let error = job("", json!({"Mesh": {}}), "bridge").unwrap_err();
-    assert_eq!(error, "error in job mutator connect: service.port must be set for mesh gateway service");
+    assert_eq!(error.to_string(), "error in job mutator connect: service.port must be set for mesh gateway service");
     let mut group = job("p", json!({"Ingress": {}}), "host").unwrap().task_groups.remove(0);
     let gateway = group.services.remove(0).connect.unwrap().gateway.unwrap();
     let proxy = gateway.proxy.unwrap();
@@ -162,7 +163,8 @@ fn exposed_checks_need_one_bridge_network_and_a_port() {
             "unable to determine local service port for service check g->s->c",
         ),
     ] {
-        assert_eq!(job(networks, port).unwrap_err(), format!("error in job mutator expose-check: {want}"));
+        let error = job(networks, port).unwrap_err();
+        assert_eq!(error.to_string(), format!("error in job mutator expose-check: {want}"));
     }
     let ports = json!([{"Mode": "cni/x", "ReservedPorts": [{"Label": "web", "Value": 8080}]}]);
     let mut group = job(ports, "web").unwrap().task_groups.remove(0);

@@ -23,13 +23,6 @@ pub struct JobJsonError {
     pub reason: JobJsonReason,
 }
 
-// Bridge.
-impl From<JobJsonError> for String {
-    fn from(e: JobJsonError) -> String {
-        e.to_string()
-    }
-}
-
 /// Why a text is no job in API JSON; displays as Nomad's decoder does.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JobJsonReason {
