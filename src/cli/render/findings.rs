@@ -1,4 +1,7 @@
 //! Problems of job files as text, with the source line and its underline, and as JSON (`docs/guide/diagnostics.md`).
+//!
+//! The sequences of bold colours are written here, not by owo-colors: the recorded ones have the effect before the colour
+//! (`ESC[1;31m`), and owo-colors writes the colour first.
 
 use super::styled::Styled;
 use serde_json::{Value, json};

@@ -3,42 +3,81 @@
 //! Whole messages go through this step, values inside them too: a job value that looks like a known tag loses it. That
 //! is how the output is defined.
 
-/// The escape code of a tag, `None` for an unknown one.
-fn code(tag: &str) -> Option<u8> {
-    const COLOURS: [(&str, u8); 17] = [
-        ("black", 30),
-        ("red", 31),
-        ("green", 32),
-        ("yellow", 33),
-        ("blue", 34),
-        ("magenta", 35),
-        ("cyan", 36),
-        ("light_gray", 37),
-        ("default", 39),
-        ("dark_gray", 90),
-        ("light_red", 91),
-        ("light_green", 92),
-        ("light_yellow", 93),
-        ("light_blue", 94),
-        ("light_magenta", 95),
-        ("light_cyan", 96),
-        ("white", 97),
-    ];
-    let colour = |name: &str| COLOURS.iter().find(|(n, _)| *n == name).map(|(_, c)| *c);
-    let background = || colour(tag.strip_prefix('_')?.strip_suffix('_')?).map(|c| c.saturating_add(10));
-    let attribute = match tag {
-        "reset" => 0,
-        "bold" => 1,
-        "dim" => 2,
-        "underline" => 4,
-        "blink_slow" => 5,
-        "blink_fast" => 6,
-        "invert" => 7,
-        "hidden" => 8,
-        "reset_bold" => 21,
-        _ => return colour(tag).or_else(background),
-    };
-    Some(attribute)
+use std::fmt::{self, Display, Formatter};
+
+use owo_colors::{AnsiColors, Effect, Style};
+
+/// What a known tag does.
+#[derive(Debug, Clone, Copy)]
+enum Tag {
+    /// Switches a colour or an effect on.
+    On(Style),
+    /// Switches everything off.
+    Reset,
+    /// `[reset_bold]`, attribute 21, which owo-colors does not have: terminals underline twice, or end bold text.
+    ResetBold,
+}
+
+impl Tag {
+    /// The tag of this name, `None` for an unknown one.
+    fn of(name: &str) -> Option<Tag> {
+        let effect = |effect| Some(Tag::On(Style::new().effect(effect)));
+        match name {
+            "reset" => Some(Tag::Reset),
+            "bold" => effect(Effect::Bold),
+            "dim" => effect(Effect::Dimmed),
+            "underline" => effect(Effect::Underline),
+            "blink_slow" => effect(Effect::Blink),
+            "blink_fast" => effect(Effect::BlinkFast),
+            "invert" => effect(Effect::Reversed),
+            "hidden" => effect(Effect::Hidden),
+            "reset_bold" => Some(Tag::ResetBold),
+            _ => match name.strip_prefix('_').and_then(|name| name.strip_suffix('_')) {
+                Some(background) => colour(background).map(|c| Tag::On(Style::new().on_color(c))),
+                None => colour(name).map(|c| Tag::On(Style::new().color(c))),
+            },
+        }
+    }
+}
+
+impl Display for Tag {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Tag::On(style) => style.fmt_prefix(f),
+            Tag::Reset => reset().fmt(f),
+            Tag::ResetBold => f.write_str("\x1b[21m"),
+        }
+    }
+}
+
+/// The colour of this name.
+fn colour(name: &str) -> Option<AnsiColors> {
+    Some(match name {
+        "black" => AnsiColors::Black,
+        "red" => AnsiColors::Red,
+        "green" => AnsiColors::Green,
+        "yellow" => AnsiColors::Yellow,
+        "blue" => AnsiColors::Blue,
+        "magenta" => AnsiColors::Magenta,
+        "cyan" => AnsiColors::Cyan,
+        "light_gray" => AnsiColors::White,
+        "default" => AnsiColors::Default,
+        "dark_gray" => AnsiColors::BrightBlack,
+        "light_red" => AnsiColors::BrightRed,
+        "light_green" => AnsiColors::BrightGreen,
+        "light_yellow" => AnsiColors::BrightYellow,
+        "light_blue" => AnsiColors::BrightBlue,
+        "light_magenta" => AnsiColors::BrightMagenta,
+        "light_cyan" => AnsiColors::BrightCyan,
+        "white" => AnsiColors::BrightWhite,
+        _ => return None,
+    })
+}
+
+/// The escape sequence that switches all colours and effects off, as it ends every styled text.
+pub fn reset() -> impl Display {
+    const STYLED: Style = Style::new().bold();
+    STYLED.suffix_formatter()
 }
 
 /// Replaces the known tags of a text by escape sequences, or by nothing when colours are off. A text with tags ends
@@ -46,13 +85,10 @@ fn code(tag: &str) -> Option<u8> {
 pub fn markup(text: &str, colours: bool) -> String {
     let (mut out, tagged) = replace_tags(text, colours);
     if tagged && colours {
-        out.push_str(RESET);
+        out.push_str(&reset().to_string());
     }
     out
 }
-
-/// The end of a text with tags.
-pub const RESET: &str = "\x1b[0m";
 
 /// Replaces the known tags of a piece of a text. Whether there were any.
 pub fn replace_tags(text: &str, colours: bool) -> (String, bool) {
@@ -63,11 +99,11 @@ pub fn replace_tags(text: &str, colours: bool) -> (String, bool) {
         out.push_str(before);
         let name_len = from.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
         let (name, after) = from.split_at(name_len);
-        rest = match (after.strip_prefix(']'), code(name)) {
-            (Some(after), Some(code)) => {
+        rest = match (after.strip_prefix(']'), Tag::of(name)) {
+            (Some(after), Some(tag)) => {
                 tagged = true;
                 if colours {
-                    out.push_str(&format!("\x1b[{code}m"));
+                    out.push_str(&tag.to_string());
                 }
                 after
             }
@@ -92,6 +128,8 @@ mod tests {
             ("[bold]Summary[reset]", "Summary", "\x1b[1mSummary\x1b[0m\x1b[0m"),
             ("args[0] [Bold] [[red]]", "args[0] [Bold] []", "args[0] [Bold] [\x1b[31m]\x1b[0m"),
             ("[_light_yellow_]é[", "é[", "\x1b[103mé[\x1b[0m"),
+            ("[_default_][reset_bold]", "", "\x1b[49m\x1b[21m\x1b[0m"),
+            ("[__][_bold_][_red]", "[__][_bold_][_red]", "[__][_bold_][_red]"),
             ("[", "[", "["),
             ("[]", "[]", "[]"),
         ] {

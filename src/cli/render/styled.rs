@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::markup::{RESET, markup, replace_tags};
+use super::markup::{markup, replace_tags, reset};
 
 /// A text without foreign control characters. Line feeds and tabs stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl TaggedText {
     /// The whole text.
     pub fn finish(mut self) -> Styled {
         if self.tagged && self.colours {
-            self.text.push_str(RESET);
+            self.text.push_str(&reset().to_string());
         }
         Styled(self.text)
     }

@@ -1,7 +1,11 @@
 //! Output channels, and when they have colours (`docs/spec/cli.md §3.1`).
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
+use owo_colors::Style;
+
+use super::markup::reset;
 use super::styled::{Printable, Styled};
 use crate::cli::terminal::Terminal;
 
@@ -40,6 +44,30 @@ impl ColourInput<'_> {
         let markup = !self.disabled && (self.forced || (self.terminal && self.escapes_welcome()));
         let channels = markup && self.terminal && self.escapes_welcome();
         Colours { markup, channels }
+    }
+}
+
+/// What a message is, which determines its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Channel {
+    Output,
+    Info,
+    Warning,
+    Error,
+}
+
+impl Channel {
+    /// The escape sequences before and after a message. Output is in the terminal's own colour.
+    fn around(self) -> (String, String) {
+        let style = match self {
+            Channel::Output => None,
+            Channel::Info => Some(Style::new().bright_green()),
+            Channel::Warning => Some(Style::new().bright_yellow()),
+            Channel::Error => Some(Style::new().bright_red()),
+        };
+        let reset = reset().to_string();
+        let on = style.map_or_else(|| reset.clone(), |style| style.prefix_formatter().to_string());
+        (on, reset)
     }
 }
 
@@ -90,7 +118,7 @@ impl<'a> Ui<'a> {
 
     /// A result, on standard output.
     pub fn output(&mut self, message: &(impl Printable + ?Sized)) {
-        let text = self.wrapped(&message.printable(), 0);
+        let text = self.line(Channel::Output, &message.printable());
         self.write_out(&text);
     }
 
@@ -133,15 +161,14 @@ impl<'a> Ui<'a> {
 
     /// News, on standard output.
     pub fn info(&mut self, message: &(impl Printable + ?Sized)) {
-        let text = self.wrapped(&message.printable(), 92);
+        let text = self.line(Channel::Info, &message.printable());
         self.write_out(&text);
     }
 
     /// A question, on standard output: a space behind it, no line end. Shown at once.
     pub fn ask(&mut self, question: &(impl Printable + ?Sized)) {
         let question = question.printable();
-        let text = if self.colours.channels { format!("\x1b[0m{question}\x1b[0m ") } else { format!("{question} ") };
-        self.write_out(&text);
+        self.write_out(&format!("{} ", self.coloured(Channel::Output, &question)));
         self.flush();
     }
 
@@ -160,7 +187,7 @@ impl<'a> Ui<'a> {
 
     /// Something to look at, on standard error.
     pub fn warn(&mut self, message: &(impl Printable + ?Sized)) {
-        let text = self.wrapped(&message.printable(), 93);
+        let text = self.line(Channel::Warning, &message.printable());
         self.write_err(&text);
     }
 
@@ -172,9 +199,10 @@ impl<'a> Ui<'a> {
 
     /// Bytes on standard error, yellow where texts have colours.
     pub fn error_bytes(&mut self, data: &[u8]) -> bool {
-        let (on, off): (&[u8], &[u8]) = if self.colours.channels { (b"\x1b[93m", b"\x1b[0m") } else { (b"", b"") };
+        let (on, off) = if self.colours.channels { Channel::Warning.around() } else { Default::default() };
         let written = self.terminal.suspend(|| {
-            [on, data, off].iter().try_for_each(|part| self.err.write_all(part)).and_then(|()| self.err.flush())
+            let parts = [on.as_bytes(), data, off.as_bytes()];
+            parts.iter().try_for_each(|part| self.err.write_all(part)).and_then(|()| self.err.flush())
         });
         self.keep(written)
     }
@@ -201,7 +229,7 @@ impl<'a> Ui<'a> {
 
     /// A failure, on standard error.
     pub fn error(&mut self, message: &(impl Printable + ?Sized)) {
-        let text = self.wrapped(&message.printable(), 91);
+        let text = self.line(Channel::Error, &message.printable());
         self.write_err(&text);
     }
 
@@ -219,8 +247,17 @@ impl<'a> Ui<'a> {
         }
     }
 
-    fn wrapped(&self, message: &str, code: u8) -> String {
-        if self.colours.channels { format!("\x1b[{code}m{message}\x1b[0m\n") } else { format!("{message}\n") }
+    /// The line of a message, in the colour of its channel.
+    fn line(&self, channel: Channel, message: &str) -> String {
+        format!("{}\n", self.coloured(channel, message))
+    }
+
+    fn coloured<'m>(&self, channel: Channel, message: &'m str) -> Cow<'m, str> {
+        if !self.colours.channels {
+            return Cow::Borrowed(message);
+        }
+        let (on, off) = channel.around();
+        Cow::Owned(format!("{on}{message}{off}"))
     }
 
     fn write_out(&mut self, text: &str) {
