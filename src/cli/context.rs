@@ -13,6 +13,7 @@ use super::general::GeneralFlags;
 use super::help;
 use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
+use super::render::wrap::wrapped;
 use super::suggest;
 use super::terminal::{ProgressMode, Terminal};
 
@@ -134,17 +135,7 @@ impl Context<'_, '_> {
             "WARNING! The \"encamp {old}\" command is deprecated. Please use \"encamp {new}\" instead. This command will \
              be removed a later version of encamp."
         );
-        let mut lines: Vec<String> = Vec::new();
-        for word in text.split(' ') {
-            match lines.last_mut() {
-                Some(line) if line.chars().count() + 1 + word.chars().count() <= WARNING_WIDTH => {
-                    line.push(' ');
-                    line.push_str(word);
-                }
-                _ => lines.push(word.into()),
-            }
-        }
-        self.ui.warn(&format!("{}\n", lines.join("\n")));
+        self.ui.warn(&format!("{}\n", wrapped(&text, WARNING_WIDTH, 0)));
     }
 
     /// The current time and the time zone, for output.

@@ -18,10 +18,8 @@ pub mod status;
 use super::command::Registry;
 use super::render::styled::one_line;
 use super::render::ui::Ui;
+use super::render::wrap::{self, WIDTH};
 use encamp_autoscale::protection::ProtectedNode;
-
-/// The width at which text is wrapped.
-const WIDTH: usize = 80;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {
@@ -31,19 +29,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<status::AutoscaleStatus>("autoscale status", None, 1);
 }
 
-/// Wraps a text at spaces into indented lines that fit the terminal. Words that are too long are not broken.
+/// Wraps a text of one line, such as a name or a reason, into indented lines that fit the terminal.
 fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in one_line(text).split(' ').filter(|w| !w.is_empty()) {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(format!("{}{word}", " ".repeat(indent))),
-        }
-    }
-    lines.join("\n")
+    wrap::wrapped(&one_line(text), WIDTH, indent)
 }
 
 /// The maximum number of protected nodes that are listed.

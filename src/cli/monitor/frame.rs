@@ -1,6 +1,7 @@
-//! Text on a terminal that is redrawn in place.
+//! Text on a terminal that is redrawn in place. The escape sequences here move the cursor and erase lines; colours come
+//! with the text.
 
-use unicode_width::UnicodeWidthChar;
+use textwrap::core::display_width;
 
 use crate::cli::render::styled::Styled;
 use crate::cli::render::ui::Ui;
@@ -116,22 +117,8 @@ impl Size {
 
     /// The number of terminal rows of a line.
     fn rows(self, line: &str) -> usize {
-        columns(line).div_ceil(self.width).max(1)
+        display_width(line).div_ceil(self.width).max(1)
     }
-}
-
-/// The number of columns of a line, without escape sequences.
-fn columns(line: &str) -> usize {
-    let mut escape = false;
-    let mut n: usize = 0;
-    for c in line.chars() {
-        match (escape, c) {
-            (false, '\x1b') => escape = true,
-            (true, c) => escape = !c.is_ascii_alphabetic(),
-            (false, c) => n = n.saturating_add(c.width().unwrap_or(0)),
-        }
-    }
-    n
 }
 
 #[cfg(test)]
@@ -156,8 +143,8 @@ mod tests {
 
     #[test]
     fn escape_sequences_take_no_columns() {
-        assert_eq!(columns("\x1b[1mab\x1b[0m⠙"), 3);
         let size = Size { width: 5, height: 1 };
+        assert_eq!([size.rows("\x1b[1mabcd\x1b[0m⠙"), size.rows("\x1b[1mabcde\x1b[0m⠙")], [1, 2]);
         assert_eq!([size.rows(""), size.rows("12345"), size.rows("123456")], [1, 1, 2]);
     }
 

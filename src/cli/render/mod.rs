@@ -1,6 +1,6 @@
 //! How results look on a terminal.
 //!
-//! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags.
+//! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags. [`wrap`]: text in lines.
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
@@ -33,5 +33,6 @@ pub mod template;
 pub mod ui;
 pub mod values;
 pub mod what_if;
+pub mod wrap;
 
 pub use error::RenderError;

@@ -39,7 +39,8 @@ impl Run for VarPurge {
                 Ok(0)
             }
             Err(VariableError::Conflict(found)) => {
-                context.ui.error_markup(&conflict::text(expected.unwrap_or(0), &found, &c.zone));
+                let text = conflict::text(expected.unwrap_or(0), &found, &c.zone, context.ui.colours_on());
+                context.ui.error(&text);
                 Ok(1)
             }
             Err(VariableError::Other(e)) => Err(CommandError::new(format!("Error purging variable: {e}"))),

@@ -1,14 +1,17 @@
 //! The message about a check-and-set conflict of a variable (`docs/spec/cli.md §12.2`).
 
+use crate::cli::render::markup::replace_tags;
+use crate::cli::render::styled::{Styled, TaggedText};
 use crate::cli::render::values;
+use crate::cli::render::wrap::wrapped;
 use encamp_api::variables::Variable;
 
-/// The width at which the text is wrapped, without its indentation.
-const WIDTH: usize = 80;
-const INDENT: &str = "    ";
+/// The width at which the text is wrapped, with its indentation.
+const WIDTH: usize = 84;
+const INDENT: usize = 4;
 
-/// The text, with tags.
-pub(super) fn text(expected: u64, found: &Variable, zone: &jiff::tz::TimeZone) -> String {
+/// The message.
+pub(super) fn text(expected: u64, found: &Variable, zone: &jiff::tz::TimeZone, colours: bool) -> Styled {
     let index = found.modify_index;
     let green = |text: String| format!("[green]{text}[yellow]");
     let given = green(format!("({expected})"));
@@ -21,34 +24,18 @@ pub(super) fn text(expected: u64, found: &Variable, zone: &jiff::tz::TimeZone) -
          updated on {time}. If you are sure you want to perform this operation, add the {force} or {check} flag before the \
          positional arguments."
     );
-    format!("\n[bold][underline]Check-and-Set conflict[reset]\n\n[yellow]{}[reset]\n", wrapped(&message))
-}
-
-/// The length of a word without its tags.
-fn length(word: &str) -> usize {
-    ["[green]", "[yellow]"].iter().fold(word.to_string(), |word, tag| word.replace(tag, "")).chars().count()
-}
-
-fn wrapped(message: &str) -> String {
-    let mut lines: Vec<(String, usize)> = Vec::new();
-    for word in message.split(' ') {
-        let long = length(word);
-        match lines.last_mut() {
-            Some((line, used)) if used.saturating_add(1).saturating_add(long) <= WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-                *used = used.saturating_add(1).saturating_add(long);
-            }
-            _ => lines.push((format!("{INDENT}{word}"), long)),
-        }
-    }
-    lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n")
+    // Tags would count as text.
+    let (message, _) = replace_tags(&message, colours);
+    let mut text = TaggedText::new(colours);
+    text.tags("\n[bold][underline]Check-and-Set conflict[reset]\n\n[yellow]");
+    text.styled(&Styled::from_escaped(wrapped(&message, WIDTH, INDENT)));
+    text.tags("[reset]\n");
+    text.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::render::markup::markup;
 
     #[test]
     fn the_text_is_broken_without_counting_tags() {
@@ -58,6 +45,10 @@ mod tests {
             server-side item was last updated on 2026-11-21T05:51:46Z. If you are sure you\n    \
             want to perform this operation, add the -force or -check-index=469 flag before\n    \
             the positional arguments.\n";
-        assert_eq!(markup(&text(0, &found, &jiff::tz::TimeZone::UTC), false), want);
+        let text = |colours| text(0, &found, &jiff::tz::TimeZone::UTC, colours);
+        assert_eq!(text(false).as_str(), want);
+        let coloured = text(true);
+        assert_eq!(coloured.as_str().matches('\n').count(), want.matches('\n').count());
+        assert!(coloured.as_str().contains("index \x1b[32m(0)\x1b[33m does"), "{coloured}");
     }
 }

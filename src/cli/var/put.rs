@@ -184,7 +184,8 @@ impl VarPut {
         let written = match c.wait(c.client.put_variable(variable, cas)) {
             Ok(written) => written,
             Err(VariableError::Conflict(found)) => {
-                context.ui.error_markup(&conflict::text(expected, &found, &c.zone));
+                let text = conflict::text(expected, &found, &c.zone, context.ui.colours_on());
+                context.ui.error(&text);
                 return Ok(1);
             }
             Err(VariableError::Other(e)) => return Err(CommandError::new(format!("Error creating variable: {e}"))),
@@ -228,9 +229,9 @@ fn warning(key: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn read(args: &[&str]) -> Result<Variable, String> {
+    fn read(args: &[&str]) -> CommandResult<Variable> {
         let args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
-        given(&args, "json", &Environment::default()).map(|g| g.variable).map_err(|e| e.to_string())
+        given(&args, "json", &Environment::default()).map(|g| g.variable)
     }
 
     #[test]
@@ -239,10 +240,10 @@ mod tests {
         assert_eq!(variable.path, "a/b");
         let want = [("at", "@x"), ("k", "v=w")].map(|(k, v)| (k.to_string(), v.to_string()));
         assert_eq!(variable.items, BTreeMap::from(want));
-        assert_eq!(read(&["a"]).unwrap_err(), "Not enough arguments (expected >1, got 1)");
-        assert_eq!(read(&[]).unwrap_err(), "Not enough arguments (expected >1, got 0)");
-        assert_eq!(read(&["a", "k="]).unwrap_err(), "Must supply data");
-        assert!(read(&["a", "k"]).unwrap_err().contains("key=value"));
+        assert_eq!(read(&["a"]).unwrap_err().message(), "Not enough arguments (expected >1, got 1)");
+        assert_eq!(read(&[]).unwrap_err().message(), "Not enough arguments (expected >1, got 0)");
+        assert_eq!(read(&["a", "k="]).unwrap_err().message(), "Must supply data");
+        assert!(read(&["a", "k"]).unwrap_err().message().contains("key=value"));
     }
 
     #[test]
