@@ -1,8 +1,11 @@
 //! Conversion of the agent's configuration to the settings of the node.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::Config;
+use super::config::client::Client;
 use encamp_client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, duration};
@@ -11,24 +14,6 @@ use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, duration};
 pub fn settings(config: &Config) -> encamp_client::Config {
     let c = &config.client;
     let below = |dir: std::path::PathBuf| (!dir.as_os_str().is_empty()).then_some(dir);
-    let volumes = c.host_volume.iter().map(|(name, v)| {
-        let volume = ClientHostVolumeConfig {
-            name: name.clone(),
-            path: v.path.clone(),
-            read_only: v.read_only,
-            id: String::new(),
-        };
-        (name.clone(), volume)
-    });
-    let networks = c.host_network.iter().map(|(name, n)| {
-        let network = ClientHostNetworkConfig {
-            name: name.clone(),
-            cidr: n.cidr.clone(),
-            interface: n.interface.clone(),
-            reserved_ports: n.reserved_ports.clone(),
-        };
-        (name.clone(), network)
-    });
     encamp_client::Config {
         dev: config.dev,
         state_dir: below(config.state_dir()),
@@ -49,24 +34,11 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         reservable_cores: c.reservable_cores.clone(),
         memory_total_mb: c.memory_total_mb,
         disk_total_mb: c.disk_total_mb,
-        reserved: Reserved {
-            cpu: c.reserved.cpu,
-            memory: c.reserved.memory,
-            disk: c.reserved.disk,
-            cores: c.reserved.cores.clone(),
-            ports: c.reserved.reserved_ports.clone(),
-        },
+        reserved: reserved(c),
         max_kill_timeout: c.max_kill_timeout,
         min_dynamic_port: c.min_dynamic_port,
         max_dynamic_port: c.max_dynamic_port,
-        gc: GcConfig {
-            interval: c.gc_interval,
-            disk_usage_threshold: c.gc_disk_usage_threshold,
-            inode_usage_threshold: c.gc_inode_usage_threshold,
-            max_allocs: usize::try_from(c.gc_max_allocs).unwrap_or(0),
-            parallel_destroys: usize::try_from(c.gc_parallel_destroys).unwrap_or(1),
-            volumes_on_node_gc: c.gc_volumes_on_node_gc,
-        },
+        gc: gc(c),
         no_host_uuid: c.no_host_uuid,
         disable_remote_exec: c.disable_remote_exec,
         default_ineligible: c.default_ineligible,
@@ -74,8 +46,8 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         nomad_service_discovery: c.nomad_service_discovery,
         bridge_hairpin_mode: c.bridge_network_hairpin_mode,
         host_volumes_dir: below(config.host_volumes_dir()),
-        host_volumes: volumes.collect(),
-        host_networks: networks.collect(),
+        host_volumes: host_volumes(c),
+        host_networks: host_networks(c),
         drain_on_shutdown: c
             .drain_on_shutdown
             .as_ref()
@@ -90,6 +62,53 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         intro_token: intro_token(config),
         ..encamp_client::Config::default()
     }
+}
+
+fn reserved(c: &Client) -> Reserved {
+    Reserved {
+        cpu: c.reserved.cpu,
+        memory: c.reserved.memory,
+        disk: c.reserved.disk,
+        cores: c.reserved.cores.clone(),
+        ports: c.reserved.reserved_ports.clone(),
+    }
+}
+
+fn gc(c: &Client) -> GcConfig {
+    GcConfig {
+        interval: c.gc_interval,
+        disk_usage_threshold: c.gc_disk_usage_threshold,
+        inode_usage_threshold: c.gc_inode_usage_threshold,
+        max_allocs: usize::try_from(c.gc_max_allocs).unwrap_or(0),
+        parallel_destroys: usize::try_from(c.gc_parallel_destroys).unwrap_or(1),
+        volumes_on_node_gc: c.gc_volumes_on_node_gc,
+    }
+}
+
+fn host_volumes(c: &Client) -> BTreeMap<String, ClientHostVolumeConfig> {
+    let volumes = c.host_volume.iter().map(|(name, v)| {
+        let volume = ClientHostVolumeConfig {
+            name: name.clone(),
+            path: v.path.clone(),
+            read_only: v.read_only,
+            id: String::new(),
+        };
+        (name.clone(), volume)
+    });
+    volumes.collect()
+}
+
+fn host_networks(c: &Client) -> BTreeMap<String, ClientHostNetworkConfig> {
+    let networks = c.host_network.iter().map(|(name, n)| {
+        let network = ClientHostNetworkConfig {
+            name: name.clone(),
+            cidr: n.cidr.clone(),
+            interface: n.interface.clone(),
+            reserved_ports: n.reserved_ports.clone(),
+        };
+        (name.clone(), network)
+    });
+    networks.collect()
 }
 
 /// The introduction token of the node: from the environment or a flag, otherwise from the token file.

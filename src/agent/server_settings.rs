@@ -8,7 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::Config;
-use super::config::server::Scheduler;
+use super::config::server::{Scheduler, Server};
 use encamp_host::ids;
 use encamp_jobspec::admission::ServerContext;
 use encamp_model::{PreemptionConfig, SchedulerConfiguration};
@@ -81,26 +81,8 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
             node_window: nanos(s.plan_rejection_tracker.node_window),
         },
         oidc_issuer: s.oidc_issuer.clone(),
-        introduction: IntroductionSettings {
-            enforcement: match s.client_introduction.enforcement.as_str() {
-                "none" => Enforcement::None,
-                "strict" => Enforcement::Strict,
-                _ => Enforcement::Warn,
-            },
-            default_ttl: nanos(s.client_introduction.default_identity_ttl),
-            max_ttl: nanos(s.client_introduction.max_identity_ttl),
-        },
-        gc: GcSettings {
-            eval_threshold: s.eval_gc_threshold,
-            batch_eval_threshold: s.batch_eval_gc_threshold,
-            job_threshold: s.job_gc_threshold,
-            job_interval: s.job_gc_interval,
-            deployment_threshold: s.deployment_gc_threshold,
-            node_threshold: s.node_gc_threshold,
-            key_interval: s.root_key_gc_interval,
-            key_rotation: s.root_key_rotation_threshold,
-            key_threshold: s.root_key_gc_threshold,
-        },
+        introduction: introduction(s),
+        gc: gc(s),
         search,
         admission: ServerContext {
             region: config.region.clone(),
@@ -116,6 +98,32 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
         event_broker: s.enable_event_broker,
         deploy_query_rate: s.deploy_query_rate_limit,
         ..base
+    }
+}
+
+fn introduction(s: &Server) -> IntroductionSettings {
+    IntroductionSettings {
+        enforcement: match s.client_introduction.enforcement.as_str() {
+            "none" => Enforcement::None,
+            "strict" => Enforcement::Strict,
+            _ => Enforcement::Warn,
+        },
+        default_ttl: nanos(s.client_introduction.default_identity_ttl),
+        max_ttl: nanos(s.client_introduction.max_identity_ttl),
+    }
+}
+
+fn gc(s: &Server) -> GcSettings {
+    GcSettings {
+        eval_threshold: s.eval_gc_threshold,
+        batch_eval_threshold: s.batch_eval_gc_threshold,
+        job_threshold: s.job_gc_threshold,
+        job_interval: s.job_gc_interval,
+        deployment_threshold: s.deployment_gc_threshold,
+        node_threshold: s.node_gc_threshold,
+        key_interval: s.root_key_gc_interval,
+        key_rotation: s.root_key_rotation_threshold,
+        key_threshold: s.root_key_gc_threshold,
     }
 }
 

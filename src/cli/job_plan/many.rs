@@ -17,6 +17,7 @@ use encamp_plan::apply::apply;
 use encamp_plan::what_if::Outcome;
 use encamp_plan::{assumed_settings, plan_job, server_context};
 use encamp_snapshot::live::Detail;
+use encamp_state::State;
 
 /// The priority of a job that does not set one.
 const DEFAULT_PRIORITY: i64 = 50;
@@ -45,26 +46,10 @@ impl JobPlan {
         if self.remote || self.check_remote || self.template.is_some() {
             return context.failure("-remote, -check-remote and -t plan one job file at a time");
         }
-        let paths = match self.paths(context.env) {
-            Ok(paths) => paths,
-            Err(e) => return context.report(&e),
+        let entries = match self.entries(context) {
+            Ok(entries) => entries,
+            Err(code) => return code,
         };
-        let mut failed = 0_u8;
-        let mut entries: Vec<Entry> = Vec::new();
-        for path in paths {
-            match self.job.load(&path, context.env) {
-                Ok(file) => entries.push(self.entry(path, file, context.env)),
-                Err(e) => failed = failed.max(context.refuse(e, self.job.diagnostics)),
-            }
-        }
-        if failed > 0 {
-            return failed;
-        }
-        if let Some((first, second)) = twice(&entries) {
-            let text = format!("{} and {} are files of the same job {:?}", first.path, second.path, first.id);
-            return context.failure(&text);
-        }
-        entries.sort_by_key(|e| std::cmp::Reverse(e.priority));
         let wanted = entries.iter().map(|e| (e.namespace.clone(), e.id.clone())).collect();
         let detail = if self.changes.is_empty() { Detail::Jobs(wanted) } else { Detail::Everything };
         let loaded = self.cluster.load(&self.general, detail, context.env);
@@ -79,7 +64,7 @@ impl JobPlan {
             Ok(changed) => changed,
             Err(e) => return context.report(&e),
         };
-        let (mut state, changed) = match changed {
+        let (state, changed) = match changed {
             None => (before, None),
             Some(changed) => (changed.state, Some(changed.outcome)),
         };
@@ -87,6 +72,52 @@ impl JobPlan {
             outcome.notes.iter().for_each(|note| context.ui.warn(note));
             what_if::print_short(context.ui, outcome, self.json_output || self.markdown);
         }
+        let (done, failed) = self.plan_in_turn(entries, state, now, context);
+        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(failed);
+        if self.json_output {
+            return self.print_json(context, &done, changed.as_ref(), code);
+        }
+        if self.markdown {
+            context.ui.output(self.comment(&done, changed.as_ref(), now).trim_end());
+        } else {
+            self.print_all(context, &done);
+        }
+        code
+    }
+
+    /// The job files in the order in which they are planned. `Err` contains the exit code; the messages have been
+    /// printed.
+    fn entries(&self, context: &mut Context<'_, '_>) -> Result<Vec<Entry>, u8> {
+        let paths = self.paths(context.env).map_err(|e| context.report(&e))?;
+        let mut failed = 0_u8;
+        let mut entries: Vec<Entry> = Vec::new();
+        for path in paths {
+            match self.job.load(&path, context.env) {
+                Ok(file) => entries.push(self.entry(path, file, context.env)),
+                Err(e) => failed = failed.max(context.refuse(e, self.job.diagnostics)),
+            }
+        }
+        if failed > 0 {
+            return Err(failed);
+        }
+        if let Some((first, second)) = twice(&entries) {
+            let text = format!("{} and {} are files of the same job {:?}", first.path, second.path, first.id);
+            return Err(context.failure(&text));
+        }
+        entries.sort_by_key(|e| std::cmp::Reverse(e.priority));
+        Ok(entries)
+    }
+
+    /// Plans each job on the state that the plans before it leave. Returns the plans, and the exit code of the jobs that
+    /// could not be planned, 0 without any; their messages have been printed.
+    fn plan_in_turn(
+        &self,
+        entries: Vec<Entry>,
+        mut state: State,
+        now: i64,
+        context: &mut Context<'_, '_>,
+    ) -> (Vec<Done>, u8) {
+        let mut failed = 0_u8;
         let mut done: Vec<Done> = Vec::new();
         for entry in entries {
             let options = self.general.convert_options(&entry.file.job, context.env, &state);
@@ -103,16 +134,7 @@ impl JobPlan {
                 }
             }
         }
-        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(failed);
-        if self.json_output {
-            return self.print_json(context, &done, changed.as_ref(), code);
-        }
-        if self.markdown {
-            context.ui.output(self.comment(&done, changed.as_ref(), now).trim_end());
-        } else {
-            self.print_all(context, &done);
-        }
-        code
+        (done, failed)
     }
 
     /// The files that the arguments name; files in a directory are sorted by name.

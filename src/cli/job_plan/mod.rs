@@ -144,21 +144,8 @@ impl Run for JobPlan {
         if self.args.is_empty() {
             return context.usage_error("This command takes one argument: <path>");
         }
-        if self.json_output && self.template.is_some() {
-            return context.failure("Both -json-output and -t formatting are not allowed");
-        }
-        if self.markdown && (self.json_output || self.template.is_some()) {
-            return context.failure("-markdown cannot be combined with -json-output or -t");
-        }
-        if self.remote && (self.check_remote || self.cluster.snapshot.is_some()) {
-            return context.failure("-remote cannot be combined with -check-remote or -snapshot");
-        }
-        if self.remote && self.explain.is_some() {
-            return context.failure("-explain requires a local plan: it cannot be combined with -remote");
-        }
-        if !self.changes.is_empty() && (self.remote || self.check_remote) {
-            return context
-                .failure("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is");
+        if let Some(conflict) = self.conflict() {
+            return context.failure(conflict);
         }
         let [path] = self.args.as_slice() else { return self.run_many(context) };
         if context.env.directory.join(path).is_dir() {
@@ -215,6 +202,23 @@ impl Run for JobPlan {
 }
 
 impl JobPlan {
+    /// The message about flags that exclude each other.
+    fn conflict(&self) -> Option<&'static str> {
+        if self.json_output && self.template.is_some() {
+            Some("Both -json-output and -t formatting are not allowed")
+        } else if self.markdown && (self.json_output || self.template.is_some()) {
+            Some("-markdown cannot be combined with -json-output or -t")
+        } else if self.remote && (self.check_remote || self.cluster.snapshot.is_some()) {
+            Some("-remote cannot be combined with -check-remote or -snapshot")
+        } else if self.remote && self.explain.is_some() {
+            Some("-explain requires a local plan: it cannot be combined with -remote")
+        } else if !self.changes.is_empty() && (self.remote || self.check_remote) {
+            Some("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is")
+        } else {
+            None
+        }
+    }
+
     fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
         if self.remote {
             let response = self.ask(&file.job, env)?;

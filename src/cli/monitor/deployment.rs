@@ -102,29 +102,19 @@ async fn on_terminal(
     let mut index = None;
     let mut body = String::new();
     let mut failures = 0;
-    let mut ticks = interval(FRAME);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         let name = quoted(values::id(&id, how.verbose));
         let running = format!("Deployment {name} in progress...");
-        let looked = {
-            let mut read = std::pin::pin!(look(client, &id, index, how));
-            loop {
-                tokio::select! {
-                    seen = &mut read => break seen,
-                    _ = ticks.tick() => frame.draw(lines.ui, &running, &body),
-                }
-            }
-        };
+        let read = look(client, &id, index, how);
+        let looked = drawing(read, || frame.draw(lines.ui, &running, &body)).await;
         let (deployment, allocations, meta) = match looked {
             Ok(seen) => seen,
             Err(e) if failures < RETRIES => {
                 failures += 1;
-                let pause = Duration::from_secs(1 << failures.saturating_sub(1).min(4)).min(LONGEST_PAUSE);
+                let pause = pause(failures);
                 let shown = format_duration(i64::try_from(pause.as_nanos()).unwrap_or(i64::MAX));
-                body = format!(
-                    "\nFailed fetching deployment: {e}, retrying in {shown} (attempt {failures}/{RETRIES})\n{body}"
-                );
+                let failed = format!("Failed fetching deployment: {e}, retrying in {shown}");
+                body = format!("\n{failed} (attempt {failures}/{RETRIES})\n{body}");
                 frame.draw(lines.ui, &running, &body);
                 sleep(pause).await;
                 continue;
@@ -157,6 +147,24 @@ async fn on_terminal(
             }
         }
     }
+}
+
+/// Waits for a read, and draws a frame at regular intervals until it ends.
+async fn drawing<T>(read: impl Future<Output = T>, mut draw: impl FnMut()) -> T {
+    let mut ticks = interval(FRAME);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut read = std::pin::pin!(read);
+    loop {
+        tokio::select! {
+            seen = &mut read => break seen,
+            _ = ticks.tick() => draw(),
+        }
+    }
+}
+
+/// The time before the next read after this many failures in a row.
+fn pause(failures: u32) -> Duration {
+    Duration::from_secs(1 << failures.saturating_sub(1).min(4)).min(LONGEST_PAUSE)
 }
 
 /// The deployment once it is newer than the index, and its allocations if requested.
