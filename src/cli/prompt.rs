@@ -1,4 +1,7 @@
 //! Confirmation prompts (`docs/spec/cli.md §4.5`).
+//!
+//! dialoguer does not fit: its `Input` ignores Ctrl-D, which must fail with `EOF`; it erases and repeats the question by
+//! escape sequences, also with `TERM=dumb`; and it reads the terminal where answers come from a pipe.
 
 use std::io::{self, BufRead};
 
