@@ -4,8 +4,7 @@ use clap::{Arg, ArgAction};
 
 use super::command::{Entry, Listing, Registry};
 use super::general::GENERAL_OPTIONS;
-
-const WIDTH: usize = 80;
+use super::render::wrap::{self, WIDTH};
 
 /// The heading of a command's own flags.
 const OPTIONS: &str = "Options";
@@ -107,15 +106,5 @@ fn wrapped(text: &str, indent: usize) -> String {
     if text.starts_with("  ") || text.contains("\n  ") {
         return text.lines().map(|l| format!("{}{l}", " ".repeat(indent))).collect::<Vec<_>>().join("\n");
     }
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count().saturating_add(word.chars().count()) < WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(format!("{}{word}", " ".repeat(indent))),
-        }
-    }
-    lines.join("\n")
+    wrap::wrapped(text, WIDTH, indent)
 }
