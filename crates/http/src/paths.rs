@@ -1,6 +1,6 @@
 //! Paths: cleaning them, and finding their handlers (`docs/spec/http-api.md §1.2`).
 
-use std::fmt::Write;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The path without empty, `.` and `..` segments; a slash at the end stays.
 pub fn clean(path: &str) -> String {
@@ -23,19 +23,30 @@ pub fn clean(path: &str) -> String {
     out
 }
 
+/// The bytes of a path that stand in a URL as escapes; Go's `url.URL` leaves the others.
+const ESCAPED: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b':')
+    .remove(b'=')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b',')
+    .remove(b';');
+
 /// The path as it stands in a URL.
 pub fn encode(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for b in path.bytes() {
-        match b {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out.push(char::from(b)),
-            b'/' | b'-' | b'_' | b'.' | b'~' | b'$' | b'&' | b'+' | b':' | b'=' | b'@' | b'!' | b'\'' | b'(' | b')'
-            | b'*' | b',' | b';' => out.push(char::from(b)),
-            // Writing to a string cannot fail.
-            b => drop(write!(out, "%{b:02X}")),
-        }
-    }
-    out
+    utf8_percent_encode(path, &ESCAPED).to_string()
 }
 
 /// The target of a path.
@@ -86,6 +97,8 @@ mod tests {
             assert_eq!(clean(path), want);
         }
         assert_eq!(encode("/v1/a b/ü%"), "/v1/a%20b/%C3%BC%25");
+        assert_eq!(encode("/-_.~$&+:=@!'()*,;"), "/-_.~$&+:=@!'()*,;");
+        assert_eq!(encode("\"#<>?[\\]^`{|}\u{7f}"), "%22%23%3C%3E%3F%5B%5C%5D%5E%60%7B%7C%7D%7F");
     }
 
     #[test]
