@@ -39,7 +39,7 @@
 //!
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]:
 //!   compression.
-//! - [`listener`] with `turn`, [`tls`]: sockets. [`measure`]: what endpoints are called in metrics. [`page`],
+//! - [`listener`], [`http1`] with `turn`, [`tls`]: connections. [`measure`]: what endpoints are called in metrics. [`page`],
 //!   [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its
 //!   agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
@@ -74,6 +74,7 @@ pub mod fs;
 pub mod host;
 pub(crate) mod host_addresses;
 pub mod host_volumes;
+pub mod http1;
 pub mod ids;
 #[cfg(test)]
 mod job_tests;
