@@ -32,14 +32,13 @@ enum Wanted {
 }
 
 /// Runs a command in a task of an allocation.
-pub(super) async fn exec(request: Request, alloc_id: &str) -> Outcome {
+pub(super) async fn exec(request: Request, alloc_id: String) -> Outcome {
     let wanted = command(&request).map(Wanted::Command);
-    open(request, alloc_id.into(), wanted).await
+    open(request, alloc_id, wanted).await
 }
 
 /// Runs an action of a job in a task of one of its allocations.
 pub(super) async fn action(request: Request, job_id: String) -> Outcome {
-    request.only_get()?;
     let wanted = declared(&request, job_id).map(Wanted::Action);
     let alloc_id = request.query().get("allocID").to_string();
     open(request, alloc_id, wanted).await
@@ -135,7 +134,7 @@ async fn session(
     if request.query().get("ws_handshake") == "true" {
         handshake(request, reader).await?;
     }
-    let client = of_alloc(request, alloc_id, &["alloc-exec"])?;
+    let client = of_alloc(request, alloc_id)?;
     let started = match wanted {
         Wanted::Command(command) => client.exec(alloc_id, command).await,
         Wanted::Action(action) => client.run_action(alloc_id, action).await,

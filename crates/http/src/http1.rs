@@ -309,6 +309,19 @@ mod tests {
         assert!(metrics.prometheus().expect("kept").contains("nomad_nomad_agent_http_exceeded "));
     }
 
+    #[tokio::test]
+    async fn http_2_is_not_spoken() {
+        let (address, _serving, _) = start(AcceptSettings::default(), Headers::new()).await;
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        stream.write_all(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..]].concat()).await.expect("written");
+        stream.shutdown().await.expect("the end");
+        let mut got = Vec::new();
+        // The connection may be reset instead.
+        let _ = stream.read_to_end(&mut got).await;
+        assert!(got.is_empty() || got.starts_with(b"HTTP/1.1 400"), "{got:?}");
+    }
+
     #[test]
     fn refusals_are_answered_at_a_bounded_rate() {
         let http = Http1::new(Router::new(), Headers::new(), Metrics::default());
