@@ -16,10 +16,11 @@ use super::start::tls_files;
 use encamp_client::servers::Servers;
 use encamp_host::ids;
 use encamp_http::AppState;
+use encamp_http::listener::{AcceptSettings, Listener, Serving, TlsHandle};
 use encamp_raft::ServerId;
 use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
 use encamp_rpc::gossip::{Gossip, Identity};
-use encamp_rpc::listener::{Listener, ListenerSettings, Serving};
+use encamp_rpc::listener::Http2;
 use encamp_rpc::membership::{Joining, Members, with_port};
 use encamp_rpc::nodes::{RPC_PORT, Remote};
 use encamp_rpc::pool::{Pool, PoolSettings};
@@ -134,8 +135,8 @@ impl Sockets {
 
 /// The socket for RPC and its port.
 async fn rpc(ip: &str, port: i64) -> Result<(Listener, u16), SocketError> {
-    let listener = Listener::bind(socket(ip, port)?).await?;
-    let port = listener.address()?.port();
+    let listener = Listener::bind(&[socket(ip, port)?]).await?;
+    let port = listener.addresses().first().map_or(0, SocketAddr::port);
     Ok((listener, port))
 }
 
@@ -177,7 +178,7 @@ pub fn servers(config: &Config) -> Vec<String> {
 /// Connections to other agents.
 pub struct Network {
     pool: Pool,
-    listener: ListenerSettings,
+    accepted: AcceptSettings,
     /// The region that the certificates of callers must name.
     names: Option<String>,
 }
@@ -192,7 +193,7 @@ impl Network {
             dial_timeout: config.rpc.dial_timeout.max(Duration::from_millis(1)),
             ..PoolSettings::default()
         };
-        let mut listener = ListenerSettings {
+        let mut accepted = AcceptSettings {
             tls: None,
             handshake_timeout: config.limits.rpc_handshake_timeout,
             max_connections_per_client: usize::try_from(config.limits.rpc_max_conns_per_client).unwrap_or(0),
@@ -201,10 +202,11 @@ impl Network {
             let files = tls_files(config);
             let client = tls::client_config(&files, &config.region, config.tls.verify_server_hostname);
             pool.tls = Some(client.map_err(|e| NetworkError::Tls(e.to_string()))?);
-            listener.tls = Some(tls::server_config(&files).map_err(|e| NetworkError::Tls(e.to_string()))?);
+            let server = tls::server_config(&files).map_err(|e| NetworkError::Tls(e.to_string()))?;
+            accepted.tls = Some(TlsHandle::new(server));
         }
         let named = config.tls.rpc && config.tls.verify_server_hostname;
-        Ok(Network { pool: Pool::new(pool), listener, names: named.then(|| config.region.clone()) })
+        Ok(Network { pool: Pool::new(pool), accepted, names: named.then(|| config.region.clone()) })
     }
 
     /// Makes the server of this agent known to others.
@@ -285,6 +287,6 @@ impl Network {
         };
         app.forward_by(Arc::new(Forwarder::new(&self.pool, target)));
         let port = Port { service: service?, interface: Arc::new(PassedRequests(app.clone())) };
-        Some(sockets.rpc?.serve(Arc::new(port), self.listener.clone()))
+        Some(sockets.rpc?.serve(Arc::new(Http2(Arc::new(port))), self.accepted.clone()))
     }
 }

@@ -26,7 +26,8 @@ use encamp_client::servers::Servers;
 use encamp_host::ids;
 use encamp_http::app::{API_VERSION, AppState, HttpSettings};
 use encamp_http::error::multi_error;
-use encamp_http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
+use encamp_http::http1::{Headers, Http1};
+use encamp_http::listener::{AcceptSettings, Listener, Serving, TlsHandle};
 use encamp_http::local::LocalClient;
 use encamp_http::tls::{self, TlsFiles};
 use encamp_rpc::gossip::Gossip;
@@ -170,7 +171,7 @@ pub struct Agent {
     serving: Serving,
     tls: Option<TlsHandle>,
     sampler: JoinHandle<()>,
-    rpc: Option<encamp_rpc::listener::Serving>,
+    rpc: Option<Serving>,
     parts: Parts,
 }
 
@@ -191,7 +192,8 @@ impl Agent {
         check_start(&config, cpus)?;
         prepare_data_dir(&config)?;
 
-        let settings = listener_settings(&config)?;
+        let settings = accept_settings(&config)?;
+        let headers = response_headers(&config)?;
         let tls = settings.tls.clone();
         let listener = listen(&config.addresses.http, config.ports.http).await?;
         let addresses = listener.addresses();
@@ -221,7 +223,8 @@ impl Agent {
             agent.stop(rpc).await;
             return Err(e);
         }
-        let serving = listener.serve(encamp_http::router(app), settings, metrics.clone());
+        let protocol = Http1::new(encamp_http::router(app), headers, metrics.clone());
+        let serving = listener.serve(Arc::new(protocol), settings);
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
         Ok(Agent { config, logs, addresses, serving, rpc, tls, sampler, parts: agent })
@@ -392,7 +395,7 @@ impl Parts {
         Ok(Some(pools))
     }
 
-    async fn stop(mut self, rpc: Option<encamp_rpc::listener::Serving>) {
+    async fn stop(mut self, rpc: Option<Serving>) {
         if let Some(autoscaling) = self.autoscaling {
             autoscaling.stop().await;
         }
@@ -471,10 +474,21 @@ pub(super) fn tls_files(config: &Config) -> TlsFiles {
 /// How the HTTP interface accepts connections.
 ///
 /// # Errors
-/// The TLS files or an additional response header cannot be used.
-pub fn listener_settings(config: &Config) -> Result<ListenerSettings, HttpError> {
+/// The TLS files cannot be used.
+fn accept_settings(config: &Config) -> Result<AcceptSettings, HttpError> {
     let tls = config.tls.http.then(|| tls::server_config(&tls_files(config)).map(TlsHandle::new)).transpose();
-    let tls = tls.map_err(|e| HttpError::Tls(e.to_string()))?;
+    Ok(AcceptSettings {
+        max_connections_per_client: usize::try_from(config.limits.http_max_conns_per_client).unwrap_or(0),
+        handshake_timeout: config.limits.https_handshake_timeout,
+        tls: tls.map_err(|e| HttpError::Tls(e.to_string()))?,
+    })
+}
+
+/// The additional headers of answers.
+///
+/// # Errors
+/// A name or value cannot stand in a header.
+fn response_headers(config: &Config) -> Result<Headers, HttpError> {
     let header = |(name, value): (&String, &String)| {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HttpError::HeaderName(name.clone()))?;
         match HeaderValue::from_str(value) {
@@ -482,12 +496,7 @@ pub fn listener_settings(config: &Config) -> Result<ListenerSettings, HttpError>
             Err(_) => Err(HttpError::HeaderValue(name)),
         }
     };
-    Ok(ListenerSettings {
-        max_connections_per_client: usize::try_from(config.limits.http_max_conns_per_client).unwrap_or(0),
-        handshake_timeout: config.limits.https_handshake_timeout,
-        tls,
-        headers: config.http_api_response_headers.iter().map(header).collect::<Result<_, _>>()?,
-    })
+    config.http_api_response_headers.iter().map(header).collect()
 }
 
 /// Measures the process periodically.

@@ -108,7 +108,7 @@ impl Session {
     }
 
     async fn stream(&self, client: &Client, ui: &mut Ui<'_>, path: &str, query: &Query) -> CommandResult<Ended> {
-        let (mut input, mut output) = client.exec(path, query, random).await?;
+        let (mut input, mut output) = client.exec(path, query).await?;
         let mut typed = if self.interactive { stdin() } else { unbounded_channel().1 };
         let mut reading = self.interactive;
         // A command may exit before it has read all of its input: its output and its exit code must still be read.
@@ -135,8 +135,6 @@ impl Session {
                     }
                     Ok(Event::Closed(reason)) => return Err(broken(sent, reason)),
                     Err(e) => return Err(broken(sent, e)),
-                    Ok(Event::Ping(bytes)) if sent.is_ok() => sent = input.pong(&bytes).await,
-                    Ok(Event::Ping(_)) => {}
                 },
                 bytes = typed.recv(), if reading && sent.is_ok() => match bytes {
                     Some(bytes) => {
@@ -179,12 +177,6 @@ fn broken(sent: std::io::Result<()>, reason: impl std::fmt::Display) -> CommandE
 
 fn write(to: &mut dyn Write, bytes: &[u8]) -> std::io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
-}
-
-/// A WebSocket mask; it need not be unpredictable.
-fn random() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(0_u8)
 }
 
 /// The typed input. The thread ends with the input or with the program.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, RequestBuilder};
 use serde::Serialize;
@@ -435,16 +436,12 @@ pub(super) fn title(method: &Method) -> &'static str {
     }
 }
 
+/// The bytes of a part of a path that are escaped: all but the unreserved ones of RFC 3986.
+const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
 /// A path with a part that may hold anything.
 pub fn path(before: &str, part: &str, after: &str) -> String {
-    let mut out = before.to_string();
-    for byte in part.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out + after
+    format!("{before}{}{after}", utf8_percent_encode(part, &ESCAPED))
 }
 
 #[cfg(test)]

@@ -1,40 +1,25 @@
 //! The agent itself: its configuration, the cluster's members, its health (`docs/spec/http-api.md §5.1`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::header;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::access::{Level, Need};
 use super::app::{AgentStats, AppState, ProfileKind};
 use super::error::{Error, multi_error};
+use super::local::LocalClient;
 use super::monitor;
 use super::params::{decimal_uint, parse_bool};
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::Time;
 use encamp_raft::Member;
 use encamp_server::Server;
 use encamp_server::leadership::peers::{KnownServer, Status};
-
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/agent/self", own),
-    route!("/v1/agent/members", members),
-    route!("/v1/agent/servers", servers),
-    route!("/v1/agent/join", join),
-    route!("/v1/agent/force-leave", force_leave),
-    route!("/v1/agent/health", health),
-    route!("/v1/agent/schedulers", schedulers),
-    route!("/v1/agent/schedulers/config", scheduler_config),
-    route!("/v1/agent/keyring/", keyring),
-    route!("/v1/agent/reload", reload),
-    route!("/v1/agent/pprof/", pprof),
-    route!("/v1/metrics", metrics),
-];
 
 /// A server as its peers see it.
 #[derive(Debug, Default, Serialize)]
@@ -120,9 +105,8 @@ fn full_name(app: &AppState) -> String {
     format!("{}.{}", app.settings().name, app.settings().region)
 }
 
-async fn own(request: Request) -> Outcome {
-    request.only_get()?;
-    request.need(&Need::Agent(Level::Read))?;
+pub(super) async fn own(request: Request) -> Outcome {
+    request.authorize()?;
     let app = request.app();
     let mut stats: AgentStats = app.agent().stats();
     let mut config = app.agent().config();
@@ -223,9 +207,8 @@ fn server_stats(app: &AppState, server: &Server) -> AgentStats {
     ])
 }
 
-async fn members(request: Request) -> Outcome {
-    request.only_get()?;
-    request.need(&Need::Node(Level::Read))?;
+pub(super) async fn members(request: Request) -> Outcome {
+    request.authorize()?;
     let app = request.app();
     let members = all_members(app, request.server()?);
     Response::json(&json!({
@@ -236,14 +219,20 @@ async fn members(request: Request) -> Outcome {
     }))
 }
 
-async fn servers(request: Request) -> Outcome {
-    let client = request.app().client().ok_or_else(|| Error::new(501, "Invalid method"))?;
-    if request.is_get() {
-        request.need(&Need::Agent(Level::Read))?;
-        return Response::json(&client.servers());
-    }
-    request.only_write()?;
-    request.need(&Need::Agent(Level::Write))?;
+/// The node agent of this process.
+fn local_client(request: &Request) -> Result<&Arc<dyn LocalClient>, Error> {
+    request.app().client().ok_or_else(|| Error::new(501, "Invalid method"))
+}
+
+pub(super) async fn servers(request: Request) -> Outcome {
+    let client = local_client(&request)?;
+    request.authorize()?;
+    Response::json(&client.servers())
+}
+
+pub(super) async fn set_servers(request: Request) -> Outcome {
+    let client = local_client(&request)?;
+    request.authorize()?;
     let addresses: Vec<String> = request.query().all("address").map(String::from).collect();
     if addresses.is_empty() {
         return Err(Error::bad("missing server address"));
@@ -252,8 +241,13 @@ async fn servers(request: Request) -> Outcome {
     Ok(Response::empty())
 }
 
-async fn join(request: Request) -> Outcome {
-    request.only_write()?;
+/// Refuses other methods of `/v1/agent/servers`: 501 if no node agent runs here, else 405.
+pub(super) async fn no_servers_method(request: Request) -> Outcome {
+    local_client(&request)?;
+    Err(Error::method())
+}
+
+pub(super) async fn join(request: Request) -> Outcome {
     if request.app().server().is_none() {
         return Err(Error::new(501, "Invalid method"));
     }
@@ -269,9 +263,8 @@ async fn join(request: Request) -> Outcome {
     Response::json(&json!({ "num_joined": joined, "error": error, "warning": "" }))
 }
 
-async fn force_leave(request: Request) -> Outcome {
-    request.only_write()?;
-    request.need(&Need::Agent(Level::Write))?;
+pub(super) async fn force_leave(request: Request) -> Outcome {
+    request.authorize()?;
     if request.app().server().is_none() {
         return Err(Error::new(501, "Invalid method"));
     }
@@ -289,8 +282,7 @@ async fn force_leave(request: Request) -> Outcome {
     Ok(Response::empty())
 }
 
-async fn health(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn health(request: Request) -> Outcome {
     let asked: Vec<&str> = request.query().all("type").collect();
     let wanted = |part: &str| asked.is_empty() || asked.contains(&part);
     let app = request.app();
@@ -326,9 +318,8 @@ fn local_server(request: &Request) -> Result<&Server, Error> {
     request.app().server().ok_or_else(|| Error::bad("Server only endpoint"))
 }
 
-async fn schedulers(request: Request) -> Outcome {
-    request.only_get()?;
-    request.need(&Need::Agent(Level::Read))?;
+pub(super) async fn schedulers(request: Request) -> Outcome {
+    request.authorize()?;
     let workers = local_server(&request)?.workers();
     let list: Vec<Value> = workers
         .iter()
@@ -352,20 +343,23 @@ struct SchedulerConfig {
     enabled_schedulers: Option<Vec<String>>,
 }
 
-async fn scheduler_config(mut request: Request) -> Outcome {
-    let need = if request.is_get() { Level::Read } else { Level::Write };
-    if !request.is_get() {
-        request.only_write()?;
-    }
-    request.need(&Need::Agent(need))?;
+pub(super) async fn scheduler_config(request: Request) -> Outcome {
+    request.authorize()?;
+    shown_config(&request, local_server(&request)?)
+}
+
+pub(super) async fn set_scheduler_config(mut request: Request) -> Outcome {
+    request.authorize()?;
     let server = local_server(&request)?.clone();
-    if !request.is_get() {
-        let config: SchedulerConfig = request.json().await.map_err(|e| e.prefixed("Invalid request: "))?;
-        let count = usize::try_from(config.num_schedulers).map_err(|_| Error::bad("Invalid request"))?;
-        server
-            .set_workers(count, config.enabled_schedulers.unwrap_or_default())
-            .map_err(|_| Error::bad("Invalid request"))?;
-    }
+    let config: SchedulerConfig = request.json().await.map_err(|e| e.prefixed("Invalid request: "))?;
+    let count = usize::try_from(config.num_schedulers).map_err(|_| Error::bad("Invalid request"))?;
+    server
+        .set_workers(count, config.enabled_schedulers.unwrap_or_default())
+        .map_err(|_| Error::bad("Invalid request"))?;
+    shown_config(&request, &server)
+}
+
+fn shown_config(request: &Request, server: &Server) -> Outcome {
     let settings = server.settings();
     Response::json(&json!({
         "server_id": full_name(request.app()),
@@ -375,20 +369,25 @@ async fn scheduler_config(mut request: Request) -> Outcome {
 }
 
 /// There is no gossip, and so no keys for it: the answer is that of a server that does not encrypt it.
-async fn keyring(request: Request) -> Outcome {
-    request.need(&Need::Agent(Level::Write))?;
+pub(super) async fn keyring(request: Request) -> Outcome {
+    request.authorize()?;
     if request.app().server().is_none() {
         return Err(Error::new(501, "Invalid method"));
     }
-    match request.rest() {
-        "list" | "install" | "use" | "remove" => Err(Error::internal("1/1 nodes reported failure")),
-        _ => Err(Error::not_found("resource not found")),
-    }
+    Err(Error::internal("1/1 nodes reported failure"))
 }
 
-async fn reload(request: Request) -> Outcome {
-    request.only_write()?;
-    request.need(&Need::Agent(Level::Write))?;
+/// No operation of the gossip keyring.
+pub(super) async fn no_keyring(request: Request) -> Outcome {
+    request.authorize()?;
+    if request.app().server().is_none() {
+        return Err(Error::new(501, "Invalid method"));
+    }
+    Err(Error::not_found("resource not found"))
+}
+
+pub(super) async fn reload(request: Request) -> Outcome {
+    request.authorize()?;
     request.app().agent().reload().await?;
     Ok(Response::empty())
 }
@@ -397,8 +396,8 @@ async fn reload(request: Request) -> Outcome {
 const PROFILE_SECONDS: (u64, u64) = (1, 300);
 
 /// Profiles of this agent. Those that only Go's runtime records are refused.
-async fn pprof(request: Request) -> Outcome {
-    request.need(&Need::Agent(Level::Write))?;
+pub(super) async fn pprof(request: Request) -> Outcome {
+    request.authorize()?;
     let kind = match request.rest() {
         "" => return Err(Error::not_found("Invalid method")),
         _ if !request.app().settings().debug => return Err(Error::denied()),
@@ -427,8 +426,7 @@ async fn pprof(request: Request) -> Outcome {
         .header(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{}\"", request.rest())))
 }
 
-async fn metrics(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn metrics(request: Request) -> Outcome {
     let metrics = request.app().metrics();
     if request.query().get("format") != "prometheus" {
         return Response::json(&metrics.summary());

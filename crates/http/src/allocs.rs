@@ -2,30 +2,24 @@
 
 use std::sync::Arc;
 
-use super::access::Need;
+use super::client::of_alloc;
 use super::error::Error;
 use super::filter::Filter;
 use super::ids;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::*;
 use encamp_server::endpoints::alloc as endpoint;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{AllocEntry, StateStore, Table};
 
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/allocations", list), route!("/v1/allocation/", allocation)];
-
-const READ: &[&str] = &["read-job"];
-
-async fn list(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     let resources = request.flag("resources")?;
     let task_states = request.query().bool("task_states").map_err(|e| Error::internal(e.to_string()))?.unwrap_or(true);
-    request.need(&Need::Namespace(&options.namespace, READ))?;
+    request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("alloc", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let matches = |f: &Filter, a: &Arc<AllocEntry>| f.matches("Allocation", &*a.alloc);
@@ -48,54 +42,48 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-async fn allocation(request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    let parts: Vec<&str> = rest.split('/').collect();
-    match parts.as_slice() {
-        [id] => one(request, id).await,
-        [id, "stop"] => stop(request, id).await,
-        [id, "services"] => services(request, id).await,
-        [id, "checks"] => super::client::checks(&request, id).await,
-        _ => Err(Error::not_found("resource not found")),
-    }
+/// A path below an allocation that leads nowhere.
+pub(super) async fn nothing(_: Request) -> Outcome {
+    Err(Error::not_found("resource not found"))
 }
 
-async fn one(request: Request, id: &str) -> Outcome {
-    request.only_get()?;
+pub(super) async fn checks(request: Request, id: String) -> Outcome {
+    Response::json(&of_alloc(&request, &id)?.checks(&id).await?)
+}
+
+pub(super) async fn one(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
-    ids::check("alloc", id)?;
-    let keys = vec![WatchKey::Row(Table::Allocs, id.to_string())];
+    ids::check("alloc", &id)?;
+    let keys = vec![WatchKey::Row(Table::Allocs, id.clone())];
     let read = |store: &StateStore| {
-        let alloc = store.state().alloc(id).map(|a| a.alloc.clone());
+        let alloc = store.state().alloc(&id).map(|a| a.alloc.clone());
         Ok((alloc.as_ref().map_or_else(|| store.index_of(Table::Allocs), |a| a.modify_index), alloc))
     };
     let (alloc, meta) = found(request.blocking(&options, keys, read).await?, "alloc not found")?;
-    request.need(&Need::Namespace(&alloc.namespace, READ))?;
+    request.authorize_in(&alloc.namespace)?;
     Ok(Response::json(&endpoint::shown(&alloc))?.meta(&meta))
 }
 
-async fn stop(request: Request, id: &str) -> Outcome {
-    request.only_write()?;
+pub(super) async fn stop(request: Request, id: String) -> Outcome {
     request.check_region()?;
-    ids::check("alloc", id)?;
+    ids::check("alloc", &id)?;
     let (no_shutdown_delay, reschedule) = (request.flag("no_shutdown_delay")?, request.flag("reschedule")?);
     let server = request.server()?;
-    if let Some(namespace) = server.snapshot().state().alloc(id).map(|a| a.alloc.namespace.clone()) {
-        request.need(&Need::Namespace(&namespace, &["alloc-lifecycle"]))?;
+    if let Some(namespace) = server.snapshot().state().alloc(&id).map(|a| a.alloc.namespace.clone()) {
+        request.authorize_in(&namespace)?;
     }
-    let done = endpoint::stop(server, id, no_shutdown_delay, reschedule).await?;
+    let done = endpoint::stop(server, &id, no_shutdown_delay, reschedule).await?;
     Ok(Response::json(&done)?.index(done.index))
 }
 
-async fn services(request: Request, id: &str) -> Outcome {
-    request.only_get()?;
+pub(super) async fn services(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Namespace(&options.namespace, READ))?;
-    ids::check("alloc", id)?;
-    let keys = vec![WatchKey::Table(Table::ServiceRegistrations), WatchKey::Row(Table::Allocs, id.to_string())];
+    request.authorize_in(&options.namespace)?;
+    ids::check("alloc", &id)?;
+    let keys = vec![WatchKey::Table(Table::ServiceRegistrations), WatchKey::Row(Table::Allocs, id.clone())];
     let read = |store: &StateStore| {
-        let known = store.state().alloc(id).is_some();
-        let services = known.then(|| store.services_of_alloc(id).cloned().collect::<Vec<_>>());
+        let known = store.state().alloc(&id).is_some();
+        let services = known.then(|| store.services_of_alloc(&id).cloned().collect::<Vec<_>>());
         Ok((if known { store.index_of(Table::ServiceRegistrations) } else { 0 }, services))
     };
     let (services, meta) = found(request.blocking(&options, keys, read).await?, "allocation not found")?;

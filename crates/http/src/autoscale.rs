@@ -5,25 +5,13 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::access::{Level, Need};
 use super::app::Autoscaling;
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_model::json::or_default;
-
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/autoscale/pools", list),
-    route!("/v1/autoscale/pool/", one),
-    route!("/v1/autoscale/groups", groups),
-    route!("/v1/autoscale/group/", group),
-];
-
-/// The common prefix of these paths. Only the leader answers them, whatever a read says about stale data.
-pub(crate) const PREFIX: &str = "/v1/autoscale/";
 
 /// A request to enter or leave failsafe mode.
 #[derive(Debug, Default, Deserialize)]
@@ -45,7 +33,7 @@ impl FailsafeRequest {
     /// (`docs/spec/cluster-scaling.md §7`).
     async fn read(request: &mut Request) -> Result<(bool, String), Error> {
         request.check_region()?;
-        request.need(&Need::Operator(Level::Write))?;
+        request.authorize()?;
         let body: FailsafeRequest = request.json().await?;
         let enable = body.enable.ok_or_else(|| Error::bad("Enable must be true or false"))?;
         let operator = body.operator.trim();
@@ -65,6 +53,16 @@ fn autoscaling(request: &Request) -> Option<Arc<dyn Autoscaling>> {
     request.app().autoscaling().cloned()
 }
 
+/// A method that the paths of pools do not have.
+pub(super) async fn no_pool_method(request: Request) -> Outcome {
+    if autoscaling(&request).is_none() { nothing() } else { Err(Error::method()) }
+}
+
+/// A method that the paths of job groups do not have.
+pub(super) async fn no_group_method(request: Request) -> Outcome {
+    if scaled_groups(&request).is_none() { nothing() } else { Err(Error::method()) }
+}
+
 /// The answer where there is none: as for any path that does not exist.
 fn nothing() -> Outcome {
     Ok(Response::empty().status(404))
@@ -75,27 +73,21 @@ fn index(request: &Request) -> Result<u64, Error> {
     Ok(request.server()?.snapshot().state().index)
 }
 
-async fn list(request: Request) -> Outcome {
+pub(super) async fn list(request: Request) -> Outcome {
     let Some(autoscaling) = autoscaling(&request) else { return nothing() };
-    request.only_get()?;
     request.read_options()?;
-    request.need(&Need::Operator(Level::Read))?;
+    request.authorize()?;
     request.server()?.wait_ready().await?;
     Ok(Response::json(&autoscaling.pools())?.meta(&request.meta(index(&request)?)))
 }
 
-async fn one(request: Request) -> Outcome {
+pub(super) async fn one(request: Request) -> Outcome {
     let Some(autoscaling) = autoscaling(&request) else { return nothing() };
-    let rest = request.rest().to_string();
-    if let Some(pool) = rest.strip_suffix("/failsafe").filter(|p| !p.is_empty()) {
-        return failsafe(request, &*autoscaling, pool).await;
-    }
-    request.only_get()?;
     request.read_options()?;
-    request.need(&Need::Operator(Level::Read))?;
+    request.authorize()?;
     request.server()?.wait_ready().await?;
     let meta = request.meta(index(&request)?);
-    match autoscaling.pools().into_iter().find(|p| p.pool == rest) {
+    match autoscaling.pools().into_iter().find(|p| p.pool == request.rest()) {
         Some(pool) => Ok(Response::json(&pool)?.meta(&meta)),
         None => Err(Error::not_found(UNKNOWN_POOL).with(meta)),
     }
@@ -104,10 +96,10 @@ async fn one(request: Request) -> Outcome {
 /// The error text for a pool that does not exist.
 pub const UNKNOWN_POOL: &str = "worker pool not found";
 
-async fn failsafe(mut request: Request, autoscaling: &dyn Autoscaling, pool: &str) -> Outcome {
-    request.only_write()?;
+pub(super) async fn failsafe(mut request: Request, pool: String) -> Outcome {
+    let Some(autoscaling) = autoscaling(&request) else { return nothing() };
     let (enable, who) = FailsafeRequest::read(&mut request).await?;
-    let status = autoscaling.set_failsafe(pool, enable, &who).await?;
+    let status = autoscaling.set_failsafe(&pool, enable, &who).await?;
     Ok(Response::json(&status)?.index(index(&request)?))
 }
 
@@ -123,11 +115,10 @@ fn scaled_groups(request: &Request) -> Option<(Arc<dyn Autoscaling>, Vec<GroupSt
     Some((autoscaling, groups))
 }
 
-async fn groups(request: Request) -> Outcome {
+pub(super) async fn groups(request: Request) -> Outcome {
     let Some((_, mut groups)) = scaled_groups(&request) else { return nothing() };
-    request.only_get()?;
     let options = request.read_options()?;
-    request.need(&Need::Operator(Level::Read))?;
+    request.authorize()?;
     request.server()?.wait_ready().await?;
     groups.retain(|g| options.in_namespace(&g.namespace));
     Ok(Response::json(&groups)?.meta(&request.meta(index(&request)?)))
@@ -146,21 +137,21 @@ fn named(groups: Vec<GroupStatus>, namespace: &str, name: &str) -> Result<GroupS
     }
 }
 
-async fn group(mut request: Request) -> Outcome {
+pub(super) async fn group_failsafe(mut request: Request, name: String) -> Outcome {
     let Some((autoscaling, groups)) = scaled_groups(&request) else { return nothing() };
-    let (rest, namespace) = (request.rest().to_string(), request.namespace());
-    if let Some(name) = rest.strip_suffix("/failsafe").filter(|_| request.is_write()) {
-        let (enable, who) = FailsafeRequest::read(&mut request).await?;
-        let id = named(groups, &namespace, name)?.id();
-        let status = autoscaling.set_group_failsafe(&id, enable, &who).await?;
-        return Ok(Response::json(&status)?.index(index(&request)?));
-    }
-    request.only_get()?;
+    let (enable, who) = FailsafeRequest::read(&mut request).await?;
+    let id = named(groups, &request.namespace(), &name)?.id();
+    let status = autoscaling.set_group_failsafe(&id, enable, &who).await?;
+    Ok(Response::json(&status)?.index(index(&request)?))
+}
+
+pub(super) async fn group(request: Request) -> Outcome {
+    let Some((_, groups)) = scaled_groups(&request) else { return nothing() };
     request.read_options()?;
-    request.need(&Need::Operator(Level::Read))?;
+    request.authorize()?;
     request.server()?.wait_ready().await?;
     let meta = request.meta(index(&request)?);
-    match named(groups, &namespace, &rest) {
+    match named(groups, &request.namespace(), request.rest()) {
         Ok(group) => Ok(Response::json(&group)?.meta(&meta)),
         Err(e) => Err(e.with(meta)),
     }

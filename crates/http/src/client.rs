@@ -4,29 +4,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::access::{Level, Need};
+use super::access::Need;
 use super::error::Error;
 use super::ids;
 use super::local::LocalClient;
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::json::or_default;
 use encamp_model::quoted;
-
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/client/stats", stats),
-    route!("/v1/client/gc", gc),
-    route!("/v1/client/metadata", metadata),
-    route!("/v1/client/identity", identity),
-    route!("/v1/client/identity/renew", identity_renew),
-    route!("/v1/client/allocation/", allocation),
-];
 
 /// The node a request is for: that of `node_id`, or the local one.
 pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Result<Arc<dyn LocalClient>, Error> {
@@ -48,13 +37,13 @@ pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Resul
     Err(Error::not_found(unknown(id)))
 }
 
-/// Finds the node that runs an allocation. Requires one of the capabilities in the allocation's namespace.
-pub(super) fn of_alloc(request: &Request, id: &str, capabilities: &[&str]) -> Result<Arc<dyn LocalClient>, Error> {
+/// Finds the node that runs an allocation. The right of the route is required in the allocation's namespace.
+pub(super) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClient>, Error> {
     let unknown = || Error::not_found(format!("Unknown allocation {}", quoted(id)));
     let stored = request.app().server().and_then(|s| s.snapshot().state().alloc(id).map(|a| a.alloc.clone()));
     let local = request.app().client();
     if let Some(a) = &stored {
-        request.need(&Need::Namespace(&a.namespace, capabilities))?;
+        request.authorize_in(&a.namespace)?;
     }
     if let Some(c) = local
         && c.has_alloc(id)
@@ -73,14 +62,14 @@ pub(super) fn of_alloc(request: &Request, id: &str, capabilities: &[&str]) -> Re
     }
 }
 
-async fn stats(request: Request) -> Outcome {
-    request.need(&Need::Node(Level::Read))?;
+pub(super) async fn stats(request: Request) -> Outcome {
+    request.authorize()?;
     let client = node(&request, |id| format!("Unknown node {id}"))?;
     Response::json(&client.host_stats().await?)
 }
 
-async fn gc(request: Request) -> Outcome {
-    request.need(&Need::Node(Level::Write))?;
+pub(super) async fn gc(request: Request) -> Outcome {
+    request.authorize()?;
     node(&request, |_| "No path to node".into())?.collect_all().await?;
     Ok(Response::empty())
 }
@@ -93,16 +82,14 @@ struct MetaRequest {
     meta: Option<BTreeMap<String, Option<String>>>,
 }
 
-async fn metadata(mut request: Request) -> Outcome {
-    if request.is_get() {
-        request.need(&Need::Node(Level::Read))?;
-        let client = node(&request, |_| "No path to node".into())?;
-        return Response::json(&client.metadata().await?);
-    }
-    if request.method() != Method::POST {
-        return Err(Error::method());
-    }
-    request.need(&Need::Node(Level::Write))?;
+pub(super) async fn metadata(request: Request) -> Outcome {
+    request.authorize()?;
+    let client = node(&request, |_| "No path to node".into())?;
+    Response::json(&client.metadata().await?)
+}
+
+pub(super) async fn set_metadata(mut request: Request) -> Outcome {
+    request.authorize()?;
     let body: MetaRequest = request.json().await?;
     let meta = body.meta.filter(|m| !m.is_empty()).ok_or_else(|| Error::bad("missing required Meta object"))?;
     let client = node(&request, |_| "No path to node".into())?;
@@ -124,9 +111,8 @@ fn is_key(key: &str) -> bool {
     key.split('.').all(part)
 }
 
-async fn identity(request: Request) -> Outcome {
-    request.only_get()?;
-    request.need(&Need::Node(Level::Read))?;
+pub(super) async fn identity(request: Request) -> Outcome {
+    request.authorize()?;
     let claims = node(&request, |_| "No path to node".into())?.identity();
     let mut claims = claims.ok_or_else(|| Error::not_found("node identity not found"))?;
     // Times are fractions, as Nomad writes them.
@@ -134,9 +120,8 @@ async fn identity(request: Request) -> Outcome {
     Response::json(&json!({ "Claims": claims }))
 }
 
-async fn identity_renew(request: Request) -> Outcome {
-    request.only_write()?;
-    request.need(&Need::Node(Level::Write))?;
+pub(super) async fn identity_renew(request: Request) -> Outcome {
+    request.authorize()?;
     node(&request, |_| "No path to node".into())?.renew_identity();
     Response::json(&json!({}))
 }
@@ -166,55 +151,45 @@ struct PauseRequest {
     schedule_state: String,
 }
 
-async fn allocation(mut request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    let (id, action) = match rest.split_once('/') {
-        Some((id, action)) if !id.is_empty() && !action.contains('/') => (id, action),
-        _ => return Err(Error::not_found("resource not found")),
-    };
-    let done = || Response::json(&json!({ "Index": 0 }));
-    match action {
-        "stats" => {
-            let task = request.query().get("task").to_string();
-            Response::json(&of_alloc(&request, id, &["read-job"])?.alloc_stats(id, &task).await?)
-        }
-        "checks" => checks(&request, id).await,
-        "restart" => {
-            request.only_write()?;
-            let body: RestartRequest = if request.has_body() { request.json().await? } else { Default::default() };
-            let client = of_alloc(&request, id, &["alloc-lifecycle"])?;
-            client.restart(id, &body.task_name, body.all_tasks).await?;
-            done()
-        }
-        "signal" => {
-            request.only_write()?;
-            let parse = request.json::<SignalRequest>().await;
-            let body = parse.map_err(|e| e.prefixed("Failed to decode body: "))?;
-            of_alloc(&request, id, &["alloc-lifecycle"])?.signal(id, &body.task, &body.signal).await?;
-            done()
-        }
-        "gc" => {
-            of_alloc(&request, id, &["submit-job", "gc-allocation"])?.collect(id).await?;
-            Ok(Response::empty())
-        }
-        "pause" => {
-            if request.is_write() {
-                let body: PauseRequest = request.json().await?;
-                if !matches!(body.schedule_state.as_str(), "pause" | "run" | "scheduled") {
-                    return Err(Error::bad("Not a valid task schedule state"));
-                }
-            } else {
-                request.only_get()?;
-            }
-            Err(Error::internal("Enterprise only"))
-        }
-        "exec" => super::exec::exec(request, id).await,
-        _ => Err(Error::not_found("resource not found")),
-    }
+fn done() -> Outcome {
+    Response::json(&json!({ "Index": 0 }))
 }
 
-/// Results of an allocation's checks.
-pub(super) async fn checks(request: &Request, id: &str) -> Outcome {
-    request.only_get()?;
-    Response::json(&of_alloc(request, id, &["read-job"])?.checks(id).await?)
+pub(super) async fn alloc_stats(request: Request, id: String) -> Outcome {
+    let task = request.query().get("task").to_string();
+    Response::json(&of_alloc(&request, &id)?.alloc_stats(&id, &task).await?)
+}
+
+pub(super) async fn restart(mut request: Request, id: String) -> Outcome {
+    let body: RestartRequest = if request.has_body() { request.json().await? } else { Default::default() };
+    of_alloc(&request, &id)?.restart(&id, &body.task_name, body.all_tasks).await?;
+    done()
+}
+
+pub(super) async fn send_signal(mut request: Request, id: String) -> Outcome {
+    let parse = request.json::<SignalRequest>().await;
+    let body = parse.map_err(|e| e.prefixed("Failed to decode body: "))?;
+    of_alloc(&request, &id)?.signal(&id, &body.task, &body.signal).await?;
+    done()
+}
+
+pub(super) async fn collect(request: Request, id: String) -> Outcome {
+    of_alloc(&request, &id)?.collect(&id).await?;
+    Ok(Response::empty())
+}
+
+pub(super) async fn pause(mut request: Request) -> Outcome {
+    let body: PauseRequest = request.json().await?;
+    if !matches!(body.schedule_state.as_str(), "pause" | "run" | "scheduled") {
+        return Err(Error::bad("Not a valid task schedule state"));
+    }
+    enterprise()
+}
+
+pub(super) async fn pause_state(_: Request) -> Outcome {
+    enterprise()
+}
+
+fn enterprise() -> Outcome {
+    Err(Error::internal("Enterprise only"))
 }

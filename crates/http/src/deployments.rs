@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::access::Need;
 use super::error::Error;
 use super::filter::Filter;
 use super::ids;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -18,24 +17,9 @@ use encamp_server::endpoints::{alloc, deployment as endpoint};
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};
 
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/deployments", list),
-    route!("/v1/deployment/", one),
-    route!("/v1/deployment/allocations/", allocations),
-    route!("/v1/deployment/pause/", pause),
-    route!("/v1/deployment/promote/", promote),
-    route!("/v1/deployment/fail/", fail),
-    route!("/v1/deployment/unblock/", unblock),
-    route!("/v1/deployment/allocation-health/", health),
-];
-
-const READ: &[&str] = &["read-job"];
-
-async fn list(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Namespace(&options.namespace, READ))?;
+    request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("deployment", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let matches = |f: &Filter, d: &Arc<Deployment>| f.matches("Deployment", &**d);
@@ -55,8 +39,7 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-async fn one(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn one(request: Request) -> Outcome {
     let options = request.read_options()?;
     let id = request.rest();
     ids::check("deployment", id)?;
@@ -66,12 +49,11 @@ async fn one(request: Request) -> Outcome {
         Ok((d.as_ref().map_or_else(|| store.index_of(Table::Deployment), |d| d.modify_index), d))
     };
     let (d, meta) = found(request.blocking(&options, keys, read).await?, "deployment not found")?;
-    request.need(&Need::Namespace(&d.namespace, READ))?;
+    request.authorize_in(&d.namespace)?;
     Ok(Response::json(&*d)?.meta(&meta))
 }
 
-async fn allocations(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn allocations(request: Request) -> Outcome {
     let options = request.read_options()?;
     let id = request.rest();
     ids::check("alloc", id)?;
@@ -84,13 +66,13 @@ async fn allocations(request: Request) -> Outcome {
     };
     let ((namespace, stubs), meta) = request.blocking(&options, keys, read).await?;
     if let Some(n) = namespace {
-        request.need(&Need::Namespace(&n, READ))?;
+        request.authorize_in(&n)?;
     }
     Ok(Response::json(&stubs)?.meta(&meta))
 }
 
 /// Begins a write: the ID of the path, after the body's was compared with it.
-fn begin<'r>(request: &'r Request, sent: Option<&str>, any_of: &[&str]) -> Result<(&'r Server, &'r str), Error> {
+fn begin<'r>(request: &'r Request, sent: Option<&str>) -> Result<(&'r Server, &'r str), Error> {
     request.check_region()?;
     let id = request.rest();
     if id.is_empty() || sent == Some("") {
@@ -102,7 +84,7 @@ fn begin<'r>(request: &'r Request, sent: Option<&str>, any_of: &[&str]) -> Resul
     ids::check("deployment", id)?;
     let server = request.server()?;
     if let Some(d) = server.snapshot().state().deployment(id) {
-        request.need(&Need::Namespace(&d.namespace, any_of))?;
+        request.authorize_in(&d.namespace)?;
     }
     Ok((server, id))
 }
@@ -111,37 +93,31 @@ fn answer(done: &DeploymentUpdateResponse) -> Outcome {
     Ok(Response::json(done)?.index(done.index))
 }
 
-async fn pause(mut request: Request) -> Outcome {
-    request.only_write()?;
+pub(super) async fn pause(mut request: Request) -> Outcome {
     let body: DeploymentPauseRequest = request.json().await?;
-    let (server, id) = begin(&request, Some(&body.deployment_id), &["submit-job", "pause-deployment"])?;
+    let (server, id) = begin(&request, Some(&body.deployment_id))?;
     answer(&endpoint::pause(server, id, body.pause).await?)
 }
 
-async fn promote(mut request: Request) -> Outcome {
-    request.only_write()?;
+pub(super) async fn promote(mut request: Request) -> Outcome {
     let body: DeploymentPromoteRequest = request.json().await?;
-    let (server, id) = begin(&request, Some(&body.deployment_id), &["submit-job", "promote-deployment"])?;
+    let (server, id) = begin(&request, Some(&body.deployment_id))?;
     answer(&endpoint::promote(server, id, (!body.all).then_some(body.groups)).await?)
 }
 
-async fn fail(request: Request) -> Outcome {
-    request.only_write()?;
-    let (server, id) = begin(&request, None, &["submit-job", "fail-deployment"])?;
+pub(super) async fn fail(request: Request) -> Outcome {
+    let (server, id) = begin(&request, None)?;
     answer(&endpoint::fail(server, id).await?)
 }
 
-async fn unblock(mut request: Request) -> Outcome {
-    request.only_write()?;
+pub(super) async fn unblock(mut request: Request) -> Outcome {
     let body: DeploymentRequest = request.json().await?;
-    let (server, id) = begin(&request, Some(&body.deployment_id), &["submit-job", "unblock-deployment"])?;
+    let (server, id) = begin(&request, Some(&body.deployment_id))?;
     answer(&endpoint::unblock(server, id).await?)
 }
 
-async fn health(mut request: Request) -> Outcome {
-    request.only_write()?;
+pub(super) async fn health(mut request: Request) -> Outcome {
     let body: DeploymentAllocHealthRequest = request.json().await?;
-    let any_of = ["submit-job", "set-alloc-health-deployment"];
-    let (server, id) = begin(&request, Some(&body.deployment_id), &any_of)?;
+    let (server, id) = begin(&request, Some(&body.deployment_id))?;
     answer(&endpoint::set_health(server, id, body.healthy_allocation_ids, body.unhealthy_allocation_ids).await?)
 }

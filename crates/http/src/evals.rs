@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::access::Need;
 use super::error::Error;
 use super::filter::{Filter, MatchError};
 use super::ids;
@@ -10,7 +9,7 @@ use super::jobs::nanos;
 use super::page::{Order, Pager};
 use super::request::{ReadOptions, Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -18,32 +17,18 @@ use encamp_server::endpoints::{alloc, eval as endpoint};
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};
 
-/// The routes.
-pub const ROUTES: &[Route] =
-    &[route!("/v1/evaluations", evaluations), route!("/v1/evaluations/count", count), route!("/v1/evaluation/", one)];
-
-const READ: &[&str] = &["read-job"];
-
-async fn evaluations(request: Request) -> Outcome {
-    match request.method().as_str() {
-        "GET" => list(request).await,
-        "DELETE" => delete(request).await,
-        _ => Err(Error::method()),
-    }
-}
-
 fn matches(filter: &Filter, e: &Arc<Evaluation>) -> Result<bool, MatchError> {
     filter.matches("Evaluation", &**e)
 }
 
-async fn list(request: Request) -> Outcome {
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     let (status, job) = (request.query().get("status"), request.query().get("job"));
     let others = !status.is_empty() || !job.is_empty();
     if !options.filter.is_empty() && others {
         return Err(Error::bad("Filter expression cannot be used with other filter parameters"));
     }
-    request.need(&Need::Namespace(&options.namespace, READ))?;
+    request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("eval", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let keep = |e: &Arc<Evaluation>| (status.is_empty() || e.status == status) && (job.is_empty() || e.job_id == job);
@@ -80,10 +65,9 @@ fn filter(text: &str) -> Result<Option<Filter>, Error> {
     parsed.map_err(|e| Error::internal(e.to_string()))
 }
 
-async fn count(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn count(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Namespace(&options.namespace, READ))?;
+    request.authorize_in(&options.namespace)?;
     let filter = filter(&options.filter)?;
     let keys = vec![WatchKey::Table(Table::Evals)];
     let read =
@@ -99,9 +83,9 @@ async fn count(request: Request) -> Outcome {
     Ok(Response::json(&answer)?.meta(&meta))
 }
 
-async fn delete(mut request: Request) -> Outcome {
+pub(super) async fn delete(mut request: Request) -> Outcome {
     request.check_region()?;
-    request.need(&Need::Management)?;
+    request.authorize()?;
     let body: EvalDeleteRequest = request.json().await?;
     endpoint::check_delete(&body)?;
     let server = request.server()?;
@@ -116,13 +100,8 @@ async fn delete(mut request: Request) -> Outcome {
     Ok(Response::json(&done)?.index(done.index))
 }
 
-async fn one(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn one(request: Request) -> Outcome {
     let options = request.read_options()?;
-    if let Some(id) = request.rest().strip_suffix("/allocations") {
-        let id = id.to_string();
-        return allocations(request, options, id).await;
-    }
     let id = request.rest().to_string();
     ids::check("eval", &id)?;
     let related = request.query().get("related") == "true";
@@ -135,11 +114,12 @@ async fn one(request: Request) -> Outcome {
         Ok((eval.as_ref().map_or_else(|| store.index_of(Table::Evals), |e| e.modify_index), eval))
     };
     let (eval, meta) = found(request.blocking(&options, keys, read).await?, "eval not found")?;
-    request.need(&Need::Namespace(&eval.namespace, READ))?;
+    request.authorize_in(&eval.namespace)?;
     Ok(Response::json(&*eval)?.meta(&meta))
 }
 
-async fn allocations(request: Request, options: ReadOptions, id: String) -> Outcome {
+pub(super) async fn allocations(request: Request, id: String) -> Outcome {
+    let options = request.read_options()?;
     ids::check("alloc", &id)?;
     let keys = vec![WatchKey::OfEval(id.clone())];
     let read = |store: &StateStore| {
@@ -150,7 +130,7 @@ async fn allocations(request: Request, options: ReadOptions, id: String) -> Outc
     };
     let ((namespace, stubs), meta) = request.blocking(&options, keys, read).await?;
     if let Some(n) = namespace {
-        request.need(&Need::Namespace(&n, READ))?;
+        request.authorize_in(&n)?;
     }
     Ok(Response::json(&stubs)?.meta(&meta))
 }

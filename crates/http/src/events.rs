@@ -17,13 +17,10 @@ use super::json::to_bytes;
 use super::params::Query;
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::{Allocation, quoted};
 use encamp_server::endpoints::alloc::shown;
 use encamp_server::storage::events::{Batch, Event, Payload, Subscription};
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/event/stream", follow)];
 
 /// The longest time without data on the stream.
 const HEARTBEAT: Duration = Duration::from_secs(30);
@@ -73,7 +70,7 @@ impl Topics {
             };
             request.need(&need)?;
         }
-        request.need(&Need::Nothing)
+        Ok(request.access())
     }
 }
 
@@ -192,8 +189,7 @@ impl Serialize for ShownPayload<'_> {
     }
 }
 
-async fn follow(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn follow(request: Request) -> Outcome {
     request.check_region()?;
     let text = request.query().get("index");
     let index = match text {

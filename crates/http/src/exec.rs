@@ -1,14 +1,16 @@
 //! Commands and actions in tasks over a websocket (`docs/spec/http-api.md §6.4`).
 
-use axum::http::{HeaderMap, header};
+use axum::http::header;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::{ReadHalf, WriteHalf};
-use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
 
 use super::client::of_alloc;
 use super::error::Error;
@@ -17,9 +19,9 @@ use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
-use super::websocket::{Incoming, Reader, Writer, accept_key};
+use super::websocket::{self, accept_key};
 
-type Io = TokioIo<Upgraded>;
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// The command to run.
 enum Wanted {
@@ -30,14 +32,13 @@ enum Wanted {
 }
 
 /// Runs a command in a task of an allocation.
-pub(super) async fn exec(request: Request, alloc_id: &str) -> Outcome {
+pub(super) async fn exec(request: Request, alloc_id: String) -> Outcome {
     let wanted = command(&request).map(Wanted::Command);
-    open(request, alloc_id.into(), wanted).await
+    open(request, alloc_id, wanted).await
 }
 
 /// Runs an action of a job in a task of one of its allocations.
 pub(super) async fn action(request: Request, job_id: String) -> Outcome {
-    request.only_get()?;
     let wanted = declared(&request, job_id).map(Wanted::Action);
     let alloc_id = request.query().get("allocID").to_string();
     open(request, alloc_id, wanted).await
@@ -45,7 +46,7 @@ pub(super) async fn action(request: Request, job_id: String) -> Outcome {
 
 /// Takes over the connection.
 async fn open(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>) -> Outcome {
-    let key = websocket_key(request.headers());
+    let key = accept_key(request.headers());
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
     let (Some(key), Some(upgrade)) = (key, upgrade) else {
         wanted?;
@@ -55,21 +56,14 @@ async fn open(mut request: Request, alloc_id: String, wanted: Result<Wanted, Err
         .status(101)
         .header(header::UPGRADE, "websocket")
         .header(header::CONNECTION, "Upgrade")
-        .header(header::SEC_WEBSOCKET_ACCEPT, &accept_key(&key));
+        .header(header::SEC_WEBSOCKET_ACCEPT, &key);
     tokio::spawn(async move {
         match upgrade.await {
-            Ok(io) => serve(request, alloc_id, wanted, TokioIo::new(io)).await,
+            Ok(io) => serve(request, alloc_id, wanted, websocket::open(TokioIo::new(io)).await).await,
             Err(e) => tracing::debug!(target: "http", error = %e, "a websocket did not open"),
         }
     });
     Ok(response)
-}
-
-fn websocket_key(headers: &HeaderMap) -> Option<String> {
-    let text = |name| headers.get(name).and_then(|v: &axum::http::HeaderValue| v.to_str().ok());
-    let asks = text(header::UPGRADE)?.eq_ignore_ascii_case("websocket");
-    let key = text(header::SEC_WEBSOCKET_KEY)?;
-    (asks && text(header::SEC_WEBSOCKET_VERSION)? == "13").then(|| key.to_string())
 }
 
 fn command(request: &Request) -> Result<ExecRequest, Error> {
@@ -96,18 +90,15 @@ fn tty(request: &Request) -> Result<bool, Error> {
     }
 }
 
-async fn serve(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>, io: Io) {
-    let (read, write) = tokio::io::split(io);
-    let (mut reader, mut writer) = (Reader::new(read), Writer::new(write));
+async fn serve(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>, socket: Socket) {
+    let (mut writer, mut reader) = socket.split();
     let result = match wanted {
         Ok(wanted) => session(&mut request, &alloc_id, wanted, &mut reader, &mut writer).await,
         Err(e) => Err(e),
     };
-    if let Err(e) = result {
-        let code = if e.status == 500 { 1011 } else { 1008 };
-        let _ = writer.close(code, &e.message).await;
+    if let Ok(socket) = reader.reunite(writer) {
+        websocket::end(socket, result.err().as_ref()).await;
     }
-    let _ = writer.shutdown().await;
 }
 
 #[derive(Deserialize)]
@@ -118,12 +109,11 @@ struct Handshake {
 }
 
 /// The first message names the token.
-async fn handshake(request: &mut Request, reader: &mut Reader<ReadHalf<Io>>) -> Result<(), Error> {
-    let message = match reader.next().await {
-        Ok(Incoming::Message(m)) => m,
-        _ => return Err(Error::bad("failed to read handshake")),
+async fn handshake(request: &mut Request, reader: &mut SplitStream<Socket>) -> Result<(), Error> {
+    let Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) = reader.next().await else {
+        return Err(Error::bad("failed to read handshake"));
     };
-    let shake: Handshake = serde_json::from_slice(&message).map_err(|e| Error::bad(e.to_string()))?;
+    let shake: Handshake = serde_json::from_slice(&message.into_data()).map_err(|e| Error::bad(e.to_string()))?;
     if shake.version != 1 {
         return Err(Error::bad(format!("unexpected handshake value: {}", shake.version)));
     }
@@ -138,48 +128,41 @@ async fn session(
     request: &mut Request,
     alloc_id: &str,
     wanted: Wanted,
-    reader: &mut Reader<ReadHalf<Io>>,
-    writer: &mut Writer<WriteHalf<Io>>,
+    reader: &mut SplitStream<Socket>,
+    writer: &mut SplitSink<Socket, Message>,
 ) -> Result<(), Error> {
     if request.query().get("ws_handshake") == "true" {
         handshake(request, reader).await?;
     }
-    let client = of_alloc(request, alloc_id, &["alloc-exec"])?;
-    let (ping, mut pings) = mpsc::channel(4);
+    let client = of_alloc(request, alloc_id)?;
     let started = match wanted {
         Wanted::Command(command) => client.exec(alloc_id, command).await,
         Wanted::Action(action) => client.run_action(alloc_id, action).await,
     };
     let ExecSession { input, output: mut outputs } = started?;
     let feed = async {
-        while let Ok(incoming) = reader.next().await {
-            let sent = match incoming {
-                Incoming::Message(m) => match parse_input(&m) {
-                    Some(i) => input.send(i).await.is_ok(),
-                    None => true,
-                },
-                Incoming::Ping(bytes) => ping.send(bytes).await.is_ok(),
-                Incoming::Close => return,
-            };
-            if !sent {
-                // The command is over; what it still writes is told first.
-                std::future::pending::<()>().await;
+        while let Some(Ok(message)) = reader.next().await {
+            match message {
+                Message::Text(_) | Message::Binary(_) => {
+                    if let Some(i) = parse_input(&message.into_data())
+                        && input.send(i).await.is_err()
+                    {
+                        // The command is over; what it still writes is told first.
+                        std::future::pending::<()>().await;
+                    }
+                }
+                Message::Close(_) => return,
+                Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
             }
         }
     };
     let drain = async {
-        loop {
-            let sent = tokio::select! {
-                output = outputs.recv() => match output {
-                    None => return Ok(()),
-                    Some(output) => writer.text(shown(&output).to_string().as_bytes()).await,
-                },
-                Some(bytes) = pings.recv() => writer.pong(&bytes).await,
-            };
-            if sent.is_err() {
+        while let Some(output) = outputs.recv().await {
+            if writer.send(Message::text(shown(&output).to_string())).await.is_err() {
                 return Ok(());
             }
         }
+        Ok(())
     };
     tokio::select! {
         () = feed => Ok(()),

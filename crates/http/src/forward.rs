@@ -8,9 +8,9 @@ use axum::http::{Request, Response};
 use tokio::time::Instant;
 
 use super::app::{AppState, Pending};
-use super::autoscale;
 use super::error::Error;
 use super::params::{Query, parse_bool};
+use super::route::AnsweredBy;
 use encamp_model::outcome::NO_LEADER;
 
 /// Marks a request that was passed on once; it is answered here, come what may.
@@ -34,27 +34,14 @@ const HOLD: Duration = Duration::from_secs(5);
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Paths that every agent answers for itself.
-const OWN: &[&str] = &["/ui/", "/debug/", "/v1/agent/", "/v1/client/", "/v1/metrics", "/v1/operator/license"];
-/// Paths that every server answers for itself.
-const OF_SERVERS: &[&str] = &["/v1/status/", "/v1/regions"];
-
-fn below(path: &str, prefixes: &[&str]) -> bool {
-    path == "/" || prefixes.iter().any(|p| path.starts_with(p))
-}
-
-/// Paths that only the leader answers, however old data may be.
-const OF_LEADER: &[&str] = &[autoscale::PREFIX];
-
 /// Whether a request is for another server. `stale`: this server may answer a read from what it has.
-fn for_others(path: &str, has_server: bool, leads: bool, stale: bool) -> bool {
-    if path == "/v1/agent/members" {
-        return !has_server;
+fn for_others(by: AnsweredBy, has_server: bool, leads: bool, stale: bool) -> bool {
+    match by {
+        AnsweredBy::Agent => false,
+        AnsweredBy::Server => !has_server,
+        AnsweredBy::Leader => !has_server || !(leads || stale),
+        AnsweredBy::OnlyLeader => !has_server || !leads,
     }
-    // An action runs where the allocation is; its connection can't be passed on.
-    let action = path.starts_with("/v1/job/") && path.ends_with("/action");
-    let stale = stale && !below(path, OF_LEADER);
-    !action && !below(path, OWN) && (!has_server || !(leads || stale || below(path, OF_SERVERS)))
 }
 
 /// A read that any server may answer. A wrong value is the handler's to refuse.
@@ -67,7 +54,7 @@ fn stale(method: &axum::http::Method, query: &Query) -> bool {
 ///
 /// # Errors
 /// No leader was found in time, or the connection broke while it answered.
-pub(crate) async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> Result<Passed, Error> {
+pub(crate) async fn pass_on(app: &AppState, by: AnsweredBy, mut request: Request<Body>) -> Result<Passed, Error> {
     let Some(forward) = app.forward() else { return Ok(Passed::Here(request)) };
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let stale = stale(request.method(), &query);
@@ -76,7 +63,7 @@ pub(crate) async fn pass_on(app: &AppState, path: &str, mut request: Request<Bod
     let deadline = Instant::now() + HOLD;
     loop {
         let passed_on = request.extensions().get::<PassedOn>().is_some();
-        if passed_on || !for_others(path, app.server().is_some(), leads(), stale) {
+        if passed_on || !for_others(by, app.server().is_some(), leads(), stale) {
             return Ok(Passed::Here(request));
         }
         match forward.forward(request).await {
@@ -107,26 +94,21 @@ mod tests {
 
     #[test]
     fn only_what_needs_the_leader_goes_there() {
-        for (path, has_server, leads, stale, want) in [
-            ("/v1/jobs", true, true, false, false),
-            ("/v1/jobs", true, false, false, true),
-            ("/v1/jobs", true, false, true, false),
-            ("/v1/jobs", false, false, true, true),
-            ("/v1/autoscale/pools", true, false, true, true),
-            ("/v1/autoscale/pools", true, true, true, false),
-            ("/v1/autoscale/pool/web", false, false, false, true),
-            ("/v1/status/leader", true, false, false, false),
-            ("/v1/status/leader", false, false, false, true),
-            ("/v1/agent/self", false, false, false, false),
-            ("/v1/agent/members", true, false, false, false),
-            ("/v1/agent/members", false, false, false, true),
-            ("/v1/client/stats", true, false, false, false),
-            ("/", false, false, false, false),
-            ("/v1/job/a/action", true, false, false, false),
-            ("/v1/job/a/action", false, false, false, false),
-            ("/v1/job/a/actions", true, false, false, true),
+        use AnsweredBy::{Agent, Leader, OnlyLeader, Server};
+        for (by, has_server, leads, stale, want) in [
+            (Leader, true, true, false, false),
+            (Leader, true, false, false, true),
+            (Leader, true, false, true, false),
+            (Leader, false, false, true, true),
+            (OnlyLeader, true, false, true, true),
+            (OnlyLeader, true, true, true, false),
+            (OnlyLeader, false, false, false, true),
+            (Server, true, false, false, false),
+            (Server, false, false, false, true),
+            (Agent, true, false, false, false),
+            (Agent, false, false, false, false),
         ] {
-            assert_eq!(for_others(path, has_server, leads, stale), want, "{path} {has_server} {leads} {stale}");
+            assert_eq!(for_others(by, has_server, leads, stale), want, "{by:?} {has_server} {leads} {stale}");
         }
     }
 

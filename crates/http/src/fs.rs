@@ -10,31 +10,18 @@ use super::local::{ByteStream, Frames, LogsRequest, Origin, StreamFrame, StreamR
 use super::params::{decimal_int, parse_bool};
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/client/fs/", files)];
+use super::route::Outcome;
 
 const TEXT: &str = "text/plain; charset=utf-8";
-const READ: &[&str] = &["read-fs"];
 
-async fn files(request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    let (verb, id) = rest.split_once('/').unwrap_or((rest.as_str(), ""));
-    let missing = || Error::bad("must provide a valid alloc id");
-    match verb {
-        "ls" | "stat" | "stream" | "logs" if id.is_empty() => Err(missing()),
-        "ls" => list(&request, id).await,
-        "stat" => stat(&request, id).await,
-        "stream" => follow(&request, id).await,
-        "logs" => logs(&request, id).await,
-        "cat" | "readat" => {
-            let read = if id.is_empty() { Err(missing()) } else { read(&request, id, verb == "readat").await };
-            // Errors have status 200 and no content headers.
-            read.or_else(|e| Ok(Response::bytes(TEXT, e.message)))
-        }
-        _ => Err(Error::not_found("Invalid method")),
-    }
+/// What is no operation on files.
+pub(super) async fn nothing(_: Request) -> Outcome {
+    Err(Error::not_found("Invalid method"))
+}
+
+/// The allocation that the path names.
+fn alloc_id(request: &Request) -> Result<&str, Error> {
+    Some(request.id()).filter(|id| !id.is_empty()).ok_or_else(|| Error::bad("must provide a valid alloc id"))
 }
 
 fn path(request: &Request) -> Result<String, Error> {
@@ -44,20 +31,38 @@ fn path(request: &Request) -> Result<String, Error> {
     }
 }
 
-async fn list(request: &Request, id: &str) -> Outcome {
+pub(super) async fn list(request: Request) -> Outcome {
+    let id = alloc_id(&request)?;
     let path = match request.query().get("path") {
         "" => "/",
         path => path,
     };
-    Response::json(&of_alloc(request, id, READ)?.list(id, path).await?)
+    Response::json(&of_alloc(&request, id)?.list(id, path).await?)
 }
 
-async fn stat(request: &Request, id: &str) -> Outcome {
-    let path = path(request)?;
-    Response::json(&of_alloc(request, id, READ)?.stat(id, &path).await?)
+pub(super) async fn stat(request: Request) -> Outcome {
+    let id = alloc_id(&request)?;
+    let path = path(&request)?;
+    Response::json(&of_alloc(&request, id)?.stat(id, &path).await?)
 }
 
-async fn read(request: &Request, id: &str, part: bool) -> Outcome {
+/// A whole file.
+pub(super) async fn cat(request: Request) -> Outcome {
+    read(&request, false).await.or_else(shown_error)
+}
+
+/// A part of a file.
+pub(super) async fn read_at(request: Request) -> Outcome {
+    read(&request, true).await.or_else(shown_error)
+}
+
+/// Errors of these calls have status 200 and no content headers.
+fn shown_error(e: Error) -> Outcome {
+    Ok(Response::bytes(TEXT, e.message))
+}
+
+async fn read(request: &Request, part: bool) -> Outcome {
+    let id = alloc_id(request)?;
     let path = path(request)?;
     let number =
         |name: &str, text: &str| decimal_int(text).map_err(|e| Error::internal(format!("error parsing {name}: {e}")));
@@ -67,7 +72,7 @@ async fn read(request: &Request, id: &str, part: bool) -> Outcome {
         let text = request.query().get("limit");
         limit = if text.is_empty() { None } else { Some(number("limit", text)?) }.filter(|l| *l > 0);
     }
-    let mut bytes: ByteStream = of_alloc(request, id, READ)?.read(id, &path, offset, limit).await?;
+    let mut bytes: ByteStream = of_alloc(request, id)?.read(id, &path, offset, limit).await?;
     // Where there is no content its headers are missing, too.
     let Some(first) = bytes.next().await.transpose()? else { return Ok(Response::bytes(TEXT, "")) };
     let mut response = Response::stream(TEXT, Body::from_stream(stream::iter([Ok(first)]).chain(bytes)));
@@ -90,8 +95,9 @@ fn skipped(offset: i64) -> u64 {
     u64::try_from(offset).unwrap_or(0)
 }
 
-async fn follow(request: &Request, id: &str) -> Outcome {
-    let path = path(request)?;
+pub(super) async fn follow(request: Request) -> Outcome {
+    let id = alloc_id(&request)?;
+    let path = path(&request)?;
     let query = request.query();
     let follow = match query.get("follow") {
         "" => true,
@@ -103,13 +109,14 @@ async fn follow(request: &Request, id: &str) -> Outcome {
         "" => 0,
         text => skipped(decimal_int(text).map_err(|e| Error::internal(format!("error parsing offset: {e}")))?),
     };
-    let origin = origin(request)?;
-    let client = of_alloc(request, id, READ)?;
+    let origin = origin(&request)?;
+    let client = of_alloc(&request, id)?;
     let frames = client.stream(id, StreamRequest { path, follow, offset, origin }).await?;
     Ok(Response::stream(TEXT, framed(frames)))
 }
 
-async fn logs(request: &Request, id: &str) -> Outcome {
+pub(super) async fn logs(request: Request) -> Outcome {
+    let id = alloc_id(&request)?;
     let query = request.query();
     let task = query.get("task").to_string();
     if task.is_empty() {
@@ -128,8 +135,8 @@ async fn logs(request: &Request, id: &str) -> Outcome {
         "" => 0,
         text => skipped(decimal_int(text).map_err(|e| Error::bad(format!("error parsing offset: {e}")))?),
     };
-    let origin = origin(request)?;
-    let client = of_alloc(request, id, &["read-logs", "read-fs"])?;
+    let origin = origin(&request)?;
+    let client = of_alloc(&request, id)?;
     let frames = client.logs(id, LogsRequest { task, kind, follow, offset, origin }).await?;
     Ok(match plain {
         true => Response::stream("text/plain", unframed(frames)),

@@ -4,23 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::access::{Level, Need};
 use super::error::Error;
 use super::host_addresses;
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/agent/host", host)];
+use super::route::Outcome;
 
 /// Parts of the names of variables whose values are not shown.
 const SECRETS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL", "AUTH"];
 
-async fn host(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn host(request: Request) -> Outcome {
     let settings = request.app().settings();
-    request.need(&Need::Agent(Level::Read))?;
+    request.authorize()?;
     // Without access control anybody could ask.
     if !settings.acl_enabled && !settings.debug {
         return Err(Error::denied());

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -14,20 +13,16 @@ use super::local::LocalClient;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::*;
 use encamp_server::endpoints::volume as endpoint;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
-/// The routes.
-pub const ROUTES: &[Route] =
-    &[route!("/v1/volumes/claims", claims), route!("/v1/volumes/claim/", claim), route!("/v1/volume/host/", host)];
-
 /// The list that `/v1/volumes?type=host` asks for.
-pub async fn list(request: Request) -> Outcome {
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let access = request.need(&Need::Nothing)?;
+    let access = request.access();
     let (node, pool) = (request.query().get("node_id"), request.query().get("node_pool"));
     let pager = Pager::new(&options)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
@@ -55,11 +50,10 @@ pub async fn list(request: Request) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-async fn claims(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn claims(request: Request) -> Outcome {
     let options = request.read_options()?;
     let need = ["host-volume-read"];
-    let access = request.need(&Need::Namespace(&options.namespace, &need))?;
+    let access = request.authorize_in(&options.namespace)?;
     let q = |name| request.query().get(name);
     let (job, group, volume) = (q("job_id"), q("task_group"), q("volume_name"));
     let pager = Pager::new(&options)?;
@@ -81,12 +75,9 @@ async fn claims(request: Request) -> Outcome {
     Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-async fn claim(request: Request) -> Outcome {
-    if request.method() != Method::DELETE {
-        return Err(Error::method());
-    }
+pub(super) async fn claim(request: Request) -> Outcome {
     request.check_region()?;
-    request.need(&Need::Namespace(&request.namespace(), &["host-volume-delete"]))?;
+    request.authorize_in(&request.namespace())?;
     let server = request.server()?;
     server.wait_ready().await?;
     let known = server.snapshot().state().host_volume_claims().any(|c| c.id == request.rest());
@@ -102,29 +93,21 @@ struct HostBody {
     volume: Option<HostVolume>,
 }
 
-async fn host(mut request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    match (rest.as_str(), request.method()) {
-        ("create", &Method::PUT | &Method::POST) => host_create(&mut request).await,
-        ("register", &Method::PUT | &Method::POST) => host_register(&mut request).await,
-        ("", _) => Err(Error::not_found("resource not found")),
-        (id, &Method::GET) => host_read(&request, id).await,
-        (id, &Method::DELETE) => host_delete(&request, id).await,
-        (_, &Method::PUT | &Method::POST) => Err(Error::not_found("resource not found")),
-        _ => Err(Error::method()),
-    }
+/// A path below host volumes that leads nowhere.
+pub(super) async fn nothing(_: Request) -> Outcome {
+    Err(Error::not_found("resource not found"))
 }
 
 /// The volume of a request that makes or takes one.
-async fn host_body(request: &mut Request, capability: &str) -> Result<HostVolume, Error> {
+async fn host_body(request: &mut Request) -> Result<HostVolume, Error> {
     request.check_region()?;
     let namespace = request.namespace();
-    request.need(&Need::Namespace(&namespace, &[capability]))?;
+    request.authorize_in(&namespace)?;
     let body: HostBody = request.json().await?;
     request.server()?.wait_ready().await?;
     let volume = body.volume.ok_or_else(|| Error::internal("missing volume definition"))?;
     if !volume.namespace.is_empty() && volume.namespace != namespace {
-        request.need(&Need::Namespace(&volume.namespace, &[capability]))?;
+        request.authorize_in(&volume.namespace)?;
     }
     Ok(volume)
 }
@@ -139,12 +122,12 @@ fn host_answer(volume: &HostVolume, index: u64) -> Outcome {
     Ok(Response::json(&json!({ "Volume": volume, "Warnings": "", "Index": index }))?.index(index))
 }
 
-async fn host_create(request: &mut Request) -> Outcome {
-    let volume = host_body(request, "host-volume-create").await?;
+pub(super) async fn create(mut request: Request) -> Outcome {
+    let volume = host_body(&mut request).await?;
     let server = request.server()?;
     let mut volume = endpoint::prepare(server, &request.namespace(), volume).await?;
     let known = server.snapshot().state().host_volume(&volume.id).is_some();
-    let node = node_of(request, &volume)?;
+    let node = node_of(&request, &volume)?;
     (volume.host_path, volume.capacity_bytes) = node.create_volume(&volume).await?;
     match endpoint::register(server, volume.clone()).await {
         Ok(index) => host_answer(&volume, index),
@@ -158,8 +141,8 @@ async fn host_create(request: &mut Request) -> Outcome {
     }
 }
 
-async fn host_register(request: &mut Request) -> Outcome {
-    let volume = host_body(request, "host-volume-register").await?;
+pub(super) async fn register(mut request: Request) -> Outcome {
+    let volume = host_body(&mut request).await?;
     let missing = |what: &str| Error::internal(format!("cannot register volume: {what} is required"));
     if volume.node_id.is_empty() {
         return Err(missing("node ID"));
@@ -171,19 +154,20 @@ async fn host_register(request: &mut Request) -> Outcome {
     let (path, capacity) = (volume.host_path.clone(), volume.capacity_bytes);
     let volume = endpoint::prepare(server, &request.namespace(), volume).await?;
     let volume = HostVolume { host_path: path, capacity_bytes: capacity, ..volume };
-    node_of(request, &volume)?.register_volume(&volume).await?;
+    node_of(&request, &volume)?.register_volume(&volume).await?;
     let index = endpoint::register(server, volume.clone()).await?;
     host_answer(&volume, index)
 }
 
-async fn host_delete(request: &Request, id: &str) -> Outcome {
+pub(super) async fn delete(request: Request) -> Outcome {
+    let id = request.rest();
     request.check_region()?;
-    request.need(&Need::Namespace(&request.namespace(), &["host-volume-delete"]))?;
+    request.authorize_in(&request.namespace())?;
     let force = request.flag("force")?;
     let server = request.server()?;
     let volume = endpoint::deletable(server, id).await?;
-    request.need(&Need::Namespace(&volume.namespace, &["host-volume-delete"]))?;
-    let gone = match node_of(request, &volume) {
+    request.authorize_in(&volume.namespace)?;
+    let gone = match node_of(&request, &volume) {
         Ok(node) => node.delete_volume(id).await,
         Err(e) => Err(e),
     };
@@ -195,9 +179,10 @@ async fn host_delete(request: &Request, id: &str) -> Outcome {
     Ok(Response::json(&json!({ "Index": index }))?.index(index))
 }
 
-async fn host_read(request: &Request, id: &str) -> Outcome {
+pub(super) async fn read(request: Request) -> Outcome {
+    let id = request.rest();
     let options = request.read_options()?;
-    let access = request.need(&Need::Nothing)?;
+    let access = request.authorize()?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
         let volume = store.state().host_volume(id).cloned();
         Ok((volume.as_ref().map_or(store.index_of(Table::HostVolumes), |v| v.modify_index), volume))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::access::{Need, authorize};
+use super::access::{Need, Subject};
 use super::error::Error;
 use super::json;
 use super::request::Request;
@@ -23,15 +23,15 @@ use encamp_server::jobs::dispatch::DispatchRequest;
 /// The longest job file that is parsed: its parts take many times the room of its text.
 const MAX_SPEC: usize = 4 << 20;
 
-/// Whether the caller may do something with a job that is known only after admission.
-fn permit(
-    request: &Request,
-    any_of: &'static [&'static str],
-) -> impl Fn(&Job) -> Result<(), encamp_server::Error> + Send + Sync {
-    let (app, token) = (request.app().clone(), request.token().to_string());
+/// Whether the caller may do this with a job that is known only after admission.
+fn permit(request: &Request) -> impl Fn(&Job) -> Result<(), encamp_server::Error> + Send + Sync {
+    let (right, access) = (request.right(), request.access());
     move |job| {
-        let allowed = authorize(&app, &token, &Need::Namespace(&job.namespace, any_of));
-        allowed.map(drop).map_err(|e| encamp_server::Error::received(e.status, e.message))
+        if right.is_in(&access, Subject::Namespace(&job.namespace)) {
+            return Ok(());
+        }
+        let refused = Error::denied();
+        Err(encamp_server::Error::received(refused.status, refused.message))
     }
 }
 
@@ -40,12 +40,11 @@ fn exempt(request: &Request) -> bool {
     request.need(&Need::Management).is_ok()
 }
 
-/// Begins a write to a job.
-fn begin(request: &Request, any_of: &[&str]) -> Result<String, Error> {
-    request.only_write()?;
+/// Begins a write to a job: the namespace.
+fn begin(request: &Request) -> Result<String, Error> {
     request.check_region()?;
     let namespace = request.namespace();
-    request.need(&Need::Namespace(&namespace, any_of))?;
+    request.authorize_in(&namespace)?;
     Ok(namespace)
 }
 
@@ -63,39 +62,46 @@ fn own_namespace(request: &Request) -> String {
     request.query().get("namespace").to_string()
 }
 
-/// `PUT /v1/jobs`, `PUT /v1/job/<id>`.
-pub(crate) async fn register(mut request: Request, path_id: Option<String>) -> Outcome {
+/// `PUT /v1/jobs`.
+pub(crate) async fn register(request: Request) -> Outcome {
+    register_as(request, None).await
+}
+
+/// `PUT /v1/job/<id>`.
+pub(crate) async fn update(request: Request, id: String) -> Outcome {
+    register_as(request, Some(id)).await
+}
+
+async fn register_as(mut request: Request, path_id: Option<String>) -> Outcome {
     let sent: JobRegisterRequest = job_body(&mut request).await?;
     let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
     let target = Target { path_id: path_id.as_deref(), region: &region, namespace: &namespace };
-    let permit = permit(&request, &["submit-job", "register-job"]);
+    let permit = permit(&request);
     let done = endpoint::register(request.server()?, sent, target, exempt(&request), &permit).await?;
     Ok(Response::json(&done)?.index(done.index))
 }
 
 /// `PUT /v1/job/<id>/plan`.
 pub(crate) async fn plan(mut request: Request, id: String) -> Outcome {
-    request.only_write()?;
     let sent: JobPlanRequest = job_body(&mut request).await?;
     let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
     let target = Target { path_id: Some(&id), region: &region, namespace: &namespace };
-    let permit = permit(&request, &["submit-job", "plan-job"]);
+    let permit = permit(&request);
     let plan = endpoint::plan(request.server()?, sent, target, &permit).await?;
     Ok(Response::json(&plan)?.index(plan.index))
 }
 
 /// `PUT /v1/validate/job`.
 pub(crate) async fn validate(mut request: Request) -> Outcome {
-    request.only_write()?;
     let sent: JobValidateRequest = job_body(&mut request).await?;
     request.check_region()?;
-    let permit = permit(&request, &["read-job"]);
+    let permit = permit(&request);
     Response::json(&endpoint::validate(request.server()?, sent, &permit)?)
 }
 
 /// `PUT /v1/jobs/parse`.
 pub(crate) async fn parse(mut request: Request) -> Outcome {
-    begin(&request, &["parse-job", "submit-job"])?;
+    begin(&request)?;
     let sent: JobsParseRequest = request.json().await?;
     if sent.job_hcl.is_empty() {
         return Err(Error::bad("Job spec is empty"));
@@ -128,9 +134,10 @@ pub(crate) async fn deregister(request: Request, id: String) -> Outcome {
     request.flag("global")?;
     let eval_priority = request.query().int("eval_priority").map_err(|e| Error::internal(e.to_string()))?;
     let namespace = request.namespace();
-    let any_of: &[&str] =
-        if purge { &["submit-job", "purge-job"] } else { &["submit-job", "purge-job", "deregister-job"] };
-    request.need(&Need::Namespace(&namespace, any_of))?;
+    request.authorize_in(&namespace)?;
+    if purge {
+        request.need(&Need::Namespace(&namespace, &["submit-job", "purge-job"]))?;
+    }
     let stop = changes::Stop { purge, no_shutdown_delay, eval_priority: eval_priority.unwrap_or_default() };
     let done = changes::deregister(request.server()?, &namespace, &id, stop).await?;
     Ok(Response::json(&done)?.index(done.index))
@@ -138,7 +145,7 @@ pub(crate) async fn deregister(request: Request, id: String) -> Outcome {
 
 /// `PUT /v1/job/<id>/evaluate`.
 pub(crate) async fn evaluate(mut request: Request, id: String) -> Outcome {
-    let namespace = begin(&request, &["submit-job", "evaluate-job"])?;
+    let namespace = begin(&request)?;
     let mut options = EvalOptions::default();
     if request.has_body() {
         let sent: JobEvaluateRequest = request.json().await?;
@@ -156,31 +163,41 @@ pub(crate) async fn evaluate(mut request: Request, id: String) -> Outcome {
 
 /// `PUT /v1/job/<id>/periodic/force`.
 pub(crate) async fn force_periodic(request: Request, id: String) -> Outcome {
-    let namespace = begin(&request, &["dispatch-job", "submit-job", "force-periodic-job"])?;
+    let namespace = begin(&request)?;
     let done = changes::force_periodic(request.server()?, &namespace, &id).await?;
     Ok(Response::json(&done)?.index(done.index))
 }
 
-/// `PUT /v1/job/<id>/dispatch`; `raw`: the body is the payload.
-pub(crate) async fn dispatch(mut request: Request, id: String, raw: bool) -> Outcome {
-    let namespace = begin(&request, &["dispatch-job"])?;
-    let mut wanted = if raw {
-        DispatchRequest { payload: request.bytes().await?.to_vec(), ..Default::default() }
-    } else {
-        let sent: JobDispatchRequest = request.json().await?;
-        if !sent.job_id.is_empty() && sent.job_id != id {
-            return Err(Error::bad("Job ID does not match"));
-        }
-        DispatchRequest {
-            payload: sent.payload.unwrap_or_default().0,
-            meta: sent.meta,
-            priority: sent.priority,
-            id_prefix_template: sent.id_prefix_template,
-            idempotency_token: String::new(),
-        }
+/// `PUT /v1/job/<id>/dispatch`.
+pub(crate) async fn dispatch(mut request: Request, id: String) -> Outcome {
+    let namespace = begin(&request)?;
+    let sent: JobDispatchRequest = request.json().await?;
+    if !sent.job_id.is_empty() && sent.job_id != id {
+        return Err(Error::bad("Job ID does not match"));
+    }
+    let wanted = DispatchRequest {
+        payload: sent.payload.unwrap_or_default().0,
+        meta: sent.meta,
+        priority: sent.priority,
+        id_prefix_template: sent.id_prefix_template,
+        idempotency_token: request.query().get("idempotency_token").into(),
     };
-    wanted.idempotency_token = request.query().get("idempotency_token").into();
-    let done = dispatching::dispatch(request.server()?, &namespace, &id, &wanted, exempt(&request)).await?;
+    dispatched(&request, &namespace, &id, &wanted).await
+}
+
+/// `PUT /v1/job/<id>/dispatch/payload`: the body is the payload.
+pub(crate) async fn dispatch_payload(mut request: Request, id: String) -> Outcome {
+    let namespace = begin(&request)?;
+    let wanted = DispatchRequest {
+        payload: request.bytes().await?.to_vec(),
+        idempotency_token: request.query().get("idempotency_token").into(),
+        ..Default::default()
+    };
+    dispatched(&request, &namespace, &id, &wanted).await
+}
+
+async fn dispatched(request: &Request, namespace: &str, id: &str, wanted: &DispatchRequest) -> Outcome {
+    let done = dispatching::dispatch(request.server()?, namespace, id, wanted, exempt(request)).await?;
     Ok(Response::json(&done)?.index(done.index))
 }
 
@@ -195,7 +212,7 @@ fn same_job(sent: &str, id: &str) -> Result<(), Error> {
 
 /// `PUT /v1/job/<id>/revert`.
 pub(crate) async fn revert(mut request: Request, id: String) -> Outcome {
-    let namespace = begin(&request, &["submit-job", "revert-job"])?;
+    let namespace = begin(&request)?;
     let sent: JobRevertRequest = request.json().await?;
     same_job(&sent.job_id, &id)?;
     let done = changes::revert(request.server()?, &namespace, &id, &sent).await?;
@@ -204,33 +221,34 @@ pub(crate) async fn revert(mut request: Request, id: String) -> Outcome {
 
 /// `PUT /v1/job/<id>/stable`.
 pub(crate) async fn stable(mut request: Request, id: String) -> Outcome {
-    let namespace = begin(&request, &["submit-job", "stable-job"])?;
+    let namespace = begin(&request)?;
     let sent: JobStabilityRequest = request.json().await?;
     same_job(&sent.job_id, &id)?;
     let index = changes::set_stable(request.server()?, &namespace, &sent).await?;
     Ok(Response::json(&GenericResponse { index })?.index(index))
 }
 
-/// `PUT /v1/job/<id>/versions/<name>/tag`, and DELETE. `rest` is the path below `/v1/job/`.
-pub(crate) async fn tag(mut request: Request, rest: &str) -> Outcome {
-    let parts: Vec<&str> = rest.split('/').collect();
-    let [id, "versions", name, "tag"] = parts.as_slice() else {
-        return Err(Error::not_found("invalid job tag endpoint"));
-    };
-    let namespace = request.namespace();
-    if request.method() == axum::http::Method::DELETE {
-        request.check_region()?;
-        request.need(&Need::Namespace(&namespace, &["submit-job", "tag-job-version"]))?;
-        return Response::json(&changes::untag(request.server()?, &namespace, id, name).await?);
-    }
-    begin(&request, &["submit-job", "tag-job-version"])?;
+/// `PUT /v1/job/<id>/versions/<name>/tag`.
+pub(crate) async fn tag(mut request: Request, id: String) -> Outcome {
+    let namespace = begin(&request)?;
     let sent: TagVersionRequest = request.json().await?;
-    Response::json(&changes::tag(request.server()?, &namespace, id, name, &sent).await?)
+    Response::json(&changes::tag(request.server()?, &namespace, &id, request.parameter(1), &sent).await?)
+}
+
+/// `DELETE /v1/job/<id>/versions/<name>/tag`.
+pub(crate) async fn untag(request: Request, id: String) -> Outcome {
+    let namespace = begin(&request)?;
+    Response::json(&changes::untag(request.server()?, &namespace, &id, request.parameter(1)).await?)
+}
+
+/// `/v1/job/…/tag` that is not the tag of a version. Jobs whose IDs hold slashes have none.
+pub(crate) async fn no_tag(_: Request) -> Outcome {
+    Err(Error::not_found("invalid job tag endpoint"))
 }
 
 /// `PUT /v1/job/<id>/scale`.
 pub(crate) async fn scale(mut request: Request, id: String) -> Outcome {
-    let namespace = begin(&request, &["scale-job", "submit-job"])?;
+    let namespace = begin(&request)?;
     let sent: ScalingRequest = request.json().await?;
     let done = scaling::scale(request.server()?, &namespace, &id, sent, exempt(&request)).await?;
     Ok(Response::json(&done)?.index(done.index))

@@ -1,16 +1,14 @@
-//! Jobs: the routing below `/v1/job/`, and the reads (`docs/spec/http-api.md §1.2`, `§5.2`).
+//! Reads of jobs (`docs/spec/http-api.md §5.2`).
 
 use std::sync::Arc;
 
-use super::access::Need;
 use super::error::Error;
 use super::filter::Filter;
-use super::job_writes as writes;
 use super::page::{Order, Pager};
 use super::params::decimal_uint;
 use super::request::{ReadOptions, Request, found};
 use super::response::{Meta, Response};
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -19,100 +17,10 @@ use encamp_server::endpoints::job_reads::{self, Base};
 use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::{JobEntry, StateStore, Table};
 
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/jobs", jobs),
-    route!("/v1/jobs/parse", writes::parse),
-    route!("/v1/jobs/statuses", statuses),
-    route!("/v1/validate/job", writes::validate),
-    route!("/v1/job/", job),
-];
-
-/// The permissions that allow reading jobs.
-const READ: &[&str] = &["read-job"];
-
-async fn jobs(request: Request) -> Outcome {
-    if request.is_get() {
-        return list(request).await;
-    }
-    request.only_write()?;
-    writes::register(request, None).await
-}
-
-/// Suffixes are tried in this order, on the end of the path: IDs may hold slashes.
-async fn job(request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    let of = |suffix: &str| rest.strip_suffix(suffix).map(String::from);
-    if let Some(id) = of("/evaluate") {
-        return writes::evaluate(request, id).await;
-    }
-    if let Some(id) = of("/allocations") {
-        return allocations(request, id).await;
-    }
-    if let Some(id) = of("/evaluations") {
-        return evaluations(request, id).await;
-    }
-    if let Some(id) = of("/periodic/force") {
-        return writes::force_periodic(request, id).await;
-    }
-    if let Some(id) = of("/plan") {
-        return writes::plan(request, id).await;
-    }
-    if let Some(id) = of("/summary") {
-        return summary(request, id).await;
-    }
-    if let Some(id) = of("/dispatch") {
-        return writes::dispatch(request, id, false).await;
-    }
-    if let Some(id) = of("/dispatch/payload") {
-        return writes::dispatch(request, id, true).await;
-    }
-    if let Some(id) = of("/versions") {
-        return versions(request, id).await;
-    }
-    if let Some(id) = of("/revert") {
-        return writes::revert(request, id).await;
-    }
-    if let Some(id) = of("/deployments") {
-        return deployments(request, id).await;
-    }
-    if let Some(id) = of("/deployment") {
-        return deployment(request, id).await;
-    }
-    if let Some(id) = of("/stable") {
-        return writes::stable(request, id).await;
-    }
-    if let Some(id) = of("/scale") {
-        return if request.is_get() { scale_status(request, id).await } else { writes::scale(request, id).await };
-    }
-    if let Some(id) = of("/services") {
-        return services(request, id).await;
-    }
-    if let Some(id) = of("/submission") {
-        return submission(request, id).await;
-    }
-    if let Some(id) = of("/actions") {
-        return actions(request, id).await;
-    }
-    if let Some(id) = of("/action") {
-        return super::exec::action(request, id).await;
-    }
-    if of("/tag").is_some() {
-        return writes::tag(request, &rest).await;
-    }
-    match request.method().as_str() {
-        "GET" => one(request, rest).await,
-        "PUT" | "POST" => writes::register(request, Some(rest)).await,
-        "DELETE" => writes::deregister(request, rest).await,
-        _ => Err(Error::method()),
-    }
-}
-
 /// Begins a read of something of one job.
-fn begin(request: &Request, needs: &[&str]) -> Result<ReadOptions, Error> {
-    request.only_get()?;
+fn begin(request: &Request) -> Result<ReadOptions, Error> {
     let options = request.read_options()?;
-    request.need(&Need::Namespace(&options.namespace, needs))?;
+    request.authorize_in(&options.namespace)?;
     Ok(options)
 }
 
@@ -140,10 +48,10 @@ pub fn token(entry: &Arc<JobEntry>) -> String {
     format!("{}.{}", entry.current.namespace, entry.current.id)
 }
 
-async fn list(request: Request) -> Outcome {
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     let with_meta = request.flag("meta")?;
-    request.need(&Need::Namespace(&options.namespace, &["list-jobs"]))?;
+    request.authorize_in(&options.namespace)?;
     let pager = Pager::new(&options)?;
     let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::JobSummary)];
     let read = |store: &StateStore| {
@@ -161,8 +69,8 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta).next_token(next.as_deref()))
 }
 
-async fn one(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn one(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let keys = vec![job_key(Table::Jobs, &options, &id)];
     let read = |store: &StateStore| {
         let job = store.state().job(&options.namespace, &id).map(job_reads::shown);
@@ -172,8 +80,8 @@ async fn one(request: Request, id: String) -> Outcome {
     Ok(Response::json(&*job)?.meta(&meta))
 }
 
-async fn summary(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn summary(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let keys = vec![job_key(Table::JobSummary, &options, &id)];
     let read = |store: &StateStore| {
         let summary = store.summary(&options.namespace, &id).cloned();
@@ -183,8 +91,8 @@ async fn summary(request: Request, id: String) -> Outcome {
     Ok(Response::json(&*summary)?.meta(&meta))
 }
 
-async fn allocations(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn allocations(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let all = request.flag("all")?;
     let keys = vec![of_job_key(Table::Allocs, &options, &id)];
     let read = |store: &StateStore| {
@@ -196,8 +104,8 @@ async fn allocations(request: Request, id: String) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta))
 }
 
-async fn evaluations(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn evaluations(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let keys = vec![of_job_key(Table::Evals, &options, &id)];
     let read = |store: &StateStore| {
         let evals: Vec<_> = store.evals_of_job(&options.namespace, &id).cloned().collect();
@@ -207,8 +115,8 @@ async fn evaluations(request: Request, id: String) -> Outcome {
     Ok(Response::json(&evals)?.meta(&meta))
 }
 
-async fn deployments(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn deployments(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let all = request.flag("all")?;
     let keys = vec![of_job_key(Table::Deployment, &options, &id)];
     let read = |store: &StateStore| {
@@ -218,8 +126,8 @@ async fn deployments(request: Request, id: String) -> Outcome {
     Ok(Response::json(&deployments)?.meta(&meta))
 }
 
-async fn deployment(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn deployment(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let keys = vec![of_job_key(Table::Deployment, &options, &id)];
     let read = |store: &StateStore| {
         Ok((store.index_of(Table::Deployment), job_reads::latest_deployment(store, &options.namespace, &id)))
@@ -241,8 +149,8 @@ fn base(request: &Request) -> Result<Option<Base>, Error> {
     Ok(diffs.then_some(base))
 }
 
-async fn versions(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn versions(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let base = base(&request)?;
     let keys = vec![job_key(Table::JobVersion, &options, &id)];
     let read = |store: &StateStore| {
@@ -268,8 +176,8 @@ pub fn nanos(meta: &Meta) -> i64 {
     i64::try_from(meta.last_contact).map_or(i64::MAX, |ms| ms.saturating_mul(1_000_000))
 }
 
-async fn submission(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn submission(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let version = decimal_uint(request.query().get("version"));
     let version = version.map_err(|_| Error::bad("Unable to parse job submission version parameter"))?;
     let keys = vec![WatchKey::Table(Table::JobSubmission)];
@@ -281,8 +189,8 @@ async fn submission(request: Request, id: String) -> Outcome {
     Ok(Response::json(&source)?.meta(&meta))
 }
 
-async fn scale_status(request: Request, id: String) -> Outcome {
-    let options = begin(&request, &["read-job", "read-job-scaling"])?;
+pub(super) async fn scale_status(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let keys = vec![
         job_key(Table::Jobs, &options, &id),
         of_job_key(Table::Allocs, &options, &id),
@@ -293,8 +201,8 @@ async fn scale_status(request: Request, id: String) -> Outcome {
     Ok(Response::json(&status)?.meta(&meta))
 }
 
-async fn services(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn services(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let keys = vec![WatchKey::Table(Table::ServiceRegistrations), job_key(Table::Jobs, &options, &id)];
     let read = |store: &StateStore| {
         let known = store.state().job(&options.namespace, &id).is_some();
@@ -305,8 +213,8 @@ async fn services(request: Request, id: String) -> Outcome {
     Ok(Response::json(&services)?.meta(&meta))
 }
 
-async fn actions(request: Request, id: String) -> Outcome {
-    let options = begin(&request, READ)?;
+pub(super) async fn actions(request: Request, id: String) -> Outcome {
+    let options = begin(&request)?;
     let server = request.server()?;
     server.wait_ready().await?;
     let job = server.snapshot().state().job(&options.namespace, &id).cloned();
@@ -316,43 +224,60 @@ async fn actions(request: Request, id: String) -> Outcome {
     Ok(Response::json(&shown)?.meta(&Meta { index: 0, known_leader: false, last_contact: 0 }))
 }
 
-async fn statuses(mut request: Request) -> Outcome {
-    let mut options = request.read_options()?;
-    let mut children =
-        request.query().bool("include_children").map_err(|e| Error::bad(e.to_string()))?.unwrap_or_default();
-    let mut only: Option<Vec<(String, String)>> = None;
-    match request.method().as_str() {
-        "GET" => {}
-        "POST" => {
-            let body: JobStatusesRequest = request.json().await?;
-            if body.jobs.is_empty() {
-                return Err(Error::bad("no jobs in request"));
-            }
-            children |= body.include_children;
-            let namespace = |n: &str| if n.is_empty() { "default".to_string() } else { n.to_string() };
-            let jobs: Vec<_> = body.jobs.iter().map(|j| (namespace(&j.namespace), j.id.clone())).collect();
-            if options.namespace == "default" {
-                let first = jobs.first().map(|(n, _)| n.clone()).unwrap_or_default();
-                let same = jobs.iter().all(|(n, _)| *n == first);
-                options.namespace = if same { first } else { "*".into() };
-            }
-            options.per_page = i32::try_from(jobs.len()).unwrap_or(i32::MAX);
-            only = Some(jobs);
-        }
-        _ => return Err(Error::method()),
+/// Which jobs `statuses` shows.
+struct Shown {
+    children: bool,
+    /// The namespaces and IDs of the only ones.
+    only: Option<Vec<(String, String)>>,
+}
+
+impl Shown {
+    fn holds(&self, job: &Job) -> bool {
+        let named = |jobs: &Vec<(String, String)>| jobs.iter().any(|(n, id)| *n == job.namespace && *id == job.id);
+        (self.children || job.parent_id.is_empty()) && self.only.as_ref().is_none_or(named)
     }
-    request.need(&Need::Namespace(&options.namespace, READ))?;
+}
+
+fn with_children(request: &Request) -> Result<bool, Error> {
+    Ok(request.query().bool("include_children").map_err(|e| Error::bad(e.to_string()))?.unwrap_or_default())
+}
+
+/// `GET /v1/jobs/statuses`.
+pub(super) async fn statuses(request: Request) -> Outcome {
+    let options = request.read_options()?;
+    let shown = Shown { children: with_children(&request)?, only: None };
+    statuses_of(&request, &options, &shown).await
+}
+
+/// `POST /v1/jobs/statuses`: those of the jobs in the body.
+pub(super) async fn named_statuses(mut request: Request) -> Outcome {
+    let mut options = request.read_options()?;
+    let children = with_children(&request)?;
+    let body: JobStatusesRequest = request.json().await?;
+    if body.jobs.is_empty() {
+        return Err(Error::bad("no jobs in request"));
+    }
+    let namespace = |n: &str| if n.is_empty() { "default".to_string() } else { n.to_string() };
+    let jobs: Vec<_> = body.jobs.iter().map(|j| (namespace(&j.namespace), j.id.clone())).collect();
+    if options.namespace == "default" {
+        let first = jobs.first().map(|(n, _)| n.clone()).unwrap_or_default();
+        let same = jobs.iter().all(|(n, _)| *n == first);
+        options.namespace = if same { first } else { "*".into() };
+    }
+    options.per_page = i32::try_from(jobs.len()).unwrap_or(i32::MAX);
+    let shown = Shown { children: children || body.include_children, only: Some(jobs) };
+    statuses_of(&request, &options, &shown).await
+}
+
+async fn statuses_of(request: &Request, options: &ReadOptions, shown: &Shown) -> Outcome {
+    request.authorize_in(&options.namespace)?;
     // The newest come first unless the list is reversed.
-    let pager = Pager::new(&options).map_err(as_internal)?.reversed();
+    let pager = Pager::new(options).map_err(as_internal)?.reversed();
     let keys = [Table::Jobs, Table::Allocs, Table::Deployment].map(WatchKey::Table).to_vec();
     let mut before: Option<Vec<String>> = None;
     let read = |store: &StateStore| {
-        let wanted = |e: &Arc<JobEntry>| {
-            let job = &e.current;
-            let named = |jobs: &Vec<(String, String)>| jobs.iter().any(|(n, id)| *n == job.namespace && *id == job.id);
-            (children || job.parent_id.is_empty()) && only.as_ref().is_none_or(named)
-        };
-        let mut rows = rows(store, &options);
+        let wanted = |e: &Arc<JobEntry>| shown.holds(&e.current);
+        let mut rows = rows(store, options);
         rows.sort_by_cached_key(|e| (e.current.modify_index, token(e)));
         let matches = |f: &Filter, e: &Arc<JobEntry>| f.matches("Job", &*e.current);
         let number = |e: &Arc<JobEntry>| e.current.modify_index.to_string();
@@ -372,7 +297,7 @@ async fn statuses(mut request: Request) -> Outcome {
         before = Some(set);
         Ok((index, (jobs, page.next)))
     };
-    let ((jobs, next), meta) = request.blocking(&options, keys, read).await?;
+    let ((jobs, next), meta) = request.blocking(options, keys, read).await?;
     Ok(Response::json(&jobs)?.meta(&meta).next_token(next.as_deref()))
 }
 

@@ -1,17 +1,16 @@
 //! Root keys and their public parts (`docs/spec/http-api.md §5.15, §9, §10.4`).
 
-use axum::http::{Method, header};
+use axum::http::header;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde_json::json;
 
-use super::access::Need;
 use super::error::Error;
 use super::params::{decimal_int, parse_bool};
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_host::ids::{now, random_below};
 use encamp_model::{RootKey, SECOND};
 use encamp_server::endpoints::keyring::{self as rules, Rotation};
@@ -19,40 +18,23 @@ use encamp_server::keyring::{jwt, published};
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/operator/keyring/", keyring),
-    route!("/.well-known/jwks.json", jwks),
-    route!("/.well-known/openid-configuration", openid),
-];
-
 /// How long the list of public keys may be kept at least, in seconds.
 const MAX_AGE: u64 = 900;
 
-async fn keyring(request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    match (rest.as_str(), request.method()) {
-        ("keys", &Method::GET) => list(request).await,
-        ("rotate", &Method::PUT | &Method::POST) => rotate(request).await,
-        (path, &Method::DELETE) if path.starts_with("key/") => {
-            request.check_region()?;
-            let force = request.query().get("force");
-            let force = match force {
-                "" => false,
-                text => parse_bool(text).map_err(|_| Error::new(422, "invalid force parameter"))?,
-            };
-            request.need(&Need::OperatorCapability("keyring-delete"))?;
-            let id = path.trim_start_matches("key/");
-            let index = rules::delete(request.server()?, id, force).await?;
-            Ok(Response::json(&json!({ "Index": index }))?.index(index))
-        }
-        _ => Err(Error::method()),
-    }
+pub(super) async fn delete(request: Request) -> Outcome {
+    request.check_region()?;
+    let force = match request.query().get("force") {
+        "" => false,
+        text => parse_bool(text).map_err(|_| Error::new(422, "invalid force parameter"))?,
+    };
+    request.authorize()?;
+    let index = rules::delete(request.server()?, request.id(), force).await?;
+    Ok(Response::json(&json!({ "Index": index }))?.index(index))
 }
 
-async fn list(request: Request) -> Outcome {
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::OperatorCapability("keyring-read"))?;
+    request.authorize()?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::RootKeys)], |store| {
         let keys: Vec<RootKey> = store.root_keys().map(|k| k.meta.clone()).collect();
         Ok((store.index_of(Table::RootKeys), keys))
@@ -61,7 +43,7 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&keys)?.meta(&meta))
 }
 
-async fn rotate(request: Request) -> Outcome {
+pub(super) async fn rotate(request: Request) -> Outcome {
     #[derive(Serialize)]
     #[serde(rename_all = "PascalCase")]
     struct Body {
@@ -69,7 +51,7 @@ async fn rotate(request: Request) -> Outcome {
         index: u64,
     }
     request.check_region()?;
-    request.need(&Need::OperatorCapability("keyring-rotate"))?;
+    request.authorize()?;
     let full = request.query().has("full");
     let publish = request.query().get("publish_time");
     let publish = match publish {
@@ -99,8 +81,7 @@ struct Jwk {
     r#use: &'static str,
 }
 
-async fn jwks(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn jwks(request: Request) -> Outcome {
     let options = request.read_options()?;
     let server = request.server()?.clone();
     let read = request.blocking(&options, vec![WatchKey::Table(Table::RootKeys)], |store| {
@@ -128,8 +109,7 @@ fn max_age(newest: i64, now: i64, threshold: i64, random_below: impl Fn(u64) -> 
     (left + random_below(left / 10)).max(MAX_AGE)
 }
 
-async fn openid(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn openid(request: Request) -> Outcome {
     let issuer = request.server()?.settings().oidc_issuer.clone();
     if issuer.is_empty() {
         return Err(Error::not_found("OIDC Discovery endpoint disabled"));

@@ -1,46 +1,14 @@
 //! The HTTP interface of an agent (`docs/spec/http-api.md`).
 //!
-//! [`router`] gives the service for an [`AppState`]. Every path leads to one handler, an `async fn(Request) -> Outcome`
-//! that its module lists in `ROUTES` ([`mod@route`]; [`routes`] lists the modules). Nothing here decides about jobs,
-//! nodes or plans: the rules of writes are in [`encamp_server::endpoints`].
+//! [`router`] gives the service for an [`AppState`]. One table, [`routes`], gives for each path and method the handler,
+//! the right that the caller needs, and the name in metrics. A handler is an `async fn(Request) -> Outcome` in the
+//! module of its area; `docs/dev/add-an-http-route.md` shows how to add one. Nothing here decides about jobs, nodes or
+//! plans: the rules of writes are in [`encamp_server::endpoints`].
 //!
-//! ```ignore
-//! pub const ROUTES: &[Route] = &[route!("/v1/deployments", list), route!("/v1/deployment/pause/", pause)];
-//!
-//! async fn list(request: Request) -> Outcome {
-//!     request.only_get()?;
-//!     let options = request.read_options()?;                         // 400s in their order
-//!     request.need(&Need::Namespace(&options.namespace, &["read-job"]))?;
-//!     let pager = Pager::new(&options)?;
-//!     let keys = vec![WatchKey::Table(Table::Deployment)];           // what wakes a read that waits
-//!     let (page, meta) = request.blocking(&options, keys, |store| {
-//!         let rows = store.deployments_by_create().filter(|d| options.in_namespace(&d.namespace)).cloned();
-//!         let token = |d: &Arc<Deployment>| format!("{}.{}", d.create_index, d.id);
-//!         let page = pager.page(Order::Indexed, rows, token, |f, d| f.matches("Deployment", &**d), |_| true)?;
-//!         Ok((store.index_of(Table::Deployment), page))
-//!     }).await?;
-//!     Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
-//! }
-//!
-//! async fn one(request: Request) -> Outcome {                        // 404 with the headers of a read
-//!     let (d, meta) = found(request.blocking(&options, keys, |s| Ok((index,
-//!   s.state().deployment(id).cloned()))).await?, "deployment not found")?;
-//!     Ok(Response::json(&*d)?.meta(&meta))
-//! }
-//!
-//! async fn pause(mut request: Request) -> Outcome {
-//!     request.only_write()?;
-//!     request.check_region()?;
-//!     let body: PauseRequest = request.json().await?;                // keys in any case; 400 `Request body is empty`
-//!     let done = endpoints::deployment::pause(request.server()?, request.rest(), body).await?;
-//!     Ok(Response::json(&done)?.index(done.index))
-//! }
-//! ```
-//!
-//! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]:
-//!   compression.
-//! - [`listener`] with `turn`, [`tls`]: sockets. [`measure`]: what endpoints are called in metrics. [`page`],
-//!   [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its
+//! - [`mod@route`], [`pattern`]: what a route is, and what its path matches. [`request`], [`response`], [`error`],
+//!   [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
+//! - [`listener`], [`http1`] with `turn`, [`tls`]: connections. [`measure`]: what requests are called in metrics.
+//!   [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its
 //!   agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - [`autoscale`]: worker pools that size themselves.
@@ -74,6 +42,7 @@ pub mod fs;
 pub mod host;
 pub(crate) mod host_addresses;
 pub mod host_volumes;
+pub mod http1;
 pub mod ids;
 #[cfg(test)]
 mod job_tests;
@@ -93,6 +62,7 @@ mod oracle_tests;
 pub mod page;
 pub mod params;
 pub mod paths;
+pub(crate) mod pattern;
 pub mod plain;
 pub mod pools;
 #[cfg(test)]
@@ -131,9 +101,10 @@ pub use app::AppState;
 use encode::accepted;
 use error::Error;
 use forward::Passed;
-use paths::Target;
+use measure::Metric;
 use request::Request;
 use response::Response;
+use routes::Found;
 
 use encamp_model::format_duration;
 
@@ -167,8 +138,11 @@ async fn answer_here_or_there(app: AppState, mut request: axum::extract::Request
     let path = params::percent_decode(request.uri().path()).into_owned();
     let cors = routes::cors(&path);
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    if app.forward().is_some() && matches!(paths::find(&path, routes::longest(), routes::handler), Target::Route(..)) {
-        match forward::pass_on(&app, &path, request).await {
+    let found = routes::find(&method, &path);
+    if app.forward().is_some()
+        && let Some(by) = found.answered_by()
+    {
+        match forward::pass_on(&app, by, request).await {
             Ok(Passed::Here(back)) => request = back,
             Ok(Passed::Answered(response)) => return response,
             Err(e) => return Response::error(e).finish(pretty, encoding),
@@ -176,7 +150,7 @@ async fn answer_here_or_there(app: AppState, mut request: axum::extract::Request
     }
     let mut response = match cors.and_then(|methods| preflight(&method, &headers, methods)) {
         Some(response) => response,
-        None => dispatch(app, request, path).await.unwrap_or_else(Response::error),
+        None => dispatch(app, request, path, found).await.unwrap_or_else(Response::error),
     };
     if let Some(methods) = cors {
         share(&mut response, &method, &headers, methods);
@@ -184,30 +158,32 @@ async fn answer_here_or_there(app: AppState, mut request: axum::extract::Request
     response.finish(pretty, encoding)
 }
 
-async fn dispatch(app: AppState, request: axum::extract::Request, path: String) -> Result<Response, Error> {
+async fn dispatch(
+    app: AppState,
+    request: axum::extract::Request,
+    path: String,
+    found: Found,
+) -> Result<Response, Error> {
     let peer = request.extensions().get::<axum::extract::ConnectInfo<SocketAddr>>().map(|c| c.0);
-    let cleaned = paths::clean(&path);
-    let moved = |request: axum::extract::Request, to: &str| {
+    let moved = |to: &str| {
         let query = request.uri().query().map(|q| format!("?{q}")).unwrap_or_default();
-        let request = Request::new(app.clone(), request, path.clone(), 0, peer);
-        Ok(plain::redirect(&request, &format!("{}{query}", paths::encode(to))))
+        Ok(plain::redirect(*request.method() == Method::GET, &format!("{}{query}", paths::encode(to))))
     };
+    let cleaned = paths::clean(&path);
     if cleaned != path && *request.method() != Method::CONNECT {
-        return moved(request, &cleaned);
+        return moved(&cleaned);
     }
-    match paths::find(&path, routes::longest(), routes::handler) {
-        // The root is no prefix of everything.
-        Target::Route(handler, route) => {
-            let endpoint = app.server().and_then(|_| measure::endpoint(request.method(), &path));
-            let (begin, metrics) = (Instant::now(), app.metrics().clone());
-            let outcome = handler(Request::new(app.clone(), request, path.clone(), route, peer)).await;
-            if let Some(endpoint) = endpoint {
-                measure::record(&metrics, endpoint, begin.elapsed());
-            }
+    match found {
+        Found::Route(matched) => {
+            let metric = if app.server().is_some() { matched.route.metric } else { Metric::NotCounted };
+            let (begin, metrics, handler) = (Instant::now(), app.metrics().clone(), matched.route.handler);
+            let outcome = handler(Request::new(app, request, path, matched, peer)).await;
+            metric.record(&metrics, begin.elapsed());
             outcome
         }
-        Target::AddSlash => moved(request, &format!("{path}/")),
-        Target::Nothing => Ok(Response::empty().status(404)),
+        Found::OtherMethod(_) => Err(Error::method()),
+        Found::AddSlash => moved(&format!("{path}/")),
+        Found::Nothing => Ok(Response::empty().status(404)),
     }
 }
 

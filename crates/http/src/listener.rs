@@ -1,55 +1,39 @@
-//! The listener of the HTTP interface: sockets, limits of connections, TLS (`docs/spec/http-api.md §1.1, §11`).
+//! The listener of the agent's TCP ports: it accepts connections, counts them by address, makes TLS handshakes within
+//! a time limit, and closes what is left when it stops (`docs/spec/http-api.md §1.1, §11`).
 //!
-//! HTTP/1.1 only. Connections are counted by the address they come from; those beyond the limit get one raw answer.
-//! With TLS, handshakes run beside each other and have a time limit. Certificates are exchanged while running by
-//! [`TlsHandle::set`].
+//! A [`Protocol`] says what is spoken on a connection: HTTP/1.1 for the HTTP API ([`http1`](super::http1)), HTTP/2 for
+//! calls between agents (`encamp_rpc::listener`).
 
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
-use axum::Router;
-use axum::extract::connect_info::Connected;
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::middleware::{self, Next};
-use axum::response::Response;
-use axum::serve::IncomingStream;
+use futures_util::future::BoxFuture;
 use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Sleep, sleep};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::turn::{Closing, Turn};
-use encamp_telemetry::Metrics;
-
-const REFUSAL: &str = "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
-/// Refusals in a second, and at once.
-const REFUSALS: (f64, f64) = (10.0, 100.0);
-/// Longest time from the first byte of a request to the end of its head.
-const HEAD: Duration = Duration::from_secs(30);
 /// How long open requests may go on when the listener stops.
 const GRACE: Duration = Duration::from_millis(500);
+/// The pause after the system could not accept a connection.
+const PAUSE: Duration = Duration::from_millis(100);
 
-/// How connections are taken in.
+/// The limits of accepted connections, and TLS.
 #[derive(Clone, Default)]
-pub struct ListenerSettings {
+pub struct AcceptSettings {
     /// Connections from one address; 0 for no limit.
     pub max_connections_per_client: usize,
     /// Longest TLS handshake; 0 for no limit.
     pub handshake_timeout: Duration,
     /// TLS, if it is spoken.
     pub tls: Option<TlsHandle>,
-    /// Headers that every answer below `/v1/` gets.
-    pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// The TLS settings of a listener that runs.
@@ -72,15 +56,62 @@ impl TlsHandle {
     }
 }
 
-/// The peer of a connection; handlers get it by `ConnectInfo<Peer>`.
-#[derive(Debug, Clone)]
-pub struct Peer {
-    /// The address.
+/// What is spoken on accepted connections.
+pub trait Protocol: Send + Sync + 'static {
+    /// A connection was accepted, within its limit or not.
+    fn accepted(&self) {}
+
+    /// The number of open connections has changed.
+    fn counted(&self, _open: usize) {}
+
+    /// A connection is beyond the limit of its address. It is closed with the future, or at once.
+    fn refuse(&self, connection: TcpStream, from: SocketAddr) -> Option<BoxFuture<'static, ()>>;
+
+    /// Something failed.
+    fn failed(&self, failure: Failure);
+
+    /// Serves a connection. Open requests should end once `stopped` does.
+    fn serve(self: Arc<Self>, connection: Connection, stopped: Stopped) -> BoxFuture<'static, ()>;
+}
+
+/// A failure that a [`Protocol`] logs.
+#[derive(Debug)]
+pub enum Failure {
+    /// The system cannot accept connections: it is out of descriptors or memory.
+    Accept(io::Error),
+    /// A TLS handshake failed or took too long.
+    Handshake(SocketAddr, io::Error),
+}
+
+/// A bidirectional stream of bytes.
+pub trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
+
+/// An accepted connection, after its TLS handshake.
+pub struct Connection {
+    /// The plain bytes.
+    pub stream: Box<dyn Duplex>,
+    /// The address of the client.
     pub address: SocketAddr,
-    /// The certificate it showed, in DER; with `verify_https_client` there always is one.
-    pub certificate: Option<Arc<[u8]>>,
-    /// Whether it waits for an answer.
-    turn: Turn,
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// The certificate that the client has shown.
+    pub certificate: Option<CertificateDer<'static>>,
+    /// To be dropped when the connection is closed.
+    pub place: Place,
+}
+
+/// Tells when a listener stops.
+#[derive(Clone)]
+pub struct Stopped(watch::Receiver<bool>);
+
+impl Stopped {
+    /// Waits for it.
+    pub async fn wait(&mut self) {
+        // Without a sender there is no listener any more.
+        let _ = self.0.wait_for(|stopped| *stopped).await;
+    }
 }
 
 /// Sockets that listen.
@@ -90,7 +121,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds all addresses. The error names the one that failed.
+    /// Binds all addresses.
+    ///
+    /// # Errors
+    /// The system's, with the address that failed.
     pub async fn bind(addresses: &[SocketAddr]) -> io::Result<Listener> {
         let mut sockets = Vec::new();
         for address in addresses {
@@ -108,30 +142,12 @@ impl Listener {
     }
 
     /// Serves until [`Serving::stop`]. Must be called inside of a runtime.
-    pub fn serve(self, router: Router, settings: ListenerSettings, metrics: Metrics) -> Serving {
+    pub fn serve(self, protocol: Arc<dyn Protocol>, settings: AcceptSettings) -> Serving {
         let (stop, stopped) = watch::channel(false);
+        let shared = Arc::new(Shared { protocol, settings, open: Mutex::default() });
         let mut tasks = JoinSet::new();
-        let router = router.layer(middleware::from_fn_with_state(Arc::new(settings.headers.clone()), add_headers));
-        let router = router.layer(middleware::from_fn(take_turns));
-        let gate = Arc::new(Gate { limit: settings.max_connections_per_client, ..Gate::default() });
         for socket in self.sockets {
-            let Ok(local) = socket.local_addr() else { continue };
-            // Connections that are ready wait here only until the next task takes them.
-            let (sender, ready) = mpsc::channel(64);
-            let acceptor =
-                Acceptor { settings: settings.clone(), gate: gate.clone(), metrics: metrics.clone(), sender };
-            tasks.spawn(acceptor.run(socket, stopped.clone()));
-            let service = router.clone().into_make_service_with_connect_info::<Peer>();
-            let mut until = stopped.clone();
-            let signal = async move {
-                let _ = until.wait_for(|s| *s).await;
-            };
-            tasks.spawn(async move {
-                let served = axum::serve(Ready { local, ready }, service).with_graceful_shutdown(signal).await;
-                if let Err(e) = served {
-                    tracing::error!(target: "http", error = %e, "the listener ended");
-                }
-            });
+            tasks.spawn(accept(shared.clone(), socket, Stopped(stopped.clone())));
         }
         Serving { stop, tasks }
     }
@@ -154,9 +170,9 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Takes in no more connections, lets open requests end for a moment, and closes what is left.
+    /// Accepts no more connections, lets open requests end for a moment, and closes what is left.
     pub async fn stop(mut self) {
-        let _ = self.stop.send(true);
+        self.stop.send_replace(true);
         let all = async { while self.tasks.join_next().await.is_some() {} };
         // Anything still open then is a stream that never ends by itself.
         let _ = tokio::time::timeout(GRACE, all).await;
@@ -164,89 +180,48 @@ impl Serving {
     }
 }
 
-/// Notes from when to when the client waits for its answer.
-async fn take_turns(request: Request, next: Next) -> Response {
-    let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<Peer>>() else {
-        return next.run(request).await;
-    };
-    let turn = peer.turn.clone();
-    let ours = turn.ours();
-    let response = next.run(request.map(|body| turn.asked(body))).await;
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        turn.free();
-    }
-    response.map(|body| ours.until_sent(body))
-}
-
-async fn add_headers(
-    State(headers): State<Arc<Vec<(HeaderName, HeaderValue)>>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let wanted = request.uri().path().starts_with("/v1/");
-    let mut response = next.run(request).await;
-    if wanted {
-        for (name, value) in headers.iter() {
-            response.headers_mut().insert(name.clone(), value.clone());
-        }
-    }
-    response
-}
-
-/// Counts connections and refusals.
-#[derive(Default)]
-struct Gate {
-    limit: usize,
+/// What the tasks of a listener share.
+struct Shared {
+    protocol: Arc<dyn Protocol>,
+    settings: AcceptSettings,
     open: Mutex<Open>,
 }
 
+/// Open connections.
 #[derive(Default)]
 struct Open {
     by_ip: HashMap<IpAddr, usize>,
     total: usize,
-    /// Refusals that may be answered now, and since when more have been earned; none before the first.
-    tokens: Option<(f64, Instant)>,
 }
 
-/// A connection slot, released when the connection closes.
-struct Place {
-    gate: Arc<Gate>,
+/// A connection's place among those of its address, released when it is dropped.
+pub struct Place {
+    shared: Arc<Shared>,
     ip: IpAddr,
-    metrics: Metrics,
 }
 
-impl Gate {
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+impl Shared {
+    fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(self: &Arc<Gate>, ip: IpAddr, metrics: &Metrics) -> Option<Place> {
+    fn enter(self: &Arc<Shared>, ip: IpAddr) -> Option<Place> {
+        let limit = self.settings.max_connections_per_client;
         let mut open = self.open();
         let count = open.by_ip.entry(ip).or_default();
-        if self.limit > 0 && *count >= self.limit {
+        if limit > 0 && *count >= limit {
             return None;
         }
         *count += 1;
         open.total += 1;
-        metrics.gauge("nomad.agent.http.connections", open.total as f64, &[]);
-        Some(Place { gate: self.clone(), ip, metrics: metrics.clone() })
-    }
-
-    /// Whether one more refusal may be answered.
-    fn may_answer(&self, now: Instant) -> bool {
-        let (rate, burst) = REFUSALS;
-        let mut open = self.open();
-        let (left, since) = open.tokens.unwrap_or((burst, now));
-        let left = (left + now.saturating_duration_since(since).as_secs_f64() * rate).min(burst);
-        let answer = left >= 1.0;
-        open.tokens = Some((if answer { left - 1.0 } else { left }, now));
-        answer
+        self.protocol.counted(open.total);
+        Some(Place { shared: self.clone(), ip })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.gate.open();
+        let mut open = self.shared.open();
         open.total = open.total.saturating_sub(1);
         if let Some(count) = open.by_ip.get_mut(&self.ip) {
             *count -= 1;
@@ -254,321 +229,76 @@ impl Drop for Place {
                 open.by_ip.remove(&self.ip);
             }
         }
-        self.metrics.gauge("nomad.agent.http.connections", open.total as f64, &[]);
+        self.shared.protocol.counted(open.total);
     }
 }
 
-/// Takes connections in and makes them ready.
-struct Acceptor {
-    settings: ListenerSettings,
-    gate: Arc<Gate>,
-    metrics: Metrics,
-    sender: mpsc::Sender<(Connection, Peer)>,
-}
-
-impl Acceptor {
-    async fn run(self, socket: TcpListener, mut stopped: watch::Receiver<bool>) {
-        let mut handshakes = JoinSet::new();
-        loop {
-            while handshakes.try_join_next().is_some() {}
-            let accepted = tokio::select! {
-                accepted = socket.accept() => accepted,
-                _ = stopped.wait_for(|s| *s) => return,
-            };
-            let (stream, address) = match accepted {
-                Ok(accepted) => accepted,
-                Err(e) if gone(&e) => continue,
-                Err(e) => {
-                    // Out of descriptors or memory: others have to end first.
-                    tracing::error!(target: "http", error = %e, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
+async fn accept(shared: Arc<Shared>, socket: TcpListener, mut stopped: Stopped) {
+    let until = stopped.clone();
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let accepted = tokio::select! {
+            accepted = socket.accept() => accepted,
+            () = stopped.wait() => break,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                let _ = stream.set_nodelay(true);
+                shared.protocol.accepted();
+                if let Some(place) = shared.enter(address.ip()) {
+                    connections.spawn(establish(shared.clone(), stream, address, place, until.clone()));
+                } else if let Some(refusal) = shared.protocol.refuse(stream, address) {
+                    connections.spawn(refusal);
                 }
-            };
-            let _ = stream.set_nodelay(true);
-            let Some(place) = self.gate.enter(address.ip(), &self.metrics) else {
-                self.metrics.count("nomad.agent.http.exceeded", 1, &[]);
-                if self.gate.may_answer(Instant::now()) {
-                    handshakes.spawn(refuse(stream));
-                }
-                continue;
-            };
-            match &self.settings.tls {
-                None => {
-                    let peer = Peer { address, certificate: None, turn: Turn::default() };
-                    let connection = Connection::new(Io::Plain(stream), &peer, place);
-                    if self.sender.send((connection, peer)).await.is_err() {
-                        return;
-                    }
-                }
-                Some(tls) => {
-                    let accept = TlsAcceptor::from(tls.get()).accept(stream);
-                    handshakes.spawn(handshake(
-                        accept,
-                        address,
-                        place,
-                        self.settings.handshake_timeout,
-                        self.sender.clone(),
-                    ));
-                }
+            }
+            Err(e) if is_of_connection(&e) => {}
+            Err(e) => {
+                shared.protocol.failed(Failure::Accept(e));
+                // Others have to end first.
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }
+    // The socket is closed before the last requests end: others go elsewhere.
+    drop(socket);
+    while connections.join_next().await.is_some() {}
 }
 
 /// Whether only that connection failed.
-fn gone(e: &io::Error) -> bool {
+fn is_of_connection(e: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(e.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// Says that there are too many connections, without reading what was asked.
-async fn refuse(mut stream: TcpStream) {
-    let answer = format!(
-        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{REFUSAL}",
-        REFUSAL.len()
-    );
-    let say = async {
-        if stream.write_all(answer.as_bytes()).await.is_ok() {
-            let _ = stream.shutdown().await;
-            // Closing with unread bytes would reset the connection and take the answer with it.
-            let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
-        }
+/// Makes the TLS handshake, and has the protocol serve the connection.
+async fn establish(shared: Arc<Shared>, stream: TcpStream, address: SocketAddr, place: Place, stopped: Stopped) {
+    let protocol = shared.protocol.clone();
+    let connection = match &shared.settings.tls {
+        None => Connection { stream: Box::new(stream), address, tls: false, certificate: None, place },
+        Some(tls) => match handshake(tls.get(), stream, shared.settings.handshake_timeout).await {
+            Ok(stream) => {
+                let certificate = stream.get_ref().1.peer_certificates().and_then(|c| c.first());
+                let certificate = certificate.map(|c| c.clone().into_owned());
+                Connection { stream: Box::new(stream), address, tls: true, certificate, place }
+            }
+            Err(e) => return protocol.failed(Failure::Handshake(address, e)),
+        },
     };
-    let _ = tokio::time::timeout(Duration::from_secs(1), say).await;
+    protocol.serve(connection, stopped).await;
 }
 
-async fn handshake(
-    accept: tokio_rustls::Accept<TcpStream>,
-    address: SocketAddr,
-    place: Place,
-    limit: Duration,
-    sender: mpsc::Sender<(Connection, Peer)>,
-) {
-    let done = if limit.is_zero() {
-        accept.await
-    } else {
-        tokio::time::timeout(limit, accept).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-    };
-    match done {
-        Ok(stream) => {
-            let first = stream.get_ref().1.peer_certificates().and_then(|c| c.first());
-            let certificate = first.map(|c| Arc::from(c.as_ref()));
-            let peer = Peer { address, certificate, turn: Turn::default() };
-            let connection = Connection::new(Io::Tls(Box::new(stream)), &peer, place);
-            // Nobody takes it any more when the listener stops.
-            let _ = sender.send((connection, peer)).await;
-        }
-        Err(e) => tracing::debug!(target: "http", from = %address, error = %e, "TLS handshake failed"),
-    }
-}
-
-/// Connections that are ready, in axum's form.
-struct Ready {
-    local: SocketAddr,
-    ready: mpsc::Receiver<(Connection, Peer)>,
-}
-
-impl axum::serve::Listener for Ready {
-    type Io = Connection;
-    type Addr = Peer;
-
-    async fn accept(&mut self) -> (Connection, Peer) {
-        match self.ready.recv().await {
-            Some(next) => next,
-            // The listener stops; axum hears of it by its own signal.
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<Peer> {
-        Ok(Peer { address: self.local, certificate: None, turn: Turn::default() })
-    }
-}
-
-impl Connected<IncomingStream<'_, Ready>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Ready>) -> Peer {
-        stream.remote_addr().clone()
-    }
-}
-
-/// A connection, and its place among those of its client.
-struct Connection {
-    io: Io,
-    closing: Closing,
-    turn: Turn,
-    /// Until when the head of a request has to be there, once it has begun.
-    head: Option<Pin<Box<Sleep>>>,
-    _place: Place,
-}
-
-impl Connection {
-    fn new(io: Io, peer: &Peer, place: Place) -> Connection {
-        let turn = peer.turn.clone();
-        Connection { io, closing: Closing::new(turn.clone()), turn, head: None, _place: place }
-    }
-
-    /// Whether the head of a request is taking too long. Wakes the reader when it will.
-    fn late(&mut self, cx: &mut Context<'_>) -> bool {
-        if !self.turn.begun() {
-            self.head = None;
-            return false;
-        }
-        self.head.get_or_insert_with(|| Box::pin(sleep(HEAD))).as_mut().poll(cx).is_ready()
-    }
-}
-
-enum Io {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        if own.late(cx) {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        let Connection { io, closing, .. } = own;
-        let read = |cx: &mut Context<'_>, buf: &mut ReadBuf<'_>| match io {
-            Io::Plain(s) => Pin::new(s).poll_read(cx, buf),
-            Io::Tls(s) => Pin::new(s).poll_read(cx, buf),
-        };
-        let done = closing.poll_read(cx, buf, read);
-        if done.is_pending() && own.late(cx) {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        done
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().io {
-            Io::Plain(s) => Pin::new(s).poll_write(cx, buf),
-            Io::Tls(s) => Pin::new(s).poll_write(cx, buf),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().io {
-            Io::Plain(s) => Pin::new(s).poll_flush(cx),
-            Io::Tls(s) => Pin::new(s).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().io {
-            Io::Plain(s) => Pin::new(s).poll_shutdown(cx),
-            Io::Tls(s) => Pin::new(s).poll_shutdown(cx),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match &self.io {
-            Io::Plain(s) => s.is_write_vectored(),
-            Io::Tls(s) => s.is_write_vectored(),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().io {
-            Io::Plain(s) => Pin::new(s).poll_write_vectored(cx, bufs),
-            Io::Tls(s) => Pin::new(s).poll_write_vectored(cx, bufs),
-        }
+async fn handshake(tls: Arc<ServerConfig>, stream: TcpStream, limit: Duration) -> io::Result<TlsStream<TcpStream>> {
+    let accepting = TlsAcceptor::from(tls).accept(stream);
+    match limit {
+        Duration::ZERO => accepting.await,
+        limit => tokio::time::timeout(limit, accepting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::routing::get;
-    use tokio::io::AsyncReadExt;
-
-    async fn start(settings: ListenerSettings) -> (SocketAddr, Serving, Metrics) {
-        let metrics = Metrics::default();
-        let listener = Listener::bind(&[SocketAddr::from(([127, 0, 0, 1], 0))]).await.expect("a port");
-        let address = listener.addresses()[0];
-        let router = Router::new()
-            .route("/v1/peer", get(|ConnectInfo(peer): ConnectInfo<Peer>| async move { peer.address.ip().to_string() }))
-            .route("/x", get(|| async { "x" }));
-        (address, listener.serve(router, settings, metrics.clone()), metrics)
-    }
-
-    async fn ask(stream: &mut TcpStream, path: &str) -> String {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.expect("written");
-        rest(stream).await
-    }
-
-    async fn rest(stream: &mut TcpStream) -> String {
-        let mut text = String::new();
-        let read = stream.read_to_string(&mut text);
-        tokio::time::timeout(Duration::from_secs(20), read).await.expect("in time").expect("an answer");
-        text
-    }
-
-    #[tokio::test]
-    async fn handlers_know_the_peer_and_answers_get_headers() {
-        let header = (HeaderName::from_static("x-extra"), HeaderValue::from_static("1"));
-        let (address, serving, _) =
-            start(ListenerSettings { headers: vec![header], ..ListenerSettings::default() }).await;
-        let connect = || TcpStream::connect(address);
-        let got = ask(&mut connect().await.expect("a connection"), "/v1/peer").await;
-        assert!(
-            got.starts_with("HTTP/1.1 200 OK") && got.contains("x-extra: 1") && got.ends_with("127.0.0.1"),
-            "{got}"
-        );
-        let got = ask(&mut connect().await.expect("a connection"), "/x").await;
-        assert!(!got.contains("x-extra"), "{got}");
-        let got = ask(&mut connect().await.expect("a connection"), "/v1/nosuch").await;
-        assert!(got.starts_with("HTTP/1.1 404") && got.contains("x-extra: 1"), "{got}");
-        serving.stop().await;
-        assert!(connect().await.is_err(), "nothing listens any more");
-    }
-
-    #[tokio::test]
-    async fn too_many_connections_get_a_raw_answer() {
-        let settings = ListenerSettings { max_connections_per_client: 2, ..ListenerSettings::default() };
-        let (address, _serving, metrics) = start(settings).await;
-        let connect = || async { TcpStream::connect(address).await.expect("a connection") };
-        let (first, mut second) = (connect().await, connect().await);
-        let refused = rest(&mut connect().await).await;
-        assert!(refused.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{refused}");
-        assert!(
-            refused.ends_with(
-                "\r\n\r\nYour IP is issuing too many concurrent connections, please rate limit your calls\n"
-            )
-        );
-        assert!(ask(&mut second, "/x").await.ends_with('x'));
-        drop((first, second));
-        let served = async {
-            loop {
-                let mut stream = connect().await;
-                // A refused connection may be closed before the request is written.
-                let _ = stream.write_all(b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
-                let mut text = String::new();
-                if stream.read_to_string(&mut text).await.is_ok() && text.starts_with("HTTP/1.1 200") {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), served).await.expect("slots are released");
-        assert!(metrics.prometheus().expect("kept").contains("nomad_nomad_agent_http_exceeded "));
-    }
-
-    #[test]
-    fn refusals_are_answered_at_a_bounded_rate() {
-        let gate = Gate::default();
-        let now = Instant::now();
-        assert_eq!((0..500).filter(|_| gate.may_answer(now)).count(), 100);
-        let later = now + Duration::from_secs(2);
-        assert_eq!((0..500).filter(|_| gate.may_answer(later)).count(), 20);
-    }
 
     #[tokio::test]
     async fn a_port_in_use_is_named() {

@@ -9,18 +9,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::access::{Level, Need};
 use super::app::{LogSource, LogWatch};
 use super::error::Error;
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::duration::parse_duration;
 use encamp_model::{duration, quoted};
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/agent/monitor", monitor), route!("/v1/agent/monitor/export", export)];
 
 /// The longest time without data on the stream.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -32,9 +28,8 @@ fn flag(request: &Request, name: &str, label: &str) -> Result<bool, Error> {
     }
 }
 
-async fn monitor(request: Request) -> Outcome {
-    request.only_get()?;
-    request.need(&Need::Agent(Level::Read))?;
+pub(super) async fn monitor(request: Request) -> Outcome {
+    request.authorize()?;
     let level = match request.query().get("log_level") {
         "" => "INFO",
         level => level,
@@ -108,9 +103,8 @@ fn is_own_unit(unit: &str) -> bool {
 }
 
 /// Messages of the past, as the log file or the journal has them.
-async fn export(request: Request) -> Outcome {
-    request.only_get()?;
-    request.need(&Need::Agent(Level::Read))?;
+pub(super) async fn export(request: Request) -> Outcome {
+    request.authorize()?;
     let value = |name: &str| match request.query().get(name) {
         "" => Ok(false),
         text => parse_bool(text).map_err(|e| Error::bad(format!("Unknown value for {name}: {e}"))),

@@ -6,20 +6,15 @@ use super::access::Need;
 use super::error::Error;
 use super::request::{Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::Namespace;
 use encamp_server::endpoints::namespace;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
-/// The routes.
-pub const ROUTES: &[Route] =
-    &[route!("/v1/namespaces", list), route!("/v1/namespace", create), route!("/v1/namespace/", one)];
-
-async fn list(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let access = request.need(&Need::Nothing)?;
+    let access = request.authorize()?;
     let keys = vec![WatchKey::Table(Table::Namespaces)];
     let read = request.blocking(&options, keys, |store| {
         let rows = store.state().namespaces().filter(|n| n.name.starts_with(&options.prefix));
@@ -30,27 +25,21 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&rows)?.meta(&meta))
 }
 
-async fn create(request: Request) -> Outcome {
-    request.only_write()?;
-    write(request, "").await
+/// The path names no namespace.
+pub(super) async fn unnamed(_: Request) -> Outcome {
+    Err(Error::bad("Missing Namespace Name"))
 }
 
-async fn one(request: Request) -> Outcome {
+pub(super) async fn delete(request: Request) -> Outcome {
+    request.check_region()?;
+    request.authorize()?;
+    Ok(Response::empty().index(namespace::delete(request.server()?, request.rest()).await?))
+}
+
+pub(super) async fn one(request: Request) -> Outcome {
     let name = request.rest().to_string();
-    if name.is_empty() {
-        return Err(Error::bad("Missing Namespace Name"));
-    }
-    if request.is_write() {
-        return write(request, &name).await;
-    }
-    if request.method() == axum::http::Method::DELETE {
-        request.check_region()?;
-        request.need(&Need::Management)?;
-        return Ok(Response::empty().index(namespace::delete(request.server()?, &name).await?));
-    }
-    request.only_get()?;
     let options = request.read_options()?;
-    request.need(&Need::AnyIn(&name))?;
+    request.authorize_in(&name)?;
     // Written so seldom that a watch on the table wakes nobody in vain.
     let keys = vec![WatchKey::Table(Table::Namespaces)];
     let read = request.blocking(&options, keys, |store| {
@@ -61,12 +50,14 @@ async fn one(request: Request) -> Outcome {
     Ok(Response::json(&*ns)?.meta(&meta))
 }
 
-async fn write(mut request: Request, name: &str) -> Outcome {
+/// Writes a namespace, which is that of the path if it names one.
+pub(super) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let ns: Namespace = request.json().await?;
+    let name = request.rest();
     if !name.is_empty() && ns.name != name {
         return Err(Error::bad("Namespace name does not match request path"));
     }
-    request.need(&Need::Management)?;
+    request.authorize()?;
     Ok(Response::empty().index(namespace::upsert(request.server()?, ns).await?))
 }

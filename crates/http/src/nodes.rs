@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::access::{Level, Need};
+use super::access::Need;
 use super::error::Error;
 use super::ids;
 use super::page::{Order, Page, Pager};
 use super::request::{ReadOptions, Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::json::{nil, or_default};
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc::NodeAnswer;
@@ -20,9 +20,6 @@ use encamp_server::endpoints::{alloc, node};
 use encamp_server::leadership::loops::drain::set;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/nodes", list), route!("/v1/node/", one)];
 
 /// A node as lists show it.
 #[derive(Debug, Default, Serialize)]
@@ -110,11 +107,10 @@ fn page_of(pager: &Pager, rows: impl Iterator<Item = Arc<Node>>) -> Result<Page<
     pager.page(Order::Text, rows, |n| n.id.clone(), |f, n| f.matches("Node", &**n), |_| true)
 }
 
-async fn list(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     let shown = Shown::parse(&request)?;
-    request.need(&Need::Node(Level::Read))?;
+    request.authorize()?;
     let prefix = ids::prefix("node", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let keys = vec![WatchKey::Table(Table::Nodes)];
@@ -142,27 +138,6 @@ pub(super) async fn of_pool(request: &Request, options: &ReadOptions, pool: &str
     Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-async fn one(request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    let ends = |suffix: &str| rest.strip_suffix(suffix).map(String::from);
-    if let Some(id) = ends("/evaluate") {
-        return evaluate(request, &id).await;
-    }
-    if let Some(id) = ends("/allocations") {
-        return allocations(request, &id).await;
-    }
-    if let Some(id) = ends("/drain") {
-        return drain(request, &id).await;
-    }
-    if let Some(id) = ends("/eligibility") {
-        return eligibility(request, &id).await;
-    }
-    if let Some(id) = ends("/purge") {
-        return purge(request, &id).await;
-    }
-    read(request, &rest).await
-}
-
 fn check(id: &str) -> Result<(), Error> {
     if id.is_empty() {
         return Err(Error::internal("missing node ID"));
@@ -170,28 +145,26 @@ fn check(id: &str) -> Result<(), Error> {
     ids::check("node", id)
 }
 
-async fn read(request: Request, id: &str) -> Outcome {
-    request.only_get()?;
+pub(super) async fn read(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Node(Level::Read))?;
-    check(id)?;
-    let keys = vec![WatchKey::Row(Table::Nodes, id.to_string())];
+    request.authorize()?;
+    check(&id)?;
+    let keys = vec![WatchKey::Row(Table::Nodes, id.clone())];
     let read = request.blocking(&options, keys, |store| {
-        let node = store.state().node(id).map(|n| n.node.clone());
+        let node = store.state().node(&id).map(|n| n.node.clone());
         Ok((node.as_ref().map_or(store.index_of(Table::Nodes), |n| n.modify_index), node))
     });
     let (node, meta) = found(read.await?, "node not found")?;
     Ok(Response::json(&*node)?.meta(&meta))
 }
 
-async fn allocations(request: Request, id: &str) -> Outcome {
-    request.only_get()?;
+pub(super) async fn allocations(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
-    let access = request.need(&Need::Node(Level::Read))?;
-    check(id)?;
-    let keys = vec![WatchKey::OfNode(id.to_string())];
+    let access = request.authorize()?;
+    check(&id)?;
+    let keys = vec![WatchKey::OfNode(id.clone())];
     let read = request.blocking(&options, keys, |store| {
-        let allocs = store.state().allocs_of_node(id);
+        let allocs = store.state().allocs_of_node(&id);
         let newest = allocs.iter().map(|a| a.alloc.modify_index).max();
         let index = newest.unwrap_or_else(|| store.index_of(Table::Allocs).max(1));
         let visible = |a: &Allocation| access.allows(&Need::Namespace(&a.namespace, &["read-job"]));
@@ -203,9 +176,8 @@ async fn allocations(request: Request, id: &str) -> Outcome {
 
 /// Ready for a write on a node.
 fn writes(request: &Request) -> Result<(), Error> {
-    request.only_write()?;
     request.check_region()?;
-    request.need(&Need::Node(Level::Write)).map(drop)
+    request.authorize().map(drop)
 }
 
 /// NodeUpdateResponse: what evaluating and purging answer.
@@ -243,16 +215,16 @@ fn updated(request: &Request, answer: &NodeAnswer) -> Outcome {
     Ok(Response::json(&body)?.index(answer.index))
 }
 
-async fn evaluate(request: Request, id: &str) -> Outcome {
+pub(super) async fn evaluate(request: Request, id: String) -> Outcome {
     writes(&request)?;
-    check(id)?;
-    updated(&request, &node::evaluate(request.server()?, id).await?)
+    check(&id)?;
+    updated(&request, &node::evaluate(request.server()?, &id).await?)
 }
 
-async fn purge(request: Request, id: &str) -> Outcome {
+pub(super) async fn purge(request: Request, id: String) -> Outcome {
     writes(&request)?;
-    check(id)?;
-    updated(&request, &node::purge(request.server()?, id).await?)
+    check(&id)?;
+    updated(&request, &node::purge(request.server()?, &id).await?)
 }
 
 fn done(answer: &NodeAnswer) -> Outcome {
@@ -272,11 +244,11 @@ struct EligibilityRequest {
     eligibility: String,
 }
 
-async fn eligibility(mut request: Request, id: &str) -> Outcome {
+pub(super) async fn eligibility(mut request: Request, id: String) -> Outcome {
     writes(&request)?;
     let body: EligibilityRequest = request.json().await?;
-    check(id)?;
-    done(&node::eligibility(request.server()?, id, &body.eligibility).await?)
+    check(&id)?;
+    done(&node::eligibility(request.server()?, &id, &body.eligibility).await?)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -298,10 +270,10 @@ struct DrainSpecBody {
     ignore_system_jobs: bool,
 }
 
-async fn drain(mut request: Request, id: &str) -> Outcome {
+pub(super) async fn drain(mut request: Request, id: String) -> Outcome {
     writes(&request)?;
     let body: DrainRequest = request.json().await?;
-    check(id)?;
+    check(&id)?;
     let strategy = body.drain_spec.map(|s| DrainStrategy {
         deadline: s.deadline,
         ignore_system_jobs: s.ignore_system_jobs,
@@ -309,5 +281,5 @@ async fn drain(mut request: Request, id: &str) -> Outcome {
     });
     let DrainRequest { mark_eligible, meta, .. } = body;
     let drain = set::DrainRequest { strategy, mark_eligible, meta, accessor_id: request.accessor() };
-    done(&set::set_drain(request.server()?, id, drain).await?)
+    done(&set::set_drain(request.server()?, &id, drain).await?)
 }

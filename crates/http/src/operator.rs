@@ -1,15 +1,13 @@
 //! Configurations, members, maintenance (`docs/spec/http-api.md §5.15`).
 
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::access::{Level, Need};
 use super::error::Error;
 use super::params::decimal_uint;
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::duration::parse_duration;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
@@ -19,17 +17,6 @@ use encamp_server::leadership::peers::{self, MemberHealth};
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/operator/scheduler/configuration", scheduler),
-    route!("/v1/operator/raft/", raft),
-    route!("/v1/operator/autopilot/configuration", autopilot),
-    route!("/v1/operator/autopilot/health", autopilot_health),
-    route!("/v1/operator/upgrade-check/", upgrade_check),
-    route!("/v1/system/gc", gc),
-    route!("/v1/system/reconcile/summaries", reconcile),
-];
-
 fn cas(request: &Request) -> Result<Option<u64>, Error> {
     match request.query().get("cas") {
         "" => Ok(None),
@@ -37,19 +24,19 @@ fn cas(request: &Request) -> Result<Option<u64>, Error> {
     }
 }
 
-async fn scheduler(mut request: Request) -> Outcome {
-    if request.is_write() {
-        request.check_region()?;
-        request.need(&Need::Operator(Level::Write))?;
-        let parse = request.json::<SchedulerConfiguration>().await;
-        let config = parse.map_err(|e| e.prefixed("Error parsing scheduler config: "))?;
-        let cas = cas(&request)?;
-        let (updated, index) = operator::set_scheduler_config(request.server()?, config, cas).await?;
-        return Ok(Response::json(&json!({ "Updated": updated, "Index": index }))?.index(index));
-    }
-    request.only_get()?;
+pub(super) async fn set_scheduler(mut request: Request) -> Outcome {
+    request.check_region()?;
+    request.authorize()?;
+    let parse = request.json::<SchedulerConfiguration>().await;
+    let config = parse.map_err(|e| e.prefixed("Error parsing scheduler config: "))?;
+    let cas = cas(&request)?;
+    let (updated, index) = operator::set_scheduler_config(request.server()?, config, cas).await?;
+    Ok(Response::json(&json!({ "Updated": updated, "Index": index }))?.index(index))
+}
+
+pub(super) async fn scheduler(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Operator(Level::Read))?;
+    request.authorize()?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::SchedulerConfig)], |store| {
         let config = store.state().scheduler_config.clone();
         Ok((config.as_ref().map_or(store.index_of(Table::SchedulerConfig), |c| c.modify_index), config))
@@ -62,21 +49,19 @@ async fn scheduler(mut request: Request) -> Outcome {
     Ok(Response::json(&body)?.meta(&meta))
 }
 
-async fn raft(request: Request) -> Outcome {
-    match request.rest() {
-        "configuration" => raft_configuration(request).await,
-        "peer" => raft_peer(request).await,
-        "transfer-leadership" => raft_transfer(request).await,
-        _ => Err(Error::not_found("Invalid method")),
-    }
+/// A method or a name that these paths do not have.
+pub(super) async fn nothing(_: Request) -> Outcome {
+    Err(Error::not_found("Invalid method"))
 }
 
-async fn raft_configuration(request: Request) -> Outcome {
-    if !request.is_get() {
-        return Ok(Response::empty().status(405));
-    }
+/// A method that the configuration of Raft does not have.
+pub(super) async fn no_raft_method(_: Request) -> Outcome {
+    Ok(Response::empty().status(405))
+}
+
+pub(super) async fn raft_configuration(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Management)?;
+    request.authorize()?;
     let server = request.server()?;
     if !options.stale {
         server.wait_ready().await?;
@@ -95,10 +80,7 @@ async fn raft_configuration(request: Request) -> Outcome {
     Response::json(&json!({ "Servers": servers, "Index": configuration.index }))
 }
 
-async fn raft_peer(request: Request) -> Outcome {
-    if request.method() != Method::DELETE {
-        return Err(Error::not_found("Invalid method"));
-    }
+pub(super) async fn raft_peer(request: Request) -> Outcome {
     request.check_region()?;
     let (has_id, has_address) = (request.query().has("id"), request.query().has("address"));
     if has_address && !has_id {
@@ -108,17 +90,14 @@ async fn raft_peer(request: Request) -> Outcome {
     if !has_id {
         return Err(Error::bad("Must specify the peer's ID to remove"));
     }
-    request.need(&Need::Management)?;
+    request.authorize()?;
     operator::remove_peer(request.server()?, request.query().get("id")).await?;
     Ok(Response::empty())
 }
 
-async fn raft_transfer(request: Request) -> Outcome {
-    if !request.is_write() {
-        return Err(Error::not_found("Invalid method"));
-    }
+pub(super) async fn raft_transfer(request: Request) -> Outcome {
     request.check_region()?;
-    request.need(&Need::Management)?;
+    request.authorize()?;
     let query = request.query();
     if query.all("id").count() > 1 {
         return Err(Error::bad("must specify only one id"));
@@ -148,35 +127,33 @@ struct AutopilotBody {
     enable_custom_upgrades: Option<bool>,
 }
 
-async fn autopilot(mut request: Request) -> Outcome {
-    if request.is_get() {
-        let options = request.read_options()?;
-        request.need(&Need::Operator(Level::Read))?;
-        let server = request.server()?;
-        if !options.stale {
-            server.wait_ready().await?;
-        }
-        let snapshot = server.snapshot();
-        let config = snapshot.autopilot().cloned().unwrap_or_default();
-        let text = |nanos| format_duration(nanos);
-        return Response::json(&json!({
-            "CleanupDeadServers": config.cleanup_dead_servers,
-            "LastContactThreshold": text(config.last_contact_threshold),
-            "MaxTrailingLogs": config.max_trailing_logs,
-            "MinQuorum": config.min_quorum,
-            "ServerStabilizationTime": text(config.server_stabilization_time),
-            "EnableRedundancyZones": config.enable_redundancy_zones,
-            "DisableUpgradeMigration": config.disable_upgrade_migration,
-            "EnableCustomUpgrades": config.enable_custom_upgrades,
-            "CreateIndex": config.create_index,
-            "ModifyIndex": config.modify_index,
-        }));
+pub(super) async fn autopilot(request: Request) -> Outcome {
+    let options = request.read_options()?;
+    request.authorize()?;
+    let server = request.server()?;
+    if !options.stale {
+        server.wait_ready().await?;
     }
-    if request.method() != Method::PUT {
-        return Err(Error::not_found("Invalid method"));
-    }
+    let snapshot = server.snapshot();
+    let config = snapshot.autopilot().cloned().unwrap_or_default();
+    let text = |nanos| format_duration(nanos);
+    Response::json(&json!({
+        "CleanupDeadServers": config.cleanup_dead_servers,
+        "LastContactThreshold": text(config.last_contact_threshold),
+        "MaxTrailingLogs": config.max_trailing_logs,
+        "MinQuorum": config.min_quorum,
+        "ServerStabilizationTime": text(config.server_stabilization_time),
+        "EnableRedundancyZones": config.enable_redundancy_zones,
+        "DisableUpgradeMigration": config.disable_upgrade_migration,
+        "EnableCustomUpgrades": config.enable_custom_upgrades,
+        "CreateIndex": config.create_index,
+        "ModifyIndex": config.modify_index,
+    }))
+}
+
+pub(super) async fn set_autopilot(mut request: Request) -> Outcome {
     request.check_region()?;
-    request.need(&Need::Operator(Level::Write))?;
+    request.authorize()?;
     let wrong = |e: Error| e.prefixed("Error parsing autopilot config: ");
     let body = request.json::<AutopilotBody>().await.map_err(wrong)?;
     let duration = |text: Option<String>| match text.as_deref() {
@@ -199,12 +176,9 @@ async fn autopilot(mut request: Request) -> Outcome {
 }
 
 /// How the servers do: members of the log that are alive and hold the newest entries are healthy.
-async fn autopilot_health(request: Request) -> Outcome {
-    if !request.is_get() {
-        return Err(Error::not_found("Invalid method"));
-    }
+pub(super) async fn autopilot_health(request: Request) -> Outcome {
     request.read_options()?;
-    request.need(&Need::Operator(Level::Read))?;
+    request.authorize()?;
     let server = request.server()?;
     server.wait_ready().await?;
     let stats = server.consensus().stats();
@@ -232,13 +206,14 @@ async fn autopilot_health(request: Request) -> Outcome {
     Ok(Response::json(&body)?.status(if health.healthy { 200 } else { 429 }))
 }
 
-async fn upgrade_check(request: Request) -> Outcome {
-    if request.rest() != "vault-workload-identity" {
-        return Err(Error::not_found(format!("Path {} not found", request.path())));
-    }
-    request.only_get()?;
+/// A check that does not exist.
+pub(super) async fn no_upgrade_check(request: Request) -> Outcome {
+    Err(Error::not_found(format!("Path {} not found", request.path())))
+}
+
+pub(super) async fn upgrade_check(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Operator(Level::Read))?;
+    request.authorize()?;
     let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::Nodes)];
     let read = request.blocking(&options, keys, |store| {
         let jobs: Vec<_> = store.state().jobs().map(|j| j.current.clone()).filter(|j| lacks_identity(j)).collect();
@@ -276,22 +251,16 @@ fn lacks_identity(job: &Job) -> bool {
     tasks.filter(|t| t.vault.is_some()).any(|t| !t.identities.iter().any(|i| i.name.starts_with("vault_")))
 }
 
-async fn gc(request: Request) -> Outcome {
-    if request.method() != Method::PUT {
-        return Err(Error::method());
-    }
+pub(super) async fn gc(request: Request) -> Outcome {
     request.check_region()?;
-    request.need(&Need::Management)?;
+    request.authorize()?;
     system::collect_garbage(request.server()?).await?;
     Ok(Response::empty())
 }
 
-async fn reconcile(request: Request) -> Outcome {
-    if request.method() != Method::PUT {
-        return Err(Error::method());
-    }
+pub(super) async fn reconcile(request: Request) -> Outcome {
     request.check_region()?;
-    request.need(&Need::Management)?;
+    request.authorize()?;
     system::reconcile_summaries(request.server()?).await?;
     Ok(Response::empty())
 }

@@ -9,26 +9,7 @@ use encamp_model::quoted;
 
 /// Undoes percent encoding; `%` that begins no byte stays as it is. Bytes that are no UTF-8 are replaced.
 pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let hex = |b: Option<&u8>| b.and_then(|b| char::from(*b).to_digit(16)).and_then(|d| u8::try_from(d).ok());
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while let Some(b) = bytes.get(i) {
-        match (b, hex(bytes.get(i + 1)), hex(bytes.get(i + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                out.push(high << 4 | low);
-                i += 3;
-            }
-            _ => {
-                out.push(*b);
-                i += 1;
-            }
-        }
-    }
-    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy()
 }
 
 /// Path and query as logs may show them: tokens are hidden.
@@ -120,9 +101,9 @@ pub struct Query(Vec<(String, String)>);
 impl Query {
     /// Reads a query without its question mark.
     pub fn parse(text: &str) -> Query {
-        let decode = |t: &str| percent_decode(&t.replace('+', " ")).into_owned();
-        let pairs = text.split('&').filter(|p| !p.is_empty() && !p.contains(';'));
-        Query(pairs.map(|p| p.split_once('=').unwrap_or((p, ""))).map(|(k, v)| (decode(k), decode(v))).collect())
+        // Go's parser drops pairs with semicolons.
+        let pairs = text.split('&').filter(|p| !p.contains(';'));
+        Query(pairs.flat_map(|p| form_urlencoded::parse(p.as_bytes()).into_owned()).collect())
     }
 
     /// The first value of a parameter; empty when it is missing.

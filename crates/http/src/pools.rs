@@ -4,23 +4,20 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::access::{Level, Need, PoolRight};
+use super::access::{Need, PoolRight};
 use super::error::Error;
 use super::json::duration_or_text;
 use super::nodes;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::json::or_default;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
 use encamp_server::endpoints::pool;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/node/pools", list), route!("/v1/node/pool/", one)];
 
 /// Pools of clusters that were made before identities had a time to live.
 fn shown(p: &Arc<NodePool>) -> Arc<NodePool> {
@@ -30,13 +27,9 @@ fn shown(p: &Arc<NodePool>) -> Arc<NodePool> {
     Arc::new(NodePool { node_identity_ttl: pool::IDENTITY_TTL, ..NodePool::clone(p) })
 }
 
-async fn list(request: Request) -> Outcome {
-    if request.is_write() {
-        return write(request, "").await;
-    }
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let access = request.need(&Need::Nothing)?;
+    let access = request.authorize()?;
     let pager = Pager::new(&options)?;
     let keys = vec![WatchKey::Table(Table::NodePools)];
     let read = request.blocking(&options, keys, |store| {
@@ -49,26 +42,17 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-async fn one(request: Request) -> Outcome {
+pub(super) async fn delete(request: Request) -> Outcome {
+    request.check_region()?;
+    request.authorize_pool(request.rest())?;
+    let index = pool::delete(request.server()?, request.rest()).await?;
+    Ok(Response::empty().index(index))
+}
+
+pub(super) async fn one(request: Request) -> Outcome {
     let rest = request.rest().to_string();
-    if let Some(name) = rest.strip_suffix("/nodes") {
-        return nodes_of(request, name).await;
-    }
-    if let Some(name) = rest.strip_suffix("/jobs") {
-        return jobs_of(request, name).await;
-    }
-    if request.is_write() {
-        return write(request, &rest).await;
-    }
-    if request.method() == axum::http::Method::DELETE {
-        request.check_region()?;
-        request.need(&Need::Pool(&rest, PoolRight::Delete))?;
-        let index = pool::delete(request.server()?, &rest).await?;
-        return Ok(Response::empty().index(index));
-    }
-    request.only_get()?;
     let options = request.read_options()?;
-    request.need(&Need::Pool(&rest, PoolRight::Read))?;
+    request.authorize_pool(&rest)?;
     let keys = vec![WatchKey::Row(Table::NodePools, rest.clone())];
     let read = request.blocking(&options, keys, |store| {
         let pool = store.state().node_pool(&rest).map(shown);
@@ -87,21 +71,18 @@ fn no_prefix(request: &Request) -> Result<(), Error> {
     if given { Err(Error::bad("prefix argument not allowed")) } else { Ok(()) }
 }
 
-async fn nodes_of(request: Request, pool: &str) -> Outcome {
-    request.only_get()?;
+pub(super) async fn nodes_of(request: Request, pool: String) -> Outcome {
     let options = request.read_options()?;
     no_prefix(&request)?;
-    request.need(&Need::Pool(pool, PoolRight::Read))?;
-    request.need(&Need::Node(Level::Read))?;
-    nodes::of_pool(&request, &options, pool).await
+    request.authorize_pool(&pool)?;
+    nodes::of_pool(&request, &options, &pool).await
 }
 
-async fn jobs_of(request: Request, pool: &str) -> Outcome {
-    request.only_get()?;
+pub(super) async fn jobs_of(request: Request, pool: String) -> Outcome {
     let options = request.read_options()?;
     no_prefix(&request)?;
     let with_meta = request.flag("meta")?;
-    let access = request.need(&Need::Pool(pool, PoolRight::Read))?;
+    let access = request.authorize_pool(&pool)?;
     let pager = Pager::new(&options)?;
     let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::JobSummary)];
     let read = request.blocking(&options, keys, |store| {
@@ -135,13 +116,15 @@ struct PoolBody {
     node_identity_ttl: i64,
 }
 
-async fn write(mut request: Request, name: &str) -> Outcome {
+/// Writes a pool, which is that of the path if it names one.
+pub(super) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let body: PoolBody = request.json().await?;
+    let name = request.rest();
     if !name.is_empty() && body.name != name {
         return Err(Error::bad("Node pool name does not match request path"));
     }
-    request.need(&Need::Pool(&body.name, PoolRight::Write))?;
+    request.authorize_pool(&body.name)?;
     let new = NodePool {
         name: body.name,
         description: body.description,

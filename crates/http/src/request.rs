@@ -10,14 +10,16 @@ use axum::http::{Extensions, HeaderMap, Method, header};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::access::{Access, Need, authorize};
+use super::access::{self, Access, Need, Right, Subject};
 use super::app::AppState;
 use super::bodies::{BodyError, Held};
 use super::error::Error;
+use super::http1::Peer;
 use super::json;
-use super::listener::Peer;
 use super::params::{Query, decimal_int, decimal_uint, parse_bool};
 use super::response::Meta;
+use super::route::Route;
+use super::routes::Matched;
 use encamp_host::ids;
 use encamp_model::duration::parse_duration;
 use encamp_model::outcome::NO_LEADER;
@@ -129,8 +131,9 @@ pub struct Request {
     app: AppState,
     method: Method,
     path: String,
-    /// Length of the prefix that chose the route.
-    route: usize,
+    route: &'static Route,
+    /// The values of the path's parameters.
+    parameters: Vec<String>,
     query: Query,
     query_text: String,
     headers: HeaderMap,
@@ -145,12 +148,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request whose route was found.
+    /// A request of a route.
     pub(super) fn new(
         app: AppState,
         request: axum::extract::Request,
         path: String,
-        route: usize,
+        Matched { route, parameters }: Matched,
         peer: Option<SocketAddr>,
     ) -> Request {
         let (parts, body) = request.into_parts();
@@ -162,6 +165,7 @@ impl Request {
             method,
             path,
             route,
+            parameters,
             query,
             query_text,
             headers,
@@ -196,9 +200,19 @@ impl Request {
         &self.path
     }
 
-    /// The rest of the path behind the route's prefix: for the route `/v1/job/`, the ID and all that follows it.
+    /// The rest of the path behind the route's prefix: below `/v1/job/`, the ID and all that follows it.
     pub fn rest(&self) -> &str {
-        self.path.get(self.route..).unwrap_or_default()
+        self.path.get(self.route.prefix.len()..).unwrap_or_default()
+    }
+
+    /// The first parameter of the path; empty where the route has none.
+    pub fn id(&self) -> &str {
+        self.parameter(0)
+    }
+
+    /// A parameter of the path by its position.
+    pub(crate) fn parameter(&self, position: usize) -> &str {
+        self.parameters.get(position).map_or("", String::as_str)
     }
 
     /// The query.
@@ -231,27 +245,6 @@ impl Request {
     /// Whether the method is GET.
     pub(crate) fn is_get(&self) -> bool {
         self.method == Method::GET
-    }
-
-    /// Whether the method is PUT or POST.
-    pub(crate) fn is_write(&self) -> bool {
-        self.method == Method::PUT || self.method == Method::POST
-    }
-
-    /// Refuses all methods but GET.
-    ///
-    /// # Errors
-    /// 405.
-    pub(crate) fn only_get(&self) -> Result<(), Error> {
-        if self.is_get() { Ok(()) } else { Err(Error::method()) }
-    }
-
-    /// Refuses all methods but PUT and POST.
-    ///
-    /// # Errors
-    /// 405.
-    pub(crate) fn only_write(&self) -> Result<(), Error> {
-        if self.is_write() { Ok(()) } else { Err(Error::method()) }
     }
 
     // ---- parameters
@@ -309,12 +302,62 @@ impl Request {
         "token:acls-disabled".into()
     }
 
-    /// Whether the caller may do something; what else it may do.
+    // ---- rights
+
+    /// The right that the route requires.
+    pub(crate) fn right(&self) -> Right {
+        self.route.right
+    }
+
+    /// What the caller may do.
+    pub(crate) fn access(&self) -> Access {
+        access::access(&self.app, self.token())
+    }
+
+    fn authorized(&self, of: Subject<'_>) -> Result<Access, Error> {
+        let access = self.access();
+        if self.route.right.is_in(&access, of) { Ok(access) } else { Err(Error::denied()) }
+    }
+
+    /// Whether the caller has the right that the route requires; what else it may do.
     ///
     /// # Errors
     /// 403.
-    pub fn need(&self, need: &Need<'_>) -> Result<Access, Error> {
-        authorize(&self.app, self.token(), need)
+    pub(crate) fn authorize(&self) -> Result<Access, Error> {
+        self.authorized(Subject::Cluster)
+    }
+
+    /// As [`Request::authorize`], for a right in a namespace; `*`: in any.
+    ///
+    /// # Errors
+    /// 403.
+    pub(crate) fn authorize_in(&self, namespace: &str) -> Result<Access, Error> {
+        self.authorized(Subject::Namespace(namespace))
+    }
+
+    /// As [`Request::authorize`], for a right on a node pool.
+    ///
+    /// # Errors
+    /// 403.
+    pub(crate) fn authorize_pool(&self, pool: &str) -> Result<Access, Error> {
+        self.authorized(Subject::Pool(pool))
+    }
+
+    /// As [`Request::authorize`], for a right on a variable.
+    ///
+    /// # Errors
+    /// 403.
+    pub(crate) fn authorize_variable(&self, namespace: &str, path: &str) -> Result<Access, Error> {
+        self.authorized(Subject::Variable(namespace, path))
+    }
+
+    /// Whether the caller may do something that depends on more than the route; what else it may do.
+    ///
+    /// # Errors
+    /// 403.
+    pub(crate) fn need(&self, need: &Need<'_>) -> Result<Access, Error> {
+        let access = self.access();
+        if access.allows(need) { Ok(access) } else { Err(Error::denied()) }
     }
 
     // ---- body

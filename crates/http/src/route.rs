@@ -1,9 +1,13 @@
-//! Route declarations of a module: patterns and handlers. All of them are listed in [`routes`](super::routes).
+//! What a route is. All routes are in the table of [`routes`](super::routes).
 
 use std::future::Future;
 use std::pin::Pin;
 
+use axum::http::Method;
+
+use super::access::Right;
 use super::error::Error;
+use super::measure::Metric;
 use super::request::Request;
 use super::response::Response;
 
@@ -13,13 +17,68 @@ pub type Outcome = Result<Response, Error>;
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// Answers requests.
 pub type Handler = fn(Request) -> Answering;
-/// A pattern and its handler.
-pub(crate) type Route = (&'static str, Handler);
 
-/// A route whose handler is an `async fn(Request) -> Outcome`.
-macro_rules! route {
-    ($pattern:literal, $handler:path) => {
-        ($pattern, |request| Box::pin($handler(request)))
+/// A route. Every field has to be given: no route is without a right or an entry for metrics.
+#[derive(Debug)]
+pub struct Route {
+    /// The methods.
+    pub(crate) methods: Methods,
+    /// The path, or, if it ends in a slash, the beginning of the paths. Nothing longer is a prefix of them.
+    pub(crate) prefix: &'static str,
+    /// The pattern of the rest of the path behind the prefix ([`pattern`](super::pattern)).
+    pub(crate) rest: &'static str,
+    /// Answers the requests.
+    pub(crate) handler: Handler,
+    /// The agents that can answer.
+    pub(crate) by: AnsweredBy,
+    /// What the caller has to be allowed.
+    pub(crate) right: Right,
+    /// What the requests are counted as.
+    pub(crate) metric: Metric,
+}
+
+/// The methods of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Methods {
+    /// Only these.
+    Only(&'static [Method]),
+    /// Every method.
+    Any,
+}
+
+impl Methods {
+    /// Whether a method is among them.
+    pub(crate) fn hold(self, method: &Method) -> bool {
+        match self {
+            Methods::Only(methods) => methods.contains(method),
+            Methods::Any => true,
+        }
+    }
+}
+
+/// The agents that can answer a request; others forward it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnsweredBy {
+    /// Every agent, for itself.
+    Agent,
+    /// Every server, for itself.
+    Server,
+    /// The leader, and reads of old data by every server.
+    Leader,
+    /// The leader, however old the data may be.
+    OnlyLeader,
+}
+
+/// A handler: an `async fn(Request) -> Outcome`, or, with `id`, one that gets the first parameter of the path, too.
+macro_rules! handler {
+    ($handler:path) => {
+        |request| Box::pin($handler(request))
+    };
+    ($handler:path, id) => {
+        |request| {
+            let id = request.id().to_string();
+            Box::pin($handler(request, id))
+        }
     };
 }
-pub(super) use route;
+pub(super) use handler;

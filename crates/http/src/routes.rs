@@ -1,55 +1,559 @@
-//! All routes. Patterns that end in a slash match everything below them (`docs/spec/http-api.md §1.2`).
+//! The table of all routes (`docs/spec/http-api.md §1.2, §5`): who may call what, how it is counted, who answers.
+//!
+//! A path belongs to the longest prefix in the table. Of the routes with that prefix, the first one whose pattern
+//! matches the rest of the path decides the pattern, and the method decides between the routes with that pattern. The
+//! routes of a method that a path does not have give 405 `Invalid method`, unless the table says otherwise.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use super::route::{Handler, Route};
+use axum::http::Method;
+
+use super::access::{Level, PoolRight, Right};
+use super::measure::Metric::{self, List, NotCounted, Read, Write};
+use super::pattern;
+use super::route::{AnsweredBy, Handler, Methods, Route, handler};
 use super::{
-    acl_off, agent, allocs, autoscale, client, deployments, evals, events, fs, host, host_volumes, jobs, keyring,
-    monitor, namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status, variables,
-    volumes,
+    acl_off, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, host, host_volumes, job_writes,
+    jobs, keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status,
+    variables, volumes,
 };
 
-/// The tables of all modules.
-const TABLES: &[&[Route]] = &[
-    plain::ROUTES,
-    status::ROUTES,
-    agent::ROUTES,
-    jobs::ROUTES,
-    evals::ROUTES,
-    allocs::ROUTES,
-    deployments::ROUTES,
-    scaling::ROUTES,
-    autoscale::ROUTES,
-    monitor::ROUTES,
-    nodes::ROUTES,
-    pools::ROUTES,
-    namespaces::ROUTES,
-    operator::ROUTES,
-    search::ROUTES,
-    services::ROUTES,
-    events::ROUTES,
-    client::ROUTES,
-    fs::ROUTES,
-    volumes::ROUTES,
-    host_volumes::ROUTES,
-    variables::ROUTES,
-    host::ROUTES,
-    keyring::ROUTES,
-    snapshots::ROUTES,
-    acl_off::ROUTES,
-];
+const ANY: Methods = Methods::Any;
+const GET: Methods = Methods::Only(&[Method::GET]);
+const PUT: Methods = Methods::Only(&[Method::PUT]);
+const POST: Methods = Methods::Only(&[Method::POST]);
+const DELETE: Methods = Methods::Only(&[Method::DELETE]);
+/// PUT and POST, which are interchangeable for most writes.
+const WRITE: Methods = Methods::Only(&[Method::PUT, Method::POST]);
+/// What can be done with one object.
+const OBJECT: Methods = Methods::Only(&[Method::GET, Method::PUT, Method::POST, Method::DELETE]);
 
-/// The handler of a pattern.
-pub fn handler(pattern: &str) -> Option<Handler> {
-    static ALL: OnceLock<HashMap<&'static str, Handler>> = OnceLock::new();
-    ALL.get_or_init(|| TABLES.iter().copied().flatten().copied().collect()).get(pattern).copied()
+const AGENT: AnsweredBy = AnsweredBy::Agent;
+const SERVER: AnsweredBy = AnsweredBy::Server;
+const LEADER: AnsweredBy = AnsweredBy::Leader;
+const ONLY_LEADER: AnsweredBy = AnsweredBy::OnlyLeader;
+
+const ANONYMOUS: Right = Right::Anonymous;
+const MANAGEMENT: Right = Right::Management;
+const AGENT_READ: Right = Right::Agent(Level::Read);
+const AGENT_WRITE: Right = Right::Agent(Level::Write);
+const NODE_READ: Right = Right::Node(Level::Read);
+const NODE_WRITE: Right = Right::Node(Level::Write);
+const OPERATOR_READ: Right = Right::Operator(Level::Read);
+const OPERATOR_WRITE: Right = Right::Operator(Level::Write);
+const POOL_READ: Right = Right::Pool(PoolRight::Read);
+const POOL_WRITE: Right = Right::Pool(PoolRight::Write);
+const POOL_DELETE: Right = Right::Pool(PoolRight::Delete);
+const PLUGIN_READ: Right = Right::Plugin("read");
+const READ_JOB: Right = Right::Namespace(&["read-job"]);
+const LIST_AND_READ_JOBS: Right = Right::All(&[Right::Namespace(&["list-jobs"]), READ_JOB]);
+const LIST_POLICIES: Right = Right::OneOf(&[Right::Namespace(&["list-scaling-policies"]), LIST_AND_READ_JOBS]);
+const READ_POLICY: Right = Right::OneOf(&[Right::Namespace(&["read-scaling-policy"]), LIST_AND_READ_JOBS]);
+const DISPATCH: Right = Right::Namespace(&["dispatch-job"]);
+const TAG: Right = Right::Namespace(&["submit-job", "tag-job-version"]);
+const ALLOC_EXEC: Right = Right::Namespace(&["alloc-exec"]);
+const ALLOC_LIFECYCLE: Right = Right::Namespace(&["alloc-lifecycle"]);
+const READ_FS: Right = Right::Namespace(&["read-fs"]);
+const READ_LOGS: Right = Right::Namespace(&["read-logs", "read-fs"]);
+const READ_HOST_VOLUME: Right = Right::Namespace(&["host-volume-read"]);
+const DELETE_HOST_VOLUME: Right = Right::Namespace(&["host-volume-delete"]);
+const LIST_VOLUMES: Right = Right::Namespace(&["csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs"]);
+const READ_VOLUME: Right = Right::Namespace(&["csi-read-volume", "csi-mount-volume", "read-job"]);
+const WRITE_VOLUME: Right = Right::All(&[Right::Namespace(&["csi-write-volume"]), PLUGIN_READ]);
+const MOUNT_VOLUME: Right = Right::All(&[Right::Namespace(&["csi-mount-volume"]), PLUGIN_READ]);
+
+const fn any_of(capabilities: &'static [&'static str]) -> Right {
+    Right::Namespace(capabilities)
 }
 
-/// Length of the longest pattern.
-pub fn longest() -> usize {
-    static LONGEST: OnceLock<usize> = OnceLock::new();
-    *LONGEST.get_or_init(|| TABLES.iter().copied().flatten().map(|(pattern, _)| pattern.len()).max().unwrap_or(0))
+const fn route(
+    methods: Methods,
+    prefix: &'static str,
+    rest: &'static str,
+    handler: Handler,
+    by: AnsweredBy,
+    right: Right,
+    metric: Metric,
+) -> Route {
+    Route { methods, prefix, rest, handler, by, right, metric }
+}
+
+/// All routes. The routes of a prefix are in the order in which their patterns are tried.
+#[rustfmt::skip]
+pub(crate) static ROUTES: &[Route] = &[
+    // Outside of the API (`docs/spec/http-api.md §1.2`).
+    route(ANY, "/", "", handler!(plain::root), AGENT, ANONYMOUS, NotCounted),
+    route(ANY, "/ui/", "{*path}", handler!(plain::ui), AGENT, ANONYMOUS, NotCounted),
+    route(ANY, "/debug/pprof/", "{*path}", handler!(plain::pprof), AGENT, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/sentinel/", "{*path}", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/quotas", "", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/quota", "", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/quota/", "{*path}", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/quota-usages", "", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/quota-usage/", "{*path}", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/recommendation", "", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/recommendation/", "{*path}", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/recommendations", "", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/recommendations/", "{*path}", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/operator/license", "", handler!(plain::license), AGENT, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/operator/license", "", handler!(plain::enterprise), AGENT, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/operator/utilization", "", handler!(plain::enterprise), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/.well-known/jwks.json", "", handler!(keyring::jwks), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/.well-known/openid-configuration", "", handler!(keyring::openid), LEADER, ANONYMOUS, NotCounted),
+
+    // Status, regions, agent (`docs/spec/http-api.md §5.1`).
+    route(GET, "/v1/status/leader", "", handler!(status::leader), SERVER, ANONYMOUS, Read("status", "leader")),
+    route(GET, "/v1/status/peers", "", handler!(status::peers), SERVER, ANONYMOUS, Read("status", "peers")),
+    route(GET, "/v1/regions", "", handler!(status::regions), SERVER, ANONYMOUS, List("region", "list")),
+    route(GET, "/v1/agent/self", "", handler!(agent::own), AGENT, AGENT_READ, NotCounted),
+    route(GET, "/v1/agent/members", "", handler!(agent::members), SERVER, NODE_READ, NotCounted),
+    route(GET, "/v1/agent/servers", "", handler!(agent::servers), AGENT, AGENT_READ, NotCounted),
+    route(WRITE, "/v1/agent/servers", "", handler!(agent::set_servers), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/servers", "", handler!(agent::no_servers_method), AGENT, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/agent/join", "", handler!(agent::join), AGENT, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/agent/force-leave", "", handler!(agent::force_leave), AGENT, AGENT_WRITE, NotCounted),
+    route(GET, "/v1/agent/health", "", handler!(agent::health), AGENT, ANONYMOUS, NotCounted),
+    route(GET, "/v1/agent/host", "", handler!(host::host), AGENT, AGENT_READ, NotCounted),
+    route(GET, "/v1/agent/schedulers", "", handler!(agent::schedulers), AGENT, AGENT_READ, NotCounted),
+    route(GET, "/v1/agent/schedulers/config", "", handler!(agent::scheduler_config), AGENT, AGENT_READ, NotCounted),
+    route(WRITE, "/v1/agent/schedulers/config", "", handler!(agent::set_scheduler_config), AGENT, AGENT_WRITE,
+        NotCounted),
+    route(ANY, "/v1/agent/keyring/", "list", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "install", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "use", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "remove", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "{*name}", handler!(agent::no_keyring), AGENT, AGENT_WRITE, NotCounted),
+    route(WRITE, "/v1/agent/reload", "", handler!(agent::reload), AGENT, AGENT_WRITE, NotCounted),
+    route(GET, "/v1/agent/monitor", "", handler!(monitor::monitor), AGENT, AGENT_READ, NotCounted),
+    route(GET, "/v1/agent/monitor/export", "", handler!(monitor::export), AGENT, AGENT_READ, NotCounted),
+    route(ANY, "/v1/agent/pprof/", "{*name}", handler!(agent::pprof), AGENT, AGENT_WRITE, NotCounted),
+    route(GET, "/v1/metrics", "", handler!(agent::metrics), AGENT, ANONYMOUS, NotCounted),
+
+    // Jobs (`docs/spec/http-api.md §5.2, §5.3`).
+    route(GET, "/v1/jobs", "", handler!(jobs::list), LEADER, any_of(&["list-jobs"]), List("job", "list")),
+    route(WRITE, "/v1/jobs", "", handler!(job_writes::register), LEADER, any_of(&["submit-job", "register-job"]),
+        Write("job", "register")),
+    route(WRITE, "/v1/jobs/parse", "", handler!(job_writes::parse), LEADER, any_of(&["parse-job", "submit-job"]),
+        NotCounted),
+    route(GET, "/v1/jobs/statuses", "", handler!(jobs::statuses), LEADER, READ_JOB, List("job", "statuses")),
+    route(POST, "/v1/jobs/statuses", "", handler!(jobs::named_statuses), LEADER, READ_JOB, List("job", "statuses")),
+    route(WRITE, "/v1/validate/job", "", handler!(job_writes::validate), LEADER, READ_JOB, Write("job", "validate")),
+    route(WRITE, "/v1/job/", "{*id}/evaluate", handler!(job_writes::evaluate, id), LEADER,
+        any_of(&["submit-job", "evaluate-job"]), Write("job", "evaluate")),
+    route(GET, "/v1/job/", "{*id}/allocations", handler!(jobs::allocations, id), LEADER, READ_JOB,
+        List("job", "allocations")),
+    route(GET, "/v1/job/", "{*id}/evaluations", handler!(jobs::evaluations, id), LEADER, READ_JOB,
+        List("job", "evaluations")),
+    route(WRITE, "/v1/job/", "{*id}/periodic/force", handler!(job_writes::force_periodic, id), LEADER,
+        any_of(&["dispatch-job", "submit-job", "force-periodic-job"]), Write("periodic", "force")),
+    route(WRITE, "/v1/job/", "{*id}/plan", handler!(job_writes::plan, id), LEADER,
+        any_of(&["submit-job", "plan-job"]), Write("job", "plan")),
+    route(GET, "/v1/job/", "{*id}/summary", handler!(jobs::summary, id), LEADER, READ_JOB,
+        Read("job_summary", "get_job_summary")),
+    route(WRITE, "/v1/job/", "{*id}/dispatch", handler!(job_writes::dispatch, id), LEADER, DISPATCH,
+        Write("job", "dispatch")),
+    route(WRITE, "/v1/job/", "{*id}/dispatch/payload", handler!(job_writes::dispatch_payload, id), LEADER, DISPATCH,
+        Write("job", "dispatch")),
+    route(GET, "/v1/job/", "{*id}/versions", handler!(jobs::versions, id), LEADER, READ_JOB,
+        Read("job", "get_job_versions")),
+    route(WRITE, "/v1/job/", "{*id}/revert", handler!(job_writes::revert, id), LEADER,
+        any_of(&["submit-job", "revert-job"]), Write("job", "revert")),
+    route(GET, "/v1/job/", "{*id}/deployments", handler!(jobs::deployments, id), LEADER, READ_JOB,
+        List("job", "deployments")),
+    route(GET, "/v1/job/", "{*id}/deployment", handler!(jobs::deployment, id), LEADER, READ_JOB,
+        Read("job", "latest_deployment")),
+    route(WRITE, "/v1/job/", "{*id}/stable", handler!(job_writes::stable, id), LEADER,
+        any_of(&["submit-job", "stable-job"]), Write("job", "stable")),
+    route(GET, "/v1/job/", "{*id}/scale", handler!(jobs::scale_status, id), LEADER,
+        any_of(&["read-job", "read-job-scaling"]), Read("job", "scale_status")),
+    route(WRITE, "/v1/job/", "{*id}/scale", handler!(job_writes::scale, id), LEADER,
+        any_of(&["scale-job", "submit-job"]), Write("job", "scale")),
+    route(GET, "/v1/job/", "{*id}/services", handler!(jobs::services, id), LEADER, READ_JOB,
+        Read("job", "get_service_registrations")),
+    route(GET, "/v1/job/", "{*id}/submission", handler!(jobs::submission, id), LEADER, READ_JOB,
+        Read("job", "get_job_submission")),
+    route(GET, "/v1/job/", "{*id}/actions", handler!(jobs::actions, id), LEADER, READ_JOB, Read("job", "get_actions")),
+    // An action runs where the allocation is; its connection can't be forwarded.
+    route(GET, "/v1/job/", "{*id}/action", handler!(exec::action, id), AGENT, ALLOC_EXEC, NotCounted),
+    route(WRITE, "/v1/job/", "{id}/versions/{name}/tag", handler!(job_writes::tag, id), LEADER, TAG,
+        Write("job", "tag_version")),
+    route(DELETE, "/v1/job/", "{id}/versions/{name}/tag", handler!(job_writes::untag, id), LEADER, TAG,
+        Write("job", "tag_version")),
+    route(ANY, "/v1/job/", "{*id}/tag", handler!(job_writes::no_tag), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/job/", "{*id}", handler!(jobs::one, id), LEADER, READ_JOB, Read("job", "get_job")),
+    route(WRITE, "/v1/job/", "{*id}", handler!(job_writes::update, id), LEADER,
+        any_of(&["submit-job", "register-job"]), Write("job", "register")),
+    route(DELETE, "/v1/job/", "{*id}", handler!(job_writes::deregister, id), LEADER,
+        any_of(&["submit-job", "purge-job", "deregister-job"]), Write("job", "deregister")),
+
+    // Allocations (`docs/spec/http-api.md §5.4`).
+    route(GET, "/v1/allocations", "", handler!(allocs::list), LEADER, READ_JOB, List("alloc", "list")),
+    route(GET, "/v1/allocation/", "{id}", handler!(allocs::one, id), LEADER, READ_JOB, Read("alloc", "get_alloc")),
+    route(WRITE, "/v1/allocation/", "{id}/stop", handler!(allocs::stop, id), LEADER, ALLOC_LIFECYCLE,
+        Write("alloc", "stop")),
+    route(GET, "/v1/allocation/", "{id}/services", handler!(allocs::services, id), LEADER, READ_JOB,
+        Read("alloc", "get_service_registrations")),
+    route(GET, "/v1/allocation/", "{id}/checks", handler!(allocs::checks, id), LEADER, READ_JOB, NotCounted),
+    route(ANY, "/v1/allocation/", "{*path}", handler!(allocs::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/client/allocation/", "{id}/stats", handler!(client::alloc_stats, id), AGENT, READ_JOB, NotCounted),
+    route(GET, "/v1/client/allocation/", "{id}/checks", handler!(allocs::checks, id), AGENT, READ_JOB, NotCounted),
+    route(WRITE, "/v1/client/allocation/", "{id}/restart", handler!(client::restart, id), AGENT, ALLOC_LIFECYCLE,
+        NotCounted),
+    route(WRITE, "/v1/client/allocation/", "{id}/signal", handler!(client::send_signal, id), AGENT, ALLOC_LIFECYCLE,
+        NotCounted),
+    route(ANY, "/v1/client/allocation/", "{id}/gc", handler!(client::collect, id), AGENT,
+        any_of(&["submit-job", "gc-allocation"]), NotCounted),
+    route(GET, "/v1/client/allocation/", "{id}/pause", handler!(client::pause_state), AGENT, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/client/allocation/", "{id}/pause", handler!(client::pause), AGENT, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/client/allocation/", "{id}/exec", handler!(exec::exec, id), AGENT, ALLOC_EXEC, NotCounted),
+    route(ANY, "/v1/client/allocation/", "{*path}", handler!(allocs::nothing), AGENT, ANONYMOUS, NotCounted),
+
+    // The node agent: figures, metadata, files (`docs/spec/http-api.md §5.5`).
+    route(ANY, "/v1/client/stats", "", handler!(client::stats), AGENT, NODE_READ, NotCounted),
+    route(ANY, "/v1/client/gc", "", handler!(client::gc), AGENT, NODE_WRITE, NotCounted),
+    route(GET, "/v1/client/metadata", "", handler!(client::metadata), AGENT, NODE_READ, NotCounted),
+    route(POST, "/v1/client/metadata", "", handler!(client::set_metadata), AGENT, NODE_WRITE, NotCounted),
+    route(GET, "/v1/client/identity", "", handler!(client::identity), AGENT, NODE_READ, NotCounted),
+    route(WRITE, "/v1/client/identity/renew", "", handler!(client::identity_renew), AGENT, NODE_WRITE, NotCounted),
+    route(ANY, "/v1/client/fs/", "ls", handler!(fs::list), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "ls/{*id}", handler!(fs::list), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stat", handler!(fs::stat), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stat/{*id}", handler!(fs::stat), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stream", handler!(fs::follow), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stream/{*id}", handler!(fs::follow), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "logs", handler!(fs::logs), AGENT, READ_LOGS, NotCounted),
+    route(ANY, "/v1/client/fs/", "logs/{*id}", handler!(fs::logs), AGENT, READ_LOGS, NotCounted),
+    route(ANY, "/v1/client/fs/", "cat", handler!(fs::cat), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "cat/{*id}", handler!(fs::cat), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "readat", handler!(fs::read_at), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "readat/{*id}", handler!(fs::read_at), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "{*path}", handler!(fs::nothing), AGENT, ANONYMOUS, NotCounted),
+
+    // Evaluations (`docs/spec/http-api.md §5.6`).
+    route(GET, "/v1/evaluations", "", handler!(evals::list), LEADER, READ_JOB, List("eval", "list")),
+    route(DELETE, "/v1/evaluations", "", handler!(evals::delete), LEADER, MANAGEMENT, Write("eval", "delete")),
+    route(GET, "/v1/evaluations/count", "", handler!(evals::count), LEADER, READ_JOB, List("eval", "count")),
+    route(GET, "/v1/evaluation/", "{*id}/allocations", handler!(evals::allocations, id), LEADER, READ_JOB,
+        List("eval", "allocations")),
+    route(GET, "/v1/evaluation/", "{*id}", handler!(evals::one), LEADER, READ_JOB, Read("eval", "get_eval")),
+
+    // Deployments (`docs/spec/http-api.md §5.7`).
+    route(GET, "/v1/deployments", "", handler!(deployments::list), LEADER, READ_JOB, List("deployment", "list")),
+    route(GET, "/v1/deployment/", "{*id}", handler!(deployments::one), LEADER, READ_JOB,
+        Read("deployment", "get_deployment")),
+    route(GET, "/v1/deployment/allocations/", "{*id}", handler!(deployments::allocations), LEADER, READ_JOB,
+        List("deployment", "allocations")),
+    route(WRITE, "/v1/deployment/pause/", "{*id}", handler!(deployments::pause), LEADER,
+        any_of(&["submit-job", "pause-deployment"]), Write("deployment", "pause")),
+    route(WRITE, "/v1/deployment/promote/", "{*id}", handler!(deployments::promote), LEADER,
+        any_of(&["submit-job", "promote-deployment"]), Write("deployment", "promote")),
+    route(WRITE, "/v1/deployment/fail/", "{*id}", handler!(deployments::fail), LEADER,
+        any_of(&["submit-job", "fail-deployment"]), Write("deployment", "fail")),
+    route(WRITE, "/v1/deployment/unblock/", "{*id}", handler!(deployments::unblock), LEADER,
+        any_of(&["submit-job", "unblock-deployment"]), Write("deployment", "unblock")),
+    route(WRITE, "/v1/deployment/allocation-health/", "{*id}", handler!(deployments::health), LEADER,
+        any_of(&["submit-job", "set-alloc-health-deployment"]), Write("deployment", "set_alloc_health")),
+
+    // Nodes and pools (`docs/spec/http-api.md §5.8`).
+    route(GET, "/v1/nodes", "", handler!(nodes::list), LEADER, NODE_READ, List("client", "list")),
+    route(WRITE, "/v1/node/", "{*id}/evaluate", handler!(nodes::evaluate, id), LEADER, NODE_WRITE,
+        Write("client", "evaluate")),
+    route(GET, "/v1/node/", "{*id}/allocations", handler!(nodes::allocations, id), LEADER, NODE_READ,
+        List("client", "get_allocs")),
+    route(WRITE, "/v1/node/", "{*id}/drain", handler!(nodes::drain, id), LEADER, NODE_WRITE,
+        Write("client", "update_drain")),
+    route(WRITE, "/v1/node/", "{*id}/eligibility", handler!(nodes::eligibility, id), LEADER, NODE_WRITE,
+        Write("client", "update_eligibility")),
+    route(WRITE, "/v1/node/", "{*id}/purge", handler!(nodes::purge, id), LEADER, NODE_WRITE,
+        Write("client", "deregister")),
+    route(GET, "/v1/node/", "{*id}", handler!(nodes::read, id), LEADER, NODE_READ, Read("client", "get_node")),
+    route(GET, "/v1/node/pools", "", handler!(pools::list), LEADER, Right::Rows(&POOL_READ), List("node_pool", "list")),
+    route(WRITE, "/v1/node/pools", "", handler!(pools::write), LEADER, POOL_WRITE,
+        Write("node_pool", "upsert_node_pools")),
+    route(GET, "/v1/node/pool/", "{*name}/nodes", handler!(pools::nodes_of, id), LEADER,
+        Right::All(&[POOL_READ, NODE_READ]), List("node_pool", "list_nodes")),
+    route(GET, "/v1/node/pool/", "{*name}/jobs", handler!(pools::jobs_of, id), LEADER, POOL_READ,
+        List("node_pool", "list_jobs")),
+    route(GET, "/v1/node/pool/", "{*name}", handler!(pools::one), LEADER, POOL_READ,
+        Read("node_pool", "get_node_pool")),
+    route(WRITE, "/v1/node/pool/", "{*name}", handler!(pools::write), LEADER, POOL_WRITE,
+        Write("node_pool", "upsert_node_pools")),
+    route(DELETE, "/v1/node/pool/", "{*name}", handler!(pools::delete), LEADER, POOL_DELETE,
+        Write("node_pool", "delete_node_pools")),
+
+    // Namespaces (`docs/spec/http-api.md §5.9`).
+    route(GET, "/v1/namespaces", "", handler!(namespaces::list), LEADER, Right::Rows(&Right::AnyInNamespace),
+        List("namespace", "list_namespace")),
+    route(WRITE, "/v1/namespace", "", handler!(namespaces::write), LEADER, MANAGEMENT,
+        Write("namespace", "upsert_namespaces")),
+    route(ANY, "/v1/namespace/", "", handler!(namespaces::unnamed), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/namespace/", "{*name}", handler!(namespaces::one), LEADER, Right::AnyInNamespace,
+        Read("namespace", "get_namespace")),
+    route(WRITE, "/v1/namespace/", "{*name}", handler!(namespaces::write), LEADER, MANAGEMENT,
+        Write("namespace", "upsert_namespaces")),
+    route(DELETE, "/v1/namespace/", "{*name}", handler!(namespaces::delete), LEADER, MANAGEMENT,
+        Write("namespace", "delete_namespaces")),
+
+    // Variables (`docs/spec/http-api.md §5.10`).
+    route(GET, "/v1/vars", "", handler!(variables::list), LEADER, Right::Rows(&Right::Variable("list")),
+        List("variables", "list")),
+    route(ANY, "/v1/var/", "", handler!(variables::unnamed), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/var/", "{*path}", handler!(variables::read), LEADER, Right::Variable("read"),
+        Read("variables", "read")),
+    route(WRITE, "/v1/var/", "{*path}", handler!(variables::write, id), LEADER, Right::Variable("write"),
+        Write("variables", "apply")),
+    route(DELETE, "/v1/var/", "{*path}", handler!(variables::delete, id), LEADER, Right::Variable("destroy"),
+        Write("variables", "apply")),
+    route(ANY, "/v1/var/", "{*path}", handler!(variables::no_method), LEADER, ANONYMOUS, NotCounted),
+
+    // Services (`docs/spec/http-api.md §5.11`).
+    route(GET, "/v1/services", "", handler!(services::list), LEADER, READ_JOB, List("service_registration", "list")),
+    route(ANY, "/v1/service/", "", handler!(services::unnamed), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/service/", "{name}", handler!(services::registrations), LEADER, READ_JOB,
+        Read("service_registration", "get_service")),
+    route(DELETE, "/v1/service/", "{name}/{id}", handler!(services::delete), LEADER,
+        any_of(&["submit-job", "delete-service-registration"]), Write("service_registration", "delete_id")),
+    route(ANY, "/v1/service/", "{*path}", handler!(services::nothing), LEADER, ANONYMOUS, NotCounted),
+
+    // Scaling policies (`docs/spec/http-api.md §5.12`), and the autoscaler (`docs/spec/cluster-scaling.md §11, §13`).
+    route(GET, "/v1/scaling/policies", "", handler!(scaling::list), LEADER,
+        LIST_POLICIES, List("scaling", "list_policies")),
+    route(GET, "/v1/scaling/policy/", "{*id}", handler!(scaling::one), LEADER,
+        READ_POLICY, Read("scaling", "get_policy")),
+    route(GET, "/v1/autoscale/pools", "", handler!(autoscale::list), ONLY_LEADER, OPERATOR_READ,
+        List("autoscale", "list_pools")),
+    route(ANY, "/v1/autoscale/pools", "", handler!(autoscale::no_pool_method), ONLY_LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/autoscale/pool/", "{*name}/failsafe", handler!(autoscale::failsafe, id), ONLY_LEADER,
+        OPERATOR_WRITE, Write("autoscale", "set_failsafe")),
+    route(ANY, "/v1/autoscale/pool/", "{*name}/failsafe", handler!(autoscale::no_pool_method), ONLY_LEADER, ANONYMOUS,
+        NotCounted),
+    route(GET, "/v1/autoscale/pool/", "{*name}", handler!(autoscale::one), ONLY_LEADER, OPERATOR_READ,
+        Read("autoscale", "get_pool")),
+    route(ANY, "/v1/autoscale/pool/", "{*name}", handler!(autoscale::no_pool_method), ONLY_LEADER, ANONYMOUS,
+        NotCounted),
+    route(GET, "/v1/autoscale/groups", "", handler!(autoscale::groups), ONLY_LEADER, OPERATOR_READ, NotCounted),
+    route(ANY, "/v1/autoscale/groups", "", handler!(autoscale::no_group_method), ONLY_LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/autoscale/group/", "{*name}/failsafe", handler!(autoscale::group_failsafe, id), ONLY_LEADER,
+        OPERATOR_WRITE, NotCounted),
+    route(GET, "/v1/autoscale/group/", "{*name}/failsafe", handler!(autoscale::group), ONLY_LEADER, OPERATOR_READ,
+        NotCounted),
+    route(ANY, "/v1/autoscale/group/", "{*name}/failsafe", handler!(autoscale::no_group_method), ONLY_LEADER,
+        ANONYMOUS, NotCounted),
+    route(GET, "/v1/autoscale/group/", "{*name}", handler!(autoscale::group), ONLY_LEADER, OPERATOR_READ, NotCounted),
+    route(ANY, "/v1/autoscale/group/", "{*name}", handler!(autoscale::no_group_method), ONLY_LEADER, ANONYMOUS,
+        NotCounted),
+
+    // Search (`docs/spec/http-api.md §5.13`).
+    route(WRITE, "/v1/search", "", handler!(search::prefix), LEADER, Right::Rows(&Right::AnyInNamespace),
+        List("search", "prefix_search")),
+    route(WRITE, "/v1/search/fuzzy", "", handler!(search::fuzzy), LEADER, Right::Rows(&Right::AnyInNamespace),
+        List("search", "fuzzy_search")),
+
+    // Volumes and plugins (`docs/spec/http-api.md §5.14`).
+    route(GET, "/v1/volumes", "", handler!(volumes::list), LEADER, LIST_VOLUMES, List("volume", "list")),
+    route(WRITE, "/v1/volumes", "", handler!(volumes::register), LEADER, WRITE_VOLUME, Write("volume", "register")),
+    route(GET, "/v1/volumes/external", "", handler!(volumes::external), LEADER, LIST_VOLUMES, NotCounted),
+    route(WRITE, "/v1/volumes/external", "", handler!(volumes::external_write), LEADER, WRITE_VOLUME, NotCounted),
+    route(DELETE, "/v1/volumes/external", "", handler!(volumes::external_write), LEADER, WRITE_VOLUME, NotCounted),
+    route(GET, "/v1/volumes/snapshot", "", handler!(volumes::external), LEADER, LIST_VOLUMES, NotCounted),
+    route(WRITE, "/v1/volumes/snapshot", "", handler!(volumes::external_write), LEADER, WRITE_VOLUME, NotCounted),
+    route(DELETE, "/v1/volumes/snapshot", "", handler!(volumes::external_write), LEADER, WRITE_VOLUME, NotCounted),
+    route(GET, "/v1/volumes/claims", "", handler!(host_volumes::claims), LEADER, READ_HOST_VOLUME,
+        List("host_volume", "list_claims")),
+    route(DELETE, "/v1/volumes/claim/", "{*id}", handler!(host_volumes::claim), LEADER, DELETE_HOST_VOLUME,
+        Write("host_volume", "delete_claim")),
+    route(ANY, "/v1/volume/host/", "", handler!(host_volumes::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/volume/host/", "create", handler!(host_volumes::create), LEADER,
+        any_of(&["host-volume-create"]), Write("host_volume", "create")),
+    route(GET, "/v1/volume/host/", "create", handler!(host_volumes::read), LEADER, Right::Rows(&READ_HOST_VOLUME),
+        Read("host_volume", "get")),
+    route(DELETE, "/v1/volume/host/", "create", handler!(host_volumes::delete), LEADER, DELETE_HOST_VOLUME,
+        Write("host_volume", "delete")),
+    route(WRITE, "/v1/volume/host/", "register", handler!(host_volumes::register), LEADER,
+        any_of(&["host-volume-register"]), Write("host_volume", "register")),
+    route(GET, "/v1/volume/host/", "register", handler!(host_volumes::read), LEADER, Right::Rows(&READ_HOST_VOLUME),
+        Read("host_volume", "get")),
+    route(DELETE, "/v1/volume/host/", "register", handler!(host_volumes::delete), LEADER, DELETE_HOST_VOLUME,
+        Write("host_volume", "delete")),
+    route(GET, "/v1/volume/host/", "{*id}", handler!(host_volumes::read), LEADER, Right::Rows(&READ_HOST_VOLUME),
+        Read("host_volume", "get")),
+    route(DELETE, "/v1/volume/host/", "{*id}", handler!(host_volumes::delete), LEADER, DELETE_HOST_VOLUME,
+        Write("host_volume", "delete")),
+    route(WRITE, "/v1/volume/host/", "{*id}", handler!(host_volumes::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/volume/csi/", "{id}", handler!(volumes::read), LEADER, READ_VOLUME, Read("volume", "get")),
+    route(PUT, "/v1/volume/csi/", "{id}", handler!(volumes::register), LEADER, WRITE_VOLUME,
+        Write("volume", "register")),
+    route(DELETE, "/v1/volume/csi/", "{id}", handler!(volumes::deregister), LEADER, WRITE_VOLUME,
+        Write("volume", "deregister")),
+    route(GET, "/v1/volume/csi/", "{id}/", handler!(volumes::read), LEADER, READ_VOLUME, Read("volume", "get")),
+    route(PUT, "/v1/volume/csi/", "{id}/", handler!(volumes::register), LEADER, WRITE_VOLUME,
+        Write("volume", "register")),
+    route(DELETE, "/v1/volume/csi/", "{id}/", handler!(volumes::deregister), LEADER, WRITE_VOLUME,
+        Write("volume", "deregister")),
+    route(PUT, "/v1/volume/csi/", "{id}/create", handler!(volumes::register), LEADER, WRITE_VOLUME,
+        Write("volume", "create")),
+    route(DELETE, "/v1/volume/csi/", "{id}/delete", handler!(volumes::delete), LEADER, WRITE_VOLUME,
+        Write("volume", "delete")),
+    route(DELETE, "/v1/volume/csi/", "{id}/detach", handler!(volumes::detach), LEADER, MOUNT_VOLUME,
+        Write("volume", "unpublish")),
+    route(ANY, "/v1/volume/csi/", "{*path}", handler!(volumes::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/plugins", "", handler!(volumes::plugins), LEADER, Right::Plugin("list"), List("plugin", "list")),
+    route(GET, "/v1/plugin/csi/", "{*id}", handler!(volumes::plugin), LEADER, PLUGIN_READ, Read("plugin", "get")),
+
+    // Operator, system, events (`docs/spec/http-api.md §5.15, §6.6`).
+    route(GET, "/v1/operator/scheduler/configuration", "", handler!(operator::scheduler), LEADER, OPERATOR_READ,
+        Read("operator", "scheduler_get_configuration")),
+    route(WRITE, "/v1/operator/scheduler/configuration", "", handler!(operator::set_scheduler), LEADER, OPERATOR_WRITE,
+        Write("operator", "scheduler_set_configuration")),
+    route(GET, "/v1/operator/raft/", "configuration", handler!(operator::raft_configuration), LEADER, MANAGEMENT,
+        Read("operator", "raft_get_configuration")),
+    route(ANY, "/v1/operator/raft/", "configuration", handler!(operator::no_raft_method), LEADER, ANONYMOUS,
+        NotCounted),
+    route(DELETE, "/v1/operator/raft/", "peer", handler!(operator::raft_peer), LEADER, MANAGEMENT,
+        Write("operator", "raft_remove_peer_by_id")),
+    route(WRITE, "/v1/operator/raft/", "transfer-leadership", handler!(operator::raft_transfer), LEADER, MANAGEMENT,
+        Write("operator", "transfer_leadership")),
+    route(ANY, "/v1/operator/raft/", "peer", handler!(operator::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/operator/raft/", "transfer-leadership", handler!(operator::nothing), LEADER, ANONYMOUS,
+        NotCounted),
+    route(ANY, "/v1/operator/raft/", "{*name}", handler!(operator::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/operator/autopilot/configuration", "", handler!(operator::autopilot), LEADER, OPERATOR_READ,
+        Read("operator", "autopilot_get_configuration")),
+    route(PUT, "/v1/operator/autopilot/configuration", "", handler!(operator::set_autopilot), LEADER, OPERATOR_WRITE,
+        Write("operator", "autopilot_set_configuration")),
+    route(ANY, "/v1/operator/autopilot/configuration", "", handler!(operator::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/operator/autopilot/health", "", handler!(operator::autopilot_health), LEADER, OPERATOR_READ,
+        Read("operator", "server_health")),
+    route(ANY, "/v1/operator/autopilot/health", "", handler!(operator::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/operator/keyring/", "keys", handler!(keyring::list), LEADER,
+        Right::OperatorCapability("keyring-read"), List("keyring", "list")),
+    route(WRITE, "/v1/operator/keyring/", "rotate", handler!(keyring::rotate), LEADER,
+        Right::OperatorCapability("keyring-rotate"), Write("keyring", "rotate")),
+    route(DELETE, "/v1/operator/keyring/", "key/{*id}", handler!(keyring::delete), LEADER,
+        Right::OperatorCapability("keyring-delete"), Write("keyring", "delete")),
+    // Every other path of the keyring has no method.
+    route(Methods::Only(&[]), "/v1/operator/keyring/", "{*path}", handler!(operator::nothing), LEADER, ANONYMOUS,
+        NotCounted),
+    route(GET, "/v1/operator/snapshot", "", handler!(snapshots::save), LEADER,
+        Right::OperatorCapability("snapshot-save"), NotCounted),
+    route(WRITE, "/v1/operator/snapshot", "", handler!(snapshots::restore), LEADER, MANAGEMENT, NotCounted),
+    route(GET, "/v1/operator/upgrade-check/", "vault-workload-identity", handler!(operator::upgrade_check), LEADER,
+        OPERATOR_READ, NotCounted),
+    route(ANY, "/v1/operator/upgrade-check/", "{*path}", handler!(operator::no_upgrade_check), LEADER, ANONYMOUS,
+        NotCounted),
+    route(PUT, "/v1/system/gc", "", handler!(operator::gc), LEADER, MANAGEMENT, Write("system", "garbage_collect")),
+    route(PUT, "/v1/system/reconcile/summaries", "", handler!(operator::reconcile), LEADER, MANAGEMENT,
+        Write("system", "reconcile_job_summaries")),
+    route(GET, "/v1/event/stream", "", handler!(events::follow), LEADER, Right::Topics, NotCounted),
+
+    // Access control, which is off (`docs/spec/http-api.md §5.16`).
+    route(WRITE, "/v1/acl/bootstrap", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/policies", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/acl/policy/", "", handler!(acl_off::no_policy), LEADER, ANONYMOUS, NotCounted),
+    route(OBJECT, "/v1/acl/policy/", "{*name}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/tokens", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/token", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/acl/token/", "", handler!(acl_off::no_token), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/token/", "self", handler!(acl_off::own_token), LEADER, ANONYMOUS, NotCounted),
+    route(OBJECT, "/v1/acl/token/", "self", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(OBJECT, "/v1/acl/token/", "{*accessor}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/roles", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/role", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/acl/role/", "", handler!(acl_off::no_role), LEADER, ANONYMOUS, NotCounted),
+    route(OBJECT, "/v1/acl/role/", "{*id}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/auth-methods", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/auth-method", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/acl/auth-method/", "", handler!(acl_off::no_auth_method), LEADER, ANONYMOUS, NotCounted),
+    route(OBJECT, "/v1/acl/auth-method/", "{*name}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/binding-rules", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/binding-rule", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/acl/binding-rule/", "", handler!(acl_off::no_binding_rule), LEADER, ANONYMOUS, NotCounted),
+    route(OBJECT, "/v1/acl/binding-rule/", "{*id}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/oidc/auth-url", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/oidc/complete-auth", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/login", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/identity/client-introduction-token", "", handler!(acl_off::introduce), LEADER, NODE_WRITE,
+        Write("acl", "create_client_introduction_token")),
+];
+
+/// What a path and a method lead to.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A route.
+    Route(Matched),
+    /// A path that does not have the method; the first route of the path.
+    OtherMethod(&'static Route),
+    /// The same path with a slash at its end.
+    AddSlash,
+    /// Nothing.
+    Nothing,
+}
+
+impl Found {
+    /// The agents that can answer; `None` for paths that lead nowhere.
+    pub(crate) fn answered_by(&self) -> Option<AnsweredBy> {
+        match self {
+            Found::Route(matched) => Some(matched.route.by),
+            Found::OtherMethod(route) => Some(route.by),
+            Found::AddSlash | Found::Nothing => None,
+        }
+    }
+}
+
+/// A route, and the parameters of a path that it matches.
+#[derive(Debug)]
+pub(crate) struct Matched {
+    /// The route.
+    pub(crate) route: &'static Route,
+    /// The values of the parameters, in their order.
+    pub(crate) parameters: Vec<String>,
+}
+
+/// What a path without its rest leads to.
+enum Place {
+    /// These routes, in the order of the table.
+    Routes(Vec<&'static Route>),
+    AddSlash,
+}
+
+/// The places by path.
+fn places() -> Result<matchit::Router<Place>, matchit::InsertError> {
+    let mut by_prefix: BTreeMap<&'static str, Vec<&'static Route>> = BTreeMap::new();
+    for route in ROUTES {
+        by_prefix.entry(route.prefix).or_default().push(route);
+    }
+    let mut places = matchit::Router::new();
+    for (prefix, routes) in &by_prefix {
+        // The root is no prefix of everything.
+        if let Some(path) = prefix.strip_suffix('/').filter(|path| !path.is_empty()) {
+            places.insert(format!("{prefix}{{*rest}}"), Place::Routes(routes.clone()))?;
+            if !by_prefix.contains_key(path) {
+                places.insert(path, Place::AddSlash)?;
+            }
+        }
+        places.insert(*prefix, Place::Routes(routes.clone()))?;
+    }
+    Ok(places)
+}
+
+/// Finds the route of a decoded, clean path.
+pub(crate) fn find(method: &Method, path: &str) -> Found {
+    static PLACES: LazyLock<matchit::Router<Place>> = LazyLock::new(|| places().unwrap_or_default());
+    let routes = match PLACES.at(path).map(|found| found.value) {
+        Ok(Place::Routes(routes)) => routes,
+        Ok(Place::AddSlash) => return Found::AddSlash,
+        Err(_) => return Found::Nothing,
+    };
+    let matched = routes.iter().find_map(|route| {
+        let rest = path.get(route.prefix.len()..)?;
+        Some((*route, pattern::parameters(route.rest, rest)?))
+    });
+    let Some((first, parameters)) = matched else { return Found::Nothing };
+    match routes.iter().find(|route| route.rest == first.rest && route.methods.hold(method)) {
+        Some(route) => Found::Route(Matched { route, parameters: parameters.into_iter().map(String::from).collect() }),
+        None => Found::OtherMethod(first),
+    }
 }
 
 /// Paths that answer other sites, and the methods they may use (`docs/spec/http-api.md §1.3`).
@@ -68,4 +572,130 @@ const CORS: [(&str, &[&str]); 8] = [
 pub(crate) fn cors(path: &str) -> Option<&'static [&'static str]> {
     let fits = |pattern: &str| if pattern.ends_with('/') { path.starts_with(pattern) } else { path == pattern };
     CORS.iter().find(|(pattern, _)| fits(pattern)).map(|(_, methods)| *methods)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The routes as a list for readers.
+    fn listed() -> String {
+        let mut out = String::from("# method path | right | metric | answered by\n");
+        for r in ROUTES {
+            let methods = match r.methods {
+                Methods::Any => "ANY".to_string(),
+                Methods::Only([]) => "NONE".to_string(),
+                Methods::Only(methods) => methods.iter().map(Method::as_str).collect::<Vec<_>>().join("|"),
+            };
+            let by = match r.by {
+                AnsweredBy::Agent => "agent",
+                AnsweredBy::Server => "server",
+                AnsweredBy::Leader => "leader",
+                AnsweredBy::OnlyLeader => "leader, never stale",
+            };
+            out += &format!("{methods} {}{} | {} | {} | {by}\n", r.prefix, r.rest, r.right, r.metric);
+        }
+        out
+    }
+
+    #[test]
+    fn routes_have_the_listed_rights_and_metrics() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/routes.txt");
+        if std::env::var_os("ENCAMP_UPDATE").is_some() {
+            std::fs::write(file, listed()).expect("written");
+        }
+        let (have, want) = (listed(), std::fs::read_to_string(file).expect("a list"));
+        let differs = have.lines().zip(want.lines()).find(|(have, want)| have != want);
+        assert_eq!(differs, None, "ENCAMP_UPDATE=1 writes the list again");
+        assert_eq!(have.lines().count(), want.lines().count());
+    }
+
+    #[test]
+    fn every_route_is_found_by_its_path() {
+        assert!(places().is_ok());
+        for route in ROUTES {
+            let Methods::Only(methods) = route.methods else { continue };
+            let path = format!("{}{}", route.prefix, route.rest.replace("{*", "").replace(['{', '}'], ""));
+            for method in methods {
+                let found = match find(method, &path) {
+                    Found::Route(matched) => Some(matched.route),
+                    _ => None,
+                };
+                let is_it =
+                    found.is_some_and(|f| std::ptr::eq(f, route) || f.methods.hold(method) && f.rest == route.rest);
+                assert!(is_it, "{method} {path}: {found:?}");
+            }
+        }
+    }
+
+    fn of(method: Method, path: &str) -> String {
+        match find(&method, path) {
+            Found::Route(m) => format!("{}{} {:?} {}", m.route.prefix, m.route.rest, m.parameters, m.route.metric),
+            Found::OtherMethod(_) => "405".into(),
+            Found::AddSlash => "slash".into(),
+            Found::Nothing => "404".into(),
+        }
+    }
+
+    #[test]
+    fn the_longest_prefix_and_the_end_of_the_path_decide() {
+        for (method, path, want) in [
+            (Method::GET, "/v1/jobs", "/v1/jobs [] job.list list"),
+            (Method::GET, "/v1/jobs/", "404"),
+            (Method::HEAD, "/v1/jobs", "405"),
+            (Method::POST, "/v1/jobs/statuses", "/v1/jobs/statuses [] job.statuses list"),
+            (Method::GET, "/v1/job", "slash"),
+            (Method::GET, "/v1/job/", "/v1/job/{*id} [\"\"] job.get_job read"),
+            (Method::GET, "/v1/job/cron/periodic-17", "/v1/job/{*id} [\"cron/periodic-17\"] job.get_job read"),
+            (Method::GET, "/v1/job/plan", "/v1/job/{*id} [\"plan\"] job.get_job read"),
+            (Method::PUT, "/v1/job/a/b/plan", "/v1/job/{*id}/plan [\"a/b\"] job.plan write"),
+            (Method::GET, "/v1/job/a/plan", "405"),
+            (Method::GET, "/v1/job/a/evaluations", "/v1/job/{*id}/evaluations [\"a\"] job.evaluations list"),
+            (Method::PUT, "/v1/job/a/dispatch/payload", "/v1/job/{*id}/dispatch/payload [\"a\"] job.dispatch write"),
+            (Method::PUT, "/v1/job/a/periodic/force", "/v1/job/{*id}/periodic/force [\"a\"] periodic.force write"),
+            (
+                Method::DELETE,
+                "/v1/job/a/versions/x/tag",
+                "/v1/job/{id}/versions/{name}/tag [\"a\", \"x\"] job.tag_version write",
+            ),
+            (Method::GET, "/v1/job/a/versions/x/tag", "405"),
+            (Method::PUT, "/v1/job/a/b/versions/x/tag", "/v1/job/{*id}/tag [\"a/b/versions/x\"] -"),
+            (Method::GET, "/v1/job/a/action", "/v1/job/{*id}/action [\"a\"] -"),
+            (
+                Method::GET,
+                "/v1/deployment/allocations/x",
+                "/v1/deployment/allocations/{*id} [\"x\"] deployment.allocations list",
+            ),
+            (Method::GET, "/v1/deployment/x", "/v1/deployment/{*id} [\"x\"] deployment.get_deployment read"),
+            (Method::GET, "/v1/deployment/pause", "slash"),
+            (Method::GET, "/v1/node/pool", "slash"),
+            (Method::PUT, "/v1/node/pool/x", "/v1/node/pool/{*name} [\"x\"] node_pool.upsert_node_pools write"),
+            (Method::GET, "/v1/node/poolx", "/v1/node/{*id} [\"poolx\"] client.get_node read"),
+            (Method::GET, "/v1/node/pools/x", "/v1/node/{*id} [\"pools/x\"] client.get_node read"),
+            (Method::PUT, "/v1/node/x/drain", "/v1/node/{*id}/drain [\"x\"] client.update_drain write"),
+            (Method::GET, "/v1/allocation/a/b", "/v1/allocation/{*path} [\"a/b\"] -"),
+            (Method::GET, "/v1/volume/host/create", "/v1/volume/host/create [] host_volume.get read"),
+            (Method::PUT, "/v1/volume/host/create", "/v1/volume/host/create [] host_volume.create write"),
+            (Method::PUT, "/v1/volume/csi/a/", "/v1/volume/csi/{id}/ [\"a\"] volume.register write"),
+            (Method::POST, "/v1/volume/csi/a/create", "405"),
+            (Method::PUT, "/v1/var/a/b", "/v1/var/{*path} [\"a/b\"] variables.apply write"),
+            (
+                Method::DELETE,
+                "/v1/service/a/b",
+                "/v1/service/{name}/{id} [\"a\", \"b\"] service_registration.delete_id write",
+            ),
+            (Method::PUT, "/v1/service/a", "405"),
+            (Method::PUT, "/v1/system/gc", "/v1/system/gc [] system.garbage_collect write"),
+            (Method::POST, "/v1/system/gc", "405"),
+            (Method::GET, "/v1/client/stats", "/v1/client/stats [] -"),
+            (Method::GET, "/", "/ [] -"),
+            (Method::GET, "/ui", "slash"),
+            (Method::GET, "/ui/a/b", "/ui/{*path} [\"a/b\"] -"),
+            (Method::GET, "/v1", "404"),
+            (Method::GET, "/x", "404"),
+        ] {
+            assert_eq!(of(method.clone(), path), want, "{method} {path}");
+        }
+        assert_eq!(of(Method::GET, &"/a".repeat(9000)), "404");
+    }
 }

@@ -2,33 +2,21 @@
 
 use std::sync::Arc;
 
-use super::access::Need;
-use super::error::Error;
 use super::ids;
 use super::request::{Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::*;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/scaling/policies", list), route!("/v1/scaling/policy/", one)];
 
 fn in_namespace(policy: &ScalingPolicy) -> &str {
     policy.target.get("Namespace").map_or("default", String::as_str)
 }
 
-/// One capability for policies, or both for jobs.
-fn need(request: &Request, namespace: &str, own: &str) -> Result<(), Error> {
-    let may = |capability: &str| request.need(&Need::Namespace(namespace, &[capability])).map(drop);
-    may(own).or_else(|_| may("list-jobs").and_then(|()| may("read-job")))
-}
-
-async fn list(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    need(&request, &options.namespace, "list-scaling-policies")?;
+    request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("scaling_policy", &options.prefix)?;
     let (job, r#type) = (request.query().get("job"), request.query().get("type"));
     let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
@@ -46,8 +34,7 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta))
 }
 
-async fn one(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn one(request: Request) -> Outcome {
     let options = request.read_options()?;
     let id = request.rest();
     let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
@@ -56,6 +43,6 @@ async fn one(request: Request) -> Outcome {
         Ok((policy.as_ref().map_or_else(|| store.index_of(Table::ScalingPolicy).max(1), |p| p.modify_index), policy))
     };
     let (policy, meta) = found(request.blocking(&options, keys, read).await?, "policy not found")?;
-    need(&request, in_namespace(&policy), "read-scaling-policy")?;
+    request.authorize_in(in_namespace(&policy))?;
     Ok(Response::json(&*policy)?.meta(&meta))
 }

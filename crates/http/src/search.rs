@@ -8,13 +8,10 @@ use super::access::{Access, Level, Need, PoolRight};
 use super::error::Error;
 use super::request::{ReadOptions, Request};
 use super::response::{Meta, Response};
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::json::or_default;
 use encamp_server::endpoints::search::{self, Found, Scope};
 use encamp_state::StoreSnapshot;
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/search", prefix), route!("/v1/search/fuzzy", fuzzy)];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -83,7 +80,7 @@ fn ask<T: Serialize>(
     context: &str,
     find: impl Fn(&Scope<'_>) -> Result<Found<T>, encamp_server::Error>,
 ) -> Outcome {
-    let access = request.need(&Need::Nothing)?;
+    let access = request.authorize()?;
     let allowed = |c: &str| may_see(&access, &options.namespace, c);
     if search::CONTEXTS.contains(&context) && !allowed(context) {
         return Err(Error::denied());
@@ -95,16 +92,14 @@ fn ask<T: Serialize>(
     SearchResponse::answer(found, &meta)
 }
 
-async fn prefix(mut request: Request) -> Outcome {
-    request.only_write()?;
+pub(super) async fn prefix(mut request: Request) -> Outcome {
     let body: SearchRequest = request.json().await?;
     let options = request.read_options()?;
     let store = state(&request, &options).await?;
     ask(&request, &options, &body.context, |scope| search::prefix(&store, scope, &body.context, &body.prefix))
 }
 
-async fn fuzzy(mut request: Request) -> Outcome {
-    request.only_write()?;
+pub(super) async fn fuzzy(mut request: Request) -> Outcome {
     let body: SearchRequest = request.json().await?;
     let options = request.read_options()?;
     let settings = request.server()?.settings().search.clone();

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::http::Method;
 use serde_json::json;
 
 use super::access::Need;
@@ -12,22 +11,18 @@ use super::filter::Filter;
 use super::page::{Order, Pager};
 use super::request::Request;
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::ServiceRegistration;
 use encamp_server::endpoints::service;
 use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::Table;
 
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/services", list), route!("/v1/service/", one)];
-
 const READ: &[&str] = &["read-job"];
 
-async fn list(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let need = Need::Namespace(&options.namespace, READ);
-    let access = request.need(if options.all_namespaces() { &Need::Nothing } else { &need })?;
+    // Of all namespaces, only rows that the caller may see are shown.
+    let access = if options.all_namespaces() { request.access() } else { request.authorize_in(&options.namespace)? };
     let keys = vec![WatchKey::Table(Table::ServiceRegistrations)];
     let read = request.blocking(&options, keys, |store| {
         let mut services: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -51,26 +46,28 @@ async fn list(request: Request) -> Outcome {
     Ok(Response::json(&body)?.meta(&meta))
 }
 
-async fn one(request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    let parts: Vec<&str> = rest.split('/').collect();
-    match (parts.as_slice(), request.method()) {
-        ([""], _) => Err(Error::bad("missing service name")),
-        ([name], &Method::GET) => registrations(request, name).await,
-        ([_, id], &Method::DELETE) => {
-            request.check_region()?;
-            let namespace = request.namespace();
-            request.need(&Need::Namespace(&namespace, &["submit-job", "delete-service-registration"]))?;
-            Ok(Response::empty().index(service::delete(request.server()?, &namespace, id).await?))
-        }
-        ([_] | [_, _], _) => Err(Error::method()),
-        _ => Err(Error::bad("invalid URI")),
-    }
+/// The path names no service.
+pub(super) async fn unnamed(_: Request) -> Outcome {
+    Err(Error::bad("missing service name"))
 }
 
-async fn registrations(request: Request, name: &str) -> Outcome {
+/// A path with too many parts.
+pub(super) async fn nothing(_: Request) -> Outcome {
+    Err(Error::bad("invalid URI"))
+}
+
+pub(super) async fn delete(request: Request) -> Outcome {
+    request.check_region()?;
+    let namespace = request.namespace();
+    request.authorize_in(&namespace)?;
+    let index = service::delete(request.server()?, &namespace, request.parameter(1)).await?;
+    Ok(Response::empty().index(index))
+}
+
+pub(super) async fn registrations(request: Request) -> Outcome {
+    let name = request.id();
     let options = request.read_options()?;
-    let access = request.need(&Need::Namespace(&options.namespace, READ))?;
+    let access = request.authorize_in(&options.namespace)?;
     let choose = request.query().get("choose").to_string();
     let pager = Pager::new(&options)?;
     let key = match options.all_namespaces() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderName, Method};
+use axum::http::HeaderName;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -18,12 +18,11 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 
-use super::access::Need;
 use super::bodies::Pieces;
 use super::error::Error;
 use super::request::{Request, unread};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_host::ids;
 use encamp_server::Server;
 use encamp_server::endpoints::operator;
@@ -46,23 +45,10 @@ const WAIT: Duration = Duration::from_secs(30);
 /// Restorations need the same files.
 static RESTORING: Semaphore = Semaphore::const_new(1);
 
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/operator/snapshot", snapshot)];
-
-async fn snapshot(request: Request) -> Outcome {
-    match *request.method() {
-        Method::GET => save(request).await,
-        Method::PUT | Method::POST => {
-            request.check_region()?;
-            request.need(&Need::Management)?;
-            restore(request).await
-        }
-        _ => Err(Error::method()),
-    }
-}
-
 /// Archives go to files first: what they unpack to is bounded before it is in memory, and there is one at a time.
-async fn restore(mut request: Request) -> Outcome {
+pub(super) async fn restore(mut request: Request) -> Outcome {
+    request.check_region()?;
+    request.authorize()?;
     check_size(request.length().map_or(0, |bytes| bytes as u64))?;
     let waited = tokio::time::timeout(WAIT, RESTORING.acquire()).await;
     let Ok(Ok(_alone)) = waited else {
@@ -131,9 +117,9 @@ async fn receive(body: Body, path: &Path) -> Result<(), Error> {
     file.flush().await.map_err(broken)
 }
 
-async fn save(request: Request) -> Outcome {
+pub(super) async fn save(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::OperatorCapability("snapshot-save"))?;
+    request.authorize()?;
     // The state of a development server, which ends with the process, is not worth an archive.
     if request.app().settings().dev {
         return Err(Error::internal("failed to open snapshot: open is not supported:"));

@@ -88,6 +88,10 @@ impl TestServer {
     }
 
     pub(crate) async fn with(client: Option<Arc<dyn LocalClient>>) -> TestServer {
+        TestServer::with_settings(client, HttpSettings::default()).await
+    }
+
+    pub(crate) async fn with_settings(client: Option<Arc<dyn LocalClient>>, http: HttpSettings) -> TestServer {
         let dir = std::env::temp_dir().join(format!("encamp-http-{}", ids::uuid()));
         let mut settings = Settings::new(&ids::uuid(), "node-1", dir.clone());
         settings.num_schedulers = 1;
@@ -96,7 +100,7 @@ impl TestServer {
         let ready =
             tokio::time::timeout(Duration::from_secs(30), async { while server.wait_ready().await.is_err() {} });
         ready.await.expect("ready in time");
-        let app = AppState::new(HttpSettings::default(), Some(server.clone()), client, Arc::new(QuietAgent), metrics);
+        let app = AppState::new(http, Some(server.clone()), client, Arc::new(QuietAgent), metrics);
         TestServer { app, server, dir }
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,16 +14,13 @@ use super::page::{Order, Pager};
 use super::params::decimal_uint;
 use super::request::{ReadOptions, Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::{VariableEncrypted, VariableLock, VariableMetadata};
 use encamp_ops::VariableReply;
 use encamp_server::endpoints::variables::{self, Items, Written};
 use encamp_server::error::ErrorKind;
 use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::{StateStore, Table};
-
-/// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/vars", list), route!("/v1/var/", one)];
 
 /// Bad parameters of these paths have a second text behind the first.
 fn options(request: &Request) -> Result<ReadOptions, Error> {
@@ -42,10 +38,9 @@ fn token(v: &Arc<VariableEncrypted>) -> String {
     format!("{}.{}", v.namespace, v.path)
 }
 
-async fn list(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     let options = options(&request)?;
-    let access = request.need(&Need::Nothing)?;
+    let access = request.authorize()?;
     let pager = Pager::new(&options)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::Variables)], |store| {
         let mut rows: Vec<Arc<VariableEncrypted>> = match options.all_namespaces() {
@@ -106,22 +101,20 @@ struct Body {
     lock: Option<VariableLock>,
 }
 
-async fn one(mut request: Request) -> Outcome {
-    let path = request.rest().to_string();
-    if path.is_empty() {
-        return Err(Error::bad("missing variable path"));
-    }
-    match *request.method() {
-        Method::GET => read(&request, &path).await,
-        Method::PUT | Method::POST => write(&mut request, path).await,
-        Method::DELETE => delete(&request, path).await,
-        _ => Err(Error::bad("Invalid method")),
-    }
+/// The path names no variable.
+pub(super) async fn unnamed(_: Request) -> Outcome {
+    Err(Error::bad("missing variable path"))
 }
 
-async fn read(request: &Request, path: &str) -> Outcome {
-    let options = options(request)?;
-    request.need(&Need::Variable(&options.namespace, path, "read"))?;
+/// A method that variables do not have.
+pub(super) async fn no_method(_: Request) -> Outcome {
+    Err(Error::bad("Invalid method"))
+}
+
+pub(super) async fn read(request: Request) -> Outcome {
+    let path = request.rest();
+    let options = options(&request)?;
+    request.authorize_variable(&options.namespace, path)?;
     let keys = vec![WatchKey::Row(Table::Variables, row_key(&options.namespace, path))];
     let read = request.blocking(&options, keys, |store| {
         let variable = store.variable(&options.namespace, path).cloned();
@@ -152,21 +145,21 @@ fn refusal(e: encamp_server::Error) -> Response {
     if told { response.index(0) } else { response }
 }
 
-async fn delete(request: &Request, path: String) -> Outcome {
+pub(super) async fn delete(request: Request, path: String) -> Outcome {
     request.check_region()?;
-    let cas = cas(request)?;
+    let cas = cas(&request)?;
     let key = (request.namespace(), path);
-    request.need(&Need::Variable(&key.0, &key.1, "destroy"))?;
+    request.authorize_variable(&key.0, &key.1)?;
     let written = variables::delete(request.server()?, key.clone(), cas).await?;
     match written.reply {
         VariableReply::Written(_) => Ok(Response::empty().status(204).index(written.index)),
-        reply => unwritten(request, &key, &reply).map(|r| r.index(index_of(&reply))),
+        reply => unwritten(&request, &key, &reply).map(|r| r.index(index_of(&reply))),
     }
 }
 
-async fn write(request: &mut Request, path: String) -> Outcome {
+pub(super) async fn write(mut request: Request, path: String) -> Outcome {
     request.check_region()?;
-    let cas = cas(request)?;
+    let cas = cas(&request)?;
     let operations: Vec<&str> =
         ["lock-acquire", "lock-release", "lock-renew"].into_iter().filter(|o| request.query().has(o)).collect();
     if operations.len() > 1 {
@@ -182,7 +175,7 @@ async fn write(request: &mut Request, path: String) -> Outcome {
     }
     let namespace = namespace.filter(|n| !n.is_empty()).unwrap_or_else(|| request.namespace());
     let key = (namespace, path);
-    request.need(&Need::Variable(&key.0, &key.1, "write"))?;
+    request.authorize_variable(&key.0, &key.1)?;
     let server = request.server()?;
     let written = match operations.first() {
         None => variables::put(server, key.clone(), items, lock, cas).await,
@@ -204,7 +197,7 @@ async fn write(request: &mut Request, path: String) -> Outcome {
             Ok(Response::json(&VariableDecrypted::new(&v, &items))?.index(index))
         }
         Ok(Written { reply, .. }) => {
-            let response = unwritten(request, &key, &reply)?;
+            let response = unwritten(&request, &key, &reply)?;
             Ok(if operations.is_empty() { response.index(index_of(&reply)) } else { response })
         }
     }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,21 +13,11 @@ use super::page::{Order, Pager};
 use super::params::parse_bool;
 use super::request::{Request, found};
 use super::response::Response;
-use super::route::{Outcome, Route, route};
+use super::route::Outcome;
 use encamp_model::json::{nil, or_default};
 use encamp_model::*;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
-
-/// The routes.
-pub const ROUTES: &[Route] = &[
-    route!("/v1/volumes", list),
-    route!("/v1/volumes/external", external),
-    route!("/v1/volumes/snapshot", external),
-    route!("/v1/volume/csi/", csi),
-    route!("/v1/plugins", plugins),
-    route!("/v1/plugin/csi/", plugin),
-];
 
 const CSI_LIST: &[&str] = &["csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs"];
 
@@ -36,11 +25,7 @@ fn empty_list() -> Outcome {
     Response::json::<[Value; 0]>(&[])
 }
 
-async fn list(request: Request) -> Outcome {
-    if request.is_write() {
-        return register(request).await;
-    }
-    request.only_get()?;
+pub(super) async fn list(request: Request) -> Outcome {
     match request.query().get("type") {
         "" => empty_list(),
         "csi" => csi_list(request).await,
@@ -112,7 +97,7 @@ impl CsiVolListStub {
 
 async fn csi_list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let access = request.need(&Need::Namespace(&options.namespace, CSI_LIST))?;
+    let access = request.authorize_in(&options.namespace)?;
     let (plugin, node) = (request.query().get("plugin_id"), request.query().get("node_id"));
     let pager = Pager::new(&options)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiVolumes)], |store| {
@@ -134,16 +119,15 @@ async fn csi_list(request: Request) -> Outcome {
 }
 
 /// Plugins can't be asked.
-async fn external(request: Request) -> Outcome {
-    if !request.is_get() {
-        if !request.is_write() && request.method() != Method::DELETE {
-            return Err(Error::method());
-        }
-        request.need(&Need::Namespace(&request.namespace(), &["csi-write-volume"]))?;
-        return Err(Error::internal("no such plugin"));
-    }
+pub(super) async fn external(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Namespace(&options.namespace, CSI_LIST))?;
+    request.authorize_in(&options.namespace)?;
+    Err(Error::internal("no such plugin"))
+}
+
+/// Plugins can't be told anything.
+pub(super) async fn external_write(request: Request) -> Outcome {
+    request.authorize_in(&request.namespace())?;
     Err(Error::internal("no such plugin"))
 }
 
@@ -155,10 +139,9 @@ struct CsiBody {
 }
 
 /// Registers or creates CSI volumes: that takes a plugin.
-async fn register(mut request: Request) -> Outcome {
+pub(super) async fn register(mut request: Request) -> Outcome {
     request.check_region()?;
-    request.need(&Need::Namespace(&request.namespace(), &["csi-write-volume"]))?;
-    request.need(&Need::Plugin("read"))?;
+    request.authorize_in(&request.namespace())?;
     let body: CsiBody = request.json().await?;
     let server = request.server()?;
     server.wait_ready().await?;
@@ -179,42 +162,40 @@ async fn register(mut request: Request) -> Outcome {
     Err(Error::internal(format!("no CSI plugin named: {} could be found", volume.plugin_id)))
 }
 
-async fn csi(request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    let (id, action) = rest.split_once('/').unwrap_or((rest.as_str(), ""));
-    match (action, request.method()) {
-        ("", &Method::GET) => csi_read(request, id).await,
-        ("", &Method::PUT) | ("create", &Method::PUT) => register(request).await,
-        ("", &Method::DELETE) => {
-            let force = request.query().get("force");
-            if !force.is_empty() && parse_bool(force).is_err() {
-                return Err(Error::bad("invalid force value"));
-            }
-            csi_write(&request, "csi-write-volume").await?;
-            match csi_volume(&request, id) {
-                None => Err(Error::internal(format!("volume not found: {id}"))),
-                Some(_) => Err(Error::internal(format!("volume in use: {id}"))),
-            }
-        }
-        ("delete", &Method::DELETE) => {
-            csi_write(&request, "csi-write-volume").await?;
-            Err(Error::internal(format!("volume not found: {id}")))
-        }
-        ("detach", &Method::DELETE) => {
-            if request.query().get("node").is_empty() {
-                return Err(Error::bad("detach requires node ID"));
-            }
-            csi_write(&request, "csi-mount-volume").await?;
-            Err(Error::internal("no such volume"))
-        }
-        ("" | "create" | "delete" | "detach", _) => Err(Error::method()),
-        _ => Err(Error::not_found("resource not found")),
+/// A path below a CSI volume that leads nowhere.
+pub(super) async fn nothing(_: Request) -> Outcome {
+    Err(Error::not_found("resource not found"))
+}
+
+pub(super) async fn deregister(request: Request) -> Outcome {
+    let force = request.query().get("force");
+    if !force.is_empty() && parse_bool(force).is_err() {
+        return Err(Error::bad("invalid force value"));
+    }
+    csi_write(&request).await?;
+    let id = request.id();
+    match csi_volume(&request, id) {
+        None => Err(Error::internal(format!("volume not found: {id}"))),
+        Some(_) => Err(Error::internal(format!("volume in use: {id}"))),
     }
 }
 
-async fn csi_write(request: &Request, capability: &str) -> Result<(), Error> {
+pub(super) async fn delete(request: Request) -> Outcome {
+    csi_write(&request).await?;
+    Err(Error::internal(format!("volume not found: {}", request.id())))
+}
+
+pub(super) async fn detach(request: Request) -> Outcome {
+    if request.query().get("node").is_empty() {
+        return Err(Error::bad("detach requires node ID"));
+    }
+    csi_write(&request).await?;
+    Err(Error::internal("no such volume"))
+}
+
+async fn csi_write(request: &Request) -> Result<(), Error> {
     request.check_region()?;
-    request.need(&Need::Namespace(&request.namespace(), &[capability]))?;
+    request.authorize_in(&request.namespace())?;
     Ok(request.server()?.wait_ready().await?)
 }
 
@@ -234,10 +215,10 @@ fn shown(v: &CsiVolume) -> CsiVolume {
     v
 }
 
-async fn csi_read(request: Request, id: &str) -> Outcome {
+pub(super) async fn read(request: Request) -> Outcome {
+    let id = request.id();
     let options = request.read_options()?;
-    let list = ["csi-read-volume", "csi-mount-volume", "read-job"];
-    request.need(&Need::Namespace(&options.namespace, &list))?;
+    request.authorize_in(&options.namespace)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiVolumes)], |store| {
         let volume = store.state().csi_volume(&options.namespace, id).map(|v| shown(v));
         Ok((volume.as_ref().map_or(store.index_of(Table::CsiVolumes), |v| v.modify_index), volume))
@@ -246,15 +227,14 @@ async fn csi_read(request: Request, id: &str) -> Outcome {
     Ok(Response::json(&volume)?.meta(&meta))
 }
 
-async fn plugins(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn plugins(request: Request) -> Outcome {
     match request.query().get("type") {
         "" => return empty_list(),
         "csi" => {}
         _ => return Ok(Response::empty()),
     }
     let options = request.read_options()?;
-    request.need(&Need::Plugin("list"))?;
+    request.authorize()?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiPlugins)], |store| {
         let stub = |p: &Arc<CsiPlugin>| {
             json!({
@@ -271,10 +251,9 @@ async fn plugins(request: Request) -> Outcome {
     Ok(Response::json(&rows)?.meta(&meta))
 }
 
-async fn plugin(request: Request) -> Outcome {
-    request.only_get()?;
+pub(super) async fn plugin(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.need(&Need::Plugin("read"))?;
+    request.authorize()?;
     let id = request.rest();
     let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiPlugins)], |store| {
         let plugin = store.csi_plugin(id).cloned();

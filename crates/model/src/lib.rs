@@ -8,7 +8,7 @@
 //!   [`plan`]: the plans of schedulers. [`requests`], [`responses`]: bodies of requests and responses that are not
 //!   stored. [`outcome`]: error texts that state whether a request took effect.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: values in JSON and in texts.
-//!   [`random`]: numbers from a seed.
+//!   [`random`]: numbers from a seed. [`token_bucket`]: rate limits.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
 //!   periodic jobs.
 //!
@@ -47,6 +47,7 @@ pub mod service;
 pub mod shared;
 pub(crate) mod sorted_map;
 pub mod time;
+pub mod token_bucket;
 pub mod variable;
 pub mod version;
 pub mod volume;

@@ -2,11 +2,11 @@
 //! configured.
 //!
 //! A call is a `POST /rpc/v1/<Method>` ([`wire`]); any other request on the port is an HTTP API request that another
-//! agent forwarded ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] accepts connections, [`service`]
-//! answers calls, [`nodes`] makes the calls of a node. [`rules`] states which callers may make which call and the
-//! maximum size of its message; it is checked against the header of a message ([`proof`], [`wire::Head`]) before the
-//! message is read, and [`cost`] bounds its decoded size. [`gossip`] discovers the servers, [`membership`] manages the
-//! cluster's members.
+//! agent forwarded ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] speaks HTTP/2 on accepted ones,
+//! [`service`] answers calls, [`nodes`] makes the calls of a node. [`rules`] states which callers may make which call
+//! and the maximum size of its message; it is checked against the header of a message ([`proof`], [`wire::Head`])
+//! before the message is read, and [`cost`] bounds its decoded size. [`gossip`] discovers the servers, [`membership`]
+//! manages the cluster's members.
 //!
 //! **Never** decides anything: rules are in [`encamp_server`], and the texts of responses with them.
 //!

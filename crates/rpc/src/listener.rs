@@ -1,9 +1,7 @@
-//! The listener of the RPC port.
+//! HTTP/2 on accepted connections: what the RPC port speaks.
 
-use std::collections::HashMap;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -13,14 +11,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
+use tokio::net::TcpStream;
 
 use super::tls;
+use encamp_http::listener::{Connection, Failure, Protocol, Stopped};
 
 /// Calls that one connection may have open. Blocking ones are open for minutes.
 const STREAMS: u32 = 4096;
@@ -30,8 +24,6 @@ const LONGEST_HEAD: u32 = 16 << 10;
 const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 /// An idle connection is pinged after the first time, and closed if no pong arrives within the second.
 const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
-/// How long open calls may go on when the listener stops.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// The peer of a connection.
 #[derive(Debug, Clone)]
@@ -51,175 +43,45 @@ pub trait Handler: Send + Sync + 'static {
     fn answer(self: Arc<Self>, peer: Peer, request: Request<Body>) -> BoxFuture<'static, Response<Body>>;
 }
 
-/// How connections are taken in.
-#[derive(Clone, Default)]
-pub struct ListenerSettings {
-    /// TLS, if it is spoken.
-    pub tls: Option<Arc<ServerConfig>>,
-    /// Longest TLS handshake (`limits.rpc_handshake_timeout`); 0 for no limit.
-    pub handshake_timeout: Duration,
-    /// Connections from one address (`limits.rpc_max_conns_per_client`); 0 for no limit.
-    pub max_connections_per_client: usize,
-}
+/// The protocol of the RPC port.
+pub struct Http2(pub Arc<dyn Handler>);
 
-/// A socket that listens.
-#[derive(Debug)]
-pub struct Listener(TcpListener);
-
-impl Listener {
-    /// Binds an address.
-    ///
-    /// # Errors
-    /// The system's, with the address.
-    pub async fn bind(address: SocketAddr) -> io::Result<Listener> {
-        let bound = TcpListener::bind(address).await;
-        bound.map(Listener).map_err(|e| io::Error::new(e.kind(), format!("listen tcp {address}: {e}")))
+impl Protocol for Http2 {
+    fn accepted(&self) {
+        self.0.accepted();
     }
 
-    /// The address, with the port that was chosen where 0 was asked for.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+    fn refuse(&self, _: TcpStream, from: SocketAddr) -> Option<BoxFuture<'static, ()>> {
+        tracing::warn!(target: "rpc", from = %from.ip(), "too many connections from one address");
+        None
     }
 
-    /// Serves until [`Serving::stop`].
-    pub fn serve(self, handler: Arc<dyn Handler>, settings: ListenerSettings) -> Serving {
-        let (stop, stopped) = watch::channel(false);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(accept(self.0, handler, settings, stopped));
-        Serving { stop, tasks }
-    }
-}
-
-/// A listener that serves.
-pub struct Serving {
-    stop: watch::Sender<bool>,
-    tasks: JoinSet<()>,
-}
-
-impl Serving {
-    /// Takes in no more connections, lets open calls end for a moment, and closes what is left.
-    pub async fn stop(mut self) {
-        self.stop.send_replace(true);
-        let all = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(GRACE, all).await;
-        self.tasks.abort_all();
-    }
-}
-
-type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
-
-/// A connection slot of an address, released when the connection closes.
-struct Place(Counts, IpAddr);
-
-impl Place {
-    fn take(counts: &Counts, ip: IpAddr, limit: usize) -> Option<Place> {
-        let mut open = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(ip).or_default();
-        if limit > 0 && *count >= limit {
-            return None;
-        }
-        *count += 1;
-        Some(Place(counts.clone(), ip))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.1);
-            }
+    fn failed(&self, failure: Failure) {
+        match failure {
+            Failure::Accept(e) => tracing::error!(target: "rpc", error = %e, "cannot accept a connection"),
+            Failure::Handshake(from, error) => broken(from, &error),
         }
     }
-}
 
-async fn accept(
-    socket: TcpListener,
-    handler: Arc<dyn Handler>,
-    settings: ListenerSettings,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let counts = Counts::default();
-    let mut connections = JoinSet::new();
-    loop {
-        while connections.try_join_next().is_some() {}
-        let accepted = tokio::select! {
-            accepted = socket.accept() => accepted,
-            _ = stopped.wait_for(|s| *s) => break,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let _ = stream.set_nodelay(true);
-                handler.accepted();
-                let Some(place) = Place::take(&counts, peer.ip(), settings.max_connections_per_client) else {
-                    tracing::warn!(target: "rpc", from = %peer.ip(), "too many connections from one address");
-                    continue;
-                };
-                let (handler, settings, stopped) = (handler.clone(), settings.clone(), stopped.clone());
-                connections.spawn(async move {
-                    let _place = place;
-                    if let Err(error) = connection(stream, peer, handler, &settings, stopped).await {
-                        tracing::debug!(target: "rpc", from = %peer, %error, "a connection broke");
-                    }
-                });
+    fn serve(self: Arc<Self>, connection: Connection, stopped: Stopped) -> BoxFuture<'static, ()> {
+        let handler = self.0.clone();
+        Box::pin(async move {
+            let from = connection.address;
+            if let Err(error) = serve(connection, handler, stopped).await {
+                broken(from, &error);
             }
-            Err(e) => {
-                tracing::error!(target: "rpc", error = %e, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+        })
     }
-    // The socket is closed before the last calls end: others go elsewhere.
-    drop(socket);
-    while connections.join_next().await.is_some() {}
 }
 
-/// Why a connection ended early.
-#[derive(Debug, thiserror::Error)]
-enum ConnectionError {
-    /// The TLS handshake failed.
-    #[error(transparent)]
-    Handshake(#[from] io::Error),
-    /// The HTTP/2 connection failed.
-    #[error(transparent)]
-    Http(#[from] hyper::Error),
+fn broken(from: SocketAddr, error: &dyn std::error::Error) {
+    tracing::debug!(target: "rpc", from = %from.ip(), %error, "a connection broke");
 }
 
-async fn connection(
-    stream: TcpStream,
-    peer: SocketAddr,
-    handler: Arc<dyn Handler>,
-    settings: &ListenerSettings,
-    stopped: watch::Receiver<bool>,
-) -> Result<(), ConnectionError> {
-    let Some(tls) = &settings.tls else {
-        return serve(stream, Peer { address: peer, names: None }, handler, stopped).await;
-    };
-    let accepting = TlsAcceptor::from(tls.clone()).accept(stream);
-    let accepted = match settings.handshake_timeout {
-        Duration::ZERO => accepting.await,
-        limit => tokio::time::timeout(limit, accepting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
-    };
-    let accepted = accepted?;
-    let certificate = accepted.get_ref().1.peer_certificates().and_then(|c| c.first());
-    let names = certificate.map_or_else(Vec::new, tls::names);
-    serve(accepted, Peer { address: peer, names: Some(names.into()) }, handler, stopped).await
-}
-
-async fn serve<S>(
-    stream: S,
-    peer: Peer,
-    handler: Arc<dyn Handler>,
-    mut stopped: watch::Receiver<bool>,
-) -> Result<(), ConnectionError>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn serve(connection: Connection, handler: Arc<dyn Handler>, mut stopped: Stopped) -> Result<(), hyper::Error> {
+    let Connection { stream, address, tls, certificate, place: _place } = connection;
+    let names = tls.then(|| certificate.as_ref().map_or_else(Vec::new, tls::names).into());
+    let peer = Peer { address, names };
     let answer = service_fn(move |request: Request<Incoming>| {
         let answer = handler.clone().answer(peer.clone(), request.map(Body::new));
         async move { Ok::<_, std::convert::Infallible>(answer.await) }
@@ -231,10 +93,10 @@ where
     builder.initial_stream_window_size(WINDOWS.0).initial_connection_window_size(WINDOWS.1);
     let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), answer));
     tokio::select! {
-        done = serving.as_mut() => return Ok(done?),
-        _ = stopped.wait_for(|s| *s) => serving.as_mut().graceful_shutdown(),
+        done = serving.as_mut() => return done,
+        () = stopped.wait() => serving.as_mut().graceful_shutdown(),
     }
-    Ok(serving.await?)
+    serving.await
 }
 
 #[cfg(test)]
@@ -243,6 +105,7 @@ mod tests {
     use crate::calls::{Call, Ping};
     use crate::pool::{Pool, PoolSettings};
     use crate::wire::{self, CallError};
+    use encamp_http::listener::{AcceptSettings, Listener, Serving};
     use encamp_server::Error;
 
     /// Gives back what it got.
@@ -279,10 +142,14 @@ mod tests {
         }
     }
 
-    async fn start(settings: ListenerSettings) -> (String, Serving) {
-        let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.expect("a port");
-        let address = listener.address().expect("an address").to_string();
-        (address, listener.serve(Arc::new(Echo), settings))
+    async fn bound(address: SocketAddr) -> (String, Listener) {
+        let listener = Listener::bind(&[address]).await.expect("a port");
+        (listener.addresses()[0].to_string(), listener)
+    }
+
+    async fn start(settings: AcceptSettings) -> (String, Serving) {
+        let (address, listener) = bound(([127, 0, 0, 1], 0).into()).await;
+        (address, listener.serve(Arc::new(Http2(Arc::new(Echo))), settings))
     }
 
     async fn echo(pool: &Pool, address: &str, text: &str) -> Result<String, CallError> {
@@ -291,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_go_there_and_back() {
-        let (address, _serving) = start(ListenerSettings::default()).await;
+        let (address, _serving) = start(AcceptSettings::default()).await;
         let pool = Pool::new(PoolSettings::default());
         let long = "x".repeat(3 << 20);
         let (a, b) = tokio::join!(echo(&pool, &address, "one"), echo(&pool, &address, &long));
@@ -305,21 +172,21 @@ mod tests {
 
     #[tokio::test]
     async fn connections_are_made_anew_when_the_other_side_was_away() {
-        let (address, serving) = start(ListenerSettings::default()).await;
+        let (address, serving) = start(AcceptSettings::default()).await;
         let pool = Pool::new(PoolSettings::default());
         assert_eq!(echo(&pool, &address, "a").await.as_deref(), Ok("a"));
         serving.stop().await;
         let gone = echo(&pool, &address, "b").await.expect_err("gone");
         assert!(!matches!(gone, CallError::Refused(_)), "{gone}");
-        let again = Listener::bind(address.parse().expect("an address")).await.expect("the same port");
-        let _serving = again.serve(Arc::new(Echo), ListenerSettings::default());
+        let (_, again) = bound(address.parse().expect("an address")).await;
+        let _serving = again.serve(Arc::new(Http2(Arc::new(Echo))), AcceptSettings::default());
         assert_eq!(echo(&pool, &address, "c").await.as_deref(), Ok("c"));
     }
 
     #[tokio::test]
     async fn an_address_has_only_so_many_connections() {
         let (address, _serving) =
-            start(ListenerSettings { max_connections_per_client: 1, ..ListenerSettings::default() }).await;
+            start(AcceptSettings { max_connections_per_client: 1, ..AcceptSettings::default() }).await;
         let (first, second) = (Pool::new(PoolSettings::default()), Pool::new(PoolSettings::default()));
         assert!(echo(&first, &address, "a").await.is_ok());
         assert!(echo(&second, &address, "b").await.is_err());

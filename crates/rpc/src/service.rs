@@ -19,7 +19,7 @@ use super::wire::{self, CallError, FORWARDED, Head};
 use super::{calls::*, cost};
 use encamp_host::ids;
 use encamp_http::bodies::{BodyError, Budget};
-use encamp_http::measure::{self, Endpoint, Kind};
+use encamp_http::measure::Metric;
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
@@ -243,8 +243,8 @@ impl Service {
         let metrics = self.server.metrics();
         if method == super::raft::Envelope::METHOD {
             metrics.count("nomad.rpc.raft_handoff", 1, &[]);
-        } else if let Some(endpoint) = endpoint(method) {
-            measure::record(metrics, endpoint, begin.elapsed());
+        } else {
+            metric(method).record(metrics, begin.elapsed());
         }
         self.count(&response);
         response
@@ -449,22 +449,22 @@ async fn client_allocs(s: &Service, who: &Who, min_index: u64, max_wait: Duratio
 }
 
 /// How metrics call the endpoint of a call of nodes, and what it does (`docs/spec/server.md §24`).
-fn endpoint(method: &str) -> Option<Endpoint> {
-    Some(match method {
-        Register::METHOD => ("client", "register", Kind::Write),
-        UpdateStatus::METHOD => ("client", "update_status", Kind::Write),
-        UpdateAlloc::METHOD => ("client", "update_alloc", Kind::Write),
-        EmitEvents::METHOD => ("client", "emit_events", Kind::Write),
-        DrainSelf::METHOD => ("client", "update_drain", Kind::Write),
-        GetClientAllocs::METHOD | GetClientAllocsConsistent::METHOD => ("client", "get_client_allocs", Kind::List),
-        GetNode::METHOD => ("client", "get_node", Kind::Read),
-        GetAllocs::METHOD => ("alloc", "get_allocs", Kind::List),
-        SignIdentities::METHOD => ("alloc", "sign_identities", Kind::Write),
-        UpsertServices::METHOD => ("service_registration", "upsert", Kind::Write),
-        DeleteService::METHOD => ("service_registration", "delete_id", Kind::Write),
-        Ping::METHOD => ("status", "ping", Kind::Read),
-        _ => return None,
-    })
+fn metric(method: &str) -> Metric {
+    match method {
+        Register::METHOD => Metric::Write("client", "register"),
+        UpdateStatus::METHOD => Metric::Write("client", "update_status"),
+        UpdateAlloc::METHOD => Metric::Write("client", "update_alloc"),
+        EmitEvents::METHOD => Metric::Write("client", "emit_events"),
+        DrainSelf::METHOD => Metric::Write("client", "update_drain"),
+        GetClientAllocs::METHOD | GetClientAllocsConsistent::METHOD => Metric::List("client", "get_client_allocs"),
+        GetNode::METHOD => Metric::Read("client", "get_node"),
+        GetAllocs::METHOD => Metric::List("alloc", "get_allocs"),
+        SignIdentities::METHOD => Metric::Write("alloc", "sign_identities"),
+        UpsertServices::METHOD => Metric::Write("service_registration", "upsert"),
+        DeleteService::METHOD => Metric::Write("service_registration", "delete_id"),
+        Ping::METHOD => Metric::Read("status", "ping"),
+        _ => Metric::NotCounted,
+    }
 }
 
 /// A call that may be read.

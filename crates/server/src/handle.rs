@@ -17,13 +17,13 @@ use crate::nodes::alloc_updates::AllocUpdates;
 use crate::pipeline::applier::Applier;
 use crate::pipeline::worker::Worker;
 use crate::pipeline::worker_calls::{Outcome, WorkerCall};
-use crate::rate::Rate;
 use crate::settings::Settings;
 use crate::storage::store::Store;
 use encamp_host::ids;
 use encamp_host::threads;
 use encamp_host::watch_value;
 use encamp_model::outcome::NOT_READY;
+use encamp_model::token_bucket::TokenBucket;
 use encamp_model::{Bytes, duration};
 use encamp_ops::{Operation, Reply};
 use encamp_raft::{
@@ -44,10 +44,10 @@ const NEWS_BURST: f64 = 0.4;
 /// The cost factor of an answer while evaluations are pending, because more changes for the node will follow.
 const NEWS_WHILE_BUSY: f64 = 4.0;
 
-fn node_news() -> Rate {
+fn node_news() -> TokenBucket {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let rate = NEWS_RATE * processors as f64;
-    Rate::new(rate, rate * NEWS_BURST)
+    TokenBucket::per_second(rate, rate * NEWS_BURST)
 }
 
 /// A handle on the server; clones share it.
@@ -63,7 +63,7 @@ struct Inner {
     runtime: Handle,
     workers: Mutex<Vec<Arc<Worker>>>,
     alloc_updates: AllocUpdates,
-    node_news: Mutex<Rate>,
+    node_news: Mutex<TokenBucket>,
     keyring: Arc<Keyring>,
     /// Whether the leader has been established.
     ready: watch_value::Sender<bool>,
@@ -291,7 +291,7 @@ impl Server {
     pub(super) fn node_news_due(&self) -> Duration {
         let busy = self.queues().broker().has_ready() || self.workers().iter().any(|w| w.busy());
         let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
-        let wait = rate.take_as(ids::now(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
+        let wait = rate.take(ids::now(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
         duration::of_nanos(wait)
     }
 

@@ -1,4 +1,7 @@
 //! The Prometheus text format, version 0.0.4 (`docs/spec/http-api.md §6.6`).
+//!
+//! The crate `prometheus-client` cannot write it: it writes OpenMetrics, where names of counters end in `_total` and
+//! the text in `# EOF`, and it has no summaries.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,5 @@
-//! Formatting of messages as text and as JSON.
+//! Formatting of messages as text and as JSON (`docs/spec/agent-config.md §10.2`). The formatters of
+//! `tracing-subscriber` do not write these lines: levels are in brackets, and keys of JSON begin with `@`.
 
 use std::fmt::{self, Write};
 use std::time::SystemTime;

@@ -124,33 +124,7 @@ fn parts(given: &str) -> (Option<String>, String) {
 
 /// The parameters of a query, decoded.
 fn url_pairs(query: &str) -> Vec<(String, String)> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(name), decoded(value))
-        })
-        .collect()
-}
-
-fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let hex = bytes.get(at.saturating_add(1)..at.saturating_add(3)).and_then(|h| std::str::from_utf8(h).ok());
-        match (byte, hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())) {
-            (b'%', Some(value)) => {
-                out.push(value);
-                at = at.saturating_add(3);
-                continue;
-            }
-            (b'+', _) => out.push(b' '),
-            (byte, _) => out.push(*byte),
-        }
-        at = at.saturating_add(1);
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
 fn header(text: &str) -> CommandResult<(String, String)> {

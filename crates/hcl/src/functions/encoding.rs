@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use thiserror::Error;
 
 use super::FunctionContext;
@@ -37,16 +38,13 @@ pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text.replace(['\r', '\n'], "")).ok()
 }
 
+/// The bytes that `urlencode` escapes; spaces become `+`.
+const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b' ');
+
 fn urlencode(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let mut out = Text::default();
-    for byte in args.text(0)?.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push((byte as char).encode_utf8(&mut [0; 4]))?;
-            }
-            b' ' => out.push("+")?,
-            other => out.push(&format!("%{other:02X}"))?,
-        }
+    for part in utf8_percent_encode(args.text(0)?, &ESCAPED) {
+        out.push(&part.replace(' ', "+"))?;
     }
     Ok(out.into_value())
 }
@@ -178,7 +176,7 @@ mod tests {
                 "/w==",
                 "Call to function \"base64decode\" failed: the result of decoding the provided string is not valid UTF-8.",
             ),
-            ("urlencode", "a b&c=é/~", "a+b%26c%3D%C3%A9%2F~"),
+            ("urlencode", "a b&c=é/~+*%20", "a+b%26c%3D%C3%A9%2F~%2B%2A%2520"),
         ] {
             check(name, &[input.into()], expected);
         }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
+
 use encamp_jobspec::diff::{DiffError, diff_jobs};
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -123,19 +125,13 @@ fn unescaped(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(['%', '+']) {
         return Some(Cow::Borrowed(text));
     }
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        out.push(match b {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || bytes.next().and_then(|b| char::from(b).to_digit(16));
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            b => b,
-        });
+    let is_escape =
+        |rest: &str| rest.as_bytes().first_chunk::<2>().is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit));
+    if !text.split('%').skip(1).all(is_escape) {
+        return None;
     }
-    String::from_utf8(out).ok().map(Cow::Owned)
+    let text = text.replace('+', " ");
+    percent_decode_str(&text).decode_utf8().ok().map(|plain| Cow::Owned(plain.into_owned()))
 }
 
 /// Counts and scaling events, and the index of the answer.

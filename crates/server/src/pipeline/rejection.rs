@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use encamp_model::MINUTE;
+use encamp_model::token_bucket::TokenBucket;
 
 /// Maximum number of nodes that are tracked.
 const MOST_NODES: usize = 50;
 /// Maximum number of nodes that can become ineligible at once.
-const BURST: i64 = 10;
+const BURST: f64 = 10.0;
 /// Nanoseconds until one more node can become ineligible: 5 in 30 minutes.
 const REFILL: i64 = 6 * MINUTE;
 /// Subsystem of the event that is added to a node that becomes ineligible.
@@ -44,16 +45,15 @@ struct Rejections {
 pub(crate) struct RejectionTracker {
     settings: RejectionSettings,
     nodes: HashMap<String, Rejections>,
-    /// The remaining rate-limit credit in nanoseconds; a node costs `REFILL`.
-    credit: i64,
-    refilled: Option<i64>,
+    /// Limits how many nodes become ineligible.
+    rate: TokenBucket,
     uses: u64,
 }
 
 impl RejectionTracker {
     /// A tracker without any rejections.
     pub(crate) fn new(settings: RejectionSettings) -> RejectionTracker {
-        RejectionTracker { settings, nodes: HashMap::new(), credit: BURST * REFILL, refilled: None, uses: 0 }
+        RejectionTracker { settings, nodes: HashMap::new(), rate: TokenBucket::every(REFILL, BURST), uses: 0 }
     }
 
     /// Records a rejection for a node. Returns whether the node is to become ineligible.
@@ -77,18 +77,7 @@ impl RejectionTracker {
         while node.times.len() > self.settings.node_threshold.max(1) {
             node.times.pop_front();
         }
-        node.times.len() >= self.settings.node_threshold && self.spend(now)
-    }
-
-    fn spend(&mut self, now: i64) -> bool {
-        let passed = now.saturating_sub(self.refilled.unwrap_or(now)).max(0);
-        self.refilled = Some(now);
-        self.credit = self.credit.saturating_add(passed).min(BURST * REFILL);
-        let enough = self.credit >= REFILL;
-        if enough {
-            self.credit -= REFILL;
-        }
-        enough
+        node.times.len() >= self.settings.node_threshold && self.rate.try_take(now)
     }
 
     /// Current rejection counts by node (gauge `plan.rejection_tracker.node_score`).

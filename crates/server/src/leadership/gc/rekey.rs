@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::keys::in_state;
 use crate::error::Error;
 use crate::handle::Server;
-use crate::rate::Rate;
 use encamp_host::ids;
 use encamp_host::threads::Instant;
+use encamp_model::token_bucket::TokenBucket;
 use encamp_model::{VariableEncrypted, duration, root_key_state as state};
 use encamp_ops::{Operation, VariableChange, VariableWrite};
 use encamp_state::StoreSnapshot;
@@ -30,7 +30,7 @@ pub(super) async fn run(server: &Server, snapshot: &StoreSnapshot) -> Result<(),
 /// Runs for at most `budget`. Returns false if it ran out of time.
 async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> Result<bool, Error> {
     let started = Instant::now();
-    let mut rate = Rate::new(RATE, RATE);
+    let mut rate = TokenBucket::per_second(RATE, RATE);
     for key in snapshot.root_keys().filter(|k| k.meta.state == state::REKEYING) {
         let key_id = key.meta.key_id.as_str();
         // Newer than the snapshot: includes the variables that were written while the key was active.
@@ -40,7 +40,7 @@ async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> 
                 tracing::info!(target: "nomad.core.sched", key_id, "timeout reached rekeying variables");
                 return Ok(false);
             }
-            let wait = rate.take(ids::now());
+            let wait = rate.take(ids::now(), 1.0);
             tokio::time::sleep(duration::of_nanos(wait)).await;
             rewrite(server, &v).await?;
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Server;
-use crate::rate::Rate;
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
 use encamp_host::threads::Instant;
 use encamp_model::duration;
+use encamp_model::token_bucket::TokenBucket;
 use encamp_ops::Operation;
 use encamp_state::StateStore;
 
@@ -43,10 +43,10 @@ pub trait Machine: Send {
 }
 
 /// Runs a machine until leadership is lost. Reads of the store are limited to `rate`.
-pub async fn run<M: Machine>(server: Server, mut machine: M, mut rate: Rate) {
+pub async fn run<M: Machine>(server: Server, mut machine: M, mut rate: TokenBucket) {
     let mut new_id = ids::uuid;
     loop {
-        tokio::time::sleep(duration::of_nanos(rate.take(ids::now()))).await;
+        tokio::time::sleep(duration::of_nanos(rate.take(ids::now(), 1.0))).await;
         let keys = machine.keys();
         // Registered before the store is read, so that no write is missed.
         let waiter = server.store().watches().wait_for(keys.clone());

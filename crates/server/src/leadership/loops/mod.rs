@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::error::Error;
 use crate::handle::Server;
-use crate::rate::Rate;
+use encamp_model::token_bucket::TokenBucket;
 
 /// State reads per second of the drainer, and their burst size.
 const DRAIN_RATE: f64 = 100.0;
@@ -25,9 +25,13 @@ const DEPLOYMENT_BURST: f64 = 100.0;
 /// # Errors
 /// Missed launches could not be determined or caught up.
 pub async fn start(server: &Server, tasks: &mut JoinSet<()>) -> Result<(), Error> {
-    let rate = Rate::new(server.settings().deploy_query_rate, DEPLOYMENT_BURST);
+    let rate = TokenBucket::per_second(server.settings().deploy_query_rate, DEPLOYMENT_BURST);
     tasks.spawn(driver::run(server.clone(), deployments::Deployments::default(), rate));
-    tasks.spawn(driver::run(server.clone(), drain::Drainer::default(), Rate::new(DRAIN_RATE, DRAIN_RATE)));
+    tasks.spawn(driver::run(
+        server.clone(),
+        drain::Drainer::default(),
+        TokenBucket::per_second(DRAIN_RATE, DRAIN_RATE),
+    ));
     periodic::catch_up(server, encamp_host::ids::now()).await?;
     tasks.spawn(periodic::drive(server.clone()));
     locks::start(server);
