@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::ranges;
@@ -186,20 +186,16 @@ impl Cgroups {
     /// Keeps the cores of a task from others.
     pub(crate) fn reserve(&self, task: &TaskGroups) {
         if !task.cores.is_empty() {
-            self.reserved().insert(task.scope.clone(), task.cores.clone());
+            self.reserved.lock().insert(task.scope.clone(), task.cores.clone());
             self.share();
         }
     }
 
     /// Gives the cores of a task back.
     pub(crate) fn release(&self, task: &TaskGroups) {
-        if self.reserved().remove(&task.scope).is_some() {
+        if self.reserved.lock().remove(&task.scope).is_some() {
             self.share();
         }
-    }
-
-    fn reserved(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u64>>> {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the shared partition which cores are left to it.
@@ -212,7 +208,7 @@ impl Cgroups {
                 Some(m) => (m.root.join(PARENT).join(SHARED[1]), m.root.join(PARENT).join("cpuset.cpus")),
             },
         };
-        let taken: BTreeSet<u64> = self.reserved().values().flatten().copied().collect();
+        let taken: BTreeSet<u64> = self.reserved.lock().values().flatten().copied().collect();
         let all = std::fs::read_to_string(from).ok().and_then(|t| ranges::numbers(t.trim())).unwrap_or_default();
         let left: Vec<u64> = all.into_iter().filter(|core| !taken.contains(core)).collect();
         // Without any core its tasks could not run at all.

@@ -11,9 +11,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -22,7 +22,6 @@ use super::clock;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
-use super::runner::locked;
 use encamp_model::{AllocDeploymentStatus, Allocation, SignedIdentity, TaskState};
 
 /// How long another agent may hold the directory.
@@ -68,17 +67,17 @@ impl SharedClientRecord {
 
     /// Reads a part of the state.
     pub(crate) fn read<T>(&self, part: impl FnOnce(&ClientRecord) -> T) -> T {
-        part(&locked(&self.0))
+        part(&self.0.lock())
     }
 
     /// Changes the state in memory only; the next change stores it too.
     pub(crate) fn change(&self, change: impl FnOnce(&mut ClientRecord)) {
-        change(&mut locked(&self.0));
+        change(&mut self.0.lock());
     }
 
     /// Changes the state and stores it; it stays as it was if it cannot be stored.
     pub(crate) fn store(&self, store: &Store, change: impl FnOnce(&mut ClientRecord)) -> io::Result<()> {
-        let mut record = locked(&self.0);
+        let mut record = self.0.lock();
         let mut new = record.clone();
         change(&mut new);
         store.put_client(&new)?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::serve::IncomingStream;
+use parking_lot::{Mutex, RwLock};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -64,11 +65,11 @@ impl TlsHandle {
 
     /// New settings, for new connections.
     pub fn set(&self, config: Arc<ServerConfig>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+        *self.0.write() = config;
     }
 
     fn get(&self) -> Arc<ServerConfig> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 }
 
@@ -216,12 +217,8 @@ struct Place {
 }
 
 impl Gate {
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn enter(self: &Arc<Gate>, ip: IpAddr, metrics: &Metrics) -> Option<Place> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let count = open.by_ip.entry(ip).or_default();
         if self.limit > 0 && *count >= self.limit {
             return None;
@@ -235,7 +232,7 @@ impl Gate {
     /// Whether one more refusal may be answered.
     fn may_answer(&self, now: Instant) -> bool {
         let (rate, burst) = REFUSALS;
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let (left, since) = open.tokens.unwrap_or((burst, now));
         let left = (left + now.saturating_duration_since(since).as_secs_f64() * rate).min(burst);
         let answer = left >= 1.0;
@@ -246,7 +243,7 @@ impl Gate {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.gate.open();
+        let mut open = self.gate.open.lock();
         open.total = open.total.saturating_sub(1);
         if let Some(count) = open.by_ip.get_mut(&self.ip) {
             *count -= 1;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -116,7 +117,7 @@ struct Place(Counts, IpAddr);
 
 impl Place {
     fn take(counts: &Counts, ip: IpAddr, limit: usize) -> Option<Place> {
-        let mut open = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = counts.lock();
         let count = open.entry(ip).or_default();
         if limit > 0 && *count >= limit {
             return None;
@@ -128,7 +129,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         if let Some(count) = open.get_mut(&self.1) {
             *count -= 1;
             if *count == 0 {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -15,9 +16,9 @@ use super::super::drivers::mock::Mock;
 use super::super::drivers::raw_exec::RawExec;
 use super::super::error::{DrainError, StartError, at};
 use super::super::fingerprint::{self, Found, host};
+use super::super::runner::Shared;
 use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
-use super::super::runner::{Shared, locked};
 use super::super::servers::{Credentials, Servers};
 use super::super::store::{SharedClientRecord, Store, Stored};
 use super::node::{merged, put_driver};
@@ -220,7 +221,7 @@ impl Agent {
             return;
         }
         if let Some(known) = acknowledged {
-            locked(&self.queue).acknowledge(known);
+            self.queue.lock().acknowledge(known);
         }
         // The agent ended while it removed what had ended: what became of that still counts.
         let ended = record.tasks.values().all(|t| t.state.state == state::DEAD);
@@ -228,7 +229,7 @@ impl Agent {
             .and_then(|r| if there || ended { Ok(r) } else { Err(InvalidAlloc::NoDirectory) });
         match runner {
             Ok(runner) => {
-                locked(&self.runners).insert(id.clone(), runner.clone());
+                self.runners.lock().insert(id.clone(), runner.clone());
                 if runner.is_terminal() {
                     self.mark_restored(&runner);
                 }

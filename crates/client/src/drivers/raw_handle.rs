@@ -5,10 +5,11 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -351,7 +352,7 @@ impl RunningTask for Handle {
 
     fn usage(&self, processes: &procfs::Table, mhz_per_core: f64) -> Option<TaskResourceUsage> {
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
-        let mut last = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.sample.lock();
         let now = Instant::now();
         let elapsed = last.at.map(|at| now.duration_since(at).as_secs_f64()).filter(|s| *s > 0.0);
         let mut ticks = HashMap::new();
