@@ -352,18 +352,15 @@ fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, Sta
 
 /// Whether a text is a UUID.
 fn is_uuid(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let lengths: Vec<usize> = parts.iter().map(|p| p.len()).collect();
-    lengths == [8, 4, 4, 4, 12] && parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_hexdigit()))
+    text.parse::<uuid::fmt::Hyphenated>().is_ok()
 }
 
 /// A UUID made of another one, so that the node's ID does not tell the host's.
 fn hashed_uuid(text: &str) -> Option<String> {
     use sha2::Digest;
     let digest = sha2::Sha512::digest(text.as_bytes());
-    let hex: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    let parts: Vec<&str> = [0..8, 8..12, 12..16, 16..20, 20..32].into_iter().filter_map(|r| hex.get(r)).collect();
-    is_uuid(text).then(|| parts.join("-"))
+    let id = uuid::Uuid::from_slice(digest.get(..16)?).ok()?;
+    is_uuid(text).then(|| id.to_string())
 }
 
 #[cfg(test)]
