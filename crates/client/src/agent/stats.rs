@@ -1,11 +1,13 @@
 //! Measures the usage of the host and of tasks (`docs/spec/client.md §26.3`).
+//!
+//! `/proc/stat` is parsed here, since the crate `procfs` drops the numbers of cores, of which some may be offline.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::super::fingerprint::host;
-use super::super::procfs::Table;
+use super::super::processes::Table;
 use super::super::runner::alloc::AllocRunner;
 use super::super::types::{AllocResourceUsage, HostCpuStats, HostStats, ResourceUsage};
 use super::Agent;

@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use procfs::process::Process;
+use procfs::{CpuInfo, Current};
+
 use crate::config::Config;
 use crate::ranges;
 use encamp_model::{Core, LegacyNodeCpuResources, Topology};
@@ -32,20 +35,17 @@ fn list(path: &Path) -> Option<Vec<u64>> {
     ranges::numbers(std::fs::read_to_string(path).ok()?.trim()).filter(|l| !l.is_empty())
 }
 
-/// Model and MHz as `/proc/cpuinfo` has them.
+/// Model and MHz of the first core as `/proc/cpuinfo` has them.
 struct Model {
     name: String,
     mhz: u64,
 }
 
 fn model() -> Model {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let of = |key: &str| {
-        let value = text.lines().find_map(|l| l.strip_prefix(key)?.split_once(':'));
-        value.map(|(_, v)| v.trim().to_string()).unwrap_or_default()
-    };
+    let info = CpuInfo::current().ok();
+    let of = |key: &str| info.as_ref().and_then(|i| i.get_field(0, key)).unwrap_or_default();
     let mhz = of("cpu MHz").parse::<f64>().unwrap_or(0.0);
-    Model { name: of("model name"), mhz: mhz.clamp(0.0, 1e6) as u64 }
+    Model { name: of("model name").into(), mhz: mhz.clamp(0.0, 1e6) as u64 }
 }
 
 /// The cores `/sys` knows, those the agent may not use disabled.
@@ -56,9 +56,12 @@ fn cores(sys: &Path) -> Vec<Core> {
         (0..n).collect()
     };
     let online = list(&cpu.join("online")).unwrap_or_else(fallback);
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"));
-    let allowed = allowed.and_then(|l| ranges::numbers(l.trim())).filter(|l| !l.is_empty());
+    let status = Process::myself().and_then(|p| p.status()).ok();
+    let allowed = status.and_then(|s| s.cpus_allowed_list).filter(|l| !l.is_empty());
+    let is_allowed = |id: u64| {
+        let contains = |(first, last): &(u32, u32)| (u64::from(*first)..=u64::from(*last)).contains(&id);
+        allowed.as_ref().is_none_or(|l| l.iter().any(contains))
+    };
     let slow = list(&sys.join("cpu_atom/cpus")).unwrap_or_default();
     let mut node_of = BTreeMap::new();
     for node in list(&sys.join("system/node/online")).unwrap_or_default() {
@@ -75,7 +78,7 @@ fn cores(sys: &Path) -> Vec<Core> {
             node_id: node_of.get(&id).copied().unwrap_or(0).min(255),
             id,
             grade: !slow.contains(&id),
-            disable: allowed.as_ref().is_some_and(|l| !l.contains(&id)),
+            disable: !is_allowed(id),
             base_speed: Some(mhz("base_frequency")).filter(|m| *m > 0).unwrap_or_else(nominal),
             max_speed: mhz("cpuinfo_max_freq"),
             guess_speed: 0,

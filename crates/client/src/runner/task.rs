@@ -12,7 +12,7 @@ use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events::{self, state};
 use crate::policy::lifecycle::Stage;
 use crate::policy::restart::{Decision, Ending, RestartTracker};
-use crate::procfs::Table;
+use crate::processes::Table;
 use crate::store::TaskRecord;
 use crate::types::TaskResourceUsage;
 use encamp_model::{Allocation, Task, TaskEvent, TaskState, duration};
