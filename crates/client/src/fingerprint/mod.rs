@@ -1,10 +1,11 @@
 //! Fingerprints the node (`docs/spec/client.md §4`).
 //!
-//! - [`cpu`], [`host`], [`network`]: the fingerprinters. [`netlink`]: addresses of the host.
+//! - [`cpu`], [`host`], [`network`]: the fingerprinters. [`interfaces`]: interfaces and addresses of
+//!   the host.
 
 pub mod cpu;
 pub mod host;
-pub mod netlink;
+pub mod interfaces;
 pub mod network;
 
 use std::collections::BTreeMap;

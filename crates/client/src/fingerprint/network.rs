@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use procfs::net::RouteEntry;
 
-use super::netlink::{self, Address, Interface};
+use super::interfaces::{self, Address, Interface};
 use crate::config::Config;
 use encamp_model::{ClientHostNetworkConfig, NetworkResource, NodeNetworkAddress, NodeNetworkResource};
 
@@ -22,7 +22,7 @@ pub struct Networks {
 
 /// Looks at the interfaces.
 pub fn look(config: &Config) -> Networks {
-    let all = netlink::interfaces();
+    let all = interfaces::interfaces();
     let chosen = match config.network_interface.as_str() {
         "" => default_interface(procfs::net::route().unwrap_or_default()),
         name => Some(name.to_string()),
@@ -135,8 +135,8 @@ mod tests {
     fn interfaces() -> Vec<Interface> {
         let make = |name: &str, ips: &[&str]| Interface {
             name: name.into(),
-            mac: String::new(),
             addresses: ips.iter().map(|ip| Address { ip: ip.parse().unwrap(), prefix: 24 }).collect(),
+            ..Interface::default()
         };
         vec![make("lo", &["127.0.0.1"]), make("eth0", &["10.1.2.3", "fe80::1", "2001:db8::1"])]
     }
