@@ -79,6 +79,21 @@ pub(super) struct Gc {
     pub slots: Semaphore,
 }
 
+impl Gc {
+    /// Collection that removes so many allocations at a time; at least one.
+    fn new(parallel: usize) -> Gc {
+        if parallel == 0 {
+            tracing::warn!(target: "client", "gc_parallel_destroys is below 1, using 1");
+        }
+        Gc {
+            queue: Mutex::default(),
+            removing: Mutex::default(),
+            trigger: Notify::new(),
+            slots: Semaphore::new(parallel.max(1)),
+        }
+    }
+}
+
 impl Agent {
     pub(super) fn who(&self) -> Credentials {
         self.shared.who()

@@ -91,28 +91,8 @@ fn speed(core: &Core) -> u64 {
     [core.base_speed, core.max_speed, core.guess_speed].into_iter().find(|s| *s > 0).unwrap_or(0)
 }
 
-fn resources(config: &Config, mut cores: Vec<Core>, model: &Model) -> Cpu {
-    let reservable = ranges::numbers(&config.reservable_cores).filter(|l| !l.is_empty());
-    let reserved = ranges::numbers(&config.reserved.cores).unwrap_or_default();
-    for core in &mut cores {
-        if speed(core) == 0 {
-            core.base_speed = model.mhz.max(1);
-        }
-        core.disable |= match &reservable {
-            Some(list) => !list.contains(&core.id),
-            None => reserved.contains(&core.id),
-        };
-    }
-    let sum = |f: &dyn Fn(&&Core) -> bool| cores.iter().filter(f).map(speed).sum::<u64>();
-    let (total, usable) = match u64::try_from(config.cpu_total_compute) {
-        Ok(mhz @ 1..) => (mhz, mhz),
-        _ => {
-            let held = u64::try_from(config.reserved.cpu).unwrap_or(0);
-            (sum(&|_| true), sum(&|c| !c.disable).saturating_sub(held))
-        }
-    };
-    let enabled: Vec<u64> = cores.iter().filter(|c| !c.disable).map(|c| c.id).collect();
-    let nodes: BTreeSet<u64> = cores.iter().map(|c| c.node_id).collect();
+/// The attributes of cores, of which `nodes` are the NUMA nodes; empty ones are left out.
+fn attributes(cores: &[Core], nodes: &BTreeSet<u64>, model: &Model) -> BTreeMap<String, String> {
     let mut attributes = BTreeMap::new();
     let mut set = |k: &str, v: String| {
         if !v.is_empty() {
@@ -138,14 +118,40 @@ fn resources(config: &Config, mut cores: Vec<Core>, model: &Model) -> Cpu {
         set("cpu.frequency", mhz(true));
     }
     set("cpu.numcores", cores.len().to_string());
-    set("cpu.reservablecores", enabled.len().to_string());
-    set("cpu.totalcompute", total.to_string());
-    set("cpu.usablecompute", usable.to_string());
     set("numa.node.count", nodes.len().to_string());
-    for node in &nodes {
+    for node in nodes {
         let ids: Vec<u64> = cores.iter().filter(|c| c.node_id == *node).map(|c| c.id).collect();
         set(&format!("numa.node{node}.cores"), ranges::text(&ids));
     }
+    attributes
+}
+
+fn resources(config: &Config, mut cores: Vec<Core>, model: &Model) -> Cpu {
+    let reservable = ranges::numbers(&config.reservable_cores).filter(|l| !l.is_empty());
+    let reserved = ranges::numbers(&config.reserved.cores).unwrap_or_default();
+    for core in &mut cores {
+        if speed(core) == 0 {
+            core.base_speed = model.mhz.max(1);
+        }
+        core.disable |= match &reservable {
+            Some(list) => !list.contains(&core.id),
+            None => reserved.contains(&core.id),
+        };
+    }
+    let sum = |f: &dyn Fn(&&Core) -> bool| cores.iter().filter(f).map(speed).sum::<u64>();
+    let (total, usable) = match u64::try_from(config.cpu_total_compute) {
+        Ok(mhz @ 1..) => (mhz, mhz),
+        _ => {
+            let held = u64::try_from(config.reserved.cpu).unwrap_or(0);
+            (sum(&|_| true), sum(&|c| !c.disable).saturating_sub(held))
+        }
+    };
+    let enabled: Vec<u64> = cores.iter().filter(|c| !c.disable).map(|c| c.id).collect();
+    let nodes: BTreeSet<u64> = cores.iter().map(|c| c.node_id).collect();
+    let mut attributes = attributes(&cores, &nodes, model);
+    attributes.insert("cpu.reservablecores".into(), enabled.len().to_string());
+    attributes.insert("cpu.totalcompute".into(), total.to_string());
+    attributes.insert("cpu.usablecompute".into(), usable.to_string());
     let total = i64::try_from(total).unwrap_or(i64::MAX);
     Cpu {
         attributes,
