@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use procfs::process::Process;
 use serde_json::Value;
 
 use super::Logs;
@@ -82,6 +83,6 @@ fn go_arch() -> &'static str {
 }
 
 /// The number of threads of this process; 0 if unknown.
-fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+fn threads() -> i64 {
+    Process::myself().and_then(|p| p.stat()).map_or(0, |s| s.num_threads)
 }

@@ -6,8 +6,7 @@
 //! - [`control`], [`local_client`]: agent and node as seen by the HTTP interface. [`export`]: past log messages.
 //!   [`profile`]: profiles of the process.
 //! - [`autoscale`]: scaling of worker pools.
-//! - [`start`]: the running agent; its server has separate threads ([`workplace`]). [`notify`]: notifications for
-//!   systemd.
+//! - [`start`]: the running agent; its server has separate threads ([`workplace`]).
 
 pub mod autoscale;
 pub mod client_settings;
@@ -17,7 +16,6 @@ pub mod export;
 pub mod local_client;
 pub mod log;
 pub mod network;
-pub mod notify;
 pub mod profile;
 pub mod server_settings;
 pub mod start;

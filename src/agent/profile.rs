@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use procfs::process::{MMapPath, MemoryMaps, Process, Stat};
 
 use encamp_http::app::{Profile, ProfileKind};
 
@@ -34,12 +35,12 @@ pub async fn make(kind: ProfileKind, length: Duration, text: bool) -> std::io::R
         ProfileKind::Threads => {
             let mut table = Table::new(&[("threads", "count")]);
             for thread in threads()?.into_values() {
-                table.add(&[state(thread.state), &thread.name], &[1]);
+                table.add(&[state(thread.state), &thread.comm], &[1]);
             }
             table.finish(text)
         }
         ProfileKind::Memory => {
-            let maps = std::fs::read_to_string("/proc/self/smaps")?;
+            let maps = Process::myself().and_then(|p| p.smaps()).map_err(std::io::Error::other)?;
             let mut table = Table::new(&[("mapped_space", "bytes"), ("inuse_space", "bytes")]);
             for (name, (mapped, used)) in mappings(&maps) {
                 table.add(&[&name], &[mapped, used]);
@@ -49,37 +50,16 @@ pub async fn make(kind: ProfileKind, length: Duration, text: bool) -> std::io::R
     }
 }
 
-/// A thread, as reported by the system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Thread {
-    name: String,
-    state: char,
-    /// In ticks of the clock.
-    used: u64,
-}
-
-/// Parses `/proc/<pid>/task/<tid>/stat`; names may contain any characters, including parentheses.
-fn parse_thread(stat: &str) -> Option<Thread> {
-    let (head, tail) = stat.rsplit_once(')')?;
-    let (_, name) = head.split_once('(')?;
-    let fields: Vec<&str> = tail.split_whitespace().collect();
-    let ticks = |i: usize| fields.get(i).and_then(|f| f.parse::<u64>().ok());
-    let state = fields.first()?.chars().next()?;
-    Some(Thread { name: name.into(), state, used: ticks(11)?.saturating_add(ticks(12)?) })
-}
-
 /// The threads of this process by their IDs.
-fn threads() -> std::io::Result<HashMap<String, Thread>> {
-    let mut out = HashMap::new();
-    for entry in std::fs::read_dir("/proc/self/task")? {
-        let entry = entry?;
-        // A thread that has ended in the meantime is skipped.
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if let Some(thread) = parse_thread(&stat) {
-            out.insert(entry.file_name().to_string_lossy().into_owned(), thread);
-        }
-    }
-    Ok(out)
+fn threads() -> std::io::Result<HashMap<i32, Stat>> {
+    let tasks = Process::myself().and_then(|p| p.tasks()).map_err(std::io::Error::other)?;
+    // A thread that has ended in the meantime is skipped.
+    Ok(tasks.flatten().filter_map(|t| Some((t.tid, t.stat().ok()?))).collect())
+}
+
+/// The time that a thread has used, in ticks of the clock.
+fn used(thread: &Stat) -> u64 {
+    thread.utime.saturating_add(thread.stime)
 }
 
 fn state(letter: char) -> &'static str {
@@ -95,7 +75,7 @@ fn state(letter: char) -> &'static str {
 
 /// The number of samples in which each thread was running, by name, and their duration in nanoseconds.
 async fn processor_time(length: Duration) -> std::io::Result<BTreeMap<String, (i64, i64)>> {
-    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let tick = 1_000_000_000 / procfs::ticks_per_second().max(1);
     let end = tokio::time::Instant::now() + length;
     let mut before = threads()?;
     let mut out: BTreeMap<String, (i64, i64)> = BTreeMap::new();
@@ -103,9 +83,9 @@ async fn processor_time(length: Duration) -> std::io::Result<BTreeMap<String, (i
         tokio::time::sleep_until(end.min(tokio::time::Instant::now() + LOOK)).await;
         let now = threads()?;
         for (id, thread) in &now {
-            let ticks = thread.used.saturating_sub(before.get(id).map_or(0, |b| b.used));
+            let ticks = used(thread).saturating_sub(before.get(id).map_or(0, used));
             if ticks > 0 {
-                let (looks, nanos) = out.entry(thread.name.clone()).or_default();
+                let (looks, nanos) = out.entry(thread.comm.clone()).or_default();
                 *looks += 1;
                 *nanos += i64::try_from(ticks.saturating_mul(tick)).unwrap_or(i64::MAX);
             }
@@ -116,26 +96,32 @@ async fn processor_time(length: Duration) -> std::io::Result<BTreeMap<String, (i
 }
 
 /// Mapped bytes and resident bytes by the name of the mapping.
-fn mappings(smaps: &str) -> BTreeMap<String, (i64, i64)> {
+fn mappings(maps: &MemoryMaps) -> BTreeMap<String, (i64, i64)> {
     let mut out: BTreeMap<String, (i64, i64)> = BTreeMap::new();
-    let mut name = String::new();
-    for line in smaps.lines() {
-        let mut words = line.split_whitespace();
-        let first = words.next().unwrap_or_default();
-        if !first.ends_with(':') {
-            // address, rights, offset, device, inode, name
-            name = words.nth(4).unwrap_or("anonymous").to_string();
-            continue;
-        }
-        let bytes = words.next().and_then(|w| w.parse::<i64>().ok()).unwrap_or(0).saturating_mul(1024);
-        let entry = match first {
-            "Size:" => &mut out.entry(name.clone()).or_default().0,
-            "Rss:" => &mut out.entry(name.clone()).or_default().1,
-            _ => continue,
-        };
-        *entry = entry.saturating_add(bytes);
+    for map in &maps.0 {
+        let bytes = |key: &str| map.extension.map.get(key).map_or(0, |n| i64::try_from(*n).unwrap_or(i64::MAX));
+        let (mapped, used) = out.entry(name(&map.pathname)).or_default();
+        *mapped = mapped.saturating_add(bytes("Size"));
+        *used = used.saturating_add(bytes("Rss"));
     }
     out
+}
+
+/// The name of a mapping, as the kernel writes it.
+fn name(path: &MMapPath) -> String {
+    match path {
+        MMapPath::Path(path) => path.display().to_string(),
+        MMapPath::Heap => "[heap]".into(),
+        MMapPath::Stack => "[stack]".into(),
+        MMapPath::TStack(thread) => format!("[stack:{thread}]"),
+        MMapPath::Vdso => "[vdso]".into(),
+        MMapPath::Vvar => "[vvar]".into(),
+        MMapPath::Vsyscall => "[vsyscall]".into(),
+        MMapPath::Rollup => "[rollup]".into(),
+        MMapPath::Anonymous => "anonymous".into(),
+        MMapPath::Vsys(key) => format!("/SYSV{key:08x}"),
+        MMapPath::Other(name) => format!("[{name}]"),
+    }
 }
 
 /// Values by stack, the innermost frame first.
@@ -278,22 +264,16 @@ impl Message {
 mod tests {
     use std::io::Read;
 
+    use procfs::FromBufRead;
+
     use super::*;
 
     #[test]
-    fn threads_are_read_whatever_they_are_called() {
-        let stat = "12 (a ) (b) R 1 2 3 4 5 6 7 8 9 10 70 30 0 0 20 0 9 0 123 456";
-        assert_eq!(parse_thread(stat), Some(Thread { name: "a ) (b".into(), state: 'R', used: 100 }));
-        assert_eq!((parse_thread(""), parse_thread("1 (x) S 1 2")), (None, None));
-        assert!(!threads().expect("threads").is_empty());
-    }
-
-    #[test]
     fn memory_is_summed_by_what_is_mapped() {
-        let smaps = "55d0-55d1 r--p 00000000 08:01 123 /bin/encamp\nSize:   4 kB\nRss:    4 kB\nVmFlags: rd\n\
+        let smaps = "55d0-55d1 r--p 00000000 08:01 123    /bin/encamp\nSize:   4 kB\nRss:    4 kB\nVmFlags: rd\n\
                      55d1-55d2 r-xp 00001000 08:01 123 /bin/encamp\nSize:   8 kB\nRss:    0 kB\n\
-                     7f00-7f01 rw-p 00000000 00:00 0\nSize:   16 kB\nRss:    12 kB\n";
-        let got = mappings(smaps);
+                     7f00-7f01 rw-p 00000000 00:00 0 \nSize:   16 kB\nRss:    12 kB\n";
+        let got = mappings(&MemoryMaps::from_buf_read(smaps.as_bytes()).expect("mappings"));
         assert_eq!((got["/bin/encamp"], got["anonymous"]), ((12_288, 4_096), (16_384, 12_288)));
     }
 

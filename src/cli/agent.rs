@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agent_flags::AgentFlags;
@@ -11,7 +12,6 @@ use super::context::Context;
 use super::error::{CommandError, CommandResult};
 use crate::agent::config::{self, Config, Finding, Sources};
 use crate::agent::log::{FileSettings, Level, LogSettings, Output};
-use crate::agent::notify::{self, State};
 use crate::agent::start::{ReloadAnswer, ReloadRequests};
 use crate::agent::{Agent, Logs, ReloadError, Reloader};
 use encamp_telemetry::Metrics;
@@ -184,7 +184,7 @@ impl Process<'_, '_, '_> {
         };
         self.banner(&agent);
         self.logs.release();
-        self.notify(State::Ready);
+        notify(&[NotifyState::Ready]);
         let mut failed = std::pin::pin!(agent.failed());
         loop {
             let event = tokio::select! {
@@ -194,7 +194,7 @@ impl Process<'_, '_, '_> {
             match event {
                 Event::Failed(why) => {
                     refuse(self.context, json, format_args!("Error running agent: consensus has ended: {why}"));
-                    self.notify(State::Stopping);
+                    notify(&[NotifyState::Stopping]);
                     self.stop(agent, false, &mut signals).await;
                     return 1;
                 }
@@ -208,7 +208,7 @@ impl Process<'_, '_, '_> {
                 }
                 Event::Stop(name, leave) => {
                     self.output(&format!("Caught signal: {name}"));
-                    self.notify(State::Stopping);
+                    notify(&[NotifyState::Stopping]);
                     return self.stop(agent, leave, &mut signals).await;
                 }
             }
@@ -237,7 +237,7 @@ impl Process<'_, '_, '_> {
 
     async fn reload(&mut self, agent: &mut Agent) -> Result<(), ReloadError> {
         self.output("Reloading configuration...");
-        self.notify(State::Reloading);
+        notify_reloading();
         let ui = &mut self.context.ui;
         let read = read(&self.sources, |line| ui.error_plain(line));
         let result = match read {
@@ -248,7 +248,7 @@ impl Process<'_, '_, '_> {
             refuse(self.context, self.logs.is_json(), e);
             refuse(self.context, self.logs.is_json(), "Failed to reload configs");
         }
-        self.notify(State::Ready);
+        notify(&[NotifyState::Ready]);
         result
     }
 
@@ -299,8 +299,17 @@ impl Process<'_, '_, '_> {
             (false, _) => self.context.ui.plain(&format!("    {message}")),
         }
     }
+}
 
-    fn notify(&self, state: State) {
-        notify::tell(self.context.env.var("NOTIFY_SOCKET"), state);
+/// Notifies the service manager, systemd, if it listens (`docs/spec/agent-config.md §9.1`).
+fn notify(state: &[NotifyState<'_>]) {
+    // A missing service manager does not stop the agent.
+    let _ = sd_notify::notify(state);
+}
+
+/// Notifies the service manager of a reload, which it requires to have a time.
+fn notify_reloading() {
+    if let Ok(now) = NotifyState::monotonic_usec_now() {
+        notify(&[NotifyState::Reloading, now]);
     }
 }

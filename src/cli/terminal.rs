@@ -6,11 +6,12 @@
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::process::exit;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use parking_lot::Mutex;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -37,7 +38,7 @@ const DEFAULT_WIDTH: u16 = 80;
 
 impl ProgressLine {
     fn push(&self, text: &str) -> io::Result<()> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+        self.pending.lock().push_str(text);
         Ok(())
     }
 
@@ -87,7 +88,7 @@ impl TermLike for ProgressLine {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        let pending = std::mem::take(&mut *self.pending.lock());
         io::stderr().write_all(pending.as_bytes())
     }
 }
@@ -166,18 +167,14 @@ impl Terminal {
         let before = tcgetattr(io::stdin()).context(FAILED)?;
         let mut raw = before.clone();
         raw.make_raw();
-        *self.modes() = Some(before);
+        *self.0.modes.lock() = Some(before);
         let guard = RawMode(self.clone());
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).context(FAILED)?;
         Ok(guard)
     }
 
-    fn modes(&self) -> std::sync::MutexGuard<'_, Option<Termios>> {
-        self.0.modes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn restore_modes(&self) {
-        if let Some(before) = self.modes().take() {
+        if let Some(before) = self.0.modes.lock().take() {
             // A closed terminal has no modes.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         }

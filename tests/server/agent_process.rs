@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::agent::{Agent, PATIENCE, wait_for};
-use crate::program::{Folder, run_in};
+use crate::program::{Folder, path, run_in};
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -69,6 +70,35 @@ fn a_reload_takes_the_log_level_and_survives_errors() {
     agent.until("[INFO]  agent: configuration reloaded: log_level=INFO");
     let (head, body) = agent.ask("PUT", "/v1/agent/reload");
     assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}\n{body}");
+}
+
+#[test]
+fn the_service_manager_is_notified_of_each_state() {
+    let folder = Folder::new("agent-notify");
+    let socket = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).expect("a socket");
+    manager.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let receive = || {
+        let mut buffer = [0; 100];
+        let length = manager.recv(&mut buffer).expect("a message");
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    };
+    folder.file("agent.hcl", "ports {\n  http = 0\n  rpc  = 0\n  serf = 0\n}\n");
+    let mut program = Command::new("env");
+    program.arg(format!("NOTIFY_SOCKET={}", socket.display())).arg(path()).args([
+        "agent",
+        "-config",
+        "agent.hcl",
+        "-dev",
+    ]);
+    let mut agent = Agent::launch(&folder, &mut program);
+    assert_eq!(receive(), "READY=1\n");
+    agent.signal("HUP");
+    assert!(receive().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+    assert_eq!(receive(), "READY=1\n");
+    agent.signal("TERM");
+    assert_eq!(receive(), "STOPPING=1\n");
+    agent.exit();
 }
 
 #[test]

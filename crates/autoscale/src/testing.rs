@@ -8,10 +8,11 @@ mod effects;
 pub(crate) mod faults;
 mod machine;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use encamp_model::Time;
@@ -48,7 +49,7 @@ impl World {
     /// The machine as it is now.
     pub(crate) fn machine(&self) -> MutexGuard<'_, Machine> {
         let now = self.true_now();
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = self.machine.lock();
         machine.advance(now);
         machine
     }
@@ -199,7 +200,7 @@ impl Provider for World {
 
 impl Notify for World {
     fn send(&self, notification: Notification) {
-        self.sent.lock().unwrap().push(notification);
+        self.sent.lock().push(notification);
     }
 }
 

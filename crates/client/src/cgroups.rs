@@ -7,11 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use procfs::process::Process;
+use procfs::{MountEntry, ProcessCGroup};
 use serde::{Deserialize, Serialize};
 
+use super::fingerprint::host::mounts;
 use super::ranges;
 
 /// The group of everything that the agent runs.
@@ -132,8 +135,8 @@ enum Unusable {
 impl Cgroups {
     /// Those of the host. Says once if the agent may not make groups.
     pub(crate) fn of_host() -> Cgroups {
-        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        Cgroups::with(find(&text("/proc/self/mounts"), &text("/proc/self/cgroup")))
+        let own = Process::myself().and_then(|p| p.cgroups()).map(|c| c.0);
+        Cgroups::with(find(&mounts(), &own.unwrap_or_default()))
     }
 
     /// None, for drivers that do not run.
@@ -186,20 +189,16 @@ impl Cgroups {
     /// Keeps the cores of a task from others.
     pub(crate) fn reserve(&self, task: &TaskGroups) {
         if !task.cores.is_empty() {
-            self.reserved().insert(task.scope.clone(), task.cores.clone());
+            self.reserved.lock().insert(task.scope.clone(), task.cores.clone());
             self.share();
         }
     }
 
     /// Gives the cores of a task back.
     pub(crate) fn release(&self, task: &TaskGroups) {
-        if self.reserved().remove(&task.scope).is_some() {
+        if self.reserved.lock().remove(&task.scope).is_some() {
             self.share();
         }
-    }
-
-    fn reserved(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u64>>> {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the shared partition which cores are left to it.
@@ -212,7 +211,7 @@ impl Cgroups {
                 Some(m) => (m.root.join(PARENT).join(SHARED[1]), m.root.join(PARENT).join("cpuset.cpus")),
             },
         };
-        let taken: BTreeSet<u64> = self.reserved().values().flatten().copied().collect();
+        let taken: BTreeSet<u64> = self.reserved.lock().values().flatten().copied().collect();
         let all = std::fs::read_to_string(from).ok().and_then(|t| ranges::numbers(t.trim())).unwrap_or_default();
         let left: Vec<u64> = all.into_iter().filter(|core| !taken.contains(core)).collect();
         // Without any core its tasks could not run at all.
@@ -262,36 +261,32 @@ impl Hierarchy {
     }
 }
 
-/// Finds the hierarchies in the texts of `/proc/self/mounts` and `/proc/self/cgroup`.
-fn find(mounts: &str, own: &str) -> Option<Hierarchy> {
+/// Finds the hierarchies among the mounted file systems; `own` are the groups of this process.
+fn find(mounts: &[MountEntry], own: &[ProcessCGroup]) -> Option<Hierarchy> {
     let mounted = |root: &str, own: Option<&str>| {
-        let root = PathBuf::from(root.replace("\\040", " "));
+        let root = PathBuf::from(root);
         let inside = own.unwrap_or_default().trim_start_matches('/');
         // From inside a namespace the group of an agent may not be visible.
         let home = Some(root.join(inside)).filter(|h| !inside.contains("..") && h.is_dir());
         Mounted { home: home.unwrap_or_else(|| root.clone()), root }
     };
-    // Lines are `<number>:<controllers>:<path>`; version 2 has no controllers there.
-    let group = |wanted: &str| {
-        let mut lines = own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
-        lines.find_map(|(names, path)| names.split(',').any(|n| n == wanted).then_some(path))
-    };
+    let group = |of: &dyn Fn(&ProcessCGroup) -> bool| own.iter().find(|g| of(g)).map(|g| g.pathname.as_str());
     let mut v1 = BTreeMap::new();
-    for line in mounts.lines() {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let [_, root, kind, options, ..] = fields.as_slice() else { continue };
-        match *kind {
+    for mount in mounts {
+        match mount.fs_vfstype.as_str() {
             "cgroup2" => {
-                let found = mounted(root, group(""));
+                // The group of version 2 has no controllers there.
+                let found = mounted(&mount.fs_file, group(&|g| g.controllers.is_empty()));
                 let controllers = std::fs::read_to_string(found.root.join("cgroup.controllers")).unwrap_or_default();
                 if controllers.split_whitespace().any(|c| c == "memory") {
                     return Some(Hierarchy::V2(found));
                 }
             }
             "cgroup" => {
-                let named = |c: &Controller| options.split(',').any(|o| o == c.name());
+                let named = |c: &Controller| mount.fs_mntops.contains_key(c.name());
                 for controller in Controller::ALL.into_iter().filter(named) {
-                    v1.insert(controller, mounted(root, group(controller.name())));
+                    let own = group(&|g| g.controllers.iter().any(|c| c == controller.name()));
+                    v1.insert(controller, mounted(&mount.fs_file, own));
                 }
             }
             _ => {}
@@ -522,6 +517,8 @@ impl TaskGroups {
 
 #[cfg(test)]
 mod tests {
+    use procfs::{FromBufRead, ProcessCGroups};
+
     use super::*;
     use crate::testing::TempDir;
 
@@ -536,23 +533,29 @@ mod tests {
         assert_eq!(got, [0, 1, 1, 17, 100, 10_000]);
     }
 
+    /// The hierarchies in the texts of `/proc/self/mounts` and `/proc/self/cgroup`.
+    fn found(mounts: &str, own: &str) -> Option<Hierarchy> {
+        let mounts = Vec::<MountEntry>::from_buf_read(mounts.as_bytes()).unwrap();
+        find(&mounts, &ProcessCGroups::from_buf_read(own.as_bytes()).unwrap().0)
+    }
+
     #[test]
     fn hierarchies_are_found() {
         let dir = TempDir::new("cgroups");
         let root = dir.path().display().to_string();
         std::fs::create_dir_all(dir.path().join("agent")).unwrap();
         let unified = format!("cgroup2 {root} cgroup2 rw 0 0\n");
-        assert_eq!(find(&unified, "0::/agent\n"), None, "no controllers");
+        assert_eq!(found(&unified, "0::/agent\n"), None, "no controllers");
         std::fs::write(dir.path().join("cgroup.controllers"), "cpu memory pids\n").unwrap();
         let home = dir.path().join("agent");
         let want = Mounted { root: dir.path().into(), home };
-        assert_eq!(find(&unified, "0::/agent\n"), Some(Hierarchy::V2(want.clone())));
+        assert_eq!(found(&unified, "0::/agent\n"), Some(Hierarchy::V2(want.clone())));
         let old = format!("cgroup {root} cgroup rw,memory 0 0\ncgroup {root} cgroup rw,cpu,cpuacct 0 0\n");
         let own = "4:memory:/agent\n1:cpu,cpuacct:/../x\n";
-        let Some(Hierarchy::V1(found)) = find(&old, own) else { panic!("version 1") };
-        assert_eq!(found.keys().copied().collect::<Vec<_>>(), [Controller::Cpu, Controller::Memory]);
-        assert_eq!((&found[&Controller::Memory], &found[&Controller::Cpu].home), (&want, &want.root));
-        assert_eq!(find("tmpfs / tmpfs rw 0 0\n", ""), None);
+        let Some(Hierarchy::V1(v1)) = found(&old, own) else { panic!("version 1") };
+        assert_eq!(v1.keys().copied().collect::<Vec<_>>(), [Controller::Cpu, Controller::Memory]);
+        assert_eq!((&v1[&Controller::Memory], &v1[&Controller::Cpu].home), (&want, &want.root));
+        assert_eq!(found("tmpfs / tmpfs rw 0 0\n", ""), None);
     }
 
     #[test]

@@ -10,7 +10,6 @@ use super::events::state;
 use super::files::{AllocFiles, Contents};
 use super::logs::stream::{self, Frames, LogSource};
 use super::runner::alloc::AllocRunner;
-use super::runner::locked;
 use super::services::checks::CheckResult;
 use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
 use encamp_model::{HostVolume, Node, quoted};
@@ -102,7 +101,7 @@ impl Handle {
 
     /// `stats.client` of the agent (`docs/spec/agent-config.md §10.3`).
     pub fn stats(&self) -> BTreeMap<String, String> {
-        let beat = *locked(&self.agent.beat);
+        let beat = *self.agent.beat.lock();
         let ago = |at: i64| encamp_model::format_duration(super::clock::now().saturating_sub(at));
         let live = self.agent.all().iter().filter(|r| !r.is_destroyed()).count();
         let entries = [

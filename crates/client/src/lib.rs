@@ -5,7 +5,7 @@
 //! - [`config`]: its settings. [`servers`]: its calls to the servers. [`types`]: its responses.
 //! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: requests to it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
-//! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`procfs`], [`cgroups`],
+//! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
 //! - [`services`]: services and their checks.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
@@ -31,7 +31,7 @@ pub mod handle;
 pub mod logs;
 pub mod netns;
 pub mod policy;
-pub(crate) mod procfs;
+pub(crate) mod processes;
 pub mod ranges;
 pub mod runner;
 pub mod servers;

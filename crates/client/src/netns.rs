@@ -1,5 +1,8 @@
 //! Network namespaces of allocations (`docs/spec/client.md §15.1`): for mode `none`, one with only a loopback
 //! interface.
+//!
+//! Its loopback is enabled by one netlink message, written here: libraries for that need an asynchronous runtime, or
+//! calls that are not safe.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -9,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
-
-use super::fingerprint::netlink;
 
 /// First argument of the program that makes a network namespace and gives it the path that follows.
 pub(crate) const ARGUMENT: &str = "network-namespace";
@@ -19,6 +22,14 @@ pub(crate) const ARGUMENT: &str = "network-namespace";
 const DIR: &str = "/var/run/netns";
 /// Type of the file system that namespaces are files of.
 const NAMESPACES: i128 = 0x6e73_6673;
+/// The message of rtnetlink(7) that changes an interface.
+const RTM_NEWLINK: u16 = 16;
+/// Flags of a message: a request that the kernel acknowledges.
+const ACKNOWLEDGED: u16 = 0x5;
+/// The flag of interfaces that are up.
+const IFF_UP: u32 = 1;
+/// The number of the loopback interface in every network namespace.
+const LOOPBACK: u32 = 1;
 
 /// Where the namespace of an allocation has its name.
 pub fn path(alloc_id: &str) -> PathBuf {
@@ -93,13 +104,36 @@ fn make(path: &Path) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new(DIR));
     DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
     unshare_network()?;
-    netlink::set_loopback_up()?;
+    set_loopback_up()?;
     File::create(path)?;
     mount_bind("/proc/self/ns/net", path).map_err(|e| {
         // Without the mount the name stands for nothing.
         let _ = std::fs::remove_file(path);
         e.into()
     })
+}
+
+/// Sets the loopback interface of this network namespace up.
+fn set_loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let mut request = Vec::new();
+    request.extend(32_u32.to_ne_bytes());
+    request.extend(RTM_NEWLINK.to_ne_bytes());
+    request.extend(ACKNOWLEDGED.to_ne_bytes());
+    // Sequence and port; then family and type of the interface, which the kernel ignores here.
+    request.extend([0; 8 + 4]);
+    for word in [LOOPBACK, IFF_UP, IFF_UP] {
+        request.extend(word.to_ne_bytes());
+    }
+    rustix::net::sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    let mut buffer = [0; 4096];
+    let (length, _) = rustix::net::recv(&socket, &mut buffer, RecvFlags::empty())?;
+    // The answer contains the negative number of an error, 0 for none.
+    match buffer.get(..length).and_then(|answer| answer.get(16..)?.first_chunk()).map(|n| i32::from_ne_bytes(*n)) {
+        Some(0) => Ok(()),
+        Some(error) => Err(io::Error::from_raw_os_error(error.wrapping_neg())),
+        None => Err(io::Error::other("the kernel's answer is cut off")),
+    }
 }
 
 /// Gives this thread a network of its own.

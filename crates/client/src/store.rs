@@ -11,9 +11,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -22,7 +22,6 @@ use super::clock;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
-use super::runner::locked;
 use encamp_model::{AllocDeploymentStatus, Allocation, SignedIdentity, TaskState};
 
 /// How long another agent may hold the directory.
@@ -68,17 +67,17 @@ impl SharedClientRecord {
 
     /// Reads a part of the state.
     pub(crate) fn read<T>(&self, part: impl FnOnce(&ClientRecord) -> T) -> T {
-        part(&locked(&self.0))
+        part(&self.0.lock())
     }
 
     /// Changes the state in memory only; the next change stores it too.
     pub(crate) fn change(&self, change: impl FnOnce(&mut ClientRecord)) {
-        change(&mut locked(&self.0));
+        change(&mut self.0.lock());
     }
 
     /// Changes the state and stores it; it stays as it was if it cannot be stored.
     pub(crate) fn store(&self, store: &Store, change: impl FnOnce(&mut ClientRecord)) -> io::Result<()> {
-        let mut record = locked(&self.0);
+        let mut record = self.0.lock();
         let mut new = record.clone();
         change(&mut new);
         store.put_client(&new)?;
@@ -353,18 +352,15 @@ fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, Sta
 
 /// Whether a text is a UUID.
 fn is_uuid(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let lengths: Vec<usize> = parts.iter().map(|p| p.len()).collect();
-    lengths == [8, 4, 4, 4, 12] && parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_hexdigit()))
+    text.parse::<uuid::fmt::Hyphenated>().is_ok()
 }
 
 /// A UUID made of another one, so that the node's ID does not tell the host's.
 fn hashed_uuid(text: &str) -> Option<String> {
     use sha2::Digest;
     let digest = sha2::Sha512::digest(text.as_bytes());
-    let hex: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    let parts: Vec<&str> = [0..8, 8..12, 12..16, 16..20, 20..32].into_iter().filter_map(|r| hex.get(r)).collect();
-    is_uuid(text).then(|| parts.join("-"))
+    let id = uuid::Uuid::from_slice(digest.get(..16)?).ok()?;
+    is_uuid(text).then(|| id.to_string())
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
@@ -35,12 +35,8 @@ impl Simulated {
         File::Simulated(Simulated { file, at: Mutex::new(0) })
     }
 
-    fn at(&self) -> MutexGuard<'_, u64> {
-        self.at.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn read(&self, into: &mut [u8]) -> io::Result<usize> {
-        let mut at = self.at();
+        let mut at = self.at.lock();
         let left = usize::try_from(self.file.length().saturating_sub(*at)).unwrap_or(usize::MAX);
         let n = left.min(into.len());
         if n == 0 {
@@ -52,14 +48,14 @@ impl Simulated {
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        let mut at = self.at();
+        let mut at = self.at.lock();
         self.file.write_at(bytes, *at);
         *at += bytes.len() as u64;
         Ok(bytes.len())
     }
 
     fn seek(&self, to: SeekFrom) -> io::Result<u64> {
-        let mut at = self.at();
+        let mut at = self.at.lock();
         let (base, by) = match to {
             SeekFrom::Start(n) => (0, n as i64),
             SeekFrom::End(n) => (self.file.length(), n),

@@ -27,18 +27,14 @@ pub fn random_below(n: u64) -> u64 {
 
 /// A random UUID (version 4).
 pub fn uuid() -> String {
-    let mut b = [0u8; 16];
-    fill(&mut b);
-    uuid_of(b)
+    let mut bytes = [0u8; 16];
+    fill(&mut bytes);
+    uuid_of(bytes)
 }
 
-/// A UUID made of bytes.
-pub fn uuid_of(mut b: [u8; 16]) -> String {
-    b[6] = b[6] & 0x0f | 0x40;
-    b[8] = b[8] & 0x3f | 0x80;
-    let n = u128::from_be_bytes(b);
-    let part = |shift: u32, digits: u32| (n >> shift) & ((1u128 << (4 * digits)) - 1);
-    format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12))
+/// The UUID (version 4) of random bytes.
+pub fn uuid_of(bytes: [u8; 16]) -> String {
+    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
 /// Fills with bytes from the operating system, for secrets.

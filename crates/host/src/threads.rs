@@ -5,10 +5,11 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use parking_lot::{Condvar, MutexGuard};
 use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
@@ -151,19 +152,18 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Lets go of the lock, waits for a wake-up, a time at most, and takes the lock again. May return early.
-    pub fn wait<'a, T>(&self, lock: &'a Mutex<T>, held: MutexGuard<'a, T>, most: Duration) -> MutexGuard<'a, T> {
+    /// Releases the lock, waits for a wake-up, for at most this time, and takes the lock again. May return early.
+    pub fn wait<T>(&self, held: &mut MutexGuard<'_, T>, most: Duration) {
         if let Some(simulation) = simulation::current() {
             let mut woken = std::pin::pin!(self.simulated.notified());
             // Registered before the lock is free, so that no wake-up is missed.
             woken.as_mut().enable();
-            drop(held);
-            let _ = simulation::wait(&*simulation, tokio::time::timeout(most, woken));
-            return lock.lock().unwrap_or_else(PoisonError::into_inner);
+            MutexGuard::unlocked(held, || {
+                let _ = simulation::wait(&*simulation, tokio::time::timeout(most, woken));
+            });
+            return;
         }
-        // Only threads of a simulation take the lock again.
-        let _ = lock;
-        self.threads.wait_timeout(held, most).unwrap_or_else(PoisonError::into_inner).0
+        self.threads.wait_for(held, most);
     }
 
     /// Wakes one who waits.

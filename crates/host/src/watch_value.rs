@@ -5,8 +5,9 @@
 
 use std::ops::Deref;
 use std::pin::pin;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
+use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::Notify;
 
 #[derive(Debug)]
@@ -24,15 +25,7 @@ struct Shared<T> {
     changed: Notify,
 }
 
-impl<T> Shared<T> {
-    fn read(&self) -> RwLockReadGuard<'_, State<T>> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, State<T>> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl<T> Shared<T> {}
 
 /// There will be no other value: the sender is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +69,12 @@ impl<T> Sender<T> {
 
     /// A receiver that has seen what there is now.
     pub fn subscribe(&self) -> Receiver<T> {
-        Receiver { shared: self.0.clone(), seen: self.0.read().version }
+        Receiver { shared: self.0.clone(), seen: self.0.state.read().version }
     }
 
     /// The value now.
     pub fn borrow(&self) -> Ref<'_, T> {
-        Ref(self.0.read())
+        Ref(self.0.state.read())
     }
 
     /// Replaces the value and wakes all who wait.
@@ -94,7 +87,7 @@ impl<T> Sender<T> {
 
     /// Changes the value; wakes all who wait if `modify` says that it did.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) {
-        let mut state = self.0.write();
+        let mut state = self.0.state.write();
         if modify(&mut state.value) {
             state.version += 1;
             drop(state);
@@ -105,7 +98,7 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.0.write().closed = true;
+        self.0.state.write().closed = true;
         self.0.changed.notify_waiters();
     }
 }
@@ -113,12 +106,12 @@ impl<T> Drop for Sender<T> {
 impl<T> Receiver<T> {
     /// The value now.
     pub fn borrow(&self) -> Ref<'_, T> {
-        Ref(self.shared.read())
+        Ref(self.shared.state.read())
     }
 
     /// The value now, which counts as seen.
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
-        let state = self.shared.read();
+        let state = self.shared.state.read();
         self.seen = state.version;
         Ref(state)
     }
@@ -133,7 +126,7 @@ impl<T> Receiver<T> {
             let mut next = pin!(self.shared.changed.notified());
             next.as_mut().enable();
             {
-                let state = self.shared.read();
+                let state = self.shared.state.read();
                 if state.version != self.seen {
                     self.seen = state.version;
                     return Ok(());
@@ -155,7 +148,7 @@ impl<T: Clone> Receiver<T> {
     pub async fn wait_for(&mut self, mut asked: impl FnMut(&T) -> bool) -> Result<T, Closed> {
         loop {
             {
-                let state = self.shared.read();
+                let state = self.shared.state.read();
                 self.seen = state.version;
                 if asked(&state.value) {
                     return Ok(state.value.clone());

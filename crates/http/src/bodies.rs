@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -73,7 +74,7 @@ impl Budget {
     }
 
     fn of(&self, address: IpAddr) -> Arc<Semaphore> {
-        let mut known = self.0.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.by_address.lock();
         if let Some(own) = known.get(&address).and_then(Weak::upgrade) {
             return own;
         }

@@ -9,6 +9,7 @@ use super::host_addresses;
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
+use encamp_client::fingerprint::host::mounts;
 
 /// Parts of the names of variables whose values are not shown.
 const SECRETS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL", "AUTH"];
@@ -66,18 +67,12 @@ fn host_data() -> Value {
 
 /// Size and use of what is mounted from devices, in MB.
 fn disks() -> BTreeMap<String, Value> {
-    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     let mut out = BTreeMap::new();
-    for line in mounts.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(device), Some(place)) = (words.next(), words.next()) else { continue };
-        if !device.starts_with('/') {
-            continue;
-        }
-        if let Ok(s) = rustix::fs::statvfs(place) {
+    for mount in mounts().into_iter().filter(|m| m.fs_spec.starts_with('/')) {
+        if let Ok(s) = rustix::fs::statvfs(&mount.fs_file) {
             let mb = |blocks: u64| blocks.saturating_mul(s.f_frsize) >> 20;
             let used = mb(s.f_blocks).saturating_sub(mb(s.f_bavail));
-            out.insert(place.to_string(), json!({ "DiskMB": mb(s.f_blocks), "UsedMB": used }));
+            out.insert(mount.fs_file, json!({ "DiskMB": mb(s.f_blocks), "UsedMB": used }));
         }
     }
     out

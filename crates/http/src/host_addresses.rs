@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
-use encamp_client::fingerprint::netlink;
+use encamp_client::fingerprint::interfaces::interfaces;
 
 /// Every address of every interface.
 pub(crate) fn all() -> Vec<Value> {
-    let addresses = netlink::interfaces().into_iter().flat_map(|i| i.addresses);
+    let addresses = interfaces().into_iter().flat_map(|i| i.addresses);
     addresses.map(|a| shown(a.ip, u32::from(a.prefix))).collect()
 }
 

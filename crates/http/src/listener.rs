@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -48,11 +49,11 @@ impl TlsHandle {
 
     /// New settings, for new connections.
     pub fn set(&self, config: Arc<ServerConfig>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+        *self.0.write() = config;
     }
 
     fn get(&self) -> Arc<ServerConfig> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 }
 
@@ -202,7 +203,7 @@ pub struct Place {
 
 impl Shared {
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     fn enter(self: &Arc<Shared>, ip: IpAddr) -> Option<Place> {

@@ -1,12 +1,12 @@
 //! A request as passed to handlers: parameters, body, blocking reads (`docs/spec/http-api.md §4`).
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{Extensions, HeaderMap, Method, header};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
@@ -389,7 +389,7 @@ impl Request {
 
     /// The body as it comes.
     pub(crate) fn take_body(&mut self) -> Body {
-        self.body.get_mut().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+        self.body.get_mut().take().unwrap_or_default()
     }
 
     /// Whether a body was announced.

@@ -6,13 +6,14 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures_util::task::AtomicWaker;
 use hyper::body::{Body as _, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::io::ReadBuf;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -71,7 +72,7 @@ impl Turn {
 
     /// Whether a request has begun and its head is not complete.
     pub(crate) fn begun(&self) -> bool {
-        *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) == Phase::Begun
+        *self.0.phase.lock() == Phase::Begun
     }
 
     /// Something came.
@@ -80,7 +81,7 @@ impl Turn {
     }
 
     fn pass(&self, next: impl FnOnce(Phase) -> Phase) {
-        let mut phase = self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut phase = self.0.phase.lock();
         *phase = next(*phase);
         drop(phase);
         self.0.waiting.wake();
@@ -88,7 +89,7 @@ impl Turn {
 
     /// How long after the client's end that end is held back.
     fn patience(&self) -> Duration {
-        match *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) {
+        match *self.0.phase.lock() {
             Phase::Idle | Phase::Free => Duration::ZERO,
             Phase::Asking => DELIVERY,
             Phase::Begun | Phase::Answering => PATIENCE,

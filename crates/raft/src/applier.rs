@@ -1,10 +1,11 @@
 //! Applies committed entries to the state, numbers their operations, and takes and installs snapshots.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use openraft::storage::RaftStateMachine;
 use openraft::{Entry, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta, StoredMembership};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::error::StoreError;
 use super::machine::{Machine, SnapshotWriter};
@@ -32,7 +33,7 @@ pub(super) struct Shared(Arc<Mutex<Progress>>);
 
 impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn describe(&self) -> Description {
@@ -219,7 +220,7 @@ pub(super) struct Builder {
 impl Builder {
     async fn build(&mut self) -> Result<Snapshot<Types>, StoreError> {
         let state = match &self.state {
-            Ok(state) => state.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            Ok(state) => state.lock().take(),
             Err(e) => return Err(StoreError::Machine(e.to_string())),
         };
         let state = state.ok_or_else(|| StoreError::Machine("a snapshot is written only once".into()))?;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
 use openraft::{ChangeMembers, Config, LogIdOptionExt, Raft, SnapshotPolicy};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::applier::{Applier, Shared};
@@ -318,7 +319,7 @@ impl Consensus {
         let (last, applied) = (log.last(), progress.last.index());
         let ahead = |upto: Option<u64>| progress.index + log.width_between(applied, upto);
         let commit_index = ahead(log.committed().index());
-        let heard = *self.inner.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = *self.inner.heard.lock();
         let role = status::role(metrics.state);
         Stats {
             role,
@@ -429,7 +430,7 @@ impl Consensus {
         let raft = &self.inner.raft;
         self.stand(true);
         if vote.is_some() {
-            *self.inner.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+            *self.inner.heard.lock() = Some(Instant::now());
         }
         Ok(match message {
             Message::Append(request) => Answer::Append(raft.append_entries(request).await),
@@ -453,7 +454,7 @@ impl Consensus {
         let log = &self.inner.log;
         Own { id, vote, committed: log.committed() }.check(from, message, |index| log.id_at(index))?;
         if let Message::Snapshot(request) = message {
-            let mut receiving = self.inner.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut receiving = self.inner.receiving.lock();
             receiving.piece(&request.meta.snapshot_id, request.offset, request.data.len())?;
         }
         Ok(())

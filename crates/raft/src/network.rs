@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError};
@@ -16,6 +16,7 @@ use openraft::raft::{
     VoteResponse,
 };
 use openraft::{Raft, RaftNetwork, RaftNetworkFactory};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::Consensus;
@@ -217,10 +218,6 @@ impl fmt::Debug for MemoryNetwork {
 }
 
 impl MemoryNetwork {
-    fn links(&self) -> std::sync::MutexGuard<'_, Links> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The end of the network that a server sends from.
     pub fn transport(&self, from: ServerId) -> Arc<dyn Transport> {
         Arc::new(MemoryTransport { network: self.clone(), from })
@@ -228,39 +225,39 @@ impl MemoryNetwork {
 
     /// Lets others reach the server.
     pub fn join(&self, id: ServerId, server: Consensus) {
-        self.links().servers.insert(id, server);
+        self.0.lock().servers.insert(id, server);
     }
 
     /// Nobody reaches the server any more.
     pub fn leave(&self, id: ServerId) {
-        self.links().servers.remove(&id);
+        self.0.lock().servers.remove(&id);
     }
 
     /// Cuts a server off from all others.
     #[cfg(test)]
     pub(crate) fn cut_off(&self, id: ServerId) {
-        self.links().cut_off.push(id);
+        self.0.lock().cut_off.push(id);
     }
 
     /// A server is heard, but hears nothing, answers neither.
     #[cfg(test)]
     pub(crate) fn deafen(&self, id: ServerId) {
-        self.links().deaf.push(id);
+        self.0.lock().deaf.push(id);
     }
 
     /// Connects all servers again.
     pub fn heal(&self) {
-        let mut links = self.links();
+        let mut links = self.0.lock();
         links.cut_off.clear();
         links.deaf.clear();
     }
 
     fn hears(&self, id: ServerId) -> bool {
-        !self.links().deaf.contains(&id)
+        !self.0.lock().deaf.contains(&id)
     }
 
     fn reach(&self, from: ServerId, to: ServerId) -> Option<Consensus> {
-        let links = self.links();
+        let links = self.0.lock();
         let cut = links.cut_off.contains(&from) || links.cut_off.contains(&to);
         links.servers.get(&to).filter(|_| !cut).cloned()
     }

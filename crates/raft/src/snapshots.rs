@@ -5,10 +5,11 @@
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use openraft::SnapshotMeta;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
@@ -117,16 +118,12 @@ impl Snapshots {
 
     /// The newest snapshot, if it was looked for or written.
     pub(crate) fn last_known(&self) -> Option<Found> {
-        self.known().clone()
-    }
-
-    fn known(&self) -> MutexGuard<'_, Option<Found>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().clone()
     }
 
     /// The newest intact snapshot. It is read to its end only once.
     pub(crate) fn current(&self) -> Result<Option<Found>, StoreError> {
-        let known = self.known().clone();
+        let known = self.known.lock().clone();
         if known.is_some() { Ok(known) } else { self.newest() }
     }
 
@@ -136,7 +133,7 @@ impl Snapshots {
             match check(&path) {
                 Ok(description) => {
                     let found = Found { description, path };
-                    *self.known() = Some(found.clone());
+                    *self.known.lock() = Some(found.clone());
                     return Ok(Some(found));
                 }
                 Err(error) => tracing::error!(target: "server.raft.snapshots", %error, "skipped a snapshot"),
@@ -177,7 +174,7 @@ impl Snapshots {
         let path = self.dir.join(Self::name(description, origin));
         disk::rename(temporary, &path).map_err(StoreError::io("rename", temporary))?;
         files::sync_dir(&self.dir)?;
-        let mut known = self.known();
+        let mut known = self.known.lock();
         // One that took long to write may be older than one that was received meanwhile.
         if known.as_ref().is_none_or(|k| k.description.meta.last_log_id <= description.meta.last_log_id) {
             *known = Some(Found { description: description.clone(), path: path.clone() });

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use openraft::{EntryPayload, LogId, StorageError};
 use serde::{Deserialize, Serialize, de, ser};
+use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use encamp_ops::codec::{self, CodecError};
 use encamp_ops::{Operation, Reply};
@@ -37,9 +39,7 @@ pub struct ServerId(pub(super) u64, pub(super) u64);
 
 impl fmt::Display for ServerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (high, low) = (self.0, self.1);
-        let parts = (high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48, low & 0xffff_ffff_ffff);
-        write!(f, "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", parts.0, parts.1, parts.2, parts.3, parts.4)
+        fmt::Display::fmt(&Uuid::from_u64_pair(self.0, self.1), f)
     }
 }
 
@@ -52,13 +52,9 @@ impl FromStr for ServerId {
     type Err = NotAnId;
 
     fn from_str(text: &str) -> Result<ServerId, NotAnId> {
-        let bad = || NotAnId(text.to_string());
-        let lengths = text.split('-').map(str::len);
-        if !lengths.eq([8, 4, 4, 4, 12]) || !text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit()) {
-            return Err(bad());
-        }
-        let all = u128::from_str_radix(&text.replace('-', ""), 16).map_err(|_| bad())?;
-        Ok(ServerId((all >> 64) as u64, all as u64))
+        let id = text.parse::<Hyphenated>().map_err(|_| NotAnId(text.to_string()))?;
+        let (high, low) = id.as_uuid().as_u64_pair();
+        Ok(ServerId(high, low))
     }
 }
 

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -326,7 +327,7 @@ impl Members {
         let consensus = self.server().consensus();
         let mut known = self.gossip.known();
         {
-            let mut unconfirmed = self.unconfirmed();
+            let mut unconfirmed = self.unconfirmed.lock();
             unconfirmed.retain(|_, since| since.elapsed() < LEFT_ALONE);
             known.retain(|k| !unconfirmed.contains_key(&k.id));
         }
@@ -378,13 +379,9 @@ impl Members {
     async fn confirmed(&self, id: ServerId, address: &str) -> Result<(), ChangeError> {
         let answer = self.pool.call_server(ANSWER, id, address, &Confirm { to: id }).await;
         answer.map_err(|e| {
-            self.unconfirmed().insert(id, Instant::now());
+            self.unconfirmed.lock().insert(id, Instant::now());
             ChangeError::Unconfirmed { id, address: address.into(), source: e }
         })
-    }
-
-    fn unconfirmed(&self) -> MutexGuard<'_, HashMap<ServerId, Instant>> {
-        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Leaves the cluster for good: hands over, is removed, and tells the others. A server alone only says so.

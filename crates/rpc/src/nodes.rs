@@ -2,10 +2,11 @@
 //! ([`Local`]).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -70,12 +71,8 @@ impl Remote {
         Remote { pool, list: Mutex::new(list), changed: Notify::new() }
     }
 
-    fn list(&self) -> std::sync::MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn first(&self) -> Option<String> {
-        let mut list = self.list();
+        let mut list = self.list.lock();
         if Instant::now() >= list.shuffle_at {
             list.shuffle();
         }
@@ -83,12 +80,12 @@ impl Remote {
     }
 
     fn told(&self, result: NodeResult) -> NodeReply {
-        self.list().num_nodes = u64::try_from(result.num_nodes).unwrap_or_default();
+        self.list.lock().num_nodes = u64::try_from(result.num_nodes).unwrap_or_default();
         reply(result)
     }
 
     fn failed(&self, server: &str) {
-        let mut list = self.list();
+        let mut list = self.list.lock();
         if list.servers.first().is_some_and(|s| s == server) {
             list.servers.rotate_left(1);
         }
@@ -337,11 +334,11 @@ servers!(Local {
 
 servers!(Remote {
     fn known(&self) -> Vec<String> {
-        self.list().servers.clone()
+        self.list.lock().servers.clone()
     }
 
     fn learn(&self, servers: &[String]) {
-        let mut list = self.list();
+        let mut list = self.list.lock();
         let same = list.servers.len() == servers.len() && servers.iter().all(|s| list.servers.contains(s));
         if !servers.is_empty() && !same {
             list.servers = servers.to_vec();

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, Response};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -175,12 +176,12 @@ impl Pool {
 
     /// Closes the connection to an address when its calls have ended.
     pub fn forget(&self, address: &str) {
-        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+        self.0.slots.lock().remove(address);
     }
 
     async fn connection(&self, address: &str) -> Result<Sender, CallError> {
         let slot = {
-            let mut slots = self.0.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slots = self.0.slots.lock();
             slots.entry(address.to_string()).or_default().clone()
         };
         // Callers that come together wait for one connection.

@@ -8,9 +8,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ring::hmac;
 use tokio::sync::watch;
 
@@ -97,10 +98,6 @@ struct State {
 pub(crate) struct Confirmed(Arc<Mutex<State>>);
 
 impl Confirmed {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether a text is that of the server `from`, which answers at `address`. `by` is this server, `peer` where the
     /// message came from.
     ///
@@ -134,7 +131,7 @@ impl Confirmed {
         address: String,
         peer: IpAddr,
     ) -> Result<Option<Asked>, Error> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.known.get(&from).is_some_and(|known| known.iter().any(|k| k == text)) {
             return Ok(None);
         }
@@ -162,7 +159,7 @@ impl Confirmed {
     }
 
     fn answered(&self, key: (ServerId, String), peer: IpAddr, confirmed: bool) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.asked.remove(&key);
         if let Some(count) = state.by_address.get_mut(&peer) {
             *count -= 1;

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::gossip::Gossip;
@@ -510,7 +511,7 @@ impl Budgets {
     /// Whether an address may register something new of that size.
     fn new_nodes(&self, address: IpAddr, bytes: usize) -> bool {
         let ((most, rate), now) = (NEW_NODES, Instant::now());
-        let mut counted = self.new_nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.new_nodes.lock();
         let earned = |(left, since): (f64, Instant)| (left + (now - since).as_secs_f64() * rate).min(most);
         if counted.len() >= COUNTED && !counted.contains_key(&address) {
             counted.retain(|_, entry| earned(*entry) < most);

@@ -1,10 +1,11 @@
 //! A running server: store, Raft, queues, workers, and the single write path.
 
 use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -248,7 +249,7 @@ impl Server {
 
     /// The current settings.
     pub fn settings(&self) -> Arc<Settings> {
-        self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.settings.read().clone()
     }
 
     /// The limits of the state machine, derived from the settings.
@@ -290,7 +291,7 @@ impl Server {
     /// takes precedence: a node that waited gets all changes in one answer.
     pub(super) fn node_news_due(&self) -> Duration {
         let busy = self.queues().broker().has_ready() || self.workers().iter().any(|w| w.busy());
-        let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rate = self.0.node_news.lock();
         let wait = rate.take(ids::now(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
         duration::of_nanos(wait)
     }
@@ -318,7 +319,7 @@ impl Server {
 
     /// The workers.
     pub fn workers(&self) -> Vec<Arc<Worker>> {
-        self.0.workers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.workers.lock().clone()
     }
 
     /// Replaces all workers according to the settings; the old ones finish their current evaluations.
@@ -330,7 +331,7 @@ impl Server {
         }
         let new: io::Result<Vec<_>> =
             (0..count).map(|_| Worker::start(self.clone(), settings.enabled_schedulers.clone())).collect();
-        let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.0.workers.lock();
         workers.iter().for_each(|w| w.stop());
         *workers = new?;
         drop(workers);
@@ -357,7 +358,7 @@ impl Server {
             list
         };
         {
-            let mut settings = self.0.settings.write().unwrap_or_else(PoisonError::into_inner);
+            let mut settings = self.0.settings.write();
             if settings.num_schedulers == count && sorted(&settings.enabled_schedulers) == sorted(&schedulers) {
                 return Ok(false);
             }

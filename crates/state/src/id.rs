@@ -4,10 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// Length of the text of a UUID.
-const UUID_LEN: usize = 36;
-/// Where its dashes are.
-const DASHES: [usize; 4] = [8, 13, 18, 23];
+use uuid::Uuid;
+use uuid::fmt::Hyphenated;
+
 /// The longest other text that is kept inline.
 const SHORT: usize = 22;
 
@@ -47,7 +46,10 @@ impl Id {
     /// Calls `f` with the bytes of the text.
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         match &self.0 {
-            Repr::Uuid(upper, lower) => f(&uuid_text(*upper, *lower)),
+            Repr::Uuid(upper, lower) => {
+                let mut text = [0; Hyphenated::LENGTH];
+                f(Uuid::from_u64_pair(*upper, *lower).hyphenated().encode_lower(&mut text).as_bytes())
+            }
             Repr::Short(len, short) => f(short.get(..usize::from(*len)).unwrap_or_default()),
             Repr::Long(text) => f(text.as_bytes()),
         }
@@ -103,36 +105,13 @@ impl fmt::Debug for Id {
     }
 }
 
-/// The halves of a UUID, if the text is one in the usual form.
+/// The halves of a UUID, if the text is one with dashes and in lower case: other forms are not what `with_bytes` gives.
 fn parse_uuid(text: &[u8]) -> Option<(u64, u64)> {
-    let text: &[u8; UUID_LEN] = text.try_into().ok()?;
-    if DASHES.iter().any(|i| text[*i] != b'-') {
+    // The only form of this length is the one with dashes.
+    if text.len() != Hyphenated::LENGTH || text.iter().any(u8::is_ascii_uppercase) {
         return None;
     }
-    let (mut value, mut bad) = (0u128, 0u8);
-    for (i, c) in text.iter().enumerate() {
-        if DASHES.contains(&i) {
-            continue;
-        }
-        let digit = match c {
-            b'0'..=b'9' => c - b'0',
-            b'a'..=b'f' => c - b'a' + 10,
-            _ => 0xff,
-        };
-        bad |= digit & 0xf0;
-        value = value << 4 | u128::from(digit & 0xf);
-    }
-    (bad == 0).then_some(((value >> 64) as u64, value as u64))
-}
-
-fn uuid_text(upper: u64, lower: u64) -> [u8; UUID_LEN] {
-    let mut value = u128::from(upper) << 64 | u128::from(lower);
-    let mut text = [b'-'; UUID_LEN];
-    for i in (0..UUID_LEN).rev().filter(|i| !DASHES.contains(i)) {
-        text[i] = b"0123456789abcdef"[(value & 0xf) as usize];
-        value >>= 4;
-    }
-    text
+    Some(Uuid::try_parse_ascii(text).ok()?.as_u64_pair())
 }
 
 #[cfg(test)]

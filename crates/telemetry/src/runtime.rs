@@ -1,5 +1,7 @@
 //! Gauges of the process itself (`nomad.runtime.*`), under the names that existing dashboards use.
 
+use procfs::process::Process;
+
 use super::Metrics;
 
 /// Records memory and, inside of a runtime, its tasks:
@@ -9,11 +11,12 @@ use super::Metrics;
 ///
 /// Figures of a garbage collector (pauses, runs, heap objects) do not exist here.
 pub fn record(metrics: &Metrics) {
-    // Without /proc there is nothing to tell.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    for (name, key) in [("runtime.sys_bytes", "VmRSS:"), ("runtime.alloc_bytes", "RssAnon:")] {
-        if let Some(bytes) = memory(&status, key) {
-            metrics.gauge(name, bytes as f64, &[]);
+    // Without /proc there is nothing to record.
+    if let Ok(status) = Process::myself().and_then(|p| p.status()) {
+        for (name, kib) in [("runtime.sys_bytes", status.vmrss), ("runtime.alloc_bytes", status.rssanon)] {
+            if let Some(bytes) = kib.and_then(|n| n.checked_mul(1024)) {
+                metrics.gauge(name, bytes as f64, &[]);
+            }
         }
     }
     if let Ok(handle) = tokio::runtime::Handle::try_current() {
@@ -21,23 +24,9 @@ pub fn record(metrics: &Metrics) {
     }
 }
 
-/// Bytes that a line such as `VmRSS:     1234 kB` tells.
-fn memory(status: &str, key: &str) -> Option<u64> {
-    let line = status.lines().find_map(|l| l.strip_prefix(key))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_is_read_from_its_line() {
-        let status = "Name:\tencamp\nVmRSS:\t  2048 kB\nRssAnon:\t x kB\n";
-        assert_eq!(memory(status, "VmRSS:"), Some(2_097_152));
-        assert_eq!(memory(status, "RssAnon:"), None);
-        assert_eq!(memory(status, "VmPeak:"), None);
-    }
 
     #[tokio::test]
     async fn the_process_is_measured() {

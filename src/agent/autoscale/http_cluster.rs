@@ -1,6 +1,6 @@
 //! The cluster over its HTTP API, for the external autoscaler. It acts only while it holds the lock (`lock`).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_api::operations::DrainSpec;
@@ -13,6 +13,7 @@ use encamp_autoscale::protection::Servers;
 use encamp_snapshot::file::into_state;
 use encamp_snapshot::live::{self, Collected, Detail, Options};
 use encamp_state::Snapshot;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -94,7 +95,7 @@ impl HttpCluster {
         let state;
         (read.collected, read.index, state) = fetched.await.map_err(|e| ClusterError::Failed(e.to_string()))??;
         read.state = Some((began, state.clone()));
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(state.clone());
+        *self.last.lock() = Some(state.clone());
         Ok(state)
     }
 
@@ -230,7 +231,7 @@ impl Cluster for HttpCluster {
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(failed(&format!("statistics of {alloc}"), &e)),
             }
-            let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let last = self.last.lock().clone();
             let state = match last {
                 Some(state) => state,
                 None => self.fetch().await?,

@@ -5,13 +5,14 @@
 //! the last successful renewal was sent longer ago than the TTL minus a margin. So two processes never act at the same
 //! time, however long responses take.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_api::variables::{Variable, VariableError};
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::paths::{LEADER, NAMESPACE};
 use encamp_model::{SECOND, VariableLock};
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -81,13 +82,9 @@ impl LeaderLock {
         LeaderLock { client, holder, held: Mutex::default() }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The time until which this process may act; `None` if it may not act now.
     pub fn until(&self) -> Option<Instant> {
-        let until = self.held().as_ref()?.until;
+        let until = self.held.lock().as_ref()?.until;
         (Instant::now() < until).then_some(until)
     }
 
@@ -140,7 +137,7 @@ impl LeaderLock {
                 let until = valid_until(sent);
                 // The payload of renewals and of the release, which accept no items.
                 let variable = Variable { items: Default::default(), lock: locked.lock, ..variable };
-                *self.held() = Some(Held { variable, until });
+                *self.held.lock() = Some(Held { variable, until });
                 Ok(Instant::now() < until)
             }
             Ok(_) => Ok(false),
@@ -156,14 +153,14 @@ impl LeaderLock {
         loop {
             let Some(until) = self.until() else { return self.lost(LockLost::NotRenewed) };
             tokio::time::sleep_until(until.min(Instant::now() + pause)).await;
-            let Some(variable) = self.held().as_ref().map(|h| h.variable.clone()) else {
+            let Some(variable) = self.held.lock().as_ref().map(|h| h.variable.clone()) else {
                 return LockLost::Released;
             };
             let sent = Instant::now();
             let renewed = tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-renew", &variable)).await;
             pause = match renewed {
                 Ok(Ok(())) => {
-                    if let Some(held) = self.held().as_mut() {
+                    if let Some(held) = self.held.lock().as_mut() {
                         held.until = valid_until(sent);
                     }
                     RENEW
@@ -183,13 +180,13 @@ impl LeaderLock {
     }
 
     fn lost(&self, why: LockLost) -> LockLost {
-        *self.held() = None;
+        *self.held.lock() = None;
         why
     }
 
     /// Forbids this process to act from now on; the lock is held until [`release`](LeaderLock::release) or its end.
     pub fn stop_acting(&self) {
-        if let Some(held) = self.held().as_mut() {
+        if let Some(held) = self.held.lock().as_mut() {
             held.until = Instant::now();
         }
     }
@@ -199,7 +196,7 @@ impl LeaderLock {
     /// # Errors
     /// The cluster did not confirm the release in time; the lock then expires.
     pub async fn release(&self) -> Result<(), ReleaseError> {
-        let Some(held) = self.held().take() else { return Ok(()) };
+        let Some(held) = self.held.lock().take() else { return Ok(()) };
         match tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-release", &held.variable)).await {
             Ok(Ok(())) => Ok(()),
             // Another process already holds it.
@@ -276,7 +273,7 @@ mod tests {
         let lock = LeaderLock::new(canned.client(), "me".into());
         lock.acquire().await;
         // The next renewal is due.
-        if let Some(held) = lock.held().as_mut() {
+        if let Some(held) = lock.held.lock().as_mut() {
             held.until = Instant::now() + Duration::from_millis(20);
         }
         assert!(lock.until().is_some());

@@ -1,6 +1,6 @@
 //! The loops over worker pools and job groups while an instance may act, and the pools as seen by the HTTP interface.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_autoscale::cluster::Cluster;
@@ -13,6 +13,7 @@ use encamp_autoscale::status::PoolStatus;
 use encamp_http::app::{Autoscaling, Pending};
 use encamp_http::autoscale::{UNKNOWN_GROUP, UNKNOWN_POOL};
 use encamp_http::error::Error;
+use parking_lot::Mutex;
 
 use super::parts::Parts;
 
@@ -88,15 +89,15 @@ impl Current {
     /// Sets the loops that know the pools and groups; `None` if this instance does not act.
     pub fn set(&self, loops: Option<&Loops>) {
         let acting = loops.map(|l| (l.pools.clone(), l.jobs.clone()));
-        *self.acting.lock().unwrap_or_else(PoisonError::into_inner) = acting;
+        *self.acting.lock() = acting;
     }
 
     fn get(&self) -> Option<Autoscaler> {
-        self.acting.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(pools, _)| pools.clone())
+        self.acting.lock().as_ref().map(|(pools, _)| pools.clone())
     }
 
     fn jobs(&self) -> Option<JobScaler> {
-        self.acting.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.1.clone()
+        self.acting.lock().as_ref()?.1.clone()
     }
 }
 

@@ -1,13 +1,14 @@
 //! The resource usage of allocations, read from the agents of their nodes: servers do not forward such requests.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_api::stats::AllocResourceUsage;
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{ClusterError, Usage};
 use encamp_model::Node;
+use parking_lot::Mutex;
 
 /// The time limit for the response of an agent.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -33,7 +34,7 @@ impl NodeAgents {
     fn client(&self, node: &Node) -> Result<Arc<Client>, ApiError> {
         let scheme = if node.tls_enabled { "https" } else { "http" };
         let address = format!("{scheme}://{}", node.http_addr);
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         if let Some(client) = clients.get(&address) {
             return Ok(client.clone());
         }

@@ -14,10 +14,11 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, RwLock};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::subscriber::Interest;
@@ -222,7 +223,7 @@ impl Logs {
 
     /// Writes the lines that were held back, and all further lines immediately.
     pub fn release(&self) {
-        let mut sinks = self.shared.sinks();
+        let mut sinks = self.shared.sinks.lock();
         if let Some(held) = sinks.held.take() {
             sinks.print(&held);
         }
@@ -233,12 +234,12 @@ impl Logs {
     pub fn tell(&self, message: &str) {
         let line = Line::told(SystemTime::now(), message);
         let text = line.text(self.shared.json, false);
-        self.shared.sinks().print(&format!("{text}\n"));
+        self.shared.sinks.lock().print(&format!("{text}\n"));
     }
 
     /// The current log file, if there is one.
     pub fn file(&self) -> Option<PathBuf> {
-        self.shared.sinks().file.as_ref().map(|f| f.path().to_path_buf())
+        self.shared.sinks.lock().file.as_ref().map(|f| f.path().to_path_buf())
     }
 
     /// All messages from now on with at least this level.
@@ -247,23 +248,19 @@ impl Logs {
         let dropped = Arc::new(AtomicU64::new(0));
         let id = self.shared.next_watcher.fetch_add(1, Ordering::Relaxed);
         let watcher = Watcher { id, level, json, location, lines, dropped: dropped.clone() };
-        self.shared.watchers.write().unwrap_or_else(PoisonError::into_inner).push(watcher);
+        self.shared.watchers.write().push(watcher);
         self.shared.find_lowest();
         Watch { id, lines: receiver, next: None, dropped, shared: self.shared.clone() }
     }
 }
 
 impl Shared {
-    fn sinks(&self) -> MutexGuard<'_, Sinks> {
-        self.sinks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn level(&self) -> Level {
         Level::from_number(self.level.load(Ordering::Relaxed))
     }
 
     fn find_lowest(&self) {
-        let watchers = self.watchers.read().unwrap_or_else(PoisonError::into_inner);
+        let watchers = self.watchers.read();
         let lowest = watchers.iter().map(|w| w.level as u8).min().unwrap_or(u8::MAX);
         self.lowest.store(lowest.min(self.level.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
@@ -271,7 +268,7 @@ impl Shared {
     fn write(&self, line: &Line) {
         if line.shown_at(self.level()) {
             let text = line.text(self.json, self.location);
-            let mut sinks = self.sinks();
+            let mut sinks = self.sinks.lock();
             let shown = if self.indented { format!("    {text}\n") } else { format!("{text}\n") };
             match &mut sinks.held {
                 Some(held) => held.push_str(&shown),
@@ -284,7 +281,7 @@ impl Shared {
                 syslog.write(line.level, &line.text(false, self.location));
             }
         }
-        for watcher in self.watchers.read().unwrap_or_else(PoisonError::into_inner).iter() {
+        for watcher in self.watchers.read().iter() {
             let wanted = line.shown_at(watcher.level);
             if wanted && watcher.lines.try_send(line.text(watcher.json, watcher.location).into()).is_err() {
                 watcher.dropped.fetch_add(1, Ordering::Relaxed);
@@ -351,7 +348,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.shared.watchers.write().unwrap_or_else(PoisonError::into_inner).retain(|w| w.id != self.id);
+        self.shared.watchers.write().retain(|w| w.id != self.id);
         self.shared.find_lowest();
     }
 }
@@ -371,7 +368,7 @@ mod tests {
     }
 
     fn held(logs: &Logs) -> String {
-        logs.shared.sinks().held.clone().expect("not released")
+        logs.shared.sinks.lock().held.clone().expect("not released")
     }
 
     #[test]

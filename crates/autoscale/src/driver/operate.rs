@@ -134,28 +134,42 @@ impl Shared {
                     }
                 }
                 Next::Act(effect) => {
-                    let attempt = match &mut attempt {
-                        Some(attempt) if attempt.effect == effect => attempt,
-                        other => other.insert(Attempt::new(effect)),
+                    let Some(pause) = self.try_effect(pool, path, loaded, &mut attempt, effect).await else {
+                        return true;
                     };
-                    match self.attempt(pool, attempt).await {
-                        Tried::Look(pause) => {
-                            drop((permit, state));
-                            self.pause(pause).await;
-                            continue;
-                        }
-                        Tried::Failed(error) => {
-                            self.give_up(pool, path, loaded, Failure::Effect(&attempt.effect), &error).await;
-                            return true;
-                        }
-                        Tried::NotLeader => return true,
-                    }
+                    drop((permit, state));
+                    self.pause(pause).await;
+                    continue;
                 }
                 Next::Wait => {}
             }
             drop((permit, state));
             self.pause(pause).await;
             pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Tries an effect, which `attempt` counts. Returns the pause until the operation is observed again; `None` if the
+    /// operation does not go on now, because the effect failed for good or this instance does not lead any more.
+    async fn try_effect(
+        &self,
+        pool: &Pool,
+        path: &str,
+        loaded: Loaded,
+        attempt: &mut Option<Attempt>,
+        effect: Effect,
+    ) -> Option<Duration> {
+        let attempt = match attempt {
+            Some(attempt) if attempt.effect == effect => attempt,
+            other => other.insert(Attempt::new(effect)),
+        };
+        match self.attempt(pool, attempt).await {
+            Tried::Look(pause) => Some(pause),
+            Tried::Failed(error) => {
+                self.give_up(pool, path, loaded, Failure::Effect(&attempt.effect), &error).await;
+                None
+            }
+            Tried::NotLeader => None,
         }
     }
 

@@ -1,10 +1,10 @@
 //! The status of worker pools for operators (`docs/spec/cluster-scaling.md §11`), and their gauges.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use encamp_model::Time;
 use encamp_telemetry::Metrics;
+use parking_lot::Mutex;
 
 use crate::arithmetic::Arithmetic;
 use crate::protection::ProtectedNode;
@@ -39,14 +39,9 @@ pub(super) struct Board {
 }
 
 impl Board {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // Every change is one assignment: what a panic left behind is whole.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The pools of this cycle; those that are not among them any more are forgotten.
     pub(super) fn update(&self, pools: &BTreeMap<String, Pool>, problems: &[NodeProblem]) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.pools.retain(|name, _| pools.contains_key(name));
         for (name, pool) in pools {
             known.pools.entry(name.clone()).or_default().pool = Some(pool.clone());
@@ -60,24 +55,24 @@ impl Board {
 
     /// Forgets everything: another instance acts.
     pub(super) fn clear(&self) {
-        *self.known() = Known::default();
+        *self.known.lock() = Known::default();
     }
 
     /// Whether there is such a pool.
     pub(super) fn knows(&self, pool: &str) -> bool {
-        self.known().pools.contains_key(pool)
+        self.known.lock().pools.contains_key(pool)
     }
 
     /// The tag of the pool's notifications; empty if the pool has no configuration any more.
     pub(super) fn notification_uid(&self, pool: &str) -> String {
-        let known = self.known();
+        let known = self.known.lock();
         let pool = known.pools.get(pool).and_then(|e| e.pool.as_ref());
         pool.map(|p| p.parameters.notification_uid.clone()).unwrap_or_default()
     }
 
     /// Takes over a state object.
     pub(super) fn note(&self, pool: &str, record: &Record) {
-        if let Some(entry) = self.known().pools.get_mut(pool) {
+        if let Some(entry) = self.known.lock().pools.get_mut(pool) {
             entry.record = record.clone();
             entry.told_failsafe &= record.failsafe_mode;
         }
@@ -85,7 +80,7 @@ impl Board {
 
     /// Whether a notification of failsafe mode is due from this instance. It is asked for when one is sent.
     pub(super) fn tells_failsafe(&self, pool: &str) -> bool {
-        match self.known().pools.get_mut(pool) {
+        match self.known.lock().pools.get_mut(pool) {
             Some(entry) => !std::mem::replace(&mut entry.told_failsafe, true),
             None => true,
         }
@@ -93,14 +88,14 @@ impl Board {
 
     /// Takes over what an evaluation found: its figures, and the nodes that are never removed.
     pub(super) fn evaluated(&self, pool: &str, arithmetic: Arithmetic, protected: Vec<ProtectedNode>) {
-        if let Some(entry) = self.known().pools.get_mut(pool) {
+        if let Some(entry) = self.known.lock().pools.get_mut(pool) {
             (entry.arithmetic, entry.protected) = (Some(arithmetic), protected);
         }
     }
 
     /// Notes a decision; `now` in Unix nanoseconds.
     pub(super) fn decide(&self, pool: &str, action: Action, reason: String, now: i64) {
-        if let Some(entry) = self.known().pools.get_mut(pool) {
+        if let Some(entry) = self.known.lock().pools.get_mut(pool) {
             entry.decision = Decision { time: Time::from_unix_nanos(now), action, reason };
         }
     }
@@ -108,14 +103,14 @@ impl Board {
     /// Notes for every pool that nothing could be evaluated.
     pub(super) fn error_everywhere(&self, reason: &str, now: i64) {
         let decision = Decision { time: Time::from_unix_nanos(now), action: Action::Error, reason: reason.to_string() };
-        for entry in self.known().pools.values_mut() {
+        for entry in self.known.lock().pools.values_mut() {
             entry.decision = decision.clone();
         }
     }
 
     /// All pools by name, and what is wrong with nodes of pools that do not exist for that reason.
     pub(super) fn all(&self, now: i64) -> Vec<PoolStatus> {
-        let known = self.known();
+        let known = self.known.lock();
         let mut all: BTreeMap<&str, PoolStatus> =
             known.pools.iter().map(|(name, entry)| (name.as_str(), entry.status(name, now))).collect();
         for (name, problems) in &known.problems {
@@ -127,7 +122,7 @@ impl Board {
 
     /// One pool with the state object given.
     pub(super) fn status(&self, pool: &str, record: &Record, now: i64) -> PoolStatus {
-        let known = self.known();
+        let known = self.known.lock();
         let entry = known.pools.get(pool).cloned().unwrap_or_default();
         let mut status = Entry { record: record.clone(), ..entry }.status(pool, now);
         status.problems.extend(known.problems.get(pool).into_iter().flatten().cloned());
@@ -136,7 +131,7 @@ impl Board {
 
     /// Sets the gauges of all pools.
     pub(super) fn gauges(&self, metrics: &Metrics) {
-        for (name, entry) in &self.known().pools {
+        for (name, entry) in &self.known.lock().pools {
             let labels = [("pool", name.as_str())];
             let gauge = |metric: &str, value: f64| metrics.gauge(metric, value, &labels);
             let nodes = entry.pool.as_ref().map_or(0, |p| p.nodes.len());

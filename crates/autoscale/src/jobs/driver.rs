@@ -1,10 +1,11 @@
 //! The loop over job groups (`docs/spec/cluster-scaling.md §13`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until};
 
 use encamp_model::Time;
@@ -92,7 +93,7 @@ impl JobScaler {
 
     /// The groups as the last cycle found them, by namespace, job and group.
     pub fn groups(&self) -> Vec<GroupStatus> {
-        self.inner.groups().values().cloned().collect()
+        self.inner.groups.lock().values().cloned().collect()
     }
 
     /// Looks at every group once.
@@ -104,7 +105,7 @@ impl JobScaler {
         };
         let found = find(&state);
         let ids: BTreeSet<&GroupId> = found.iter().map(|f| &f.id).collect();
-        inner.groups().retain(|id, _| ids.contains(id));
+        inner.groups.lock().retain(|id, _| ids.contains(id));
         inner.counts_set().retain(|id, _| ids.contains(id));
         let visits = stream::iter(&found);
         visits.for_each_concurrent(inner.settings.concurrency.max(1), |found| inner.look_at(&state, found)).await;
@@ -141,7 +142,7 @@ impl JobScaler {
                     Err(e) => return Err(e.into()),
                 }
             }
-            let mut groups = inner.groups();
+            let mut groups = inner.groups.lock();
             let status = groups.entry(id.clone()).or_insert_with(|| blank(&found));
             status.note(&record, found.configuration.parameters(), inner.now());
             return Ok(status.clone());
@@ -154,12 +155,8 @@ impl Inner {
         (self.now)()
     }
 
-    fn groups(&self) -> MutexGuard<'_, BTreeMap<GroupId, GroupStatus>> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn counts_set(&self) -> MutexGuard<'_, BTreeMap<GroupId, Time>> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+        self.set.lock()
     }
 
     pub(super) async fn load(&self, id: &GroupId, path: &str) -> Result<(Record, u64), StoreError> {
@@ -204,7 +201,7 @@ impl Inner {
         };
         status.last_decision = Decision { time: Time::from_unix_nanos(self.now()), action, reason };
         self.record_metrics(found, &status);
-        let before = self.groups().insert(found.id.clone(), status.clone());
+        let before = self.groups.lock().insert(found.id.clone(), status.clone());
         report(&found.id, before.as_ref(), &status);
     }
 

@@ -2,11 +2,12 @@
 //! configured, and the process can be stopped before or after each write and each change of a count.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_model::*;
 use encamp_state::{Snapshot, State};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify as Signal;
 use tokio::time::Instant;
 
@@ -107,7 +108,7 @@ impl Fake {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().expect("not poisoned")
+        self.inner.lock()
     }
 
     pub(crate) fn now(&self) -> i64 {

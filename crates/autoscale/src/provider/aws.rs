@@ -7,7 +7,6 @@ pub use http::client as http_client;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_config::retry::RetryConfig;
@@ -16,6 +15,7 @@ use aws_config::{BehaviorVersion, Region};
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::config::{Credentials, SharedHttpClient};
 use aws_sdk_autoscaling::types::{AutoScalingGroup, LifecycleState};
+use parking_lot::Mutex;
 
 use super::{Answer, GroupId, Instance, InstanceState, Provider, ProviderError, ScalingGroup, limits};
 
@@ -85,7 +85,7 @@ impl Aws {
 
     /// The client of a region.
     async fn client(&self, region: &str) -> Client {
-        let known = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(region).cloned();
+        let known = self.clients.lock().get(region).cloned();
         if let Some(client) = known {
             return client;
         }
@@ -101,7 +101,7 @@ impl Aws {
             loader = loader.credentials_provider(Credentials::new(access, secret, None, None, "settings"));
         }
         let client = Client::new(&loader.load().await);
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         if clients.len() >= REGIONS {
             clients.clear();
         }

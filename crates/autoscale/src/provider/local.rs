@@ -10,9 +10,10 @@ mod store;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -162,7 +163,7 @@ impl Local {
 
 impl Pool {
     fn step(&self, change: Option<Change>) -> Result<Group, ProviderError> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory.lock();
         let store = Store::open(&self.directory)?;
         let mut group = store.load(self.settings.desired)?;
         let before = group.clone();

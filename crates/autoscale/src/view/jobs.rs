@@ -2,10 +2,11 @@
 //! run in several pools: each is looked up once for all pools of a state.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use encamp_model::{Allocation, Job, TaskGroup};
 use encamp_state::State;
+use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 
 use super::{PROTECT, cores};
@@ -18,8 +19,7 @@ pub struct JobCache(Mutex<Jobs>);
 
 impl JobCache {
     pub(super) fn jobs(&self) -> MutexGuard<'_, Jobs> {
-        // A view that panicked leaves no half-written entry that counts.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

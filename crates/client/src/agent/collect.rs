@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::super::policy::gc::{self, Pressure};
 use super::super::runner::alloc::AllocRunner;
-use super::super::runner::locked;
 use super::Agent;
 use crate::error::ClientError;
 use crate::fingerprint::host;
@@ -49,7 +48,7 @@ impl Agent {
                 return;
             }
             let reason = cause.to_string();
-            let Some(id) = locked(&self.gc.queue).pop() else {
+            let Some(id) = self.gc.queue.lock().pop() else {
                 let text = "garbage collection skipped because no terminal allocations";
                 if gc::warns(&now, limits) {
                     tracing::warn!(target: "client.gc", reason, "{text}");
@@ -66,13 +65,13 @@ impl Agent {
 
     /// Allocations that are being removed; not those that take so long that nobody can wait for them.
     fn removing(&self) -> BTreeSet<String> {
-        let removing = locked(&self.gc.removing);
+        let removing = self.gc.removing.lock();
         removing.iter().filter(|(_, since)| since.elapsed() < LONGEST_REMOVAL).map(|(id, _)| id.clone()).collect()
     }
 
     /// Notes that an allocation is being removed; false if it is already, or is gone.
     fn begin_removal(&self, runner: &AllocRunner) -> bool {
-        let mut removing = locked(&self.gc.removing);
+        let mut removing = self.gc.removing.lock();
         if runner.is_destroyed() || removing.contains_key(&runner.id) {
             return false;
         }
@@ -88,14 +87,14 @@ impl Agent {
         runner.destroy().await;
         tracing::debug!(target: "client.gc", alloc_id = id, "alloc garbage collected");
         // Its last report does not make it garbage again.
-        locked(&self.gc.queue).remove(&id);
-        locked(&self.gc.removing).remove(&id);
+        self.gc.queue.lock().remove(&id);
+        self.gc.removing.lock().remove(&id);
         self.gc.trigger.notify_one();
     }
 
     /// The servers forgot an allocation: it goes at once, in the background.
     pub(super) fn collect_removed(self: &Arc<Self>, runner: Arc<AllocRunner>) {
-        locked(&self.gc.queue).remove(&runner.id);
+        self.gc.queue.lock().remove(&runner.id);
         if self.begin_removal(&runner) {
             tokio::spawn(self.clone().remove(runner, "forced collection".into()));
         }
@@ -104,7 +103,7 @@ impl Agent {
     /// Collects one terminal allocation, and waits until it is gone.
     pub(crate) async fn collect_one(self: &Arc<Self>, id: &str) -> Result<(), ClientError> {
         let runner = self.runner(id);
-        let runner = runner.filter(|r| locked(&self.gc.queue).remove(id) && self.begin_removal(r));
+        let runner = runner.filter(|r| self.gc.queue.lock().remove(id) && self.begin_removal(r));
         let none = || ClientError::failed("No such allocation on client, or allocation not eligible for GC");
         self.clone().remove(runner.ok_or_else(none)?, "forced collection".into()).await;
         Ok(())
@@ -113,7 +112,7 @@ impl Agent {
     /// Collects all terminal allocations, in the background.
     pub(crate) fn collect_all(self: &Arc<Self>) {
         loop {
-            let Some(id) = locked(&self.gc.queue).pop() else { return };
+            let Some(id) = self.gc.queue.lock().pop() else { return };
             if let Some(runner) = self.runner(&id).filter(|r| self.begin_removal(r)) {
                 tokio::spawn(self.clone().remove(runner, "forced full node collection".into()));
             }
@@ -122,6 +121,6 @@ impl Agent {
 
     /// Terminal allocations of an earlier run are collected as those of this one, in the order in which they ended.
     pub(super) fn mark_restored(&self, runner: &AllocRunner) {
-        locked(&self.gc.queue).mark(&runner.id, runner.marked());
+        self.gc.queue.lock().mark(&runner.id, runner.marked());
     }
 }

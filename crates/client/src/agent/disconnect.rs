@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::runner::locked;
 use super::Agent;
 use crate::clock;
 use crate::error::DrainError;
@@ -29,7 +28,7 @@ impl Agent {
                 _ = ticks.tick() => {}
                 () = self.stopped() => return,
             }
-            let last_ok = locked(&self.beat).ok;
+            let last_ok = self.beat.lock().ok;
             for runner in self.all() {
                 let interval = runner.alloc().stop_on_client_after();
                 let late = interval.is_some_and(|i| expired(last_ok, i, clock::now()));

@@ -18,15 +18,16 @@ pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc, watch as channel};
 
 use super::policy::gc::GcQueue;
 use super::policy::report::ReportQueue;
+use super::runner::Shared;
 use super::runner::alloc::AllocRunner;
-use super::runner::{Shared, locked};
 use super::servers::{Credentials, Servers};
 use super::store::{ClientRecord, SharedClientRecord};
 use super::types::HostStats;
@@ -78,6 +79,21 @@ pub(super) struct Gc {
     pub slots: Semaphore,
 }
 
+impl Gc {
+    /// Collection that removes so many allocations at a time; at least one.
+    fn new(parallel: usize) -> Gc {
+        if parallel == 0 {
+            tracing::warn!(target: "client", "gc_parallel_destroys is below 1, using 1");
+        }
+        Gc {
+            queue: Mutex::default(),
+            removing: Mutex::default(),
+            trigger: Notify::new(),
+            slots: Semaphore::new(parallel.max(1)),
+        }
+    }
+}
+
 impl Agent {
     pub(super) fn who(&self) -> Credentials {
         self.shared.who()
@@ -85,12 +101,12 @@ impl Agent {
 
     /// The runner of an allocation.
     pub(super) fn runner(&self, id: &str) -> Option<Arc<AllocRunner>> {
-        locked(&self.runners).get(id).cloned()
+        self.runners.lock().get(id).cloned()
     }
 
     /// All runners, by ID.
     pub(super) fn all(&self) -> Vec<Arc<AllocRunner>> {
-        locked(&self.runners).values().cloned().collect()
+        self.runners.lock().values().cloned().collect()
     }
 
     /// Waits; false if the agent stops meanwhile.

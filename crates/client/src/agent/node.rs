@@ -1,11 +1,10 @@
 //! Changes of the node while it runs: drivers, metadata, events (`docs/spec/client.md §3.4`, `§4.5`, `§5`).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::super::drivers::{Driver, Fingerprint};
 use super::super::policy::backoff;
-use super::super::runner::locked;
 use super::Agent;
 use crate::clock;
 use crate::error::ClientError;
@@ -99,12 +98,7 @@ impl Agent {
                 continue;
             }
             let name = driver.name();
-            put_driver(
-                &mut self.shared.node.write().unwrap_or_else(PoisonError::into_inner),
-                name,
-                &found,
-                clock::now(),
-            );
+            put_driver(&mut self.shared.node.write(), name, &found, clock::now());
             if found.healthy != last.healthy {
                 let details = [("driver".to_string(), name.to_string())].into();
                 self.event(NodeEvent {
@@ -138,7 +132,7 @@ impl Agent {
     }
 
     fn event(&self, event: NodeEvent) {
-        let mut events = locked(&self.events);
+        let mut events = self.events.lock();
         events.push_back(event);
         while events.len() > MOST_EVENTS {
             events.pop_front();
@@ -163,11 +157,11 @@ impl Agent {
                     alive = self.pause(wait) => if !alive { return },
                     () = self.events_changed.notified() => continue,
                 }
-                let events: Vec<NodeEvent> = locked(&self.events).iter().cloned().collect();
+                let events: Vec<NodeEvent> = self.events.lock().iter().cloned().collect();
                 match self.servers.emit_events(&self.who(), events.clone()).await {
                     Ok(_) => {
                         // Those that came meanwhile stay.
-                        locked(&self.events).retain(|e| !events.contains(e));
+                        self.events.lock().retain(|e| !events.contains(e));
                         break;
                     }
                     Err(error) => tracing::error!(target: "client", %error, "error sending node events"),
@@ -192,7 +186,7 @@ impl Agent {
         .map_err(|e| ClientError::Failed(format!("failed to store the node metadata: {e}")))?;
         applied?;
         let now = self.meta();
-        self.shared.node.write().unwrap_or_else(PoisonError::into_inner).meta = now.meta.clone().into();
+        self.shared.node.write().meta = now.meta.clone().into();
         self.node_changed.notify_one();
         Ok(now)
     }

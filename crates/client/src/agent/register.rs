@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::super::policy::backoff;
-use super::super::runner::locked;
 use super::super::servers::{NodeReply, ServersError};
 use super::{Agent, Beat};
 use crate::clock;
@@ -43,7 +42,7 @@ impl Agent {
                     first(&self)
                 }
                 Err(error) => {
-                    let last = locked(&self.beat).last;
+                    let last = self.beat.lock().last;
                     let wait = self.shared.draw(|r| backoff::heartbeat(self.dev(), last, clock::now(), r));
                     tracing::error!(target: "client", %error, "error heartbeating. retrying");
                     wait
@@ -75,7 +74,7 @@ impl Agent {
                     record.identity.clear();
                     record.registered = false;
                 });
-                locked(&self.shared.who).identity.clear();
+                self.shared.who.lock().identity.clear();
             }
             tracing::error!(target: "client", %error, "error registering");
             let none = error == ServersError::NoServers;
@@ -92,7 +91,7 @@ impl Agent {
             self.record.change(|record| record.registered = true);
             tracing::error!(target: "client", %error, "failed to store the registration");
         }
-        let mut node = self.shared.node.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut node = self.shared.node.write();
         node.status = "ready".into();
         drop(node);
         self.registered.send_replace(true);
@@ -100,17 +99,17 @@ impl Agent {
 
     /// Takes over what a reply says.
     fn answered(&self, reply: &NodeReply, sent: i64) {
-        *locked(&self.beat) = Beat { ok: clock::now(), last: Some((sent, reply.heartbeat_ttl)) };
+        *self.beat.lock() = Beat { ok: clock::now(), last: Some((sent, reply.heartbeat_ttl)) };
         self.servers.learn(&reply.servers);
         if !reply.scheduling_eligibility.is_empty() {
-            let mut node = self.shared.node.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut node = self.shared.node.write();
             node.scheduling_eligibility.clone_from(&reply.scheduling_eligibility);
         }
         if !reply.signed_identity.is_empty() {
             // One that can't be kept is not used: after a restart nobody would know it.
             match self.store_record(|record| record.identity.clone_from(&reply.signed_identity)) {
                 Ok(()) => {
-                    locked(&self.shared.who).identity.clone_from(&reply.signed_identity);
+                    self.shared.who.lock().identity.clone_from(&reply.signed_identity);
                 }
                 Err(error) => tracing::error!(target: "client", %error, "failed to store the node identity"),
             }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::super::config::Config;
@@ -15,11 +16,11 @@ use super::super::drivers::mock::Mock;
 use super::super::drivers::raw_exec::RawExec;
 use super::super::error::{DrainError, StartError, at};
 use super::super::fingerprint::{self, Found, host};
+use super::super::runner::Shared;
 use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
-use super::super::runner::{Shared, locked};
 use super::super::servers::{Credentials, Servers};
-use super::super::store::{SharedClientRecord, Store, Stored};
+use super::super::store::{ClientRecord, SharedClientRecord, Store, Stored};
 use super::node::{merged, put_driver};
 use super::{Agent, Beat, Gc, volumes};
 use crate::cgroups::Cgroups;
@@ -102,6 +103,14 @@ fn first_node(
     node
 }
 
+/// Adds the meta and the volumes that an earlier run recorded.
+fn put_record(node: &mut Node, config: &Config, static_meta: &BTreeMap<String, String>, record: &ClientRecord) {
+    node.meta = merged(static_meta, &record.meta).into();
+    // The configuration's volumes win.
+    let made = volumes::restored(record).into_iter().filter(|(name, _)| !config.host_volumes.contains_key(name));
+    node.host_volumes.extend(made.collect::<Vec<_>>());
+}
+
 fn check_volumes(config: &Config) -> Result<(), StartError> {
     for (name, volume) in &config.host_volumes {
         // A volume made at run time has an ID and no place yet.
@@ -138,25 +147,17 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let who =
         Credentials { node_id: identity.0.clone(), secret_id: identity.1.clone(), identity: record.identity.clone() };
     let mut node = first_node(&config, identity, found, &drivers);
-    node.meta = merged(&static_meta, &record.meta).into();
-    // The configuration's volumes win.
-    let made = volumes::restored(&record).into_iter().filter(|(name, _)| !config.host_volumes.contains_key(name));
-    node.host_volumes.extend(made.collect::<Vec<_>>());
+    put_record(&mut node, &config, &static_meta, &record);
     let stored = store.load()?;
     let (views, view_receiver) = mpsc::unbounded_channel();
-    let slots = config.gc.parallel_destroys;
-    if slots == 0 {
-        tracing::warn!(target: "client", "gc_parallel_destroys is below 1, using 1");
-    }
+    let gc = Gc::new(config.gc.parallel_destroys);
     let shared = Arc::new(Shared {
         servers: servers.clone(),
         who: Mutex::new(who),
         drivers,
         store,
         node: RwLock::new(node),
-        host_env: std::env::vars_os()
-            .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
-            .collect(),
+        host_env: host_env(),
         alloc_dir,
         random: Mutex::new(clock::generator(config.seed, "client")),
         contacted: watch::channel(false).0,
@@ -180,17 +181,18 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         node_changed: Notify::new(),
         events: Mutex::default(),
         events_changed: Notify::new(),
-        gc: Gc {
-            queue: Mutex::default(),
-            removing: Mutex::default(),
-            trigger: Notify::new(),
-            slots: Semaphore::new(slots.max(1)),
-        },
+        gc,
         host: Mutex::default(),
         mhz_per_core,
         stop: watch::channel(false).0,
     });
     stored.into_iter().for_each(|s| agent.restore(s));
+    let loops = spawn_loops(&agent);
+    Ok(Running { agent, loops, temporary })
+}
+
+/// Starts the loops of the agent.
+fn spawn_loops(agent: &Arc<Agent>) -> JoinSet<()> {
     let mut loops = JoinSet::new();
     loops.spawn(agent.clone().beat_forever());
     loops.spawn(agent.clone().watch_forever());
@@ -203,7 +205,12 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     for driver in agent.shared.drivers.values() {
         loops.spawn(agent.clone().watch_driver(driver.clone()));
     }
-    Ok(Running { agent, loops, temporary })
+    loops
+}
+
+/// The variables of the agent's environment that are text.
+fn host_env() -> BTreeMap<String, String> {
+    std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
 }
 
 impl Agent {
@@ -220,7 +227,7 @@ impl Agent {
             return;
         }
         if let Some(known) = acknowledged {
-            locked(&self.queue).acknowledge(known);
+            self.queue.lock().acknowledge(known);
         }
         // The agent ended while it removed what had ended: what became of that still counts.
         let ended = record.tasks.values().all(|t| t.state.state == state::DEAD);
@@ -228,7 +235,7 @@ impl Agent {
             .and_then(|r| if there || ended { Ok(r) } else { Err(InvalidAlloc::NoDirectory) });
         match runner {
             Ok(runner) => {
-                locked(&self.runners).insert(id.clone(), runner.clone());
+                self.runners.lock().insert(id.clone(), runner.clone());
                 if runner.is_terminal() {
                     self.mark_restored(&runner);
                 }

@@ -1,13 +1,14 @@
 //! Measures the usage of the host and of tasks (`docs/spec/client.md §26.3`).
+//!
+//! `/proc/stat` is parsed here, since the crate `procfs` drops the numbers of cores, of which some may be offline.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::super::fingerprint::host;
-use super::super::procfs::Table;
+use super::super::processes::Table;
 use super::super::runner::alloc::AllocRunner;
-use super::super::runner::locked;
 use super::super::types::{AllocResourceUsage, HostCpuStats, HostStats, ResourceUsage};
 use super::Agent;
 use crate::clock;
@@ -86,7 +87,7 @@ impl Agent {
             let measured = tokio::task::spawn_blocking(move || {
                 let (stats, times) = measure(&me.shared.alloc_dir, &before, me.mhz_per_core);
                 me.publish(&stats);
-                *locked(&me.host) = stats;
+                *me.host.lock() = stats;
                 if me.shared.config.publish_allocation_metrics || me.dev() {
                     let tasks: Vec<_> = me.all().iter().flat_map(|r| r.tasks.clone()).collect();
                     let running: Vec<_> = tasks.into_iter().filter(|t| t.handle().is_some()).collect();
@@ -106,7 +107,7 @@ impl Agent {
 
     /// The usage of the host, as of the last measurement.
     pub(crate) fn host_stats(&self) -> HostStats {
-        let last = locked(&self.host).clone();
+        let last = self.host.lock().clone();
         if last.timestamp != 0 {
             return last;
         }

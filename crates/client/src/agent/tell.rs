@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::policy::backoff;
-use super::super::runner::locked;
 use super::Agent;
 use crate::clock;
 use encamp_model::{Allocation, client_status};
@@ -15,7 +14,7 @@ const TICK: Duration = Duration::from_millis(200);
 impl Agent {
     /// Takes the runners' views and tells the servers, until the end.
     pub(super) async fn tell_forever(self: Arc<Self>) {
-        let Some(mut views) = locked(&self.views).take() else { return };
+        let Some(mut views) = self.views.lock().take() else { return };
         let me = self.clone();
         let taker = tokio::spawn(async move {
             while let Some(view) = views.recv().await {
@@ -40,8 +39,8 @@ impl Agent {
             client_status::COMPLETE | client_status::FAILED | client_status::LOST
         );
         // A runner that was removed has nothing to tell.
-        if locked(&self.runners).contains_key(&id) {
-            locked(&self.queue).push(view);
+        if self.runners.lock().contains_key(&id) {
+            self.queue.lock().push(view);
             if ended {
                 self.mark(&id);
             }
@@ -57,8 +56,8 @@ impl Agent {
                 () = self.stopped() => return,
             }
             let allocs = {
-                let runners = locked(&self.runners);
-                locked(&self.queue).tick(|id| runners.contains_key(id))
+                let runners = self.runners.lock();
+                self.queue.lock().tick(|id| runners.contains_key(id))
             };
             if allocs.is_empty() {
                 continue;
@@ -67,7 +66,7 @@ impl Agent {
                 Ok(_) => {
                     let shared = self.shared.clone();
                     let kept = allocs.clone();
-                    locked(&self.queue).sent(allocs);
+                    self.queue.lock().sent(allocs);
                     let stored = tokio::task::spawn_blocking(move || {
                         kept.iter().try_for_each(|a| shared.store.put_acknowledged(a))
                     });
@@ -77,7 +76,7 @@ impl Agent {
                 }
                 Err(error) => {
                     tracing::error!(target: "client", %error, "error updating allocations");
-                    locked(&self.queue).failed(allocs);
+                    self.queue.lock().failed(allocs);
                     let wait = self.shared.draw(|r| backoff::report(self.dev(), r));
                     if !self.pause(wait).await {
                         return;
@@ -90,11 +89,11 @@ impl Agent {
     /// Marks a terminal allocation for collection, and has a look whether it is time.
     pub(super) fn mark(&self, id: &str) {
         let Some(runner) = self.runner(id) else { return };
-        if runner.is_destroyed() || locked(&self.gc.removing).contains_key(id) {
+        if runner.is_destroyed() || self.gc.removing.lock().contains_key(id) {
             return;
         }
         let now = clock::now();
-        if locked(&self.gc.queue).mark(id, now) {
+        if self.gc.queue.lock().mark(id, now) {
             tracing::info!(target: "client.gc", alloc_id = id, "marking allocation for GC");
             runner.set_marked(now);
             // The next run of the agent has to collect in the same order.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 
 use super::super::store::{ClientRecord, VolumeRecord};
 use super::Agent;
@@ -149,7 +148,7 @@ impl Agent {
         };
         let entry = shown(&volume.id, &record);
         self.store_volumes(|volumes| drop(volumes.insert(volume.id.clone(), record)))?;
-        let mut node = self.shared.node.write().unwrap_or_else(PoisonError::into_inner);
+        let mut node = self.shared.node.write();
         node.host_volumes.insert(volume.name.clone(), entry);
         drop(node);
         self.node_changed.notify_one();
@@ -169,7 +168,7 @@ impl Agent {
             }
         }
         self.store_volumes(|volumes| drop(volumes.remove(id)))?;
-        let mut node = self.shared.node.write().unwrap_or_else(PoisonError::into_inner);
+        let mut node = self.shared.node.write();
         node.host_volumes.retain(|_, v| v.id != id);
         drop(node);
         self.node_changed.notify_one();

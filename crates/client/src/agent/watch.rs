@@ -11,7 +11,6 @@ use super::super::events;
 use super::super::policy::{backoff, pull};
 use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
-use super::super::runner::locked;
 use super::super::servers::{Servers, ServersError};
 use super::{Agent, BLOCK};
 use crate::clock;
@@ -76,7 +75,7 @@ impl Agent {
                 continue;
             }
             let known = self.known();
-            let plan = pull::plan(&listed.allocs, &known, &locked(&self.invalid));
+            let plan = pull::plan(&listed.allocs, &known, &self.invalid.lock());
             let mut pulled = BTreeMap::new();
             if !plan.pull.is_empty() {
                 match self.servers.allocs(&self.who(), &plan.pull, plan.newest.saturating_sub(1)).await {
@@ -114,7 +113,7 @@ impl Agent {
     }
 
     fn known(&self) -> pull::Known {
-        locked(&self.runners).iter().map(|(id, r)| (id.clone(), r.alloc().alloc_modify_index)).collect()
+        self.runners.lock().iter().map(|(id, r)| (id.clone(), r.alloc().alloc_modify_index)).collect()
     }
 
     async fn apply(
@@ -126,12 +125,12 @@ impl Agent {
         let indexes = pulled.iter().map(|(id, a)| (id.clone(), a.alloc_modify_index)).collect();
         let changes = pull::changes(&indexes, filtered, known);
         for id in &changes.removed {
-            if let Some(runner) = locked(&self.runners).remove(id) {
+            if let Some(runner) = self.runners.lock().remove(id) {
                 self.collect_removed(runner);
             }
-            locked(&self.queue).forget(id);
+            self.queue.lock().forget(id);
         }
-        locked(&self.invalid).retain(|id| filtered.contains(id) || pulled.contains_key(id));
+        self.invalid.lock().retain(|id| filtered.contains(id) || pulled.contains_key(id));
         for id in &changes.updated {
             if let (Some(runner), Some(alloc)) = (self.runner(id), pulled.get(id)) {
                 self.store_alloc(alloc).await.unwrap_or_else(|error| {
@@ -143,7 +142,7 @@ impl Agent {
                     let event = || events::message("Reconnected", "Client reconnected");
                     runner.tasks.iter().for_each(|t| t.emit(event()));
                     // The servers took what they knew for lost.
-                    locked(&self.queue).forget(id);
+                    self.queue.lock().forget(id);
                     (self.shared.report)(runner.view());
                 }
             }
@@ -151,7 +150,7 @@ impl Agent {
         for alloc in changes.added.iter().filter_map(|id| pulled.get(id)) {
             if alloc.client_terminal() {
                 // It ended here, and what was kept of it is gone: there is nothing to run, and nothing else to tell.
-                locked(&self.invalid).insert(alloc.id.clone());
+                self.invalid.lock().insert(alloc.id.clone());
                 continue;
             }
             if let Err(error) = self.add(alloc).await {
@@ -171,7 +170,7 @@ impl Agent {
         let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), None)?;
         runner.persist().await;
         let previous = self.previous(alloc);
-        locked(&self.runners).insert(alloc.id.clone(), runner.clone());
+        self.runners.lock().insert(alloc.id.clone(), runner.clone());
         tokio::spawn(runner.run(previous));
         Ok(())
     }
@@ -191,7 +190,7 @@ impl Agent {
 
     /// Reports an allocation that can't be run here.
     pub(super) fn refuse(&self, alloc: &Arc<Allocation>, error: &dyn fmt::Display) {
-        locked(&self.invalid).insert(alloc.id.clone());
+        self.invalid.lock().insert(alloc.id.clone());
         let now = Time::from_unix_nanos(clock::now());
         let mut states = alloc.task_states.clone();
         for task in alloc.group().into_iter().flat_map(|g| &g.tasks) {
@@ -206,7 +205,7 @@ impl Agent {
                 AllocDeploymentStatus { healthy: Some(false), timestamp: now, ..other.clone().unwrap_or_default() }
             }
         };
-        locked(&self.queue).push(Allocation {
+        self.queue.lock().push(Allocation {
             id: alloc.id.clone(),
             node_id: alloc.node_id.clone(),
             client_status: client_status::FAILED.into(),

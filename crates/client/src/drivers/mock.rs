@@ -16,7 +16,7 @@ use crate::clock;
 use crate::config::MockConfig;
 use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
-use crate::procfs::Table;
+use crate::processes::Table;
 use crate::types::{MemoryStats, ResourceUsage};
 use encamp_model::duration;
 

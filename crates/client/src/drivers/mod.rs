@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 use self::config::ConfigError;
 use super::cgroups::Limits;
-use super::procfs::Table;
+use super::processes::Table;
 use super::types::TaskResourceUsage;
 
 /// A kind of task.

@@ -102,7 +102,7 @@ impl RawExec {
                     pid,
                     ticks,
                     supervisor: keeper,
-                    supervisor_ticks: crate::procfs::stat(keeper).map_or(0, |s| s.start),
+                    supervisor_ticks: crate::processes::stat(keeper).map_or(0, |s| s.starttime),
                     exit_file: order.exit_file,
                     dir: order.dir,
                     user: order.user,

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +20,7 @@ use tokio::sync::{mpsc, watch};
 use super::supervisor::ExitFile;
 use super::*;
 use crate::cgroups::{Cgroups, TaskGroups};
-use crate::procfs;
+use crate::processes;
 use crate::types::{CpuStats, MemoryStats, ResourceUsage};
 
 /// How often a supervisor that is no child of this agent is looked after.
@@ -51,12 +52,12 @@ pub(crate) struct State {
 impl State {
     /// The supervisor lives, or left word.
     pub(crate) fn can_be_found(&self) -> bool {
-        procfs::is_alive(self.supervisor, self.supervisor_ticks) || self.exit_file.read().is_some()
+        processes::is_alive(self.supervisor, self.supervisor_ticks) || self.exit_file.read().is_some()
     }
 
     /// Ends the task at once, as far as it is still the same process.
     fn kill(&self) {
-        if let Some(pid) = to_pid(self.pid).filter(|_| procfs::is_alive(self.pid, self.ticks)) {
+        if let Some(pid) = to_pid(self.pid).filter(|_| processes::is_alive(self.pid, self.ticks)) {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         }
@@ -129,7 +130,7 @@ impl Handle {
             match child {
                 Some(mut child) => drop(child.wait().await),
                 None => {
-                    while procfs::is_alive(watched.supervisor, watched.supervisor_ticks) {
+                    while processes::is_alive(watched.supervisor, watched.supervisor_ticks) {
                         tokio::time::sleep(POLL).await;
                     }
                 }
@@ -158,7 +159,7 @@ impl Handle {
     }
 
     fn send(&self, signal: Signal) -> Result<(), DriverError> {
-        if !procfs::is_alive(self.state.pid, self.state.ticks) {
+        if !processes::is_alive(self.state.pid, self.state.ticks) {
             return Err(DriverError::Ended);
         }
         let pid = to_pid(self.state.pid).ok_or(DriverError::NoProcess)?;
@@ -349,27 +350,28 @@ impl RunningTask for Handle {
         })
     }
 
-    fn usage(&self, processes: &procfs::Table, mhz_per_core: f64) -> Option<TaskResourceUsage> {
-        let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
-        let mut last = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+    fn usage(&self, table: &processes::Table, mhz_per_core: f64) -> Option<TaskResourceUsage> {
+        let page = procfs::page_size();
+        let mut last = self.sample.lock();
         let now = Instant::now();
         let elapsed = last.at.map(|at| now.duration_since(at).as_secs_f64()).filter(|s| *s > 0.0);
         let mut ticks = HashMap::new();
         let mut pids = BTreeMap::new();
-        for (pid, stat) in processes.descendants(self.state.supervisor).into_iter().filter(|(_, s)| !s.zombie) {
-            ticks.insert(pid, (stat.user, stat.system));
+        let descendants = table.descendants(self.state.supervisor).into_iter();
+        for (pid, stat) in descendants.filter(|(_, s)| !processes::is_zombie(s)) {
+            ticks.insert(pid, (stat.utime, stat.stime));
             let before = last.ticks.get(&pid).copied();
             let percent = |now: u64, before: Option<u64>| match (elapsed, before) {
                 (Some(seconds), Some(before)) => now.saturating_sub(before) as f64 / TICKS / seconds * 100.0,
                 _ => 0.0,
             };
-            let user = percent(stat.user, before.map(|b| b.0));
-            let system = percent(stat.system, before.map(|b| b.1));
+            let user = percent(stat.utime, before.map(|b| b.0));
+            let system = percent(stat.stime, before.map(|b| b.1));
             let names = |list: &[&str]| list.iter().map(ToString::to_string).collect();
             let usage = ResourceUsage {
                 memory_stats: MemoryStats {
-                    rss: stat.rss_pages.saturating_mul(page),
-                    swap: procfs::swap(pid),
+                    rss: stat.rss.saturating_mul(page),
+                    swap: processes::swap(pid),
                     measured: names(&["RSS", "Swap"]),
                     ..MemoryStats::default()
                 },

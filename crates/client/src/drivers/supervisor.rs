@@ -13,6 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use procfs::process::Process;
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,7 +22,7 @@ use super::{Exit, LogSettings};
 use crate::cgroups::TaskGroups;
 use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
-use crate::{netns, procfs};
+use crate::{netns, processes};
 
 /// First argument of the program that makes it a supervisor.
 pub(crate) const ARGUMENT: &str = "task-supervisor";
@@ -195,9 +196,11 @@ fn in_terminal(args: Vec<std::ffi::OsString>) -> ExitCode {
 /// seen to wherever a program is started.
 fn catch_ignored_signals() {
     const BROKEN_PIPE: u64 = 1 << (13 - 1);
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|l| u64::from_str_radix(l.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    let Some(ignored) = ignored.map(|m| m & !BROKEN_PIPE).filter(|m| *m != 0) else { return };
+    let Ok(status) = Process::myself().and_then(|p| p.status()) else { return };
+    let ignored = status.sigign & !BROKEN_PIPE;
+    if ignored == 0 {
+        return;
+    }
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
     let _entered = runtime.enter();
     for number in (1..=64).filter(|n| ignored >> (n - 1) & 1 == 1) {
@@ -246,7 +249,7 @@ fn supervise(order: &Order) -> Result<(), SuperviseError> {
         // Lowering needs a right that the agent may not have.
         let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), order.oom_score_adj.to_string());
     }
-    report(&Report::Started { pid, ticks: procfs::stat(pid).map_or(0, |s| s.start) });
+    report(&Report::Started { pid, ticks: processes::stat(pid).map_or(0, |s| s.starttime) });
     let mut exit = wait_for(pid);
     end_leftovers(pid);
     if let Some(groups) = &order.groups {
@@ -299,7 +302,7 @@ fn end_leftovers(pid: u32) {
     }
     let until = Instant::now() + LEFTOVERS;
     while Instant::now() < until {
-        for (child, _) in procfs::Table::read().descendants(std::process::id()) {
+        for (child, _) in processes::Table::read().descendants(std::process::id()) {
             if let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) {
                 let _ = rustix::process::kill_process(child, Signal::KILL);
             }

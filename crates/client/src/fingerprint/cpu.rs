@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use procfs::process::Process;
+use procfs::{CpuInfo, Current};
+
 use crate::config::Config;
 use crate::ranges;
 use encamp_model::{Core, LegacyNodeCpuResources, Topology};
@@ -32,20 +35,17 @@ fn list(path: &Path) -> Option<Vec<u64>> {
     ranges::numbers(std::fs::read_to_string(path).ok()?.trim()).filter(|l| !l.is_empty())
 }
 
-/// Model and MHz as `/proc/cpuinfo` has them.
+/// Model and MHz of the first core as `/proc/cpuinfo` has them.
 struct Model {
     name: String,
     mhz: u64,
 }
 
 fn model() -> Model {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let of = |key: &str| {
-        let value = text.lines().find_map(|l| l.strip_prefix(key)?.split_once(':'));
-        value.map(|(_, v)| v.trim().to_string()).unwrap_or_default()
-    };
+    let info = CpuInfo::current().ok();
+    let of = |key: &str| info.as_ref().and_then(|i| i.get_field(0, key)).unwrap_or_default();
     let mhz = of("cpu MHz").parse::<f64>().unwrap_or(0.0);
-    Model { name: of("model name"), mhz: mhz.clamp(0.0, 1e6) as u64 }
+    Model { name: of("model name").into(), mhz: mhz.clamp(0.0, 1e6) as u64 }
 }
 
 /// The cores `/sys` knows, those the agent may not use disabled.
@@ -56,9 +56,12 @@ fn cores(sys: &Path) -> Vec<Core> {
         (0..n).collect()
     };
     let online = list(&cpu.join("online")).unwrap_or_else(fallback);
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"));
-    let allowed = allowed.and_then(|l| ranges::numbers(l.trim())).filter(|l| !l.is_empty());
+    let status = Process::myself().and_then(|p| p.status()).ok();
+    let allowed = status.and_then(|s| s.cpus_allowed_list).filter(|l| !l.is_empty());
+    let is_allowed = |id: u64| {
+        let contains = |(first, last): &(u32, u32)| (u64::from(*first)..=u64::from(*last)).contains(&id);
+        allowed.as_ref().is_none_or(|l| l.iter().any(contains))
+    };
     let slow = list(&sys.join("cpu_atom/cpus")).unwrap_or_default();
     let mut node_of = BTreeMap::new();
     for node in list(&sys.join("system/node/online")).unwrap_or_default() {
@@ -75,7 +78,7 @@ fn cores(sys: &Path) -> Vec<Core> {
             node_id: node_of.get(&id).copied().unwrap_or(0).min(255),
             id,
             grade: !slow.contains(&id),
-            disable: allowed.as_ref().is_some_and(|l| !l.contains(&id)),
+            disable: !is_allowed(id),
             base_speed: Some(mhz("base_frequency")).filter(|m| *m > 0).unwrap_or_else(nominal),
             max_speed: mhz("cpuinfo_max_freq"),
             guess_speed: 0,
@@ -88,28 +91,8 @@ fn speed(core: &Core) -> u64 {
     [core.base_speed, core.max_speed, core.guess_speed].into_iter().find(|s| *s > 0).unwrap_or(0)
 }
 
-fn resources(config: &Config, mut cores: Vec<Core>, model: &Model) -> Cpu {
-    let reservable = ranges::numbers(&config.reservable_cores).filter(|l| !l.is_empty());
-    let reserved = ranges::numbers(&config.reserved.cores).unwrap_or_default();
-    for core in &mut cores {
-        if speed(core) == 0 {
-            core.base_speed = model.mhz.max(1);
-        }
-        core.disable |= match &reservable {
-            Some(list) => !list.contains(&core.id),
-            None => reserved.contains(&core.id),
-        };
-    }
-    let sum = |f: &dyn Fn(&&Core) -> bool| cores.iter().filter(f).map(speed).sum::<u64>();
-    let (total, usable) = match u64::try_from(config.cpu_total_compute) {
-        Ok(mhz @ 1..) => (mhz, mhz),
-        _ => {
-            let held = u64::try_from(config.reserved.cpu).unwrap_or(0);
-            (sum(&|_| true), sum(&|c| !c.disable).saturating_sub(held))
-        }
-    };
-    let enabled: Vec<u64> = cores.iter().filter(|c| !c.disable).map(|c| c.id).collect();
-    let nodes: BTreeSet<u64> = cores.iter().map(|c| c.node_id).collect();
+/// The attributes of cores, of which `nodes` are the NUMA nodes; empty ones are left out.
+fn attributes(cores: &[Core], nodes: &BTreeSet<u64>, model: &Model) -> BTreeMap<String, String> {
     let mut attributes = BTreeMap::new();
     let mut set = |k: &str, v: String| {
         if !v.is_empty() {
@@ -135,14 +118,40 @@ fn resources(config: &Config, mut cores: Vec<Core>, model: &Model) -> Cpu {
         set("cpu.frequency", mhz(true));
     }
     set("cpu.numcores", cores.len().to_string());
-    set("cpu.reservablecores", enabled.len().to_string());
-    set("cpu.totalcompute", total.to_string());
-    set("cpu.usablecompute", usable.to_string());
     set("numa.node.count", nodes.len().to_string());
-    for node in &nodes {
+    for node in nodes {
         let ids: Vec<u64> = cores.iter().filter(|c| c.node_id == *node).map(|c| c.id).collect();
         set(&format!("numa.node{node}.cores"), ranges::text(&ids));
     }
+    attributes
+}
+
+fn resources(config: &Config, mut cores: Vec<Core>, model: &Model) -> Cpu {
+    let reservable = ranges::numbers(&config.reservable_cores).filter(|l| !l.is_empty());
+    let reserved = ranges::numbers(&config.reserved.cores).unwrap_or_default();
+    for core in &mut cores {
+        if speed(core) == 0 {
+            core.base_speed = model.mhz.max(1);
+        }
+        core.disable |= match &reservable {
+            Some(list) => !list.contains(&core.id),
+            None => reserved.contains(&core.id),
+        };
+    }
+    let sum = |f: &dyn Fn(&&Core) -> bool| cores.iter().filter(f).map(speed).sum::<u64>();
+    let (total, usable) = match u64::try_from(config.cpu_total_compute) {
+        Ok(mhz @ 1..) => (mhz, mhz),
+        _ => {
+            let held = u64::try_from(config.reserved.cpu).unwrap_or(0);
+            (sum(&|_| true), sum(&|c| !c.disable).saturating_sub(held))
+        }
+    };
+    let enabled: Vec<u64> = cores.iter().filter(|c| !c.disable).map(|c| c.id).collect();
+    let nodes: BTreeSet<u64> = cores.iter().map(|c| c.node_id).collect();
+    let mut attributes = attributes(&cores, &nodes, model);
+    attributes.insert("cpu.reservablecores".into(), enabled.len().to_string());
+    attributes.insert("cpu.totalcompute".into(), total.to_string());
+    attributes.insert("cpu.usablecompute".into(), usable.to_string());
     let total = i64::try_from(total).unwrap_or(i64::MAX);
     Cpu {
         attributes,

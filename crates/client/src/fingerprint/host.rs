@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use procfs::{Current, Meminfo, MountEntry, Uptime};
+
 use crate::types::{HostDiskStats, HostMemoryStats};
 
 fn read(path: &str) -> String {
@@ -66,15 +68,11 @@ pub fn hostname() -> String {
 
 /// Memory of the host.
 pub fn memory() -> HostMemoryStats {
-    let text = read("/proc/meminfo");
-    let of = |key: &str| {
-        let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
-        line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0).saturating_mul(1024)
-    };
-    let (total, free) = (of("MemTotal"), of("MemFree"));
-    let cached = of("Buffers").saturating_add(of("Cached")).saturating_add(of("SReclaimable"));
+    let Ok(memory) = Meminfo::current() else { return HostMemoryStats::default() };
+    let (total, free) = (memory.mem_total, memory.mem_free);
+    let cached = memory.buffers.saturating_add(memory.cached).saturating_add(memory.s_reclaimable.unwrap_or(0));
     let used = total.saturating_sub(free).saturating_sub(cached);
-    let available = if text.contains("MemAvailable") { of("MemAvailable") } else { free.saturating_add(cached) };
+    let available = memory.mem_available.unwrap_or_else(|| free.saturating_add(cached));
     HostMemoryStats { total, available, used, free }
 }
 
@@ -83,20 +81,15 @@ pub(crate) fn product_uuid() -> String {
     read("/sys/class/dmi/id/product_uuid").trim().to_lowercase()
 }
 
-/// A mounted file system.
-struct Mount {
-    device: String,
-    point: String,
-}
-
-fn mounts() -> Vec<Mount> {
-    let text = read("/proc/self/mounts");
-    let plain = |s: &str| s.replace("\\040", " ");
-    let mount = |line: &str| {
-        let mut fields = line.split(' ');
-        Some(Mount { device: plain(fields.next()?), point: plain(fields.next()?) })
-    };
-    text.lines().filter_map(mount).collect()
+/// The mounted file systems; none if they can't be read.
+pub fn mounts() -> Vec<MountEntry> {
+    let mut mounts = procfs::mounts().unwrap_or_default();
+    for mount in &mut mounts {
+        // The crate decodes all escapes but those of spaces.
+        mount.fs_spec = mount.fs_spec.replace("\\040", " ");
+        mount.fs_file = mount.fs_file.replace("\\040", " ");
+    }
+    mounts
 }
 
 /// Usage of the file system that holds a path; zeros if it can't be read (`docs/spec/client.md §27.6`).
@@ -120,8 +113,8 @@ fn usage(path: &Path) -> HostDiskStats {
 /// The file system that holds a path, with its device.
 pub fn disk(path: &Path) -> HostDiskStats {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let holder = mounts().into_iter().filter(|m| real.starts_with(&m.point)).max_by_key(|m| m.point.len());
-    let (device, mountpoint) = holder.map(|m| (m.device, m.point)).unwrap_or_default();
+    let holder = mounts().into_iter().filter(|m| real.starts_with(&m.fs_file)).max_by_key(|m| m.fs_file.len());
+    let (device, mountpoint) = holder.map(|m| (m.fs_spec, m.fs_file)).unwrap_or_default();
     HostDiskStats { device, mountpoint, ..usage(path) }
 }
 
@@ -134,10 +127,10 @@ pub(crate) fn alloc_disk(path: &Path) -> HostDiskStats {
 pub fn disks() -> Vec<HostDiskStats> {
     let mut out: Vec<HostDiskStats> = Vec::new();
     for m in mounts() {
-        if m.device.starts_with("/dev/") && out.iter().all(|d| d.device != m.device) {
-            let stats = usage(Path::new(&m.point));
+        if m.fs_spec.starts_with("/dev/") && out.iter().all(|d| d.device != m.fs_spec) {
+            let stats = usage(Path::new(&m.fs_file));
             if stats.size > 0 {
-                out.push(HostDiskStats { device: m.device, mountpoint: m.point, ..stats });
+                out.push(HostDiskStats { device: m.fs_spec, mountpoint: m.fs_file, ..stats });
             }
         }
     }
@@ -146,12 +139,12 @@ pub fn disks() -> Vec<HostDiskStats> {
 
 /// Seconds since the host started.
 pub fn uptime() -> u64 {
-    read("/proc/uptime").split('.').next().and_then(|s| s.trim().parse().ok()).unwrap_or(0)
+    Uptime::current().map_or(0, |u| u.uptime_duration().as_secs())
 }
 
 /// Whether the kernel can bridge networks: the module is loaded, built in, or can be loaded.
 pub(crate) fn has_bridge() -> bool {
-    if Path::new("/sys/module/bridge").exists() || read("/proc/modules").lines().any(|l| l.starts_with("bridge ")) {
+    if Path::new("/sys/module/bridge").exists() || procfs::modules().is_ok_and(|m| m.contains_key("bridge")) {
         return true;
     }
     let release = rustix::system::uname().release().to_string_lossy().into_owned();

@@ -1,10 +1,11 @@
 //! Fingerprints the node (`docs/spec/client.md §4`).
 //!
-//! - [`cpu`], [`host`], [`network`]: the fingerprinters. [`netlink`]: addresses of the host.
+//! - [`cpu`], [`host`], [`network`]: the fingerprinters. [`interfaces`]: interfaces and addresses of
+//!   the host.
 
 pub mod cpu;
 pub mod host;
-pub mod netlink;
+pub mod interfaces;
 pub mod network;
 
 use std::collections::BTreeMap;
@@ -41,9 +42,58 @@ impl Found {
 pub fn look(config: &Config, alloc_dir: &Path) -> Found {
     let mut found = Found::default();
     let on = |name: &str| config.allowed("fingerprint", name);
+    found.attributes.extend(software(config));
+    if on("memory") {
+        let bytes = bytes_of(config.memory_total_mb).unwrap_or_else(|| host::memory().total);
+        found.attributes.insert("memory.totalbytes".into(), bytes.to_string());
+        found.resources.memory.memory_mb = i64::try_from(bytes / MIB).unwrap_or(i64::MAX);
+    }
+    if on("storage") {
+        let disk = host::disk(alloc_dir);
+        let bytes = bytes_of(config.disk_total_mb).unwrap_or(disk.size);
+        found.attributes.insert("unique.storage.volume".into(), disk.device);
+        found.attributes.insert("unique.storage.bytestotal".into(), bytes.to_string());
+        found.resources.disk.disk_mb = i64::try_from(bytes / MIB).unwrap_or(i64::MAX);
+    }
+    if on("cpu") {
+        let cpu = cpu::look(config);
+        found.attributes.extend(cpu.attributes);
+        found.resources.cpu = cpu.legacy;
+        found.resources.processors.topology = Some(cpu.topology);
+        found.total_compute = cpu.total;
+    }
+    let (mut networks, mut node_networks) = (Vec::new(), Vec::new());
+    if on("bridge") && host::has_bridge() {
+        networks.push(NetworkResource { mode: "bridge".into(), ..NetworkResource::default() });
+        node_networks.push(NodeNetworkResource { mode: "bridge".into(), ..NodeNetworkResource::default() });
+    }
+    if on("network") {
+        let n = network::look(config);
+        if let Some(first) = n.networks.first() {
+            found.attributes.insert("unique.network.ip-address".into(), first.ip.clone());
+        }
+        networks.extend(n.networks);
+        node_networks.extend(n.node_networks);
+    }
+    found.resources.networks = networks;
+    found.resources.node_networks = Some(node_networks);
+    found.resources.min_dynamic_port = config.min_dynamic_port;
+    found.resources.max_dynamic_port = config.max_dynamic_port;
+    found
+}
+
+/// The bytes of a total in MiB that the configuration sets; `None` if it sets none.
+fn bytes_of(total_mb: i64) -> Option<u64> {
+    u64::try_from(total_mb).ok().filter(|mb| *mb > 0).map(|mb| mb.saturating_mul(MIB))
+}
+
+/// The attributes of kernel, distribution and agent; empty ones are left out.
+fn software(config: &Config) -> BTreeMap<String, String> {
+    let mut attributes = BTreeMap::new();
+    let on = |name: &str| config.allowed("fingerprint", name);
     let mut set = |k: &str, v: String| {
         if !v.is_empty() {
-            found.attributes.insert(k.into(), v);
+            attributes.insert(k.to_string(), v);
         }
     };
     if on("cgroup") {
@@ -73,50 +123,7 @@ pub fn look(config: &Config, alloc_dir: &Path) -> Found {
         set("plugins.secrets.nomad.version", "1.0.0".into());
         set("plugins.secrets.vault.version", "1.0.0".into());
     }
-    if on("memory") {
-        let bytes = match u64::try_from(config.memory_total_mb) {
-            Ok(mb @ 1..) => mb.saturating_mul(MIB),
-            _ => host::memory().total,
-        };
-        set("memory.totalbytes", bytes.to_string());
-        found.resources.memory.memory_mb = i64::try_from(bytes / MIB).unwrap_or(i64::MAX);
-    }
-    let mut set = |k: &str, v: String| drop(found.attributes.insert(k.into(), v));
-    if on("storage") {
-        let disk = host::disk(alloc_dir);
-        let bytes = match u64::try_from(config.disk_total_mb) {
-            Ok(mb @ 1..) => mb.saturating_mul(MIB),
-            _ => disk.size,
-        };
-        set("unique.storage.volume", disk.device);
-        set("unique.storage.bytestotal", bytes.to_string());
-        found.resources.disk.disk_mb = i64::try_from(bytes / MIB).unwrap_or(i64::MAX);
-    }
-    if on("cpu") {
-        let cpu = cpu::look(config);
-        found.attributes.extend(cpu.attributes);
-        found.resources.cpu = cpu.legacy;
-        found.resources.processors.topology = Some(cpu.topology);
-        found.total_compute = cpu.total;
-    }
-    let (mut networks, mut node_networks) = (Vec::new(), Vec::new());
-    if on("bridge") && host::has_bridge() {
-        networks.push(NetworkResource { mode: "bridge".into(), ..NetworkResource::default() });
-        node_networks.push(NodeNetworkResource { mode: "bridge".into(), ..NodeNetworkResource::default() });
-    }
-    if on("network") {
-        let n = network::look(config);
-        if let Some(first) = n.networks.first() {
-            found.attributes.insert("unique.network.ip-address".into(), first.ip.clone());
-        }
-        networks.extend(n.networks);
-        node_networks.extend(n.node_networks);
-    }
-    found.resources.networks = networks;
-    found.resources.node_networks = Some(node_networks);
-    found.resources.min_dynamic_port = config.min_dynamic_port;
-    found.resources.max_dynamic_port = config.max_dynamic_port;
-    found
+    attributes
 }
 
 /// The resources that the configuration reserves: jobs cannot use them.

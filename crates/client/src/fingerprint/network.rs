@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::netlink::{self, Address, Interface};
+use procfs::net::RouteEntry;
+
+use super::interfaces::{self, Address, Interface};
 use crate::config::Config;
 use encamp_model::{ClientHostNetworkConfig, NetworkResource, NodeNetworkAddress, NodeNetworkResource};
 
@@ -20,22 +22,18 @@ pub struct Networks {
 
 /// Looks at the interfaces.
 pub fn look(config: &Config) -> Networks {
-    let all = netlink::interfaces();
+    let all = interfaces::interfaces();
     let chosen = match config.network_interface.as_str() {
-        "" => default_interface(&std::fs::read_to_string("/proc/net/route").unwrap_or_default()),
+        "" => default_interface(procfs::net::route().unwrap_or_default()),
         name => Some(name.to_string()),
     };
     networks(config, &all, chosen.as_deref(), &speed)
 }
 
 /// The interface of the default route.
-fn default_interface(routes: &str) -> Option<String> {
-    let fields = |line: &str| {
-        let f: Vec<&str> = line.split_whitespace().collect();
-        let metric = f.get(6)?.parse::<i64>().ok()?;
-        (f.get(1) == Some(&"00000000")).then(|| Some((metric, f.first()?.to_string())))?
-    };
-    routes.lines().filter_map(fields).min().map(|(_, name)| name)
+fn default_interface(routes: Vec<RouteEntry>) -> Option<String> {
+    let default = routes.into_iter().filter(|r| r.destination.is_unspecified());
+    default.map(|r| (r.metrics, r.iface)).min().map(|(_, name)| name)
 }
 
 /// MBit/s as the kernel has it.
@@ -129,13 +127,16 @@ fn in_cidr(cidr: &str, ip: &IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use procfs::FromBufRead;
+    use procfs::net::RouteEntries;
+
     use super::*;
 
     fn interfaces() -> Vec<Interface> {
         let make = |name: &str, ips: &[&str]| Interface {
             name: name.into(),
-            mac: String::new(),
             addresses: ips.iter().map(|ip| Address { ip: ip.parse().unwrap(), prefix: 24 }).collect(),
+            ..Interface::default()
         };
         vec![make("lo", &["127.0.0.1"]), make("eth0", &["10.1.2.3", "fe80::1", "2001:db8::1"])]
     }
@@ -173,8 +174,11 @@ mod tests {
 
     #[test]
     fn routes_and_prefixes() {
-        let routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask\n\
-                      eth1 00000000 0102 3 0 0 100 0\neth0 00000000 0102 3 0 0 50 0\nlo 7F000000 0 1 0 0 0 0\n";
+        let routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
+                      eth1 00000000 0102000A 0003 0 0 100 00000000 0 0 0\n\
+                      eth0 00000000 0102000A 0003 0 0 50 00000000 0 0 0\n\
+                      lo 0000007F 00000000 0001 0 0 0 000000FF 0 0 0\n";
+        let routes = RouteEntries::from_buf_read(routes.as_bytes()).unwrap().0;
         assert_eq!(default_interface(routes).as_deref(), Some("eth0"));
         let inside = |cidr: &str, ip: &str| in_cidr(cidr, &ip.parse().unwrap());
         assert!(

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::alloc::AllocRunner;
-use super::locked;
 use super::task::TaskRunner;
 use crate::drivers::{DriverError, RunningTask};
 use crate::error::ClientError;
@@ -26,7 +25,7 @@ impl AllocRunner {
                 self.shutdown_delay().await;
             }
         }
-        let exceeded = locked(&self.inner).exceeded;
+        let exceeded = self.inner.lock().exceeded;
         for step in status::kill_order(&self.roles(), exceeded) {
             let tasks: Vec<_> = step.iter().filter_map(|name| self.task(name)).collect();
             for task in &tasks {
@@ -89,7 +88,7 @@ impl AllocRunner {
         let reason =
             if all { "User requested all tasks to restart" } else { "User requested running tasks to restart" };
         if all {
-            let mut inner = locked(&self.inner);
+            let mut inner = self.inner.lock();
             inner.coordinator.restart();
             inner.cause = None;
             self.tasks.iter().for_each(|t| {
@@ -133,14 +132,14 @@ impl TaskRunner {
     /// Stops the task so that its loop starts it again.
     pub(super) async fn restart(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), DriverError> {
         self.emit(events::restart_signaled(reason));
-        locked(&self.inner).tracker.ask();
+        self.inner.lock().tracker.ask();
         self.stop(handle).await
     }
 
     /// Stops the task because a check failed: its loop starts it again if its restart policy lets it.
     pub(super) async fn restart_failed(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), DriverError> {
         self.emit(events::restart_signaled(reason));
-        locked(&self.inner).tracker.ask_failed();
+        self.inner.lock().tracker.ask_failed();
         self.stop(handle).await
     }
 

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use super::Shared;
 use super::error::{InvalidAlloc, NetworkError, PrerunError};
 use super::identity::Identities;
 use super::task::TaskRunner;
-use super::{Shared, locked};
 use crate::clock;
 use crate::dirs::AllocDir;
 use crate::events::{self, state};
@@ -150,7 +151,7 @@ impl AllocRunner {
 
     /// The servers' newest copy.
     pub fn alloc(&self) -> Arc<Allocation> {
-        self.alloc.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.alloc.read().clone()
     }
 
     /// The task of a name.
@@ -228,7 +229,7 @@ impl AllocRunner {
     pub fn view(&self) -> Allocation {
         let alloc = self.alloc();
         let mut states = self.states();
-        let inner = locked(&self.inner);
+        let inner = self.inner.lock();
         let (mut status, mut description) = status::client_status_of(&states);
         if inner.exceeded {
             (status, description) = (client_status::COMPLETE, EXCEEDED);
@@ -263,7 +264,7 @@ impl AllocRunner {
             return;
         }
         let record = {
-            let inner = locked(&self.inner);
+            let inner = self.inner.lock();
             let tasks = self.tasks.iter().map(|t| (t.name.clone(), t.record())).collect::<Vec<(String, TaskRecord)>>();
             AllocRecord {
                 tasks: tasks.into_iter().collect(),
@@ -312,7 +313,7 @@ impl AllocRunner {
         self.react().await;
         let limit = self.run_limit();
         loop {
-            let health_at = locked(&self.inner).health_at;
+            let health_at = self.inner.lock().health_at;
             let sleep_until = |at: Option<i64>| async move {
                 match at {
                     Some(at) => tokio::time::sleep(duration::of_nanos(at.saturating_sub(clock::now()))).await,
@@ -327,8 +328,8 @@ impl AllocRunner {
                     }
                 }
                 () = sleep_until(health_at) => {}
-                () = sleep_until(limit.filter(|_| !locked(&self.inner).exceeded)) => {
-                    locked(&self.inner).exceeded = true;
+                () = sleep_until(limit.filter(|_| !self.inner.lock().exceeded)) => {
+                    self.inner.lock().exceeded = true;
                     let me = self.clone();
                     tokio::spawn(async move { me.kill_tasks().await });
                 }
@@ -455,7 +456,7 @@ impl AllocRunner {
 
     fn start_health(&self) {
         let alloc = self.alloc();
-        let mut inner = locked(&self.inner);
+        let mut inner = self.inner.lock();
         let undecided = inner.deployment_status.as_ref().is_none_or(|d| d.healthy.is_none());
         inner.health = HealthRules::of(&alloc).filter(|_| undecided).map(|r| HealthTracker::new(r, clock::now()));
     }
@@ -467,7 +468,7 @@ impl AllocRunner {
         let states = self.states();
         let reaction = status::reaction(&roles, &states);
         let new_cause = {
-            let mut inner = locked(&self.inner);
+            let mut inner = self.inner.lock();
             let new = reaction.kill.filter(|_| inner.cause.is_none() && !*self.stopping.borrow());
             inner.cause = inner.cause.take().or_else(|| new.clone());
             new
@@ -485,7 +486,7 @@ impl AllocRunner {
             });
         }
         {
-            let mut inner = locked(&self.inner);
+            let mut inner = self.inner.lock();
             inner.coordinator.update(&states);
             for task in &self.tasks {
                 let open = inner.coordinator.open(task.stage);
@@ -499,7 +500,7 @@ impl AllocRunner {
     fn step_health(&self) {
         let alloc = self.alloc();
         let states = self.states();
-        let mut inner = locked(&self.inner);
+        let mut inner = self.inner.lock();
         // By the servers' word: what a task's failure means the tracker tells, with a reason.
         let failed = alloc.client_status == client_status::FAILED;
         let Inner { health, coordinator, .. } = &mut *inner;
@@ -538,18 +539,18 @@ impl AllocRunner {
         if new.alloc_modify_index < old.alloc_modify_index {
             return;
         }
-        *self.alloc.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
+        *self.alloc.write() = new.clone();
         if new.desired_transition.no_shutdown_delay == Some(true) {
             self.hurry.send_replace(true);
             self.tasks.iter().for_each(|t| t.hurry());
         }
         if !new.terminal() {
             if new.deployment_id != old.deployment_id {
-                locked(&self.inner).deployment_status = new.deployment_status.clone();
+                self.inner.lock().deployment_status = new.deployment_status.clone();
                 self.start_health();
             } else if let Some(set) = new.deployment_status.as_ref().filter(|d| d.healthy.is_some()) {
                 // Somebody decided.
-                let mut inner = locked(&self.inner);
+                let mut inner = self.inner.lock();
                 inner.deployment_status = Some(set.clone());
                 inner.health = None;
             }

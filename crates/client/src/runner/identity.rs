@@ -2,15 +2,16 @@
 //! (`docs/spec/client.md §9.1`, `§19.3`).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use super::Shared;
 use super::alloc::AllocRunner;
 use super::error::TokenError;
 use super::task::TaskRunner;
-use super::{Shared, locked};
 use crate::directory::PathError;
 use crate::policy::identity;
 use crate::{clock, events, users};
@@ -44,11 +45,11 @@ impl Identities {
 
     /// All tokens, to be remembered.
     pub fn record(&self) -> Vec<SignedIdentity> {
-        locked(&self.tokens).values().map(|t| t.signed.clone()).collect()
+        self.tokens.lock().values().map(|t| t.signed.clone()).collect()
     }
 
     fn jwt(&self, request: &IdentityRequest) -> Option<String> {
-        locked(&self.tokens).get(request).map(|t| t.signed.jwt.clone())
+        self.tokens.lock().get(request).map(|t| t.signed.jwt.clone())
     }
 }
 
@@ -85,7 +86,7 @@ impl AllocRunner {
     async fn ask(self: &Arc<Self>, failed: &mut u32) -> Option<i64> {
         let (wanted, now) = (self.wanted(), clock::now());
         let due = {
-            let tokens = locked(&self.identities.tokens);
+            let tokens = self.identities.tokens.lock();
             let due = |r: &&IdentityRequest| tokens.get(*r).is_none_or(|t| t.renew_at.is_some_and(|at| at <= now));
             wanted.iter().filter(due).cloned().collect::<Vec<_>>()
         };
@@ -106,7 +107,7 @@ impl AllocRunner {
                 }
             }
         }
-        let tokens = locked(&self.identities.tokens);
+        let tokens = self.identities.tokens.lock();
         if wanted.iter().all(|r| tokens.contains_key(r)) {
             self.identities.complete.send_replace(true);
         }
@@ -123,12 +124,12 @@ impl AllocRunner {
     async fn take(&self, signed: SignedIdentity) {
         let request = signed.request.clone();
         let renew_at = self.shared.draw(|r| identity::renew_at(clock::now(), signed.expires, r));
-        let old = locked(&self.identities.tokens).insert(request.clone(), Token { signed, renew_at });
+        let old = self.identities.tokens.lock().insert(request.clone(), Token { signed, renew_at });
         let Some(runner) = self.task(&request.task) else { return };
         let task = runner.task();
         let Some(i) = identity::wanted(&task).find(|i| identity::name(i) == request.identity) else { return };
         // A task that was not prepared yet finds it when it is.
-        if locked(&runner.inner).record.built
+        if runner.inner.lock().record.built
             && let Err(error) = runner.write_token(self, &task, i)
         {
             tracing::error!(target: "client.alloc_runner", alloc_id = self.id, task = task.name, %error, "failed to write a token");

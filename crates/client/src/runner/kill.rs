@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::locked;
 use super::task::TaskRunner;
 use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events::{self, state};
@@ -57,10 +56,10 @@ impl TaskRunner {
                 }
             }
         }
-        locked(&self.inner).tracker.set_killed();
+        self.inner.lock().tracker.set_killed();
         if let Err(error) = self.stop(handle).await {
             tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, %error, "failed to kill task. Resources may have been leaked");
-            locked(&self.inner).kill_error = error.to_string();
+            self.inner.lock().kill_error = error.to_string();
         }
         handle.wait().await
     }

@@ -18,7 +18,9 @@ pub mod task;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
 
 use super::config::Config;
 use super::drivers::Driver;
@@ -53,24 +55,19 @@ pub struct Shared {
     pub report: Box<dyn Fn(Allocation) + Send + Sync>,
 }
 
-/// The value of a lock, whatever a thread that held it did.
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
     /// The node as it is now.
     pub fn node(&self) -> Node {
-        self.node.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.node.read().clone()
     }
 
     /// The connection to the servers.
     pub fn who(&self) -> Credentials {
-        locked(&self.who).clone()
+        self.who.lock().clone()
     }
 
     /// Draws jitter.
     pub fn draw<T>(&self, f: impl FnOnce(&mut Random) -> T) -> T {
-        f(&mut locked(&self.random))
+        f(&mut self.random.lock())
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::alloc::AllocRunner;
 use super::error::ServicesError;
-use super::locked;
 use super::task::TaskRunner;
 use crate::clock;
 use crate::env::TaskEnv;
@@ -58,7 +57,7 @@ impl AllocRunner {
         let ids: Vec<String> = wanted.iter().map(|w| w.id.clone()).collect();
         let who = self.shared.who();
         self.shared.servers.upsert_services(&who, wanted).await?;
-        locked(&self.registered).extend(ids.into_iter().map(|id| (id, of.clone())));
+        self.registered.lock().extend(ids.into_iter().map(|id| (id, of.clone())));
         Ok(())
     }
 
@@ -117,7 +116,7 @@ impl AllocRunner {
     /// Removes registered services, in the background; `which` is asked with the ID and the task, none of the group.
     pub(super) fn deregister(&self, which: impl Fn(&str, &Option<String>) -> bool) {
         let ids: Vec<String> =
-            locked(&self.registered).extract_if(.., |id, of| which(id, of)).map(|(id, _)| id).collect();
+            self.registered.lock().extract_if(.., |id, of| which(id, of)).map(|(id, _)| id).collect();
         let namespace = self.alloc().namespace.clone();
         for id in ids {
             let (shared, namespace) = (self.shared.clone(), namespace.clone());

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use super::alloc::AllocRunner;
 use super::error::{FailedHook, HookError};
-use super::locked;
 use super::task::TaskRunner;
 use crate::cgroups::Limits;
 use crate::clock;
@@ -69,7 +68,7 @@ impl TaskRunner {
             Ending::NotStarted { recoverable }
         })?;
         {
-            let mut inner = locked(&self.inner);
+            let mut inner = self.inner.lock();
             inner.record.handle = Some(started.handle.state());
             inner.record.network = started.network;
             inner.handle = Some(started.handle.clone());
@@ -117,7 +116,7 @@ impl TaskRunner {
             done.map_err(|error| FailedHook { hook, error })
         };
         let none = |is_empty: bool, what| if is_empty { Ok(()) } else { Err(HookError::Unsupported(what)) };
-        let first = !locked(&self.inner).record.built;
+        let first = !self.inner.lock().record.built;
         run("validate", &|| self.validate(task))?;
         if first {
             self.emit(events::setup());
@@ -137,7 +136,7 @@ impl TaskRunner {
         })?;
         run("artifacts", &|| none(task.artifacts.is_empty(), "artifacts"))?;
         run("template", &|| none(task.templates.is_empty(), "templates"))?;
-        locked(&self.inner).record.built = true;
+        self.inner.lock().record.built = true;
         Ok(())
     }
 

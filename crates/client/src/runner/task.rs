@@ -1,17 +1,18 @@
 //! The task runner: the loop of starts and restarts (`docs/spec/client.md §10.2`).
 
-use std::sync::{Arc, Mutex, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
+use super::Shared;
 use super::alloc::AllocRunner;
-use super::{Shared, locked};
 use crate::clock;
 use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events::{self, state};
 use crate::policy::lifecycle::Stage;
 use crate::policy::restart::{Decision, Ending, RestartTracker};
-use crate::procfs::Table;
+use crate::processes::Table;
 use crate::store::TaskRecord;
 use crate::types::TaskResourceUsage;
 use encamp_model::{Allocation, Task, TaskEvent, TaskState, duration};
@@ -104,46 +105,46 @@ impl TaskRunner {
 
     /// The definition of the task, as it is now.
     pub fn task(&self) -> Arc<Task> {
-        self.task.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.task.read().clone()
     }
 
     /// Its state.
     pub fn state(&self) -> TaskState {
-        locked(&self.inner).record.state.clone()
+        self.inner.lock().record.state.clone()
     }
 
     /// Everything to be remembered.
     pub fn record(&self) -> TaskRecord {
-        locked(&self.inner).record.clone()
+        self.inner.lock().record.clone()
     }
 
     /// The running task, if it runs.
     pub fn handle(&self) -> Option<Arc<dyn RunningTask>> {
-        let inner = locked(&self.inner);
+        let inner = self.inner.lock();
         inner.handle.clone().filter(|_| inner.record.state.state == state::RUNNING)
     }
 
     /// Whether its loop is over.
     pub(crate) fn is_complete(&self) -> bool {
-        locked(&self.inner).record.complete
+        self.inner.lock().record.complete
     }
 
     /// The last sample of what it uses.
     pub fn usage(&self) -> Option<TaskResourceUsage> {
-        locked(&self.inner).usage.clone()
+        self.inner.lock().usage.clone()
     }
 
     /// Takes a sample of what it uses.
     pub fn sample(&self, processes: &Table, mhz_per_core: f64) {
         if let Some(usage) = self.handle().and_then(|h| h.usage(processes, mhz_per_core)) {
-            locked(&self.inner).usage = Some(usage);
+            self.inner.lock().usage = Some(usage);
         }
     }
 
     /// Takes over the definition of an updated job.
     pub fn update(&self, alloc: &Allocation, task: &Task) {
-        *self.task.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(task.clone());
-        locked(&self.inner).tracker.set_policy(policy_of(alloc, task));
+        *self.task.write() = Arc::new(task.clone());
+        self.inner.lock().tracker.set_policy(policy_of(alloc, task));
     }
 
     /// Appends an event.
@@ -154,7 +155,7 @@ impl TaskRunner {
     /// Appends an event and moves into a state.
     pub(super) fn change(&self, event: impl Into<Option<TaskEvent>>, to: Option<&str>) {
         {
-            let mut inner = locked(&self.inner);
+            let mut inner = self.inner.lock();
             let now = clock::now();
             if let Some(event) = event.into() {
                 events::append(&mut inner.record.state, event, now);
@@ -193,7 +194,7 @@ impl TaskRunner {
     /// The whole life of the task.
     pub async fn run(self: Arc<Self>) {
         let (complete, dead, restored) = {
-            let inner = locked(&self.inner);
+            let inner = self.inner.lock();
             let dead = inner.record.state.state == state::DEAD;
             (inner.record.complete, dead, inner.restored)
         };
@@ -203,7 +204,7 @@ impl TaskRunner {
         let mut attached = None;
         if restored && !dead {
             attached = self.restore().await;
-        } else if let (true, Some(handle)) = (restored, locked(&self.inner).record.handle.take()) {
+        } else if let (true, Some(handle)) = (restored, self.inner.lock().record.handle.take()) {
             // Ended, but what its driver keeps may be left.
             let driver = self.shared.drivers.get(&self.task().driver).cloned();
             tokio::spawn(async move {
@@ -235,7 +236,7 @@ impl TaskRunner {
                 }
             };
         }
-        locked(&self.inner).record.complete = true;
+        self.inner.lock().record.complete = true;
         self.change(None, None);
         self.persist().await;
     }
@@ -243,18 +244,18 @@ impl TaskRunner {
     /// Finds the task of an earlier run again (`docs/spec/client.md §25.3`).
     async fn restore(&self) -> Option<Arc<dyn RunningTask>> {
         let (handle, running) = {
-            let inner = locked(&self.inner);
+            let inner = self.inner.lock();
             (inner.record.handle.clone()?, inner.record.state.state == state::RUNNING)
         };
         let driver = self.shared.drivers.get(&self.task().driver).cloned()?;
         match driver.recover(&handle).await {
             Ok(task) => {
-                locked(&self.inner).handle = Some(task.clone());
+                self.inner.lock().handle = Some(task.clone());
                 Some(task)
             }
             Err(error) => {
                 driver.forget(&handle).await;
-                locked(&self.inner).record.handle = None;
+                self.inner.lock().record.handle = None;
                 let alloc = self.owner.upgrade().map(|o| o.alloc())?;
                 let system = alloc.job.as_ref().is_some_and(|j| j.r#type == "system");
                 if running && !alloc.terminal() && !system {
@@ -314,7 +315,7 @@ impl TaskRunner {
         }
         handle.destroy().await;
         {
-            let mut inner = locked(&self.inner);
+            let mut inner = self.inner.lock();
             inner.handle = None;
             inner.record.handle = None;
         }
@@ -325,7 +326,7 @@ impl TaskRunner {
     async fn reattach(&self, lost: &Arc<dyn RunningTask>) -> Result<Arc<dyn RunningTask>, DriverError> {
         let driver = self.shared.drivers.get(&self.task().driver).ok_or(DriverError::NoDriver)?;
         let again = driver.recover(&lost.state()).await?;
-        let mut inner = locked(&self.inner);
+        let mut inner = self.inner.lock();
         inner.record.handle = Some(again.state());
         inner.handle = Some(again.clone());
         Ok(again)
@@ -334,10 +335,10 @@ impl TaskRunner {
     /// Asks the restart tracker, and waits as long as it says.
     async fn follow(&self, ending: &Ending) -> Next {
         let now = clock::now();
-        let decision = self.shared.draw(|random| locked(&self.inner).tracker.decide(ending, now, random));
+        let decision = self.shared.draw(|random| self.inner.lock().tracker.decide(ending, now, random));
         let delay = match decision {
             Decision::Killed => {
-                let error = std::mem::take(&mut locked(&self.inner).kill_error);
+                let error = std::mem::take(&mut self.inner.lock().kill_error);
                 self.change(events::killed(&error), Some(state::DEAD));
                 return Next::Dead;
             }

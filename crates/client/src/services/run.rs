@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
 use super::checks::{Check, CheckRestart, CheckResult, Http, passing, status};
 use crate::clock;
 use crate::policy::check_restart::CheckOutcome;
-use crate::runner::locked;
 
 /// Most of an answer's body that is kept.
 const MOST_BODY: usize = 3072;
@@ -28,11 +28,11 @@ impl Checks {
     /// Runs these checks instead of those before; results of checks that stay are kept.
     pub fn replace(&self, checks: Vec<Check>) {
         self.stop();
-        let mut results = locked(&self.results);
+        let mut results = self.results.lock();
         results.retain(|id, _| checks.iter().any(|c| c.first.id == *id));
         let restarts = checks.iter().filter_map(|c| Some((c.first.id.clone(), c.restart.clone()?)));
-        *locked(&self.restarts) = restarts.collect();
-        let mut loops = locked(&self.loops);
+        *self.restarts.lock() = restarts.collect();
+        let mut loops = self.loops.lock();
         for check in checks {
             results.entry(check.first.id.clone()).or_insert_with(|| check.first.clone());
             loops.push(tokio::spawn(repeat(check, self.results.clone())).abort_handle());
@@ -41,28 +41,28 @@ impl Checks {
 
     /// The checks whose failures restart something, by ID, with what they said last.
     pub fn restarts(&self) -> Vec<(String, CheckRestart, CheckOutcome)> {
-        let results = locked(&self.results);
+        let results = self.results.lock();
         let outcome = |id: &str| match results.get(id).map(|r| r.status.as_str()) {
             Some(status::SUCCESS) => CheckOutcome::Success,
             Some(status::FAILURE) => CheckOutcome::Failure,
             _ => CheckOutcome::Pending,
         };
-        locked(&self.restarts).iter().map(|(id, r)| (id.clone(), r.clone(), outcome(id))).collect()
+        self.restarts.lock().iter().map(|(id, r)| (id.clone(), r.clone(), outcome(id))).collect()
     }
 
     /// Ends the checks; the results stay.
     pub fn stop(&self) {
-        locked(&self.loops).drain(..).for_each(|l| l.abort());
+        self.loops.lock().drain(..).for_each(|l| l.abort());
     }
 
     /// The results, by ID of the check.
     pub fn results(&self) -> BTreeMap<String, CheckResult> {
-        locked(&self.results).clone()
+        self.results.lock().clone()
     }
 
     /// Whether all pass; none if there are none.
     pub(crate) fn passing(&self) -> Option<bool> {
-        passing(&locked(&self.results))
+        passing(&self.results.lock())
     }
 }
 
@@ -83,7 +83,7 @@ async fn repeat(check: Check, results: Arc<Mutex<BTreeMap<String, CheckResult>>>
             timestamp: clock::now() / 1_000_000_000,
             ..check.first.clone()
         };
-        locked(&results).insert(check.first.id.clone(), result);
+        results.lock().insert(check.first.id.clone(), result);
         // An interval of nothing would never let go.
         tokio::time::sleep(check.interval.max(std::time::Duration::from_millis(10))).await;
     }

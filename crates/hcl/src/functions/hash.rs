@@ -7,6 +7,8 @@ use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 use thiserror::Error;
+use uuid::fmt::Hyphenated;
+use uuid::{Builder, Uuid};
 
 use super::FunctionContext;
 use super::encoding::decode_base64;
@@ -36,7 +38,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("uuidv4", &[], |_, context| {
         let mut bytes = [0; 16];
         (context.random)(&mut bytes);
-        Ok(uuid(bytes, 4))
+        Ok(text_of(Builder::from_random_bytes(bytes)))
     }),
     function("uuidv5", &[p("namespace", Kind::String), p("name", Kind::String)], uuidv5),
 ];
@@ -82,44 +84,26 @@ pub(crate) fn bcrypt_steps(arguments: &[Value]) -> usize {
     if cost > MAX_BCRYPT_COST { 0 } else { 110_usize << cost }
 }
 
-/// The text of a UUID with its version and variant bits set.
-fn uuid(mut bytes: [u8; 16], version: u8) -> Value {
-    bytes[6] = bytes[6] & 0x0f | version << 4;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let text = hex(&bytes);
-    let groups = [0..8, 8..12, 12..16, 16..20, 20..32].map(|group| text.get(group).unwrap_or_default());
-    Value::from(groups.join("-").as_str())
+/// The text of a UUID.
+fn text_of(uuid: Builder) -> Value {
+    Value::from(uuid.into_uuid().to_string().as_str())
 }
 
 fn uuidv5(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let namespace = match args.text(0)? {
-        "dns" => "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
-        "url" => "6ba7b811-9dad-11d1-80b4-00c04fd430c8",
-        "oid" => "6ba7b812-9dad-11d1-80b4-00c04fd430c8",
-        "x500" => "6ba7b814-9dad-11d1-80b4-00c04fd430c8",
-        other => other,
-    };
-    let Some(namespace) = parse_uuid(namespace) else {
-        let text = format!("uuidv5() doesn't support namespace {}", quoted(args.text(0)?));
-        return Err(text.into());
+        "dns" => Uuid::NAMESPACE_DNS,
+        "url" => Uuid::NAMESPACE_URL,
+        "oid" => Uuid::NAMESPACE_OID,
+        "x500" => Uuid::NAMESPACE_X500,
+        other => match other.parse::<Hyphenated>() {
+            Ok(uuid) => uuid.into_uuid(),
+            Err(_) => return Err(format!("uuidv5() doesn't support namespace {}", quoted(other)).into()),
+        },
     };
     let hash = Sha1::new().chain_update(namespace).chain_update(args.text(1)?.as_bytes()).finalize();
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(hash.iter()).for_each(|(byte, hashed)| *byte = *hashed);
-    Ok(uuid(bytes, 5))
-}
-
-fn parse_uuid(text: &str) -> Option<[u8; 16]> {
-    let dashes = [8, 13, 18, 23].iter().all(|at| text.as_bytes().get(*at) == Some(&b'-'));
-    let digits: Vec<u32> = text.chars().filter(|c| *c != '-').map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-    if text.len() != 36 || !dashes || digits.len() != 32 {
-        return None;
-    }
-    let mut bytes = [0; 16];
-    bytes.iter_mut().zip(digits.chunks(2)).for_each(|(byte, pair)| {
-        *byte = pair.iter().fold(0, |value, digit| value << 4 | *digit as u8);
-    });
-    Some(bytes)
+    Ok(text_of(Builder::from_sha1_bytes(bytes)))
 }
 
 fn rsadecrypt(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {

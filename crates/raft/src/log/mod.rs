@@ -14,9 +14,10 @@ mod tests;
 mod writer;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use openraft::{Entry, Vote};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -45,10 +46,6 @@ struct Core {
 }
 
 impl Core {
-    fn index(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn check(&self) -> Result<(), StoreError> {
         self.failed.get().map_or(Ok(()), |why| Err(StoreError::Refused(why.clone())))
     }
@@ -121,39 +118,39 @@ impl Log {
 
     /// ID of the last entry.
     pub(crate) fn last(&self) -> Option<EntryId> {
-        self.core.index().last()
+        self.core.index.lock().last()
     }
 
     /// ID of an entry; `None` for those that the log does not hold.
     pub(crate) fn id_at(&self, index: u64) -> Option<EntryId> {
-        self.core.index().slot(index).map(|s| s.id)
+        self.core.index.lock().slot(index).map(|s| s.id)
     }
 
     /// ID of the last entry that only a snapshot can hold.
     pub(crate) fn purged(&self) -> Option<EntryId> {
-        self.core.index().purged
+        self.core.index.lock().purged
     }
 
     /// Whether this server ever took part in an election or followed a leader.
     pub(crate) fn has_voted(&self) -> bool {
-        self.core.index().vote.is_some()
+        self.core.index.lock().vote.is_some()
     }
 
     /// ID of the last entry known to be committed.
     pub(crate) fn committed(&self) -> Option<EntryId> {
-        self.core.index().committed
+        self.core.index.lock().committed
     }
 
     /// How many indexes the entries after `after` up to `upto` take. Both are indexes of entries in the log.
     pub(crate) fn width_between(&self, after: Option<u64>, upto: Option<u64>) -> u64 {
-        self.core.index().width_between(after, upto)
+        self.core.index.lock().width_between(after, upto)
     }
 
     /// From now on the disk is full.
     #[cfg(test)]
     pub(crate) fn break_disk(&self) {
         let file = encamp_host::disk::open_writable(Path::new("/dev/full")).expect("opens");
-        let mut index = self.core.index();
+        let mut index = self.core.index.lock();
         let first = index.segments.pop().expect("a segment");
         index.segments.push(Arc::new(Segment { path: first.path.clone(), first: first.first, file }));
     }
@@ -168,7 +165,7 @@ impl Log {
     /// Reads entries from `from` to `to`, exclusive; at most about `limit` bytes of them, but at least one if there is
     /// one.
     async fn read(&self, from: u64, to: u64, limit: usize) -> Result<Vec<Entry<Types>>, StoreError> {
-        let sources = self.core.index().sources(from, to, limit);
+        let sources = self.core.index.lock().sources(from, to, limit);
         let fetch = |source| match source {
             Source::Memory(entry) => Ok(*entry),
             Source::Disk(id, place) => place.segment.read(id, place.offset, place.len),

@@ -21,7 +21,7 @@ impl Log {
     pub(super) fn add(&self, entries: Vec<Entry<Types>>, flushed: Flushed) -> Result<(), StoreError> {
         let encoded: Vec<Encoded> = entries.iter().map(Encoded::new).collect::<Result<_, _>>()?;
         self.core.check()?;
-        let mut index = self.core.index();
+        let mut index = self.core.index.lock();
         for (entry, encoded) in entries.into_iter().zip(&encoded) {
             index.push_new(entry, encoded.width, encoded.payload.len())?;
         }
@@ -33,7 +33,7 @@ impl Log {
         let failed = |e: CodecError| StoreError::Codec { index: 0, action: "encoded", why: e.to_string() };
         let bytes = codec::encode(vote).map_err(failed)?;
         self.ask(|done| Job::Vote(bytes, done)).await?;
-        self.core.index().vote = Some(*vote);
+        self.core.index.lock().vote = Some(*vote);
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl RaftLogStorage<Types> for Log {
     type LogReader = Log;
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, StorageFailure> {
-        let index = self.core.index();
+        let index = self.core.index.lock();
         Ok(LogState { last_purged_log_id: index.purged, last_log_id: index.last() })
     }
 
@@ -86,17 +86,17 @@ impl RaftLogStorage<Types> for Log {
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote<ServerId>>, StorageFailure> {
-        Ok(self.core.index().vote)
+        Ok(self.core.index.lock().vote)
     }
 
     /// Written down with the next append: losing it costs nothing but applying later after a restart.
     async fn save_committed(&mut self, committed: Option<EntryId>) -> Result<(), StorageFailure> {
-        self.core.index().committed = committed;
+        self.core.index.lock().committed = committed;
         Ok(())
     }
 
     async fn read_committed(&mut self) -> Result<Option<EntryId>, StorageFailure> {
-        Ok(self.core.index().committed)
+        Ok(self.core.index.lock().committed)
     }
 
     async fn append<I>(&mut self, entries: I, callback: LogFlushed<Types>) -> Result<(), StorageFailure>

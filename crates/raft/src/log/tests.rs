@@ -256,10 +256,10 @@ async fn votes_and_commits_are_kept() {
     ten(dir.path(), SMALL).await;
     let log = Log::open(dir.path()).expect("opens");
     log.keep_vote(&Vote::new_committed(4, 7.into())).await.expect("kept");
-    log.core.index().committed = Some(id(1, 6));
+    log.core.index.lock().committed = Some(id(1, 6));
     log.close().await.expect("closed");
     let log = Log::open(dir.path()).expect("opens");
-    assert_eq!(log.core.index().vote, Some(Vote::new(4, 7.into())), "leads no more after a restart");
+    assert_eq!(log.core.index.lock().vote, Some(Vote::new(4, 7.into())), "leads no more after a restart");
     assert_eq!(log.committed(), Some(id(1, 6)));
     log.cut(6).await.expect("cut");
     log.close().await.expect("closed");
@@ -319,12 +319,12 @@ async fn after_a_failed_write_nothing_is_acknowledged() {
     let log = Log::open(dir.path()).expect("opens");
     append(&log, vec![entry(1, 0, 1)]).await.expect("appended");
     // A disk without room.
-    let good = log.core.index().segments.clone();
+    let good = log.core.index.lock().segments.clone();
     log.break_disk();
     let error = append(&log, vec![entry(1, 1, 1)]).await.expect_err("no room").to_string();
     assert!(error.contains("No space left") && error.contains("free some space"), "{error}");
     // Room again: still refused, because nobody knows what the file holds.
-    log.core.index().segments = good;
+    log.core.index.lock().segments = good;
     for error in [append(&log, vec![entry(1, 2, 1)]).await, log.cut(0).await, log.keep_vote(&Vote::default()).await] {
         assert!(matches!(error, Err(StoreError::Refused(_))), "{error:?}");
     }
@@ -423,7 +423,7 @@ proptest! {
                     Step::Commit(count) => {
                         let committed = model.get(count as usize).map(|e| e.0);
                         if committed.is_some() {
-                            log.core.index().committed = committed;
+                            log.core.index.lock().committed = committed;
                         }
                     }
                     Step::Reopen => {

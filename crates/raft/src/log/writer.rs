@@ -116,7 +116,7 @@ impl Writer {
                 Job::Close(done) => {
                     let result = self.guarded(|w| {
                         w.write_committed()?;
-                        let last = w.core.index().last().map(|l| l.index);
+                        let last = w.core.index.lock().last().map(|l| l.index);
                         w.note_held(last)
                     });
                     drop(self.lock);
@@ -148,7 +148,7 @@ impl Writer {
                 Place { segment: segment.clone(), offset: self.end + at as u64, len: (bytes.len() - at) as u32 };
             places.push((entry.id.index, place));
         }
-        let committed = self.core.index().committed;
+        let committed = self.core.index.lock().committed;
         if committed != self.committed
             && let Some(id) = committed
         {
@@ -156,7 +156,7 @@ impl Writer {
         }
         self.write(&segment, &bytes)?;
         self.committed = committed;
-        let mut index = self.core.index();
+        let mut index = self.core.index.lock();
         for (at, place) in places {
             index.set_place(at, place);
         }
@@ -166,7 +166,7 @@ impl Writer {
 
     /// The segment that the next write goes to.
     fn room(&mut self, first: u64) -> Result<Arc<Segment>, StoreError> {
-        let newest = self.core.index().segments.last().cloned();
+        let newest = self.core.index.lock().segments.last().cloned();
         if let Some(segment) = newest
             && self.end < self.segment_bytes
         {
@@ -176,7 +176,7 @@ impl Writer {
         self.note_held(first.checked_sub(1).max(self.held))?;
         let segment = Arc::new(Segment::create(&self.dir, first)?);
         (self.end, self.durable) = (HEAD, HEAD);
-        self.core.index().segments.push(segment.clone());
+        self.core.index.lock().segments.push(segment.clone());
         Ok(segment)
     }
 
@@ -191,7 +191,7 @@ impl Writer {
     /// Writes down what is committed, if that is news, so that a restarted server applies it at once.
     fn write_committed(&mut self) -> Result<(), StoreError> {
         let (committed, newest) = {
-            let index = self.core.index();
+            let index = self.core.index.lock();
             (index.committed, index.segments.last().cloned())
         };
         if let (Some(id), Some(segment)) = (committed, newest)
@@ -223,7 +223,7 @@ impl Writer {
             self.note_held(from.checked_sub(1))?;
         }
         let (cut, gone) = {
-            let mut index = self.core.index();
+            let mut index = self.core.index.lock();
             let cut = index.slot(from).and_then(|s| s.place.clone());
             index.truncate(from);
             let keep = index.segments.partition_point(|s| s.first < from);
@@ -236,7 +236,7 @@ impl Writer {
         if !gone.is_empty() {
             files::sync_dir(&self.dir)?;
         }
-        let newest = self.core.index().segments.last().cloned();
+        let newest = self.core.index.lock().segments.last().cloned();
         let Some(segment) = newest else { return Ok(()) };
         match cut {
             Some(cut) if Arc::ptr_eq(&cut.segment, &segment) => {
@@ -258,7 +258,7 @@ impl Writer {
         let id = codec::encode(&upto).map_err(failed)?;
         files::replace(&self.dir, PURGED, &id)?;
         let gone = {
-            let mut index = self.core.index();
+            let mut index = self.core.index.lock();
             index.purge(upto);
             index.take_purged_segments()
         };

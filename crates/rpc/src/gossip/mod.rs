@@ -10,10 +10,11 @@ use std::collections::{BinaryHeap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::num::{NonZeroU8, NonZeroUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foca::{AccumulatingRuntime, Config, Foca, NoCustomBroadcast, OwnedNotification, PeriodicParams, Timer};
+use parking_lot::Mutex;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use tokio::net::UdpSocket;
@@ -92,33 +93,33 @@ impl Gossip {
         let gossip = Gossip(Arc::new(inner));
         let foca = Foca::new(own, settings(), SmallRng::seed_from_u64(ids::random()), Packed);
         let node = Node { foca, socket, envelope, timers: BinaryHeap::new(), count: 0, gossip: gossip.clone() };
-        *lock(&gossip.0.task) = Some(tokio::spawn(node.run(received)));
+        *gossip.0.task.lock() = Some(tokio::spawn(node.run(received)));
         gossip
     }
 
     /// This server as others see it.
     pub fn own(&self) -> Identity {
-        lock(&self.0.own).clone()
+        self.0.own.lock().clone()
     }
 
     /// All servers that were heard of, this one among them, by name.
     pub fn known(&self) -> Vec<KnownServer> {
-        lock(&self.0.table).known()
+        self.0.table.lock().known()
     }
 
     /// Those that answer.
     pub fn alive(&self) -> Vec<Identity> {
-        lock(&self.0.table).all_alive()
+        self.0.table.lock().all_alive()
     }
 
     /// Where a server answers calls, if it is known to be alive.
     pub(crate) fn address_of(&self, id: ServerId) -> Option<String> {
-        lock(&self.0.table).alive(id).map(|k| k.rpc.clone())
+        self.0.table.lock().alive(id).map(|k| k.rpc.clone())
     }
 
     /// Where a server answers calls, whether it is alive or not.
     pub(crate) fn last_address_of(&self, id: ServerId) -> Option<String> {
-        lock(&self.0.table).last(id).map(|k| k.rpc.clone())
+        self.0.table.lock().last(id).map(|k| k.rpc.clone())
     }
 
     /// Whether datagrams are sealed.
@@ -141,18 +142,18 @@ impl Gossip {
     pub(crate) async fn who_is_at(&self, addresses: &[SocketAddr], within: Duration) -> Option<Identity> {
         let (answer, answered) = oneshot::channel();
         let number = ids::random();
-        lock(&self.0.asked).insert(number, answer);
+        self.0.asked.lock().insert(number, answer);
         for address in addresses {
             let _ = self.0.commands.send(Command::Greet(*address, Greeting::Ask(number))).await;
         }
         let waited = tokio::time::timeout(within, answered).await;
-        lock(&self.0.asked).remove(&number);
+        self.0.asked.lock().remove(&number);
         waited.ok()?.ok()
     }
 
     /// See [`Table::force_leave`].
     pub fn force_leave(&self, name: &str, prune: bool) -> bool {
-        let found = lock(&self.0.table).force_leave(name, prune);
+        let found = self.0.table.lock().force_leave(name, prune);
         self.0.changed.send_replace(());
         found
     }
@@ -167,13 +168,13 @@ impl Gossip {
 
     /// Stops gossiping.
     pub fn stop(&self) {
-        if let Some(task) = lock(&self.0.task).take() {
+        if let Some(task) = self.0.task.lock().take() {
             task.abort();
         }
     }
 
     fn notice(&self, notification: OwnedNotification<Identity>) {
-        let mut table = lock(&self.0.table);
+        let mut table = self.0.table.lock();
         match notification {
             OwnedNotification::MemberUp(who) => {
                 tracing::info!(target: "nomad", server = who.full_name(), "adding server");
@@ -186,17 +187,13 @@ impl Gossip {
             OwnedNotification::Rename(old, new) => table.renamed(&old, &new),
             OwnedNotification::Rejoin(own) => {
                 table.up(&own);
-                *lock(&self.0.own) = own;
+                *self.0.own.lock() = own;
             }
             OwnedNotification::Active | OwnedNotification::Idle | OwnedNotification::Defunct => return,
         }
         drop(table);
         self.0.changed.send_replace(());
     }
-}
-
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A timer, and its turn among those of one moment.
@@ -288,7 +285,7 @@ impl Node {
         match greeting {
             Greeting::Ask(number) => self.greet(from, &Greeting::Answer(number, self.foca.identity().clone())).await,
             Greeting::Answer(number, who) => {
-                if let Some(waiting) = lock(&self.gossip.0.asked).remove(&number) {
+                if let Some(waiting) = self.gossip.0.asked.lock().remove(&number) {
                     let _ = waiting.send(who);
                 }
             }
@@ -312,7 +309,7 @@ impl Node {
             Command::Leave(told) => {
                 let own = self.foca.identity().clone();
                 let leaving = Identity { left: true, bump: own.bump.wrapping_add(1), ..own };
-                lock(&self.gossip.0.table).up(&leaving);
+                self.gossip.0.table.lock().up(&leaving);
                 self.foca.change_identity(leaving, &mut *runtime)?;
                 self.foca.leave_cluster(runtime)?;
                 let _ = told.send(());
@@ -383,7 +380,7 @@ mod tests {
         assert_eq!(a.who_is_at(&[elsewhere], long).await, Some(own.clone()));
         assert_eq!(b.who_is_at(&[own.addr], long).await, Some(own), "itself");
         assert_eq!(stranger.who_is_at(&[elsewhere], Duration::from_millis(200)).await, None, "without the key");
-        assert!(lock(&stranger.0.asked).is_empty());
+        assert!(stranger.0.asked.lock().is_empty());
     }
 
     #[tokio::test]

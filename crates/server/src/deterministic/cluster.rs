@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::disk::Disk;
 use super::network::{Line, Network, Place};
@@ -72,12 +74,12 @@ impl Cluster {
     }
 
     fn disks(&self) -> MutexGuard<'_, Vec<Arc<Disk>>> {
-        self.disks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disks.lock()
     }
 
     /// A random stream.
     pub(crate) fn chance(&self, purpose: &str) -> Random {
-        Random::new(self.random.lock().unwrap_or_else(PoisonError::into_inner).number(), purpose)
+        Random::new(self.random.lock().number(), purpose)
     }
 
     /// The number of servers of the cluster.

@@ -7,8 +7,10 @@
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::sim::{self, Sim};
 use encamp_host::threads::STACK;
@@ -33,7 +35,7 @@ struct Baton {
 
 impl Baton {
     fn lock(&self) -> MutexGuard<'_, (Turn, Waker)> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.lock()
     }
 
     fn pass(&self, to: Turn) {
@@ -43,8 +45,10 @@ impl Baton {
 
     /// Waits for the guest's turn. Returns the waker of its task. An abandoned guest unwinds.
     fn guests_turn(&self) -> Waker {
-        let held = self.moved.wait_while(self.lock(), |t| t.0 == Turn::Host);
-        let (turn, waker) = held.unwrap_or_else(PoisonError::into_inner).clone();
+        let mut held = self.lock();
+        self.moved.wait_while(&mut held, |t| t.0 == Turn::Host);
+        let (turn, waker) = held.clone();
+        drop(held);
         if turn == Turn::Abandoned {
             std::panic::resume_unwind(Box::new(Abandoned));
         }
@@ -53,10 +57,11 @@ impl Baton {
 
     /// Lets the guest run until it waits. Returns true if it has ended.
     fn run_guest(&self, waker: &Waker) -> bool {
-        *self.lock() = (Turn::Guest, waker.clone());
+        let mut held = self.lock();
+        *held = (Turn::Guest, waker.clone());
         self.moved.notify_all();
-        let held = self.moved.wait_while(self.lock(), |t| t.0 == Turn::Guest);
-        held.unwrap_or_else(PoisonError::into_inner).0 == Turn::Over
+        self.moved.wait_while(&mut held, |t| t.0 == Turn::Guest);
+        held.0 == Turn::Over
     }
 }
 

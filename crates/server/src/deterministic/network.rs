@@ -2,10 +2,11 @@
 //! lost, and pairs of places are partitioned for a while, in one direction or both.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::sim::Sim;
@@ -82,7 +83,7 @@ impl Network {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Changes the quality of the network.
@@ -246,7 +247,7 @@ impl End {
             None => Carried::Refused,
         };
         if network.hop(to, self.at).await
-            && let Some(answer) = answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+            && let Some(answer) = answer.lock().take()
         {
             let _ = answer.send(carried);
         }

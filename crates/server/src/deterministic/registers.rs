@@ -1,10 +1,11 @@
 //! Clients that read and write registers: variables, and jobs that have no allocations.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::cluster::Cluster;
 use super::linear::{self, Call, Did, NoOrder, Value};
@@ -122,8 +123,8 @@ struct Seen {
 }
 
 impl History {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock()
     }
 
     fn fresh(&self) -> u64 {

@@ -8,10 +8,11 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use encamp_host::simulation::{self, Simulation};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::disk::Disk;
@@ -58,10 +59,6 @@ struct Trace {
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Sim>>> = const { RefCell::new(None) };
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether this thread belongs to a simulation.
@@ -120,14 +117,14 @@ impl Sim {
 
     /// Adds a disk.
     pub(crate) fn mount(&self, name: &str, disk: Arc<Disk>) {
-        lock(&self.disks).insert(name.into(), disk);
+        self.disks.lock().insert(name.into(), disk);
     }
 
     /// Adds a line to the trace, which is part of the digest.
     pub(crate) fn note(&self, what: fmt::Arguments<'_>) {
         let ms = (self.now() - START) / 1_000_000;
         let line = format!("{ms:>7} {what}");
-        let mut trace = lock(&self.trace);
+        let mut trace = self.trace.lock();
         trace.digest = line.bytes().fold(trace.digest, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
         if trace.aloud {
             println!("{line}");
@@ -140,7 +137,7 @@ impl Sim {
 
     /// Prints details when a single seed is run.
     pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
-        if lock(&self.trace).aloud {
+        if self.trace.lock().aloud {
             println!("        {what}");
         }
     }
@@ -148,17 +145,17 @@ impl Sim {
     /// Reports a violation; the first one is retained.
     pub(crate) fn broken(&self, what: &str) {
         self.note(format_args!("BROKEN: {what}"));
-        lock(&self.broken).get_or_insert_with(|| what.to_string());
+        self.broken.lock().get_or_insert_with(|| what.to_string());
     }
 
     /// The first violation.
     pub(crate) fn verdict(&self) -> Option<String> {
-        lock(&self.broken).clone()
+        self.broken.lock().clone()
     }
 
     /// A digest of the trace.
     pub(crate) fn digest(&self) -> u64 {
-        lock(&self.trace).digest
+        self.trace.lock().digest
     }
 
     /// The simulated time since the start.
@@ -168,7 +165,7 @@ impl Sim {
 
     /// The last lines of the trace.
     pub(crate) fn last_lines(&self) -> String {
-        lock(&self.trace).last.iter().map(|l| format!("  {l}\n")).collect()
+        self.trace.lock().last.iter().map(|l| format!("  {l}\n")).collect()
     }
 
     pub(super) fn guest_began(&self) {
@@ -192,7 +189,7 @@ impl Simulation for Sim {
     }
 
     fn fill(&self, bytes: &mut [u8]) {
-        let mut ids = lock(&self.ids);
+        let mut ids = self.ids.lock();
         bytes.chunks_mut(8).for_each(|part| part.copy_from_slice(&ids.number().to_le_bytes()[..part.len()]));
     }
 
@@ -208,7 +205,7 @@ impl Simulation for Sim {
     fn disk_of(&self, path: &Path) -> Option<Arc<dyn simulation::Disk>> {
         let mut parts = path.strip_prefix("/simulated").ok()?.components();
         let name = parts.next()?.as_os_str().to_str()?;
-        lock(&self.disks).get(name).map(|disk| disk.clone() as _)
+        self.disks.lock().get(name).map(|disk| disk.clone() as _)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Continuous checks of a simulation: leaders, applied entries, and invariants of the state.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::count::{taken, within_capacity};
 use super::network::Place;
@@ -44,8 +45,8 @@ pub(crate) fn skipped(index: u64) {
 }
 
 impl Watch {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock()
     }
 
     /// Called when a server sends a message to another one: a term has a single leader.

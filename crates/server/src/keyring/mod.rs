@@ -12,9 +12,10 @@ pub(crate) mod material;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -84,22 +85,14 @@ impl Default for Keyring {
 }
 
 impl Keyring {
-    fn read(&self) -> RwLockReadGuard<'_, Keys> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Keys> {
-        self.keys.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Unwraps a key that is about to be stored. A key that cannot be unwrapped is logged and skipped.
     pub fn add(&self, wrapped: &WrappedRootKey) {
         let id = wrapped.meta.key_id.as_str();
-        if self.read().by_id.contains_key(id) {
+        if self.keys.read().by_id.contains_key(id) {
             return;
         }
         match material::unwrap(wrapped) {
-            Ok(key) => drop(self.write().by_id.insert(id.to_string(), Arc::new(key))),
+            Ok(key) => drop(self.keys.write().by_id.insert(id.to_string(), Arc::new(key))),
             Err(e) => tracing::error!(target: "nomad.keyring", key_id = id, error = %e, "failed to decrypt root key"),
         }
     }
@@ -108,7 +101,7 @@ impl Keyring {
     pub fn follow(&self, store: &StateStore) {
         store.root_keys().for_each(|k| self.add(k));
         let active = store.active_root_key().map(|k| k.meta.key_id.as_str());
-        let mut keys = self.write();
+        let mut keys = self.keys.write();
         keys.by_id.retain(|id, _| store.root_key(id).is_some());
         keys.active = active.and_then(|id| keys.by_id.get(id)).cloned();
         let id = keys.active.as_ref().map(|k| k.id.clone());
@@ -133,16 +126,16 @@ impl Keyring {
     }
 
     fn active(&self) -> Result<Arc<Key>, KeyringError> {
-        self.read().active.clone().ok_or(KeyringError::NoActiveKey)
+        self.keys.read().active.clone().ok_or(KeyringError::NoActiveKey)
     }
 
     fn key(&self, id: &str) -> Result<Arc<Key>, KeyringError> {
-        self.read().by_id.get(id).cloned().ok_or_else(|| KeyringError::UnknownKey(id.into()))
+        self.keys.read().by_id.get(id).cloned().ok_or_else(|| KeyringError::UnknownKey(id.into()))
     }
 
     /// Whether the keyring has a key.
     pub fn has(&self, id: &str) -> bool {
-        self.read().by_id.contains_key(id)
+        self.keys.read().by_id.contains_key(id)
     }
 
     /// Encrypts with the active key (AES-256-GCM; the key ID is authenticated, too).

@@ -2,10 +2,11 @@
 //! variable locks. These state machines do no I/O; this module adds locks, clocks and wake-ups, and notifies them of
 //! every write.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, mpsc};
 
@@ -56,10 +57,6 @@ impl PlanAnswer {
     }
 }
 
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The leader's queues. On other servers all of them are empty and disabled.
 pub struct Queues {
     broker: Mutex<Broker>,
@@ -104,24 +101,24 @@ impl Queues {
     /// Locks the broker for a short read or change. Call [`Queues::wake_workers`] after a change that makes evaluations
     /// ready.
     pub fn broker(&self) -> MutexGuard<'_, Broker> {
-        lock(&self.broker)
+        self.broker.lock()
     }
 
     /// Locks the tracker of blocked evaluations. A caller that unblocks evaluations has to enqueue them before it
     /// releases the lock, so that a write that ends one finds it here or in the broker. Lock order: before the broker,
     /// never after it.
     pub fn blocked(&self) -> MutexGuard<'_, BlockedEvals> {
-        lock(&self.blocked)
+        self.blocked.lock()
     }
 
     /// Locks the heartbeat timers.
     pub fn heartbeats(&self) -> MutexGuard<'_, Heartbeats> {
-        lock(&self.heartbeats)
+        self.heartbeats.lock()
     }
 
     /// Locks the plan queue.
     pub fn plans(&self) -> MutexGuard<'_, PlanQueue<PendingPlan>> {
-        lock(&self.plans)
+        self.plans.lock()
     }
 
     /// Woken by every ack.
@@ -131,12 +128,12 @@ impl Queues {
 
     /// Locks the tracker of periodic jobs and their next launches.
     pub fn periodic(&self) -> MutexGuard<'_, PeriodicTracker> {
-        lock(&self.periodic)
+        self.periodic.lock()
     }
 
     /// Locks the timers of variable locks.
     pub fn locks(&self) -> MutexGuard<'_, LockTimers> {
-        lock(&self.locks)
+        self.locks.lock()
     }
 
     /// Woken when periodic jobs are added, changed or removed.
@@ -195,7 +192,7 @@ impl Queues {
             if left.is_zero() {
                 return None;
             }
-            broker = self.broker_wakes.wait(&self.broker, broker, left);
+            self.broker_wakes.wait(&mut broker, left);
         }
     }
 
@@ -320,7 +317,7 @@ impl Queues {
             if let Ok(Some(p)) = plans.dequeue() {
                 return Some(p);
             }
-            plans = self.plans_wake.wait(&self.plans, plans, timeout);
+            self.plans_wake.wait(&mut plans, timeout);
         }
         None
     }

@@ -1,9 +1,10 @@
 //! Batches the allocation updates of nodes for a short time and writes them as one log entry
 //! (`docs/spec/server.md §11`).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::error::Error;
@@ -40,10 +41,6 @@ struct State {
 pub(crate) struct AllocUpdates(Mutex<State>);
 
 impl AllocUpdates {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Writes updates together with those of other nodes. Returns the index.
     ///
     /// # Errors
@@ -51,7 +48,7 @@ impl AllocUpdates {
     pub(crate) async fn add(&self, server: &Server, allocs: Vec<Allocation>) -> Outcome {
         let (sender, receiver) = oneshot::channel();
         let first = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             state.gathered.allocs.extend(allocs.into_iter().map(Arc::new));
             state.gathered.waiting.push(sender);
             !std::mem::replace(&mut state.writing, true)
@@ -72,7 +69,7 @@ struct Writing {
 impl Writing {
     /// Takes the updates to write; `None` if there are none: the next update then starts another writer.
     fn take(&mut self) -> Option<Gathered> {
-        let mut state = self.server.alloc_updates().lock();
+        let mut state = self.server.alloc_updates().0.lock();
         if state.gathered.waiting.is_empty() {
             state.writing = false;
             self.over = true;
@@ -85,7 +82,7 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         if !self.over {
-            *self.server.alloc_updates().lock() = State::default();
+            *self.server.alloc_updates().0.lock() = State::default();
         }
     }
 }

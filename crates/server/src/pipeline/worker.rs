@@ -2,9 +2,11 @@
 //! on a snapshot of the store, and submit plans to the applier.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::evals::broker::{CORE, Delivery, wait_index};
 use crate::handle::Server;
@@ -114,7 +116,7 @@ impl Worker {
 
     /// The current activity of the worker.
     pub fn workload(&self) -> Workload {
-        *self.workload.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.workload.lock()
     }
 
     /// Whether the worker is processing an evaluation.
@@ -133,7 +135,7 @@ impl Worker {
     }
 
     fn now_doing(&self, what: Workload) {
-        *self.workload.lock().unwrap_or_else(PoisonError::into_inner) = what;
+        *self.workload.lock() = what;
     }
 
     fn run(&self, server: &Server) {

@@ -1,7 +1,9 @@
 //! The event ring buffer (`docs/spec/server.md §21`): changes by log index, for subscribers.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::fsm::Change;
 use encamp_host::watch_value;
@@ -135,17 +137,13 @@ impl Events {
         Events { size, ring: Mutex::default(), published: watch_value::Sender::new(0) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Publishes the changes of an operation.
     pub fn publish(&self, index: u64, r#type: &'static str, changes: &[Change]) {
         let events: Vec<Event> = changes.iter().filter_map(|c| event(r#type, c)).collect();
         if events.is_empty() {
             return;
         }
-        let mut ring = self.lock();
+        let mut ring = self.ring.lock();
         ring.batches.push_back(Batch { index, events: events.into() });
         if ring.batches.len() > self.size {
             ring.batches.pop_front();
@@ -158,7 +156,7 @@ impl Events {
 
     /// A restored store has no history: all subscriptions end.
     pub fn clear(&self) {
-        let mut ring = self.lock();
+        let mut ring = self.ring.lock();
         let total = ring.first + ring.batches.len() as u64 + 1;
         *ring = Ring { first: total, batches: VecDeque::new() };
         drop(ring);
@@ -168,7 +166,7 @@ impl Events {
     /// Subscribes from a log index (`docs/spec/server.md §21.1`): 0 starts at the oldest batch; any other index at the
     /// first batch at or after it; an index past the end at the last batch.
     pub fn subscribe(self: &Arc<Self>, index: u64) -> Subscription {
-        let ring = self.lock();
+        let ring = self.ring.lock();
         let at = ring.batches.iter().position(|b| b.index >= index);
         let offset = at.unwrap_or(ring.batches.len().saturating_sub(1)) as u64;
         Subscription { events: self.clone(), next: ring.first + offset, published: self.published.subscribe() }
@@ -191,7 +189,7 @@ impl Subscription {
     pub async fn next(&mut self) -> Result<Batch, Dropped> {
         loop {
             {
-                let ring = self.events.lock();
+                let ring = self.events.ring.lock();
                 let Some(offset) = self.next.checked_sub(ring.first) else { return Err(Dropped) };
                 if let Some(b) = usize::try_from(offset).ok().and_then(|o| ring.batches.get(o)) {
                     self.next += 1;

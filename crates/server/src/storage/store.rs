@@ -1,8 +1,10 @@
 //! The store of a running server: one writer, snapshots for readers, and notifications of writes.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use parking_lot::{Mutex, RwLock};
 
 use crate::fsm::{self, Applied, Limits};
 use crate::storage::events::Events;
@@ -50,17 +52,17 @@ impl Store {
 
     /// Sets the listener for writes.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
-        *self.listener.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+        *self.listener.write() = Some(listener);
     }
 
     /// Removes the listener.
     pub(crate) fn unlisten(&self) {
-        *self.listener.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.listener.write() = None;
     }
 
     /// A snapshot of the current state.
     pub fn snapshot(&self) -> StoreSnapshot {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// The watches on the store.
@@ -85,14 +87,14 @@ impl Store {
 
     /// Applies an operation of the log.
     pub fn apply(&self, index: u64, op: &Operation) -> Reply {
-        let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut working = self.working.lock();
         let applied = fsm::apply(&mut working.0, index, op, self.limits);
         working.1 = index;
         #[cfg(test)]
         crate::deterministic::watch::applied(index, op, &working.0);
         if !applied.changes.is_empty() || applied.restored {
             let snapshot = working.0.snapshot();
-            *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
+            *self.current.write() = snapshot;
         }
         self.applied.send(index);
         if applied.restored {
@@ -104,7 +106,7 @@ impl Store {
                 self.events.publish(index, t, &applied.changes);
             }
         }
-        let listener = self.listener.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let listener = self.listener.read().clone();
         if let Some(l) = listener {
             l.applied(index, op, &applied);
         }
@@ -113,7 +115,7 @@ impl Store {
 
     /// Applies an entry without an operation.
     pub fn skip(&self, index: u64) {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner).1 = index;
+        self.working.lock().1 = index;
         #[cfg(test)]
         crate::deterministic::watch::skipped(index);
         self.applied.send(index);
@@ -127,8 +129,8 @@ impl Store {
     /// Replaces the store by a snapshot.
     pub fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
         let store = crate::storage::persist::read(from)?;
-        let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = store.snapshot();
+        let mut working = self.working.lock();
+        *self.current.write() = store.snapshot();
         *working = (store, index);
         self.applied.send(index);
         self.replaced();

@@ -1,8 +1,9 @@
 //! Watches on tables and rows: a waiting read is woken by relevant writes only.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::fsm::Change;
@@ -150,14 +151,10 @@ pub struct Waiter<'a> {
 }
 
 impl Watches {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Registers a waiter for any of the keys.
     pub fn wait_for(&self, keys: Vec<WatchKey>) -> Waiter<'_> {
         let notify = Arc::new(Notify::new());
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         for key in &keys {
             waiting.add(key, &notify);
         }
@@ -167,7 +164,7 @@ impl Watches {
 
     /// Wakes the waiters affected by the changes of an entry.
     pub fn notify(&self, changes: &[Change]) {
-        let waiting = self.lock();
+        let waiting = self.waiting.lock();
         if waiting.0.is_empty() {
             return;
         }
@@ -185,12 +182,12 @@ impl Watches {
 
     /// Wakes all waiters, because the store was replaced.
     pub fn notify_all(&self) {
-        self.lock().0.values().flat_map(HashMap::values).flatten().for_each(|n| n.notify_one());
+        self.waiting.lock().0.values().flat_map(HashMap::values).flatten().for_each(|n| n.notify_one());
     }
 
     /// The number of watched keys.
     pub fn len(&self) -> usize {
-        self.lock().0.values().map(HashMap::len).sum()
+        self.waiting.lock().0.values().map(HashMap::len).sum()
     }
 
     /// Whether there are no waiters.
@@ -208,7 +205,7 @@ impl Waiter<'_> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.watches.lock();
+        let mut waiting = self.watches.waiting.lock();
         for key in &self.keys {
             waiting.remove(key, &self.notify);
         }

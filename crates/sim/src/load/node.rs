@@ -3,9 +3,10 @@
 //! once and end when they are asked to stop.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::tally::Tally;
@@ -73,12 +74,8 @@ impl SimNode {
         &self.node.id
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn pause(&self, draw: impl FnOnce(&mut Random) -> i64) {
-        let nanos = draw(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner));
+        let nanos = draw(&mut self.random.lock());
         tokio::time::sleep(duration::of_nanos(nanos)).await;
     }
 
@@ -99,7 +96,7 @@ impl SimNode {
         servers.learn(&reply.servers);
         self.tally.ttl_until(sent.saturating_add(reply.heartbeat_ttl));
         if !reply.signed_identity.is_empty() {
-            who.lock().unwrap_or_else(PoisonError::into_inner).identity.clone_from(&reply.signed_identity);
+            who.lock().identity.clone_from(&reply.signed_identity);
         }
     }
 
@@ -173,7 +170,7 @@ impl SimNode {
         if listed.index <= min_index {
             return Ok(min_index);
         }
-        let wanted = pull::plan(&listed.allocs, &self.memory().known, &BTreeSet::new());
+        let wanted = pull::plan(&listed.allocs, &self.memory.lock().known, &BTreeSet::new());
         let mut pulled = BTreeMap::new();
         if !wanted.pull.is_empty() {
             let reply = servers.allocs(who, &wanted.pull, wanted.newest.saturating_sub(1)).await?;
@@ -189,7 +186,7 @@ impl SimNode {
     /// Starts what is new, and stops what is to stop.
     fn apply(&self, pulled: &BTreeMap<String, Arc<Allocation>>, filtered: &BTreeSet<String>) {
         let now = clock::now();
-        let mut memory = self.memory();
+        let mut memory = self.memory.lock();
         let indexes = pulled.iter().map(|(id, a)| (id.clone(), a.alloc_modify_index)).collect();
         let changes = pull::changes(&indexes, filtered, &memory.known);
         for id in &changes.removed {
@@ -234,7 +231,7 @@ impl SimNode {
         loop {
             every.tick().await;
             let reports = {
-                let mut memory = self.memory();
+                let mut memory = self.memory.lock();
                 memory.judge(clock::now());
                 std::mem::take(&mut memory.reports)
             };
@@ -253,11 +250,11 @@ impl SimNode {
 }
 
 fn credentials(who: &Mutex<Credentials>) -> Credentials {
-    who.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    who.lock().clone()
 }
 
 fn identity(who: &Mutex<Credentials>) -> String {
-    who.lock().unwrap_or_else(PoisonError::into_inner).identity.clone()
+    who.lock().identity.clone()
 }
 
 /// The report of a node about an allocation: only the fields that are its own.
@@ -306,7 +303,7 @@ mod tests {
 
     impl OneAlloc {
         fn index(&self) -> u64 {
-            *self.index.lock().unwrap()
+            *self.index.lock()
         }
     }
 
@@ -317,7 +314,7 @@ mod tests {
     impl Servers for OneAlloc {
         fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeReply> {
             assert_eq!((node.status.as_str(), node.secret_id.as_str()), ("initializing", "s"));
-            *self.index.lock().unwrap() = 5;
+            *self.index.lock() = 5;
             ready(NodeReply { servers: vec!["x:1".into()], heartbeat_ttl: SECOND, ..Default::default() })
         }
 
@@ -365,8 +362,8 @@ mod tests {
         }
 
         fn update_allocs<'a>(&'a self, _: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
-            self.told.lock().unwrap().extend(allocs);
-            *self.index.lock().unwrap() += 1;
+            self.told.lock().extend(allocs);
+            *self.index.lock() += 1;
             ready(self.index())
         }
 
@@ -400,7 +397,7 @@ mod tests {
         let gate = Semaphore::new(1);
         let over = async {
             let end = Instant::now() + Duration::from_secs(30);
-            while servers.told.lock().unwrap().len() < 3 || Tally::get(&tally.beats) < 2 {
+            while servers.told.lock().len() < 3 || Tally::get(&tally.beats) < 2 {
                 assert!(Instant::now() < end, "{tally:?}");
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -409,7 +406,7 @@ mod tests {
             () = sim.live(&servers, &gate) => unreachable!("it never ends"),
             () = over => {}
         }
-        let told = servers.told.lock().unwrap();
+        let told = servers.told.lock();
         let [run, well, stop] = &told[..] else { panic!("{told:?}") };
         assert_eq!((run.client_status.as_str(), run.health()), ("running", None));
         assert_eq!((well.client_status.as_str(), well.health()), ("running", Some(true)));

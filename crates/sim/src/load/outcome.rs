@@ -1,5 +1,6 @@
 //! The measurements of a scenario.
 
+use procfs::{CpuInfo, Current, Meminfo};
 use serde::Serialize;
 
 /// A part of a scenario.
@@ -85,17 +86,11 @@ pub struct Outcome {
 
 /// This machine.
 pub fn machine() -> Machine {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let (cpus, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
-    let value = |text: &str, key: &str| {
-        let line = text.lines().find(|l| l.starts_with(key))?;
-        Some(line.split_once(':')?.1.trim().to_string())
-    };
-    let kib = value(&memory, "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
+    let cpu = CpuInfo::current().ok().and_then(|c| c.model_name(0).map(str::to_string));
     Machine {
-        cpu: value(&cpus, "model name").unwrap_or_default(),
+        cpu: cpu.unwrap_or_default(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
-        memory_mb: kib.unwrap_or(0) / 1024,
-        kernel: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
+        memory_mb: Meminfo::current().map_or(0, |m| m.mem_total >> 20),
+        kernel: format!("Linux {}", rustix::system::uname().release().to_string_lossy()),
     }
 }

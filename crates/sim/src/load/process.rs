@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use procfs::process::Process;
 use rustix::process::{Pid, setpriority_process};
 
 use super::LoadError;
@@ -101,8 +102,8 @@ pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadEr
 
 /// Leaves busy processors to the servers: real nodes have machines of their own. Threads that begin later do so too.
 fn give_way() {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    for id in threads.filter_map(|t| t.file_name().to_str()?.parse().ok()).filter_map(Pid::from_raw) {
+    let threads = Process::myself().and_then(|p| p.tasks()).into_iter().flatten().flatten();
+    for id in threads.filter_map(|t| Pid::from_raw(t.tid)) {
         // Without, the figures are a little worse.
         let _ = setpriority_process(Some(id), NICE);
     }
@@ -182,19 +183,18 @@ impl ServerProcess {
 
     /// Most memory it ever had in RAM, in bytes; 0 if it is not known.
     pub(crate) fn peak_rss(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-        kib.unwrap_or(0) * 1024
+        let kib = self.process().and_then(|p| p.status().ok()?.vmhwm);
+        kib.unwrap_or(0).saturating_mul(1024)
     }
 
     /// Processor time it has used, in seconds; 0 if it is not known.
     pub(crate) fn cpu_seconds(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
-        // The name of the program may hold anything: fields are counted behind it.
-        let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|f| f.parse::<f64>().ok());
-        ticks.sum::<f64>() / rustix::param::clock_ticks_per_second().max(1) as f64
+        let ticks = self.process().and_then(|p| p.stat().ok()).map_or(0, |s| s.utime.saturating_add(s.stime));
+        ticks as f64 / procfs::ticks_per_second().max(1) as f64
+    }
+
+    fn process(&self) -> Option<Process> {
+        Process::new(i32::try_from(self.pid()).ok()?).ok()
     }
 }
 

@@ -103,9 +103,9 @@ impl<R: Read, S: FnMut(Piece)> Walk<R, S> {
     }
 
     fn header(&mut self) -> Result<Header, ArchiveError> {
-        let mut block = [0; BLOCK];
-        self.exactly(&mut block, "a header")?;
-        Header::parse(&block)
+        let mut header = tar::Header::new_old();
+        self.exactly(header.as_mut_bytes(), "a header")?;
+        Header::parse(&header)
     }
 
     /// Reads the bytes that fill the last block of a member.

@@ -1,4 +1,9 @@
-//! Headers of the tar layer (`docs/spec/snapshot-archive.md §2`), parsed as strictly as its few members allow.
+//! Headers of the tar layer (`docs/spec/snapshot-archive.md §2`), parsed by the crate `tar`.
+//!
+//! Its `Archive` does not walk the members: it reads extended settings of any size into memory, and reports neither a
+//! member that is cut off nor what follows the last one.
+
+use tar::{EntryType, PaxExtensions};
 
 use super::error::ArchiveError;
 
@@ -28,26 +33,22 @@ fn broken(what: &str) -> ArchiveError {
 }
 
 impl Header {
-    /// Reads a header.
-    pub(crate) fn parse(block: &[u8; BLOCK]) -> Result<Header, ArchiveError> {
-        if block.iter().all(|b| *b == 0) {
+    /// Interprets a header.
+    pub(crate) fn parse(header: &tar::Header) -> Result<Header, ArchiveError> {
+        if header.as_bytes().iter().all(|b| *b == 0) {
             return Ok(Header::End);
         }
-        let stored = number(&block[148..156]);
-        let sum: u64 =
-            block.iter().enumerate().map(|(i, b)| if (148..156).contains(&i) { 32 } else { u64::from(*b) }).sum();
-        if stored != Some(sum) {
+        let mut counted = header.clone();
+        counted.set_cksum();
+        if header.cksum().ok() != counted.cksum().ok() {
             return Err(broken("a tar header has a wrong checksum"));
         }
-        let size = number(&block[124..136]).ok_or_else(|| broken("a tar header has no size"))?;
-        let mut name = text(&block[..100]).to_vec();
-        if &block[257..263] == b"ustar\0" && block[345] != 0 {
-            name = [text(&block[345..500]), b"/", &name].concat();
-        }
-        match block[156] {
-            b'0' | 0 => Ok(Header::File { name, size }),
-            b'x' => Ok(Header::Extended(size)),
-            b'g' => Ok(Header::Global(size)),
+        let size = header.entry_size().map_err(|_| broken("a tar header has no size"))?;
+        let name = header.path_bytes().into_owned();
+        match header.entry_type() {
+            EntryType::Regular => Ok(Header::File { name, size }),
+            EntryType::XHeader => Ok(Header::Extended(size)),
+            EntryType::XGlobalHeader => Ok(Header::Global(size)),
             kind => Err(ArchiveError::Members(format!("{} is {}, not a file", shown(&name), kind_name(kind)))),
         }
     }
@@ -59,32 +60,15 @@ pub(crate) fn shown(name: &[u8]) -> String {
     format!("the member {text:?}")
 }
 
-fn kind_name(kind: u8) -> &'static str {
+fn kind_name(kind: EntryType) -> &'static str {
     match kind {
-        b'1' => "a hard link",
-        b'2' => "a symbolic link",
-        b'3' | b'4' => "a device",
-        b'5' => "a folder",
-        b'6' => "a pipe",
+        EntryType::Link => "a hard link",
+        EntryType::Symlink => "a symbolic link",
+        EntryType::Char | EntryType::Block => "a device",
+        EntryType::Directory => "a folder",
+        EntryType::Fifo => "a pipe",
         _ => "of an unknown kind",
     }
-}
-
-fn text(field: &[u8]) -> &[u8] {
-    field.split(|b| *b == 0).next().unwrap_or_default()
-}
-
-/// A number of a header: octal text, or binary where the first bit is set.
-fn number(field: &[u8]) -> Option<u64> {
-    if let [first @ 0x80..=0xff, rest @ ..] = field {
-        let high = u64::from(first & 0x7f);
-        return rest.iter().try_fold(high, |n, b| n.checked_mul(256).map(|n| n | u64::from(*b)));
-    }
-    let digits = std::str::from_utf8(text(field)).ok()?.trim_matches(' ');
-    if digits.is_empty() || digits.starts_with('+') {
-        return None;
-    }
-    u64::from_str_radix(digits, 8).ok()
 }
 
 /// The extended settings of a member.
@@ -98,22 +82,16 @@ pub(crate) struct Extended {
 
 impl Extended {
     /// Reads the settings: lines `LENGTH KEY=VALUE`.
-    pub(crate) fn parse(mut content: &[u8]) -> Result<Extended, ArchiveError> {
+    pub(crate) fn parse(content: &[u8]) -> Result<Extended, ArchiveError> {
         let bad = || broken("extended settings of a tar member cannot be read");
-        let decimal = |digits: &[u8]| std::str::from_utf8(digits).ok().and_then(|d| d.parse::<u64>().ok());
         let mut out = Extended::default();
-        while !content.is_empty() {
-            let space = content.iter().position(|b| *b == b' ').ok_or_else(bad)?;
-            let length = decimal(&content[..space]).and_then(|n| usize::try_from(n).ok()).ok_or_else(bad)?;
-            let line = content.get(space + 1..length).and_then(|l| l.strip_suffix(b"\n")).ok_or_else(bad)?;
-            let equals = line.iter().position(|b| *b == b'=').ok_or_else(bad)?;
-            let value = &line[equals + 1..];
-            match &line[..equals] {
-                b"path" => out.name = Some(value.to_vec()),
-                b"size" => out.size = Some(decimal(value).ok_or_else(bad)?),
+        for setting in PaxExtensions::new(content) {
+            let setting = setting.map_err(|_| bad())?;
+            match setting.key_bytes() {
+                b"path" => out.name = Some(setting.value_bytes().to_vec()),
+                b"size" => out.size = Some(setting.value().ok().and_then(|v| v.parse().ok()).ok_or_else(bad)?),
                 _ => {}
             }
-            content = &content[length..];
         }
         Ok(out)
     }
@@ -124,12 +102,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
-        assert_eq!(number(b"0000644\0"), Some(0o644));
-        assert_eq!(number(b"  755 \0\0"), Some(0o755));
-        assert_eq!(number(&[0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0]), Some(8 << 30));
-        for bad in [&b"\0\0"[..], b"9\0", b"+7\0", &[0xff; 12]] {
-            assert_eq!(number(bad), None, "{bad:?}");
+    fn headers_with_wrong_numbers_are_rejected() {
+        let parsed = |size: &[u8; 12], checksum: Option<&[u8; 8]>| {
+            let mut header = tar::Header::new_ustar();
+            header.set_path("state.bin").unwrap();
+            header.as_mut_bytes()[124..136].copy_from_slice(size);
+            header.set_cksum();
+            if let Some(checksum) = checksum {
+                header.as_mut_bytes()[148..156].copy_from_slice(checksum);
+            }
+            Header::parse(&header).map_err(|e| e.to_string())
+        };
+        let file = |size| Ok(Header::File { name: b"state.bin".to_vec(), size });
+        assert_eq!(parsed(b"00000000644\0", None), file(0o644));
+        assert_eq!(parsed(&[0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0], None), file(8 << 30));
+        for size in [b"\0\0\0\0\0\0\0\0\0\0\0\0", b"9\0\0\0\0\0\0\0\0\0\0\0"] {
+            assert!(parsed(size, None).unwrap_err().contains("has no size"));
+        }
+        for checksum in [b"0000001\0", b"\0\0\0\0\0\0\0\0"] {
+            assert!(parsed(b"00000000644\0", Some(checksum)).unwrap_err().contains("wrong checksum"));
         }
     }
 

@@ -61,7 +61,7 @@ async fn operators_see_a_scale_out_and_are_told() {
     assert_eq!(second.operation, "out: waiting until the group has 4 instances");
     assert_eq!((last.nodes, last.operation.as_str(), last.last_decision.action), (4, "", Action::Denied));
     assert!(last.cooldown_left > 0 && last.cooldown_left <= 24 * 3600 * encamp_model::SECOND);
-    let sent = world.sent.lock().unwrap();
+    let sent = world.sent.lock();
     assert_eq!(sent.len(), 1);
     assert_eq!((sent[0].reason, sent[0].uid.as_str(), sent[0].resource_id.as_str()), (Reason::ScaleOut, "uid", "web"));
     assert_eq!(sent[0].state_path, "encamp/autoscale/state/nodes/web");
@@ -140,7 +140,7 @@ async fn three_failures_of_the_provider_lead_to_failsafe_mode_and_then_it_goes_o
     assert_eq!((record.failsafe_mode, record.failure_count), (true, 3));
     let step = record.operation.map(|o| o.step);
     assert_eq!(step, Some(crate::record::Step::SetDesired), "the operation stays");
-    let told = world.sent.lock().unwrap().iter().filter(|n| n.reason == Reason::ClusterFailsafeMode).count();
+    let told = world.sent.lock().iter().filter(|n| n.reason == Reason::ClusterFailsafeMode).count();
     assert_eq!(told, 1);
     world.machine().faults.halves = 0;
     scaler.set_failsafe("web", false, "ops").await.unwrap();

@@ -1,6 +1,7 @@
 //! Processes of instances: starts, finds and terminates them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use procfs::process::Stat;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
@@ -30,30 +32,16 @@ pub(super) struct Process {
     pub start: u64,
 }
 
-/// The facts in `/proc/<pid>/stat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    parent: u32,
-    ended: bool,
-    start: u64,
-}
-
-fn stat(pid: u32) -> Option<Stat> {
-    parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-fn parse(text: &str) -> Option<Stat> {
-    // The name in parentheses may hold anything; what follows begins with field 3 of proc(5).
-    let (_, rest) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let ended = matches!(fields.first(), Some(&("Z" | "X")));
-    Some(Stat { parent: fields.get(1)?.parse().ok()?, ended, start: fields.get(19)?.parse().ok()? })
+/// The status of a process that has not ended.
+fn running(process: &procfs::process::Process) -> Option<Stat> {
+    process.stat().ok().filter(|s| !matches!(s.state, 'Z' | 'X'))
 }
 
 impl Process {
     /// The process of that ID, unless it has ended.
     pub(super) fn of(pid: u32) -> Option<Process> {
-        stat(pid).filter(|s| !s.ended).map(|s| Process { pid, start: s.start })
+        let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
+        running(&process).map(|s| Process { pid, start: s.starttime })
     }
 
     /// It has not ended.
@@ -116,37 +104,34 @@ pub(super) fn end_leftovers(program: &Path, directory: &Path) -> bool {
 
 /// The processes of an instance: those without a parent among them, and the others.
 fn find(program: &Path, directory: &Path) -> (Vec<Process>, Vec<Process>) {
-    let mut table: BTreeMap<u32, Stat> = BTreeMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = entry.file_name().to_str().and_then(|n| n.parse::<u32>().ok());
-        if let Some((pid, stat)) = pid.and_then(|p| Some((p, stat(p)?))).filter(|(_, s)| !s.ended) {
-            table.insert(pid, stat);
+    let mut table: BTreeMap<i32, Stat> = BTreeMap::new();
+    let mut found: BTreeSet<i32> = BTreeSet::new();
+    let own = i32::try_from(std::process::id()).ok();
+    for process in procfs::process::all_processes().into_iter().flatten().flatten() {
+        let Some(stat) = running(&process) else { continue };
+        if own != Some(process.pid()) && belongs(&process, program, directory) {
+            found.insert(process.pid());
         }
+        table.insert(process.pid(), stat);
     }
-    let own = std::process::id();
-    let mut found: BTreeSet<u32> =
-        table.keys().copied().filter(|pid| *pid != own && belongs(*pid, program, directory)).collect();
     // Whatever descends from one of them.
     loop {
-        let more: Vec<u32> =
-            table.iter().filter(|(p, s)| !found.contains(p) && found.contains(&s.parent)).map(|(p, _)| *p).collect();
+        let more: Vec<i32> =
+            table.iter().filter(|(p, s)| !found.contains(p) && found.contains(&s.ppid)).map(|(p, _)| *p).collect();
         if more.is_empty() {
             break;
         }
         found.extend(more);
     }
     let processes = table.iter().filter(|(pid, _)| found.contains(pid));
-    let (descendants, roots): (Vec<_>, Vec<_>) = processes.partition(|(_, s)| found.contains(&s.parent));
-    let process = |(pid, stat): (&u32, &Stat)| Process { pid: *pid, start: stat.start };
-    (roots.into_iter().map(process).collect(), descendants.into_iter().map(process).collect())
+    let (descendants, roots): (Vec<_>, Vec<_>) = processes.partition(|(_, s)| found.contains(&s.ppid));
+    let process = |(pid, stat): (&i32, &Stat)| Some(Process { pid: u32::try_from(*pid).ok()?, start: stat.starttime });
+    (roots.into_iter().filter_map(process).collect(), descendants.into_iter().filter_map(process).collect())
 }
 
-fn belongs(pid: u32, program: &Path, directory: &Path) -> bool {
-    let link = |name: &str| std::fs::read_link(format!("/proc/{pid}/{name}")).ok();
-    let mark = [MARK.as_bytes(), b"=", directory.as_os_str().as_encoded_bytes()].concat();
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|b| *b == 0).any(|v| v == mark)
-        || link("exe").is_some_and(|exe| exe == program) && link("cwd").is_some_and(|cwd| cwd.starts_with(directory))
+fn belongs(process: &procfs::process::Process, program: &Path, directory: &Path) -> bool {
+    process.environ().is_ok_and(|e| e.get(OsStr::new(MARK)).is_some_and(|marked| marked == directory.as_os_str()))
+        || process.exe().is_ok_and(|exe| exe == program) && process.cwd().is_ok_and(|cwd| cwd.starts_with(directory))
 }
 
 /// The path by which the system knows a program.
@@ -157,13 +142,6 @@ pub(super) fn resolved(program: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_may_hold_anything() {
-        let text = "12 (a) b (c) S 7 12 12 0 -1 4194304 1 2 3 4 50 60 0 0 20 0 1 0 999 1000 321";
-        assert_eq!(parse(text), Some(Stat { parent: 7, ended: false, start: 999 }));
-        assert_eq!(parse("12 (x) Z"), None);
-    }
 
     #[test]
     fn a_process_is_known_by_its_start() {

@@ -6,10 +6,11 @@ mod file;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_host::simulation;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::guest;
 use super::sim::{self, Bug};
@@ -139,7 +140,7 @@ impl Disk {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Returns a new disk with the content after a crash. Nothing on the old disk becomes durable any more, so that a
