@@ -39,8 +39,8 @@ pub struct NodeListStub {
     node_class: String,
     version: String,
     drain: bool,
-    scheduling_eligibility: String,
-    status: String,
+    scheduling_eligibility: NodeEligibility,
+    status: NodeStatus,
     status_description: String,
     drivers: Shared<BTreeMap<String, DriverInfo>>,
     #[serde(with = "nil")]
@@ -269,14 +269,14 @@ fn done(answer: &NodeAnswer) -> Outcome {
 #[serde(rename_all = "PascalCase", default)]
 struct EligibilityRequest {
     #[serde(deserialize_with = "or_default")]
-    eligibility: String,
+    eligibility: NodeEligibility,
 }
 
 async fn eligibility(mut request: Request, id: &str) -> Outcome {
     writes(&request)?;
     let body: EligibilityRequest = request.json().await?;
     check(id)?;
-    done(&node::eligibility(request.server()?, id, &body.eligibility).await?)
+    done(&node::eligibility(request.server()?, id, body.eligibility).await?)
 }
 
 #[derive(Debug, Default, Deserialize)]

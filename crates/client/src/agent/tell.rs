@@ -7,7 +7,7 @@ use super::super::policy::backoff;
 use super::super::runner::locked;
 use super::Agent;
 use crate::clock;
-use encamp_model::{Allocation, client_status};
+use encamp_model::Allocation;
 
 /// How often the queue is checked.
 const TICK: Duration = Duration::from_millis(200);
@@ -35,10 +35,7 @@ impl Agent {
 
     fn take(&self, view: Allocation) {
         let id = view.id.clone();
-        let ended = matches!(
-            view.client_status.as_str(),
-            client_status::COMPLETE | client_status::FAILED | client_status::LOST
-        );
+        let ended = view.client_terminal();
         // A runner that was removed has nothing to tell.
         if locked(&self.runners).contains_key(&id) {
             locked(&self.queue).push(view);
