@@ -82,7 +82,7 @@ impl Bench<'_> {
             id: id.clone(),
             name: id.clone(),
             namespace: "default".into(),
-            r#type: "batch".into(),
+            r#type: JobType::Batch,
             priority: 50,
             task_groups: vec![group],
             ..Default::default()
@@ -91,10 +91,10 @@ impl Bench<'_> {
             id: self.random.uuid(),
             namespace: "default".into(),
             priority: 50,
-            r#type: "batch".into(),
-            triggered_by: "job-register".into(),
+            r#type: JobType::Batch,
+            triggered_by: EvalTrigger::JobRegister,
             job_id: id,
-            status: "pending".into(),
+            status: EvalStatus::Pending,
             create_time: NOW,
             modify_time: NOW,
             ..Default::default()
@@ -150,8 +150,8 @@ impl Bench<'_> {
             task_group: "all".into(),
             allocated_resources: Some(Arc::new(resources)),
             metrics: Some(Arc::new(metrics)),
-            desired_status: desired_status::RUN.into(),
-            client_status: client_status::PENDING.into(),
+            desired_status: DesiredStatus::Run,
+            client_status: ClientStatus::Pending,
             ..Default::default()
         }
     }
@@ -171,12 +171,12 @@ impl Bench<'_> {
     }
 
     /// Reports on allocations.
-    fn reports(&mut self, of: &[(String, usize)], status: &str) -> Operation {
+    fn reports(&mut self, of: &[(String, usize)], status: &ClientStatus) -> Operation {
         let time = Time::from_unix_nanos(NOW + self.index as i64);
-        let ended = status == client_status::COMPLETE;
+        let ended = *status == ClientStatus::Complete;
         let report = |(id, node): &(String, usize)| {
             let state = TaskState {
-                state: if ended { "dead" } else { "running" }.into(),
+                state: if ended { TaskStatus::Dead } else { TaskStatus::Running },
                 started_at: time,
                 finished_at: if ended { time } else { Time::ZERO },
                 ..Default::default()
@@ -184,7 +184,7 @@ impl Bench<'_> {
             Arc::new(Allocation {
                 id: id.clone(),
                 node_id: self.nodes[*node].0.clone(),
-                client_status: status.into(),
+                client_status: status.clone(),
                 task_states: [("main".to_string(), state)].into_iter().collect(),
                 ..Default::default()
             })
@@ -217,7 +217,7 @@ impl Bench<'_> {
             plans.push(self.apply(&plan).as_secs_f64() * 1e6 / OF_A_JOB as f64);
             drop(plan);
             let new = self.placed[first..].to_vec();
-            let reports = self.reports(&new, client_status::RUNNING);
+            let reports = self.reports(&new, &ClientStatus::Running);
             reported.push(self.apply(&reports).as_secs_f64() * 1e6 / OF_A_JOB as f64);
         }
         tell("filling: plans of 1000", &plans);
@@ -238,16 +238,17 @@ impl Bench<'_> {
         self.measure("plan of 5000 placements", 5, &mut |b| (b.plan(5000), 5000));
         self.measure("plan of 1000 placements", 20, &mut |b| (b.plan(1000), 1000));
         self.ahead();
-        for (name, status) in [("same", client_status::RUNNING), ("complete", client_status::COMPLETE)] {
+        for status in [ClientStatus::Running, ClientStatus::Complete] {
+            let name = if status == ClientStatus::Running { "same" } else { status.as_str() };
             self.measure(&format!("1000 reports, {name}"), 20, &mut |b| {
                 let of = b.of_nodes();
-                (b.reports(&of, status), of.len())
+                (b.reports(&of, &status), of.len())
             });
         }
         self.measure("728 evaluations", 20, &mut |b| {
             let n = b.evals.len();
             let evals = (0..728).map(|_| Evaluation {
-                status: "complete".into(),
+                status: EvalStatus::Complete,
                 ..b.evals[b.random.below(n as u64) as usize].clone()
             });
             (Operation::EvalUpdate { evals: evals.collect() }, 728)

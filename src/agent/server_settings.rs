@@ -11,12 +11,12 @@ use super::Config;
 use super::config::server::{Scheduler, Server};
 use encamp_host::ids;
 use encamp_jobspec::admission::ServerContext;
-use encamp_model::{PreemptionConfig, SchedulerConfiguration};
+use encamp_model::{JobType, PreemptionConfig, SchedulerConfiguration};
 use encamp_raft::ServerId;
 use encamp_server::nodes::heartbeat::HeartbeatSettings;
 use encamp_server::pipeline::rejection::RejectionSettings;
 use encamp_server::settings::{
-    Enforcement, GcSettings, IntroductionSettings, SCHEDULERS, SearchSettings, Settings, default_scheduler_config,
+    Enforcement, GcSettings, IntroductionSettings, SearchSettings, Settings, default_scheduler_config,
 };
 
 fn nanos(d: Duration) -> i64 {
@@ -28,14 +28,14 @@ fn count(n: i64) -> usize {
 }
 
 /// The schedulers of the configuration; `_core` is always among them.
-pub fn schedulers(config: &Config) -> Vec<String> {
+pub fn schedulers(config: &Config) -> Vec<JobType> {
     let given = &config.server.enabled_schedulers;
     if given.is_empty() {
-        return SCHEDULERS.map(String::from).to_vec();
+        return JobType::ALL.to_vec();
     }
-    let mut list = given.clone();
-    if !list.iter().any(|s| s == "_core") {
-        list.push("_core".into());
+    let mut list: Vec<JobType> = given.iter().map(JobType::from).collect();
+    if !list.contains(&JobType::Core) {
+        list.push(JobType::Core);
     }
     list
 }
@@ -130,7 +130,7 @@ fn gc(s: &Server) -> GcSettings {
 fn scheduler_config(s: &Scheduler) -> SchedulerConfiguration {
     let p = &s.preemption_config;
     SchedulerConfiguration {
-        scheduler_algorithm: s.scheduler_algorithm.clone(),
+        scheduler_algorithm: s.scheduler_algorithm.as_str().into(),
         preemption_config: PreemptionConfig {
             system_scheduler_enabled: p.system_scheduler_enabled,
             sys_batch_scheduler_enabled: p.sysbatch_scheduler_enabled,

@@ -16,7 +16,7 @@ use super::render::table::{Form, table};
 use super::render::{evaluations, objects, values};
 use super::{lookup_id, monitor};
 use encamp_api::{Query, path};
-use encamp_model::{AllocListStub, DesiredUpdates, Evaluation, PlanAnnotations, quoted};
+use encamp_model::{AllocListStub, DesiredUpdates, EvalTrigger, Evaluation, PlanAnnotations, quoted};
 
 /// Display the status of an evaluation
 ///
@@ -101,7 +101,7 @@ impl EvalStatus {
     fn header(&self, e: &Evaluation, connection: &Connection) -> String {
         let now = clock();
         let when = |t: i64| if self.verbose { values::time(t, &connection.zone) } else { values::age(t, now) };
-        let description = if e.status_description.is_empty() { &e.status } else { &e.status_description };
+        let description = if e.status_description.is_empty() { e.status.as_str() } else { &e.status_description };
         let mut lines = vec![
             format!("ID|{}", self.id(&e.id)),
             format!("Create Time|{}", when(e.create_time)),
@@ -113,9 +113,9 @@ impl EvalStatus {
             format!("Job ID|{}", e.job_id),
             format!("Namespace|{}", e.namespace),
         ];
-        match e.triggered_by.as_str() {
-            "node-update" => lines.push(format!("Node ID|{}", e.node_id)),
-            "max-plan-attempts" => lines.push(format!("Previous Eval|{}", e.previous_eval)),
+        match e.triggered_by {
+            EvalTrigger::NodeUpdate => lines.push(format!("Node ID|{}", e.node_id)),
+            EvalTrigger::MaxPlanAttempts => lines.push(format!("Previous Eval|{}", e.previous_eval)),
             _ => {}
         }
         lines.push(format!("Priority|{}", e.priority));

@@ -10,7 +10,7 @@ use super::exec_session::SessionFlags;
 use super::general::GeneralFlags;
 use super::lookup;
 use encamp_api::{Query, path};
-use encamp_model::{AllocListStub, quoted};
+use encamp_model::{AllocListStub, ClientStatus, quoted};
 
 /// Run an action of a job
 ///
@@ -94,7 +94,7 @@ impl JobAction {
             }
             None => {
                 let group = given(&self.group).unwrap_or_default();
-                all.retain(|a| a.task_group == group && a.client_status == "running");
+                all.retain(|a| a.task_group == group && a.client_status == ClientStatus::Running);
                 let chosen = any(&all);
                 chosen.ok_or_else(|| {
                     CommandError::new(format!("No running allocations of group {} found", quoted(group)))

@@ -12,7 +12,7 @@ use super::general::GeneralFlags;
 use super::render::{deployments, objects};
 use super::{deployment_list, job_status, lookup};
 use encamp_api::{Query, path};
-use encamp_model::{AllocListStub, Deployment, api};
+use encamp_model::{AllocListStub, Deployment, JobType, api};
 
 /// List the allocations of a job
 ///
@@ -65,7 +65,7 @@ impl JobAllocs {
         let allocs: Result<Vec<AllocListStub>, _> = rows.iter().map(encamp_api::json::from_value).collect();
         let allocs = allocs.context(FAILED)?;
         // Only the maximum run durations come from the job; the rest of the output does not depend on it.
-        let job = match allocs.iter().any(|a| matches!(a.job_type.as_str(), "batch" | "sysbatch")) {
+        let job = match allocs.iter().any(|a| matches!(a.job_type, JobType::Batch | JobType::Sysbatch)) {
             true => connection.wait(client.job_within(namespace, &id)).map(|(job, _)| job).unwrap_or_default(),
             false => api::Job::default(),
         };

@@ -9,7 +9,7 @@ use super::lookup::{self, LookupError};
 use super::render::allocations::{self, Listing};
 use super::render::table::{Form, table};
 use super::render::values::{self, Clock};
-use encamp_model::{AllocListStub, quoted};
+use encamp_model::{AllocListStub, ClientStatus, quoted};
 
 /// The prefix that servers can look up: an even number of digits.
 pub fn even(prefix: &str) -> &str {
@@ -51,7 +51,7 @@ pub fn allocation_of_job(c: &Connection, job: &str, group: &str) -> Result<Alloc
     let (mut found, _) = found.map_err(LookupError::request("Error querying job allocations"))?;
     found.retain(|alloc| group.is_empty() || alloc.task_group == group);
     found.sort_by(|a, b| (a.create_index, &a.id).cmp(&(b.create_index, &b.id)));
-    let running = found.iter().find(|alloc| alloc.client_status == "running");
+    let running = found.iter().find(|alloc| alloc.client_status == ClientStatus::Running);
     running.or(found.last()).cloned().ok_or_else(|| {
         LookupError::NotFound(match group {
             "" => format!("No allocations of job {} found", quoted(&id)),

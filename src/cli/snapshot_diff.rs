@@ -9,7 +9,7 @@ use super::render::json;
 use super::render::table::{Form, table};
 use super::snapshot_inspect::used;
 use encamp_jobspec::diff::diff_jobs;
-use encamp_model::{FieldDiff, Job, JobDiff, ObjectDiff};
+use encamp_model::{ClientStatus, FieldDiff, Job, JobDiff, ObjectDiff};
 use encamp_snapshot::ClusterSnapshot;
 use encamp_snapshot::diff::{Change, Field, JobChange, ObjectChange, Side, SnapshotDiff, diff};
 
@@ -150,7 +150,7 @@ fn snapshots(d: &SnapshotDiff) -> String {
     let row = |name: &str, s: &Side| {
         let taken = s.taken_at.unix_nanos().map(|_| s.taken_at.to_string()).unwrap_or_default();
         let allocations: usize = s.allocations.values().sum();
-        let running = s.allocations.get("running").copied().unwrap_or(0);
+        let running = s.allocations.get(&ClientStatus::Running).copied().unwrap_or(0);
         let ready = format!("{}/{}", s.nodes.ready, s.nodes.total);
         format!("{name}|{taken}|{}|{ready}|{running}/{allocations}|{}", s.index, used(&s.used, &s.capacity))
     };

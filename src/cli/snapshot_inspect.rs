@@ -1,6 +1,7 @@
 //! `snapshot inspect`: summarises a snapshot file or a running cluster.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use super::cluster::{FetchFlags, SnapshotFlags};
 use super::command::Run;
@@ -120,7 +121,7 @@ fn by_pool(i: &Inspection, head: &str, add: impl Fn(&str, &Tally, &mut Vec<Strin
     lines
 }
 
-fn counts(prefix: &str, counts: &BTreeMap<String, usize>, lines: &mut Vec<String>) {
+fn counts<S: Display>(prefix: &str, counts: &BTreeMap<S, usize>, lines: &mut Vec<String>) {
     lines.extend(counts.iter().map(|(name, n)| format!("{prefix}|{name}|{n}")));
 }
 

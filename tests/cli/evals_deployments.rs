@@ -2,6 +2,7 @@
 
 use crate::canned::*;
 use crate::server::Response;
+use encamp_model::DeploymentStatus;
 use serde_json::{Value, json};
 
 #[test]
@@ -123,7 +124,10 @@ fn evaluations_are_deleted_while_the_broker_is_paused() {
 
 #[test]
 fn deployments_are_found_and_listed() {
-    let both = json!([deployment(DEPLOYMENT, "running", false), deployment(OTHER, "failed", false)]);
+    let both = json!([
+        deployment(DEPLOYMENT, DeploymentStatus::Running, false),
+        deployment(OTHER, DeploymentStatus::Failed, false)
+    ]);
     let canned = Canned::new(&[("GET /v1/deployments", both)]);
     let table = "ID        Job ID  Job Version  Status   Description\n\
                  dddddddd  web     3            running  why\n\
@@ -171,7 +175,7 @@ fn deployments_are_changed() {
         all
     };
     let canned = Canned::new(&[
-        (DEPLOYMENT_LINE, deployment(DEPLOYMENT, "running", false)),
+        (DEPLOYMENT_LINE, deployment(DEPLOYMENT, DeploymentStatus::Running, false)),
         ("PUT /v1/deployment/pause/dddddddd-1111-2222-3333-444444444444", update(json!({}))),
         ("PUT /v1/deployment/promote/dddddddd-1111-2222-3333-444444444444", update(json!({}))),
         ("PUT /v1/deployment/fail/dddddddd-1111-2222-3333-444444444444", update(json!({"RevertedJobVersion": 2}))),
@@ -207,7 +211,11 @@ fn a_deployment_is_watched_until_it_ends_whatever_the_end_is() {
     let at = |status, index: u64| {
         (DEPLOYMENT_LINE, Response::json(&deployment(DEPLOYMENT, status, false)).with("X-Nomad-Index", index))
     };
-    let canned = Canned::of(vec![at("running", 5), at("running", 6), at("failed", 7)]);
+    let canned = Canned::of(vec![
+        at(DeploymentStatus::Running, 5),
+        at(DeploymentStatus::Running, 6),
+        at(DeploymentStatus::Failed, 7),
+    ]);
     let ran = canned.run(&["deployment", "status", "-monitor", "-wait", "3s", DEPLOYMENT]);
     let got = timeless(&ran.stdout);
     assert!(got.starts_with("NOW: Monitoring deployment \"dddddddd\"\n\nNOW\nID          = dddddddd\n"), "{got}");

@@ -54,8 +54,8 @@ fn node(number: u8, datacenter: &str, pool: &str, class: &str, cores: u64, memor
         datacenter: datacenter.into(),
         node_pool: pool.into(),
         node_class: class.into(),
-        status: "ready".into(),
-        scheduling_eligibility: "eligible".into(),
+        status: NodeStatus::Ready,
+        scheduling_eligibility: NodeEligibility::Eligible,
         attributes: attributes.into_iter().map(|(k, v)| (k.to_string(), v)).collect(),
         drivers: [("docker".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })].into(),
         node_resources: Some(
@@ -124,12 +124,12 @@ fn register(state: &mut State, path: &Path, index: u64) {
     let planned = plan_job(state, &job, &convert, &server_context(state), NOW).unwrap();
     let mut job = planned.run.job.as_ref().clone();
     (job.create_index, job.job_modify_index, job.modify_index) = (index, index, index + 2);
-    (job.status, job.stable) = ("running".into(), true);
+    (job.status, job.stable) = (JobStatus::Running, true);
     let job = Arc::new(job);
     state.upsert_job(job.clone());
     let deployment = planned.run.plan.deployment.map(|mut d| {
         d.id = format!("d0000000-0000-4000-8000-{index:012x}");
-        (d.status, d.status_description) = ("successful".into(), "Deployment completed successfully".into());
+        (d.status, d.status_description) = (DeploymentStatus::Successful, "Deployment completed successfully".into());
         (d.create_index, d.modify_index) = (index + 1, index + 3);
         (d.job_create_index, d.job_modify_index, d.job_spec_modify_index) = (index, index, index);
         for group in d.task_groups.values_mut().flatten() {
@@ -143,14 +143,14 @@ fn register(state: &mut State, path: &Path, index: u64) {
         // The first eight letters, which tables show, differ.
         a.id = format!("a{:03x}{:04x}-0000-4000-8000-{:012x}", index, i + 1, i + 1);
         a.eval_id = format!("e{:07x}-0000-4000-8000-000000000001", index);
-        a.client_status = client_status::RUNNING.into();
+        a.client_status = ClientStatus::Running;
         a.job = Some(job.clone());
         a.metrics = None;
         (a.create_index, a.alloc_modify_index, a.modify_index) = (index + 1, index + 1, index + 2);
         (a.create_time, a.modify_time) = (NOW - 3600 * SECOND, NOW - 3590 * SECOND);
         for task in job.lookup_group(&a.task_group).unwrap().tasks.iter() {
             let started = Time::from_unix_nanos(NOW - 3595 * SECOND);
-            let running = TaskState { state: "running".into(), started_at: started, ..Default::default() };
+            let running = TaskState { state: TaskStatus::Running, started_at: started, ..Default::default() };
             a.task_states.insert(task.name.clone(), running);
         }
         a.deployment_id = deployment.as_ref().map(|d| d.id.clone()).unwrap_or_default();
@@ -166,7 +166,7 @@ fn register(state: &mut State, path: &Path, index: u64) {
 fn demo_cluster(folder: &Path) -> SnapshotFile {
     let mut state = State::new();
     state.set_scheduler_config(Arc::new(SchedulerConfiguration {
-        scheduler_algorithm: "binpack".into(),
+        scheduler_algorithm: SchedulerAlgorithm::Binpack,
         preemption_config: PreemptionConfig { system_scheduler_enabled: true, ..Default::default() },
         create_index: 5,
         modify_index: 5,

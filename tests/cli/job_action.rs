@@ -8,6 +8,7 @@ use crate::canned::*;
 use crate::program::{Ran, run_for};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use encamp_model::ClientStatus;
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 
@@ -115,8 +116,8 @@ fn serve(tcp: TcpStream, script: Script, asked: &Mutex<Vec<String>>, heard: Arc<
     }
     asked.lock().unwrap().push(target.clone());
     let path = target.split('?').next().unwrap();
-    let running = alloc("aaaaaaaa-1111-2222-3333-444444444444", "running", json!({}));
-    let ended = alloc("aaaaffff-1111-2222-3333-444444444444", "complete", json!({}));
+    let running = alloc("aaaaaaaa-1111-2222-3333-444444444444", ClientStatus::Running, json!({}));
+    let ended = alloc("aaaaffff-1111-2222-3333-444444444444", ClientStatus::Complete, json!({}));
     let answer = match path {
         "/v1/jobs" => json!([stub("web")]),
         "/v1/job/web/allocations" => json!([ended, running]),
@@ -238,7 +239,7 @@ fn streams_that_end_early_say_why() {
 fn wrong_uses_are_told() {
     let canned = Canned::new(&[
         ("GET /v1/jobs", json!([stub("web")])),
-        ("GET /v1/job/web/allocations", json!([alloc("aaaaaaaa-1", "pending", json!({}))])),
+        ("GET /v1/job/web/allocations", json!([alloc("aaaaaaaa-1", ClientStatus::Pending, json!({}))])),
     ]);
     let help = "For additional help try 'encamp job action -help'\n";
     for (args, want) in [

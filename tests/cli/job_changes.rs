@@ -3,6 +3,7 @@
 use crate::canned::*;
 use crate::program::run_for;
 use crate::server::{Request, Response, Server};
+use encamp_model::{ClientStatus, DeploymentStatus, JobType};
 use serde_json::{Value, json};
 
 #[test]
@@ -68,11 +69,11 @@ fn several_jobs_are_stopped_without_questions() {
 
 #[test]
 fn stopped_jobs_start_again_with_their_scaling_policies() {
-    let running = Canned::new(&[("GET /v1/jobs", json!([stub("web")])), ("GET /v1/job/web", job("service"))]);
+    let running = Canned::new(&[("GET /v1/jobs", json!([stub("web")])), ("GET /v1/job/web", job(JobType::Service))]);
     let ran = running.run(&["job", "start", "web"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("Job \"web\" has not been stopped\n", 1));
 
-    let mut stopped = job("service");
+    let mut stopped = job(JobType::Service);
     stopped["Stop"] = true.into();
     stopped["TaskGroups"][0]["Scaling"] = json!({"Min": 1, "Max": 2, "Enabled": false});
     let source =
@@ -105,7 +106,7 @@ fn stopped_jobs_start_again_with_their_scaling_policies() {
 fn small_changes_say_what_they_did() {
     let canned = Canned::new(&[
         ("GET /v1/jobs", json!([stub("web")])),
-        ("GET /v1/job/web", job("service")),
+        ("GET /v1/job/web", job(JobType::Service)),
         ("PUT /v1/job/web/evaluate", json!({"EvalID": EVAL})),
         ("PUT /v1/job/web/periodic/force", json!({"EvalID": EVAL})),
         ("PUT /v1/job/web/scale", json!({"EvalID": EVAL, "Warnings": "careful"})),
@@ -116,7 +117,7 @@ fn small_changes_say_what_they_did() {
             "GET /v1/job/web/versions",
             json!({"Versions": [{"Version": 3}, {"Version": 1, "VersionTag": {"Name": "golden"}}]}),
         ),
-        ("GET /v1/job/web/deployment", deployment(DEPLOYMENT, "running", false)),
+        ("GET /v1/job/web/deployment", deployment(DEPLOYMENT, DeploymentStatus::Running, false)),
         ("PUT /v1/deployment/promote/dddddddd-1111-2222-3333-444444444444", json!({"EvalID": EVAL})),
     ]);
     for (args, want) in [
@@ -163,14 +164,14 @@ fn small_changes_say_what_they_did() {
 
 #[test]
 fn wrong_changes_say_what_is_wrong() {
-    let mut two = job("service");
+    let mut two = job(JobType::Service);
     two["TaskGroups"].as_array_mut().unwrap().push(json!({"Name": "h"}));
     let canned = Canned::of(vec![
         ("GET /v1/jobs", Response::json(&json!([stub("web")]))),
         ("GET /v1/job/web", Response::json(&two)),
         ("GET /v1/job/web/versions", Response::json(&json!({"Versions": []}))),
         ("GET /v1/job/web/deployment", Response::json(&Value::Null)),
-        ("GET /v1/job/web/deployment", Response::json(&deployment(DEPLOYMENT, "failed", false))),
+        ("GET /v1/job/web/deployment", Response::json(&deployment(DEPLOYMENT, DeploymentStatus::Failed, false))),
         (
             "PUT /v1/deployment/promote/dddddddd-1111-2222-3333-444444444444",
             Response::text(500, "can't promote terminal deployment"),
@@ -328,16 +329,16 @@ fn dispatching_sends_meta_and_payload_and_can_wait() {
 fn restartable() -> Vec<(&'static str, Value)> {
     vec![
         ("GET /v1/jobs", json!([stub("web")])),
-        ("GET /v1/job/web", job("service")),
-        ("GET /v1/job/web/deployment", deployment(DEPLOYMENT, "successful", false)),
+        ("GET /v1/job/web", job(JobType::Service)),
+        ("GET /v1/job/web/deployment", deployment(DEPLOYMENT, DeploymentStatus::Successful, false)),
         (
             "GET /v1/job/web/allocations",
             json!([
-                alloc("aaaaaaa1-0", "running", json!({"CreateIndex": 31})),
-                alloc("aaaaaaa2-0", "running", json!({"CreateIndex": 30})),
-                alloc("aaaaaaa3-0", "running", json!({"CreateIndex": 29})),
-                alloc("aaaaaaa4-0", "running", json!({"CreateIndex": 28, "TaskGroup": "h"})),
-                alloc("aaaaaaa5-0", "complete", json!({"CreateIndex": 27, "DesiredStatus": "stop"})),
+                alloc("aaaaaaa1-0", ClientStatus::Running, json!({"CreateIndex": 31})),
+                alloc("aaaaaaa2-0", ClientStatus::Running, json!({"CreateIndex": 30})),
+                alloc("aaaaaaa3-0", ClientStatus::Running, json!({"CreateIndex": 29})),
+                alloc("aaaaaaa4-0", ClientStatus::Running, json!({"CreateIndex": 28, "TaskGroup": "h"})),
+                alloc("aaaaaaa5-0", ClientStatus::Complete, json!({"CreateIndex": 27, "DesiredStatus": "stop"})),
             ]),
         ),
     ]
@@ -399,7 +400,7 @@ fn a_restart_ends_with_the_first_error_if_that_is_wanted() {
     assert!(all.stderr.starts_with("\n4 errors occurred while restarting job:\n* "), "{}", all.stderr);
 
     let mut routes = restartable();
-    routes[2].1 = deployment(DEPLOYMENT, "running", false);
+    routes[2].1 = deployment(DEPLOYMENT, DeploymentStatus::Running, false);
     let ran = Canned::new(&routes).run(&["job", "restart", "-on-error=fail", "web"]);
     assert!(ran.stderr.contains("* Deployment \"dddddddd\" is \"running\"\n"), "{}", ran.stderr);
 }
@@ -426,7 +427,7 @@ fn rescheduled_allocations_are_waited_for() {
     );
     assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
     let mut sysbatch = restartable();
-    sysbatch[1].1 = job("sysbatch");
+    sysbatch[1].1 = job(JobType::Sysbatch);
     let ran = Canned::new(&sysbatch).run(&["job", "restart", "-yes", "-reschedule", "web"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("Jobs of type \"sysbatch\" are not allowed to be rescheduled.\n", 1));
 }

@@ -3,6 +3,7 @@
 use crate::canned::*;
 use crate::program::{Folder, Ran, run_for};
 use crate::server::Response;
+use encamp_model::{ClientStatus, DeploymentStatus};
 use serde_json::{Value, json};
 
 const JOB_FILE: &str = r#"
@@ -42,15 +43,15 @@ fn the_monitor_tells_what_happens_and_ends_with_the_evaluation() {
             (
                 ALLOCS_LINE,
                 json!([
-                    alloc("aaaaaaaa-1", "pending", json!({})),
-                    alloc("aaaaaaab-1", "running", json!({"CreateIndex": 9}))
+                    alloc("aaaaaaaa-1", ClientStatus::Pending, json!({})),
+                    alloc("aaaaaaab-1", ClientStatus::Running, json!({"CreateIndex": 9}))
                 ]),
             ),
             (
                 ALLOCS_LINE,
                 json!([
-                    alloc("aaaaaaaa-1", "failed", json!({"ClientDescription": "Failed tasks"})),
-                    alloc("aaaaaaab-1", "running", json!({"CreateIndex": 9}))
+                    alloc("aaaaaaaa-1", ClientStatus::Failed, json!({"ClientDescription": "Failed tasks"})),
+                    alloc("aaaaaaab-1", ClientStatus::Running, json!({"CreateIndex": 9}))
                 ]),
             ),
         ],
@@ -108,8 +109,8 @@ fn what_found_no_node_makes_the_exit_code_2_unless_a_deployment_waits_for_it() {
         &[
             (EVAL_LINE, eval(with_deployment)),
             (ALLOCS_LINE, json!([])),
-            (DEPLOYMENT_LINE, deployment(DEPLOYMENT, "running", false)),
-            (DEPLOYMENT_LINE, deployment(DEPLOYMENT, "successful", false)),
+            (DEPLOYMENT_LINE, deployment(DEPLOYMENT, DeploymentStatus::Running, false)),
+            (DEPLOYMENT_LINE, deployment(DEPLOYMENT, DeploymentStatus::Successful, false)),
         ],
     );
     let block = |status: &str| {
@@ -135,12 +136,15 @@ fn a_rollback_is_watched_too_and_does_not_change_the_exit_code() {
         &[
             (EVAL_LINE, eval(json!({"DeploymentID": DEPLOYMENT}))),
             (ALLOCS_LINE, json!([])),
-            (DEPLOYMENT_LINE, deployment(DEPLOYMENT, "failed", true)),
-            (latest, deployment(OTHER, "running", true)),
-            ("GET /v1/deployment/dddddddd-9999-2222-3333-444444444444", deployment(OTHER, "successful", true)),
+            (DEPLOYMENT_LINE, deployment(DEPLOYMENT, DeploymentStatus::Failed, true)),
+            (latest, deployment(OTHER, DeploymentStatus::Running, true)),
+            (
+                "GET /v1/deployment/dddddddd-9999-2222-3333-444444444444",
+                deployment(OTHER, DeploymentStatus::Successful, true),
+            ),
             (
                 "GET /v1/deployment/allocations/dddddddd-1111-2222-3333-444444444444",
-                json!([alloc("aaaaaaaa-1", "failed", json!({}))]),
+                json!([alloc("aaaaaaaa-1", ClientStatus::Failed, json!({}))]),
             ),
             ("GET /v1/deployment/allocations/dddddddd-9999-2222-3333-444444444444", json!([])),
         ],

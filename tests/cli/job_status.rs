@@ -3,6 +3,7 @@
 use crate::canned::*;
 use crate::program::Folder;
 use crate::server::Response;
+use encamp_model::{ClientStatus, DeploymentStatus, JobType};
 use serde_json::{Value, json};
 
 #[test]
@@ -59,7 +60,7 @@ fn jobs_are_found_by_the_beginning_of_their_ids() {
 #[test]
 fn job_status_shows_children_and_actions_and_later_attempts() {
     let job_line = "GET /v1/job/web";
-    let mut periodic = job("batch");
+    let mut periodic = job(JobType::Batch);
     periodic["Periodic"] = json!({"Enabled": true, "Spec": "0 3 * * *", "SpecType": "cron"});
     let summary = json!({"JobID": "web", "Summary": {}, "Children": {"Pending": 0, "Running": 0, "Dead": 1}});
     let child = json!({"ID": "web/periodic-1", "ParentID": "web", "Status": "dead"});
@@ -87,7 +88,7 @@ fn job_status_shows_children_and_actions_and_later_attempts() {
     assert!(ran.stdout.ends_with("Next Periodic Launch = none (job stopped)\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("Status               = running (stopped)\n"), "{}", ran.stdout);
 
-    let mut parameterized = job("batch");
+    let mut parameterized = job(JobType::Batch);
     parameterized["ParameterizedJob"] =
         json!({"Payload": "optional", "MetaRequired": ["input"], "MetaOptional": ["quality", "speed"]});
     let canned = Canned::new(&[
@@ -108,14 +109,14 @@ fn job_status_shows_children_and_actions_and_later_attempts() {
         ran.stdout
     );
 
-    let mut batch = job("batch");
+    let mut batch = job(JobType::Batch);
     batch["TaskGroups"][0]["MaxRunDuration"] = json!(1_800_000_000_000_i64);
     batch["TaskGroups"][0]["ReschedulePolicy"] =
         json!({"Attempts": 2, "Interval": 3600000000000_i64, "DelayFunction": "constant", "MaxDelay": 0});
     batch["TaskGroups"][0]["Tasks"][0]["Actions"] = json!([{"Name": "say", "Command": "/bin/echo"}]);
     let failed = alloc(
         "aaaaaaaa-1111-2222-3333-444444444444",
-        "failed",
+        ClientStatus::Failed,
         json!({"FollowupEvalID": EVAL, "CreateTime": 1795237200000000000_i64, "ModifyTime": 1795237260000000000_i64}),
     );
     let canned = Canned::new(&[
@@ -151,9 +152,12 @@ fn job_status_as_json_has_what_the_api_has() {
     let canned = Canned::new(&[
         ("GET /v1/jobs", json!([stub("web")])),
         ("GET /v1/job/web/summary", json!({"JobID": "web", "Summary": null, "Children": null})),
-        ("GET /v1/job/web/allocations", json!([alloc("aaaaaaaa-1", "running", json!({"DesiredTransition": {}}))])),
+        (
+            "GET /v1/job/web/allocations",
+            json!([alloc("aaaaaaaa-1", ClientStatus::Running, json!({"DesiredTransition": {}}))]),
+        ),
         ("GET /v1/job/web/evaluations", json!([eval(json!({}))])),
-        ("GET /v1/job/web/deployment", deployment(DEPLOYMENT, "running", true)),
+        ("GET /v1/job/web/deployment", deployment(DEPLOYMENT, DeploymentStatus::Running, true)),
     ]);
     let ran = canned.run(&["job", "status", "-json", "web"]);
     let all: Value = serde_json::from_str(&ran.stdout).unwrap();

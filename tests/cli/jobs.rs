@@ -4,7 +4,7 @@ use crate::oracle;
 use std::path::{Path, PathBuf};
 
 use crate::program::{Folder, Ran, run_in, run_with};
-use encamp_model::Job;
+use encamp_model::{Job, JobStatus};
 use serde_json::{Value, json};
 
 fn fixture() -> PathBuf {
@@ -173,14 +173,14 @@ fn an_inspected_job_can_be_planned_again() {
 fn jobs_are_inspected_by_prefix_and_in_other_forms() {
     let folder = Folder::new("prefixes");
     let stored = oracle::registered_job(&fixture().join("webapp.hcl"), "default").unwrap();
-    let job = |id: &str, status: &str, submit_time: i64| {
+    let job = |id: &str, status: JobStatus, submit_time: i64| {
         let times = (submit_time, 12, 15, 14);
-        let mut job = Job { id: id.into(), name: id.into(), status: status.into(), ..stored.clone() };
+        let mut job = Job { id: id.into(), name: id.into(), status, ..stored.clone() };
         (job.submit_time, job.create_index, job.modify_index, job.job_modify_index) = times;
         job
     };
-    let stopped = Job { stop: true, ..job("webby", "dead", 0) };
-    let jobs = [job("web", "running", 1_795_239_732_970_445_509), stopped];
+    let stopped = Job { stop: true, ..job("webby", JobStatus::Dead, 0) };
+    let jobs = [job("web", JobStatus::Running, 1_795_239_732_970_445_509), stopped];
     folder.file("two.json", json!({ "Version": 1, "Index": 20, "Jobs": jobs }).to_string());
     let inspect = |flags: &[&str]| {
         let args: Vec<&str> = ["job", "inspect", "-snapshot", "two.json"].iter().chain(flags).copied().collect();

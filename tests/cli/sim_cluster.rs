@@ -41,7 +41,7 @@ fn trouble(entry: &NodeEntry) -> Vec<&'static str> {
         ("cores", cores && !used.core_overlap),
         ("ports", !used.port_collision && used.foreign_ports.is_empty() && !info.invalid_ports),
         ("devices", !used.device_overlap && !broken),
-        ("down", entry.node.status != "down" || entry.live_allocs().next().is_none()),
+        ("down", entry.node.status != NodeStatus::Down || entry.live_allocs().next().is_none()),
     ];
     checks.iter().filter(|(_, ok)| !ok).map(|(what, _)| *what).collect()
 }
@@ -104,20 +104,21 @@ fn jobs_are_as_a_server_stores_them() {
             assert!(!spec_changed(job, &admitted.job), "{} changes when it is registered again", job.id);
         }
     }
-    for kind in ["service", "batch", "system", "sysbatch"] {
-        assert!(state.jobs().any(|j| j.current.r#type == kind), "no {kind} job");
+    for kind in JobType::ALL.iter().filter(|t| **t != JobType::Core) {
+        assert!(state.jobs().any(|j| j.current.r#type == *kind), "no {kind} job");
     }
 }
 
 /// Jobs all of whose allocations are where they can stay.
 fn settled(state: &State) -> Vec<Arc<Job>> {
     let calm = |job: &&Arc<Job>| {
-        let rolling = state.deployments_of_job(&job.namespace, &job.id).iter().any(|d| d.status == "running");
+        let rolling =
+            state.deployments_of_job(&job.namespace, &job.id).iter().any(|d| d.status == DeploymentStatus::Running);
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
         let live = allocs.iter().filter(|a| !a.phase.terminal());
         let on_ready = live.clone().all(|a| {
             let node = &state.node(&a.alloc.node_id).expect("a node").node;
-            node.status == "ready" && node.scheduling_eligibility == "eligible"
+            node.status == NodeStatus::Ready && node.scheduling_eligibility == NodeEligibility::Eligible
         });
         !rolling && !job.stop && on_ready && job.periodic.is_none() && job.parameterized_job.is_none()
     };
@@ -146,7 +147,7 @@ fn allocations_are_where_the_scheduler_could_put_them() {
     for job in settled(&state) {
         // A new version of a job runs finished work once more.
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
-        if allocs.iter().any(|a| a.phase.client_terminal() && a.alloc.desired_status == "run") {
+        if allocs.iter().any(|a| a.phase.client_terminal() && a.alloc.desired_status == DesiredStatus::Run) {
             continue;
         }
         let mut changed = job.as_ref().clone();
@@ -212,7 +213,7 @@ fn replacements_and_what_they_replaced_name_each_other() {
             assert_eq!((&next.previous_allocation, &next.name), (&a.id, &a.name));
             assert!(a.create_time <= next.create_time && a.terminal() && !next.terminal());
             let event = next.reschedule_tracker.as_ref().and_then(|t| t.events.as_ref()?.first());
-            assert_eq!(event.is_some(), a.client_status == "failed");
+            assert_eq!(event.is_some(), a.client_status == ClientStatus::Failed);
             tracked += usize::from(event.is_some_and(|e| (&e.prev_alloc_id, &e.prev_node_id) == (&a.id, &a.node_id)));
         }
         assert!(a.create_time <= a.modify_time && a.modify_time <= encamp_sim::cluster::EPOCH, "{}", a.name);

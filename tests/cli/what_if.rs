@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::program::{Ran, run_in};
+use encamp_model::JobType;
 use serde_json::{Value, json};
 
 fn fixture() -> PathBuf {
@@ -53,9 +54,9 @@ fn a_drain_of_each_node_conserves_allocations() {
         let mut targets = Vec::new();
         for d in &drained {
             let fate = d["Fate"].as_str().unwrap();
-            match d["JobType"].as_str().unwrap() {
-                "service" => assert!(matches!(fate, "moved" | "unplaced"), "{d}"),
-                "batch" | "system" => assert_eq!(fate, "stopped", "{d}"),
+            match JobType::from(d["JobType"].as_str().unwrap()) {
+                JobType::Service => assert!(matches!(fate, "moved" | "unplaced"), "{d}"),
+                JobType::Batch | JobType::System => assert_eq!(fate, "stopped", "{d}"),
                 other => panic!("{other}"),
             }
             assert_eq!(fate == "moved", !d["To"].is_null(), "{d}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use encamp_model::{Allocation, Job, PreemptionConfig, SchedulerConfiguration};
+use encamp_model::{Allocation, Job, JobType, NodeStatus, PreemptionConfig, SchedulerConfiguration};
 use encamp_plan::capacity::{Subject, capacity};
 use encamp_plan::dry_run;
 use encamp_plan::survival::{Loss, survival};
@@ -69,7 +69,7 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
         if d.fate == Fate::Unplaced {
             *missing.entry(group).or_default() += 1;
         }
-        if matches!(d.owner.job_type.as_str(), "system" | "sysbatch") {
+        if matches!(d.owner.job_type, JobType::System | JobType::Sysbatch) {
             prop_assert!(matches!(d.fate, Fate::Stopped | Fate::Stays), "{:?}", d);
         }
     }
@@ -106,7 +106,7 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
 
 /// Nodes that run something and can be drained.
 fn busy(state: &State) -> Vec<String> {
-    let up = state.nodes().filter(|e| e.node.status == "ready" && e.node.drain_strategy.is_none());
+    let up = state.nodes().filter(|e| e.node.status == NodeStatus::Ready && e.node.drain_strategy.is_none());
     up.filter(|e| e.allocs.iter().any(|a| !a.phase.terminal())).map(|e| e.node.id.clone()).collect()
 }
 
@@ -128,7 +128,7 @@ proptest! {
             prop_assert!(on(&after.state, id).all(Allocation::terminal), "the node is empty in the end");
         }
         for d in after.outcome.displaced.iter().filter(|d| d.cause == Cause::Drained) {
-            let batch = d.owner.job_type == "batch";
+            let batch = d.owner.job_type == JobType::Batch;
             prop_assert!(!batch || d.fate == Fate::Stopped, "batch work ends with the drain: {:?}", d);
         }
     }
@@ -205,7 +205,7 @@ proptest! {
         let Some(subject) = subject else { return Ok(()) };
         let loss = if datacenter { Loss::Datacenter } else { Loss::Node };
         let told = survival(&state, &subject, loss, EPOCH).expect("the nodes exist").expect("something to lose");
-        let up = state.nodes().map(|e| &e.node).filter(|n| n.status != "down");
+        let up = state.nodes().map(|e| &e.node).filter(|n| n.status != NodeStatus::Down);
         let names: BTreeSet<(String, String)> = match loss {
             Loss::Node => up.map(|n| (n.name.clone(), n.id.clone())).collect(),
             Loss::Datacenter => up.map(|n| (n.datacenter.clone(), format!("dc={}", n.datacenter))).collect(),
@@ -241,7 +241,7 @@ fn without_preemption(state: &mut State) {
 
 /// A new job with one group like one of the cluster's.
 fn probe(state: &State, pick: usize) -> Option<Subject> {
-    let kinds = state.jobs().map(|e| &e.current).filter(|j| matches!(j.r#type.as_str(), "service" | "batch"));
+    let kinds = state.jobs().map(|e| &e.current).filter(|j| matches!(j.r#type, JobType::Service | JobType::Batch));
     let jobs: Vec<&Arc<Job>> = kinds.filter(|j| !j.is_template() && !j.stop).collect();
     let mut job = Job::clone(jobs.get(pick % jobs.len().max(1))?);
     job.id = "probe".into();

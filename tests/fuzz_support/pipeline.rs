@@ -169,7 +169,7 @@ fn planned(job: &api::Job, options: &ConvertOptions) -> bool {
                 let mut ui = Ui::new(&mut out, &mut err, Colours { markup: true, channels: true });
                 let view = PlanView {
                     plan: &done.response,
-                    job_type: &done.run.job.r#type,
+                    job_type: done.run.job.r#type.clone(),
                     parameterized: done.run.job.parameterized_job.is_some(),
                     all_at_once: done.run.job.all_at_once,
                     time_zone: done.run.job.periodic.as_ref().map(|p| p.time_zone.as_str()).unwrap_or_default(),

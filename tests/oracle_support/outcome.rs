@@ -131,7 +131,7 @@ impl Names<'_> {
         let appended = a.alloc_states.get(stored_states..).unwrap_or_default();
         let inplace = a.eval_id == self.eval_id;
         let kind = match appended.last() {
-            Some(s) if s.value == client_status::UNKNOWN => "disconnect_updates",
+            Some(s) if s.value == ClientStatus::Unknown => "disconnect_updates",
             Some(_) => "reconnect_updates",
             None if inplace => "inplace",
             None if a.job.is_some() => "reschedule_failed_updates",

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::oracle;
 use crate::oracle_support::compare::Difference;
 use crate::oracle_support::{Case, check, families, frequencies, parse_case};
+use encamp_model::JobType;
 
 /// Cases that must be equal: all there are.
 const FLOOR: usize = 2409;
@@ -62,7 +63,7 @@ fn scheduler_oracle() {
         None => true,
         Some(f) => match (f.strip_prefix('='), f.strip_prefix("type:")) {
             (Some(exact), _) => case.name == exact,
-            (_, Some(kind)) => case.input.eval.r#type == kind,
+            (_, Some(kind)) => case.input.eval.r#type == JobType::from(kind),
             _ => case.name.contains(f.as_str()),
         },
     };

@@ -51,8 +51,8 @@ pub fn node(random: &mut Random, number: usize) -> Node {
         name: format!("client-{number}"),
         datacenter: random.text(&["dc1", "dc1", "dc2"]),
         node_pool: "default".into(),
-        status: random.text(&["ready", "ready", "initializing"]),
-        scheduling_eligibility: "eligible".into(),
+        status: random.of(&[NodeStatus::Ready, NodeStatus::Ready, NodeStatus::Initializing]),
+        scheduling_eligibility: NodeEligibility::Eligible,
         drivers: [("exec".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })].into(),
         attributes: [("driver.exec".to_string(), "1".to_string())].into(),
         node_resources: Some(resources.into()),
@@ -74,7 +74,15 @@ pub fn change_node(random: &mut Random, node: &mut Node) {
 
 /// Generates a job in the form in which registration stores it.
 pub fn job(random: &mut Random, number: usize) -> Job {
-    let kind = random.text(&["service", "service", "service", "batch", "batch", "system", "sysbatch"]);
+    let kind = random.of(&[
+        JobType::Service,
+        JobType::Service,
+        JobType::Service,
+        JobType::Batch,
+        JobType::Batch,
+        JobType::System,
+        JobType::Sysbatch,
+    ]);
     let id = format!("{kind}-{number}");
     let mut job = Job {
         name: id.clone(),
@@ -97,9 +105,9 @@ pub fn job(random: &mut Random, number: usize) -> Job {
     job
 }
 
-fn group(random: &mut Random, kind: &str, number: usize) -> TaskGroup {
-    let service = kind == "service";
-    let everywhere = matches!(kind, "system" | "sysbatch");
+fn group(random: &mut Random, kind: &JobType, number: usize) -> TaskGroup {
+    let service = *kind == JobType::Service;
+    let everywhere = matches!(kind, JobType::System | JobType::Sysbatch);
     let unlimited = service || random.one_in(2);
     TaskGroup {
         name: format!("g{number}"),
@@ -179,7 +187,7 @@ fn network(random: &mut Random) -> Vec<NetworkResource> {
 /// Changes a registered job: its counts, its tasks, or its priority.
 pub fn change_job(random: &mut Random, job: &mut Job) {
     let i = random.roll(job.task_groups.len());
-    let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let everywhere = matches!(job.r#type, JobType::System | JobType::Sysbatch);
     match random.roll(4) {
         0 | 1 if !everywhere => job.task_groups[i].count = random.between(0, 8),
         2 => job.priority = random.of(&PRIORITIES),

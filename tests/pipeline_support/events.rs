@@ -66,14 +66,15 @@ pub fn register(w: &mut World) {
         }
         _ => cluster::job(&mut w.random, number),
     };
-    let eval = Evaluation::pending(&job, "job-register", w.now, w.id());
+    let eval = Evaluation::pending(&job, EvalTrigger::JobRegister, w.now, w.id());
     let r = JobRegister { job: job.into(), eval: Some(eval), submission: None, enforce_index: None, now: w.now };
     w.commit(Operation::JobRegister(Box::new(r)));
 }
 
 fn stop(w: &mut World) {
     let Some(job) = some_job(w) else { return };
-    let eval = Evaluation { r#type: "service".into(), ..Evaluation::pending(&job, "job-deregister", w.now, w.id()) };
+    let eval =
+        Evaluation { r#type: JobType::Service, ..Evaluation::pending(&job, EvalTrigger::JobDeregister, w.now, w.id()) };
     let d = JobDeregister {
         job: (job.namespace.clone(), job.id.clone()),
         purge: w.random.one_in(3),
@@ -86,8 +87,10 @@ fn stop(w: &mut World) {
 
 fn evaluate(w: &mut World) {
     let Some(job) = some_job(w) else { return };
-    let eval =
-        Evaluation { job_modify_index: job.modify_index, ..Evaluation::pending(&job, "job-register", w.now, w.id()) };
+    let eval = Evaluation {
+        job_modify_index: job.modify_index,
+        ..Evaluation::pending(&job, EvalTrigger::JobRegister, w.now, w.id())
+    };
     w.commit(Operation::EvalUpdate { evals: vec![eval] });
 }
 
@@ -98,8 +101,10 @@ fn stop_alloc(w: &mut World) {
     live.sort_by(|a, b| a.id.cmp(&b.id));
     let Some(a) = w.random.pick(&live).cloned() else { return };
     let Some(job) = w.store.state().job(&a.namespace, &a.job_id).cloned() else { return };
-    let eval =
-        Evaluation { job_modify_index: job.modify_index, ..Evaluation::pending(&job, "alloc-stop", w.now, w.id()) };
+    let eval = Evaluation {
+        job_modify_index: job.modify_index,
+        ..Evaluation::pending(&job, EvalTrigger::AllocStop, w.now, w.id())
+    };
     let migrate = DesiredTransition { migrate: Some(true), ..Default::default() };
     w.commit(Operation::AllocTransition { transitions: [(a.id.clone(), migrate)].into(), evals: vec![eval] });
 }
@@ -114,10 +119,10 @@ fn deployment(w: &mut World) {
     let op = if w.random.one_in(3) {
         let update = DeploymentStatusUpdate {
             deployment_id: d.id.clone(),
-            status: "failed".into(),
+            status: DeploymentStatus::Failed,
             status_description: "Deployment marked as failed".into(),
         };
-        Operation::DeploymentStatus(Box::new(DeploymentStatus { update, job: None, eval, now }))
+        Operation::DeploymentStatus(Box::new(DeploymentStatusChange { update, job: None, eval, now }))
     } else {
         Operation::DeploymentPromotion(Box::new(DeploymentPromotion { id: d.id.clone(), groups: None, eval, now }))
     };
@@ -132,18 +137,18 @@ fn change(w: &mut World, change: Operation) {
     w.commit(Operation::NodeChange(Box::new(op)));
 }
 
-fn set_status(w: &mut World, node: &Node, status: &str, event: Option<NodeEvent>) {
+fn set_status(w: &mut World, node: &Node, status: NodeStatus, event: Option<NodeEvent>) {
     let (id, identity_key_id) = (node.id.clone(), String::new());
-    let op = NodeStatus { id, status: status.into(), event, identity_key_id, updated_at: w.now };
+    let op = NodeStatusChange { id, status, event, identity_key_id, updated_at: w.now };
     change(w, Operation::NodeStatus(op));
 }
 
 /// A node stops heartbeating.
 fn lose(w: &mut World) {
-    let Some(node) = some_node(w, |n| n.status != "down") else { return };
+    let Some(node) = some_node(w, |n| n.status != NodeStatus::Down) else { return };
     let allocs = w.store.state().allocs_of_node(&node.id);
     let status = missed_heartbeat_status(&node, allocs.iter().map(|a| &*a.alloc), w.now);
-    w.tally.add(if status == "down" { "nodes down" } else { "nodes disconnected" }, 1);
+    w.tally.add(if status == NodeStatus::Down { "nodes down" } else { "nodes disconnected" }, 1);
     let event = cluster_event(HEARTBEAT_MISSED, w.now);
     set_status(w, &node, status, Some(event));
 }
@@ -152,14 +157,14 @@ fn lose(w: &mut World) {
 fn heartbeat(w: &mut World, id: &str) {
     let Some(node) = w.store.state().node(id).map(|n| n.node.clone()) else { return };
     let live = w.store.state().allocs_of_node(id).iter().any(|a| !a.phase.terminal());
-    let decision = decide_status(&node, "ready", None, live, true, w.now);
+    let decision = decide_status(&node, NodeStatus::Ready, None, live, true, w.now);
     if decision.changes(&node) {
-        set_status(w, &node, &decision.status, decision.event);
+        set_status(w, &node, decision.status, decision.event);
     }
 }
 
 fn come_back(w: &mut World) {
-    let Some(node) = some_node(w, |n| n.status != "ready") else { return };
+    let Some(node) = some_node(w, |n| n.status != NodeStatus::Ready) else { return };
     revive(w, &node.id);
 }
 
@@ -189,9 +194,11 @@ fn drain(w: &mut World) {
 
 fn eligibility(w: &mut World) {
     let Some(node) = some_node(w, |n| n.drain_strategy.is_none()) else { return };
-    let word = if node.scheduling_eligibility == "eligible" { "ineligible" } else { "eligible" };
-    let op =
-        Operation::NodeEligibility { id: node.id.clone(), eligibility: word.into(), event: None, updated_at: w.now };
+    let eligibility = match node.scheduling_eligibility {
+        NodeEligibility::Eligible => NodeEligibility::Ineligible,
+        NodeEligibility::Ineligible | NodeEligibility::Unset | NodeEligibility::Other(_) => NodeEligibility::Eligible,
+    };
+    let op = Operation::NodeEligibility { id: node.id.clone(), eligibility, event: None, updated_at: w.now };
     change(w, op);
 }
 
@@ -224,7 +231,7 @@ fn report(w: &mut World) {
 /// A node reports the statuses of its allocations. Returns true if there was something to report.
 pub fn report_of(w: &mut World, node_id: &str) -> bool {
     let Some(node) = w.store.state().node(node_id).map(|n| n.node.clone()) else { return false };
-    if matches!(node.status.as_str(), "down" | "disconnected") {
+    if matches!(node.status, NodeStatus::Down | NodeStatus::Disconnected) {
         return false;
     }
     let allocs = w.store.state().allocs_of_node(node_id);
@@ -244,25 +251,25 @@ fn next(w: &mut World, a: &Allocation) -> Option<Allocation> {
     if !w.calm && w.random.one_in(3) {
         return None;
     }
-    let batch = a.job.as_ref().is_some_and(|j| matches!(j.r#type.as_str(), "batch" | "sysbatch"));
+    let batch = a.job.as_ref().is_some_and(|j| matches!(j.r#type, JobType::Batch | JobType::Sysbatch));
     let mut health = None;
-    let status = match (a.server_terminal(), a.client_status.as_str()) {
-        (true, client_status::PENDING | client_status::RUNNING | client_status::UNKNOWN | client_status::LOST) => {
-            client_status::COMPLETE
+    let status = match (a.server_terminal(), &a.client_status) {
+        (true, ClientStatus::Pending | ClientStatus::Running | ClientStatus::Unknown | ClientStatus::Lost) => {
+            ClientStatus::Complete
         }
-        (false, client_status::PENDING | client_status::UNKNOWN) => client_status::RUNNING,
-        (false, client_status::RUNNING) if !w.calm && w.random.one_in(10) => client_status::FAILED,
-        (false, client_status::RUNNING) if !w.calm && batch && w.random.one_in(4) => client_status::COMPLETE,
-        (false, client_status::RUNNING) if !a.deployment_id.is_empty() && a.health().is_none() => {
+        (false, ClientStatus::Pending | ClientStatus::Unknown) => ClientStatus::Running,
+        (false, ClientStatus::Running) if !w.calm && w.random.one_in(10) => ClientStatus::Failed,
+        (false, ClientStatus::Running) if !w.calm && batch && w.random.one_in(4) => ClientStatus::Complete,
+        (false, ClientStatus::Running) if !a.deployment_id.is_empty() && a.health().is_none() => {
             health = Some(w.calm || !w.random.one_in(6));
-            client_status::RUNNING
+            ClientStatus::Running
         }
         _ => return None,
     };
-    let over = matches!(status, client_status::COMPLETE | client_status::FAILED);
+    let over = matches!(status, ClientStatus::Complete | ClientStatus::Failed);
     let task = TaskState {
-        state: if over { "dead" } else { "running" }.into(),
-        failed: status == client_status::FAILED,
+        state: if over { TaskStatus::Dead } else { TaskStatus::Running },
+        failed: status == ClientStatus::Failed,
         started_at: Time::from_unix_nanos(w.now),
         finished_at: if over { Time::from_unix_nanos(w.now) } else { Time::ZERO },
         ..Default::default()
@@ -273,7 +280,7 @@ fn next(w: &mut World, a: &Allocation) -> Option<Allocation> {
     Some(Allocation {
         id: a.id.clone(),
         node_id: a.node_id.clone(),
-        client_status: status.into(),
+        client_status: status,
         task_states: [("t".to_string(), task)].into(),
         deployment_status: health.map(verdict).or_else(|| a.deployment_status.clone()),
         ..Default::default()

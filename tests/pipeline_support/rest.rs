@@ -21,7 +21,7 @@ impl World {
     pub fn come_to_rest(&mut self) -> Verdict {
         self.calm = true;
         // Allocation updates of disconnected nodes are refused until the node returns (`docs/dev/reliability.md`).
-        let away = self.store.state().nodes().filter(|n| n.node.status == "disconnected");
+        let away = self.store.state().nodes().filter(|n| n.node.status == NodeStatus::Disconnected);
         for id in away.map(|n| n.node.id.clone()).collect::<Vec<_>>() {
             revive(self, &id);
         }
@@ -71,15 +71,15 @@ impl World {
     /// A job whose plans are always rejected by nodes stays unchanged.
     fn refused(&self, job: &Job) -> bool {
         let mut evals = self.store.evals_of_job(&job.namespace, &job.id);
-        evals.any(|e| e.status == "blocked" && e.triggered_by == "max-plan-attempts")
+        evals.any(|e| e.status == EvalStatus::Blocked && e.triggered_by == EvalTrigger::MaxPlanAttempts)
     }
 
     /// Nodes that are down or removed have no allocations except those that may reconnect.
     fn check_places(&self, job: &Job) -> Verdict {
         let state = self.store.state();
         for a in state.allocs_of_job(&job.namespace, &job.id).iter().map(|e| &e.alloc) {
-            let gone = state.node(&a.node_id).is_none_or(|n| n.node.status == "down");
-            if gone && !a.terminal() && a.client_status != client_status::UNKNOWN && job.r#type != "sysbatch" {
+            let gone = state.node(&a.node_id).is_none_or(|n| n.node.status == NodeStatus::Down);
+            if gone && !a.terminal() && a.client_status != ClientStatus::Unknown && job.r#type != JobType::Sysbatch {
                 return Err(format!("allocation {} is on a node that is gone", a.id));
             }
         }
@@ -90,7 +90,7 @@ impl World {
     fn check_evals(&self) -> Verdict {
         let mut blocked: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
         for e in self.store.evals_from("") {
-            if e.status != "blocked" {
+            if e.status != EvalStatus::Blocked {
                 if !e.terminal() {
                     return Err(format!("settled, evaluation {} of {} is {}", e.id, e.job_id, e.status));
                 }
@@ -109,7 +109,7 @@ impl World {
 
     /// No allocation name is used twice, except by canaries and by allocations that may reconnect.
     fn check_twins(&self, job: &Job) -> Verdict {
-        let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
+        let everywhere = matches!(job.r#type, JobType::System | JobType::Sysbatch);
         // Canaries use names that are in use (`docs/spec/reconciliation.md §5.9`), and retain them when they are
         // promoted.
         if job.task_groups.iter().filter_map(|g| g.update.as_ref()).any(|u| u.canary > 0) {
@@ -117,16 +117,22 @@ impl World {
         }
         // A batch allocation on a disconnected node is updated in place although it was to become unknown, and is
         // therefore live next to its replacement when the node returns (`docs/dev/reliability.md`).
-        if job.r#type == "batch" && job.task_groups.iter().any(|g| g.disconnect.is_some()) {
+        if job.r#type == JobType::Batch && job.task_groups.iter().any(|g| g.disconnect.is_some()) {
             return Ok(());
         }
         // Changes started by a failed deployment stay incomplete.
-        if self.store.state().deployments_of_job(&job.namespace, &job.id).iter().any(|d| d.status == "failed") {
+        if self
+            .store
+            .state()
+            .deployments_of_job(&job.namespace, &job.id)
+            .iter()
+            .any(|d| d.status == DeploymentStatus::Failed)
+        {
             return Ok(());
         }
         let mut names: BTreeMap<(String, String), String> = BTreeMap::new();
         for a in self.store.state().allocs_of_job(&job.namespace, &job.id).iter().map(|e| &e.alloc) {
-            if a.terminal() || a.is_canary() || a.client_status == client_status::UNKNOWN {
+            if a.terminal() || a.is_canary() || a.client_status == ClientStatus::Unknown {
                 continue;
             }
             let key = (a.name.clone(), if everywhere { a.node_id.clone() } else { String::new() });
@@ -142,17 +148,20 @@ impl World {
     fn check_settled(&mut self, job: &Arc<Job>) -> Verdict {
         let eval = Evaluation {
             job_modify_index: job.modify_index,
-            ..Evaluation::pending(job, "job-register", self.now, self.id())
+            ..Evaluation::pending(job, EvalTrigger::JobRegister, self.now, self.id())
         };
         let terms = Terms { now: self.now, seed: self.random.number(), order: NodeOrder::Shuffle };
         let outcome = run(&self.store.state().snapshot(), &eval, &terms)?;
-        let waits = self.store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked");
+        let waits = self.store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == EvalStatus::Blocked);
         self.tally.add(if waits { "blocked jobs" } else { "settled jobs" }, 1);
         // System jobs are placed and stopped in turns (`docs/spec/reconciliation.md §9.2`), and sysbatch jobs are not
         // evaluated when nodes change (`docs/spec/server.md §9.6`). Deployments hold changes back until the next
         // evaluation after their end (`docs/spec/reconciliation.md §6.4`).
         let deployed = !self.store.state().deployments_of_job(&job.namespace, &job.id).is_empty();
-        if deployed || self.forgotten(job) || self.drained(job) || matches!(job.r#type.as_str(), "system" | "sysbatch")
+        if deployed
+            || self.forgotten(job)
+            || self.drained(job)
+            || matches!(job.r#type, JobType::System | JobType::Sysbatch)
         {
             return Ok(());
         }

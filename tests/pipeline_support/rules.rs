@@ -61,20 +61,20 @@ fn same_priority(state: &State, plan: &Plan) -> bool {
 /// (`docs/spec/garbage-collection.md §4.4`).
 pub fn cancellable(store: &StateStore, e: &Evaluation) -> Verdict {
     let Some(stored) = store.eval(&e.id) else { return Ok(()) };
-    let purged = stored.status == "complete" && stored.status_description.ends_with(" deleted");
-    let open = matches!(stored.status.as_str(), "pending" | "blocked" | "canceled");
+    let purged = stored.status == EvalStatus::Complete && stored.status_description.ends_with(" deleted");
+    let open = matches!(stored.status, EvalStatus::Pending | EvalStatus::Blocked | EvalStatus::Canceled);
     if open || purged { Ok(()) } else { Err(format!("evaluation {} is cancelled, but {}", e.id, stored.status)) }
 }
 
 fn placeable(state: &State, node: &str, a: &Allocation, new: bool) -> Verdict {
     let Some(n) = state.node(node).map(|n| &n.node) else { return Err("the node is gone".into()) };
-    let gone = matches!(a.client_status.as_str(), client_status::UNKNOWN | client_status::LOST);
-    match n.status.as_str() {
-        "ready" => {}
-        "down" | "disconnected" if gone => return Ok(()),
+    let gone = matches!(a.client_status, ClientStatus::Unknown | ClientStatus::Lost);
+    match &n.status {
+        NodeStatus::Ready => {}
+        NodeStatus::Down | NodeStatus::Disconnected if gone => return Ok(()),
         other => return Err(format!("the node is {other}")),
     }
-    if new && (n.scheduling_eligibility != "eligible" || n.drain_strategy.is_some()) {
+    if new && (n.scheduling_eligibility != NodeEligibility::Eligible || n.drain_strategy.is_some()) {
         return Err("the node takes none".into());
     }
     Ok(())

@@ -17,7 +17,7 @@ use super::rules;
 use super::world::World;
 use crate::property_support::dice::Dice;
 
-const SCHEDULERS: [&str; 4] = ["service", "batch", "system", "sysbatch"];
+const SCHEDULERS: [JobType; 4] = [JobType::Service, JobType::Batch, JobType::System, JobType::Sysbatch];
 /// The number of workers.
 const WORKERS: usize = 3;
 

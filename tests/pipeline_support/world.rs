@@ -6,7 +6,7 @@ use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_ops::{NodeRegister, Operation, Refusal, Reply};
 use encamp_server::evals::blocked::BlockedEvals;
-use encamp_server::evals::broker::{Broker, CANCEL_BATCH, FAILED_QUEUE};
+use encamp_server::evals::broker::{Broker, CANCEL_BATCH};
 use encamp_server::evals::eval_lifecycle;
 use encamp_server::evals::reapers;
 use encamp_server::fsm::{self, Change, Limits};
@@ -78,7 +78,7 @@ impl World {
         world.blocked.set_enabled(true, START);
         let preemption = |r: &mut Random| !r.one_in(4);
         let config = SchedulerConfiguration {
-            scheduler_algorithm: world.random.text(&["binpack", "spread"]),
+            scheduler_algorithm: world.random.of(&[SchedulerAlgorithm::Binpack, SchedulerAlgorithm::Spread]),
             preemption_config: PreemptionConfig {
                 system_scheduler_enabled: preemption(&mut world.random),
                 sys_batch_scheduler_enabled: preemption(&mut world.random),
@@ -128,7 +128,7 @@ impl World {
             self.recent.pop_front();
         }
         let released = eval_lifecycle::entail(&op, &applied, index, self.now, &mut self.blocked);
-        let again = released.iter().filter(|(e, _)| e.status == "blocked").count();
+        let again = released.iter().filter(|(e, _)| e.status == EvalStatus::Blocked).count();
         self.tally.add("unblocks", again);
         eval_lifecycle::take_over(&applied, released, self.now, &mut self.broker);
         let verdict = rules::after(&self.store, &applied.changes);
@@ -170,7 +170,7 @@ impl World {
     pub fn reap(&mut self) {
         while let Ok(Some(d)) = {
             let token = self.random.uuid();
-            self.broker.dequeue(&[FAILED_QUEUE], self.now, 0, || token)
+            self.broker.dequeue_failed(self.now, || token)
         } {
             self.tally.add("failed evaluations", 1);
             let exists = self.store.state().job(&d.eval.namespace, &d.eval.job_id).is_some();

@@ -109,10 +109,10 @@ impl Facts<'_> {
     fn live(&self, group: &str) -> usize {
         let all = self.after.allocs_of_job(&self.job.namespace, &self.job.id);
         // What a batch job has finished counts, too.
-        let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::LOST);
+        let over = |a: &Allocation| matches!(a.client_status, ClientStatus::Complete | ClientStatus::Lost);
         // So do drained batch allocations (`docs/spec/reconciliation.md §5.4` rule 2).
-        let holds = |a: &Allocation| match self.job.r#type.as_str() {
-            "batch" => !a.server_terminal() || a.desired_transition.migrate_disable_placement(),
+        let holds = |a: &Allocation| match self.job.r#type {
+            JobType::Batch => !a.server_terminal() || a.desired_transition.migrate_disable_placement(),
             _ => !a.server_terminal() && !over(a),
         };
         all.iter().filter(|a| a.alloc.task_group == group && holds(&a.alloc)).count()
@@ -125,7 +125,7 @@ impl Facts<'_> {
             return None;
         }
         let first = self.first.planned().find(|p| p.id == a.id);
-        if first.is_some_and(|p| p.client_status == client_status::UNKNOWN) {
+        if first.is_some_and(|p| p.client_status == ClientStatus::Unknown) {
             return Some("§5.7, §5.11: what is replaced because it lost contact is not compared with the job before");
         }
         let room = !self.first.plan.node_update.is_empty() || !self.first.plan.node_preemptions.is_empty();
@@ -134,7 +134,7 @@ impl Facts<'_> {
 
     /// Why a group may change in the second plan (`docs/spec/reconciliation.md`, `docs/spec/scheduling.md`).
     fn excuse(&self, group: &str) -> Option<&'static str> {
-        let system = matches!(self.job.r#type.as_str(), "system" | "sysbatch");
+        let system = matches!(self.job.r#type, JobType::System | JobType::Sysbatch);
         let failed = self.failed(group);
         let stopped = || self.first.plan.node_update.values().flatten().filter(|a| a.task_group == group);
         if failed && (!self.first.plan.node_update.is_empty() || !self.first.plan.node_preemptions.is_empty()) {
@@ -153,14 +153,14 @@ impl Facts<'_> {
         if failed && task_networks {
             return Some("scheduling §7.2: dynamic ports are drawn without regard to what the tasks ask for");
         }
-        if self.first.plan.deployment_updates.iter().any(|u| u.status != "running") {
+        if self.first.plan.deployment_updates.iter().any(|u| u.status != DeploymentStatus::Running) {
             return Some("§6.4, §5.1: the deployment that held back or caused changes is over");
         }
         let updates = self.first.updated.iter().filter_map(|e| e.plan_annotations.as_ref());
         let updates: BTreeMap<&str, &DesiredUpdates> =
             updates.flat_map(|p| p.desired_tg_updates.iter().map(|(g, d)| (g.as_str(), d))).collect();
         let done = stopped().filter(|a| a.desired_description == descriptions::UPDATING).count() as u64;
-        let unknown = |a: &&Arc<Allocation>| a.task_group == group && a.client_status == client_status::UNKNOWN;
+        let unknown = |a: &&Arc<Allocation>| a.task_group == group && a.client_status == ClientStatus::Unknown;
         if self.first.planned().filter(unknown).any(|a| self.expired(a)) {
             return Some("§2.3, Q4: an allocation whose lost_after is over is lost for the next evaluation");
         }
@@ -213,7 +213,7 @@ impl Facts<'_> {
             let old = self.before.alloc(&a.id).and_then(|e| e.alloc.job.clone());
             a.task_group == group && old.is_some_and(|j| j.job_modify_index != self.job.job_modify_index)
         };
-        if self.first.planned().any(|a| outdated(a) && a.client_status == client_status::UNKNOWN) {
+        if self.first.planned().any(|a| outdated(a) && a.client_status == ClientStatus::Unknown) {
             return Some("§5.7, §5.11: what is replaced because it lost contact is not compared with the job before");
         }
         let placed = self.first.placed(self.before).filter(|a| a.task_group == group).count();
@@ -246,7 +246,7 @@ impl Facts<'_> {
     fn expired(&self, a: &Allocation) -> bool {
         let Some(stored) = self.before.alloc(&a.id).map(|e| &e.alloc) else { return false };
         let lost_after = stored.group().and_then(|g| g.disconnect.as_ref()).map_or(0, |d| d.lost_after);
-        let entries = a.alloc_states.iter().rev().take_while(|s| s.value == client_status::UNKNOWN);
+        let entries = a.alloc_states.iter().rev().take_while(|s| s.value == ClientStatus::Unknown);
         entries.last().and_then(|s| s.time.unix_nanos()).is_some_and(|t| t + lost_after <= self.now)
     }
 

@@ -85,7 +85,7 @@ fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
 /// An old allocation of a system job may have been stopped for a canary that was dropped again, because there were
 /// enough, after others were placed (`docs/spec/reconciliation.md §9.4`).
 fn dropped(before: &State, plan: &Plan, a: &Allocation) -> bool {
-    let Some(job) = plan.job.as_ref().filter(|j| j.r#type == "system") else { return false };
+    let Some(job) = plan.job.as_ref().filter(|j| j.r#type == JobType::System) else { return false };
     let canaries = plan.deployment.as_ref().and_then(|d| d.task_groups.get(&a.task_group)?.as_ref());
     before.alloc(&a.id).is_some()
         && (&a.job_id, &a.namespace) == (&job.id, &job.namespace)
@@ -115,11 +115,12 @@ fn check_updated(before: &State, plan: &Plan, node: &Node, a: &Allocation) -> Ve
     let group = old.task_groups.iter().find(|g| g.name == a.task_group);
     // Batch allocations with a duration are not asked whether they fit (Q8), system jobs may ignore victims
     // (`docs/spec/scheduling.md §4.2`).
-    let unasked = old.r#type == "batch" && group.is_some_and(|g| g.max_run_duration.is_some());
-    if !changed || unasked || a.client_terminal() || matches!(job.r#type.as_str(), "system" | "sysbatch") {
+    let unasked = old.r#type == JobType::Batch && group.is_some_and(|g| g.max_run_duration.is_some());
+    if !changed || unasked || a.client_terminal() || matches!(job.r#type, JobType::System | JobType::Sysbatch) {
         return Ok(());
     }
-    let lost = |id: &str| plan.node_update.values().flatten().any(|s| s.id == id && s.client_status == "lost");
+    let lost =
+        |id: &str| plan.node_update.values().flatten().any(|s| s.id == id && s.client_status == ClientStatus::Lost);
     let entry = before.node(&node.id).expect("the node was found before");
     let others = entry.live_allocs().filter(|e| e.alloc.id != a.id && !lost(&e.alloc.id));
     let uses: Vec<Taken> = others.map(|e| taken(&e.alloc)).chain([taken(a)]).collect();

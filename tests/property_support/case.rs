@@ -78,22 +78,27 @@ impl Case {
             return e;
         }
         if job.stop && self.random.one_in(2) {
-            return Evaluation { r#type: "service".into(), ..self.made(job, "job-deregister") };
+            return Evaluation { r#type: JobType::Service, ..self.made(job, EvalTrigger::JobDeregister) };
         }
-        let trigger = self.random.text(&["job-register", "node-update", "deployment-watcher", "queued-allocs"]);
-        self.made(job, &trigger)
+        let trigger = self.random.of(&[
+            EvalTrigger::JobRegister,
+            EvalTrigger::NodeUpdate,
+            EvalTrigger::DeploymentWatcher,
+            EvalTrigger::QueuedAllocs,
+        ]);
+        self.made(job, trigger)
     }
 
-    fn made(&mut self, job: &Job, trigger: &str) -> Evaluation {
+    fn made(&mut self, job: &Job, trigger: EvalTrigger) -> Evaluation {
         Evaluation {
             id: self.random.uuid(),
             namespace: job.namespace.clone(),
             priority: job.priority,
             r#type: job.r#type.clone(),
-            triggered_by: trigger.into(),
+            triggered_by: trigger,
             job_id: job.id.clone(),
             job_modify_index: job.modify_index,
-            status: if self.random.one_in(8) { "blocked" } else { "pending" }.into(),
+            status: if self.random.one_in(8) { EvalStatus::Blocked } else { EvalStatus::Pending },
             annotate_plan: self.random.one_in(4),
             ..Default::default()
         }

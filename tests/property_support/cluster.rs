@@ -16,6 +16,9 @@ pub const POOLS: [&str; 2] = ["default", "gpu"];
 /// Host volumes.
 pub const VOLUMES: [&str; 2] = ["data", "logs"];
 
+const ALGORITHMS: [SchedulerAlgorithm; 3] =
+    [SchedulerAlgorithm::Binpack, SchedulerAlgorithm::Spread, SchedulerAlgorithm::Unset];
+
 /// Nodes, pools, scheduler configuration and host volumes; `roomy`: nodes for many allocations.
 pub fn cluster(random: &mut Random, roomy: bool) -> State {
     let mut state = State::new();
@@ -48,7 +51,7 @@ pub fn cluster(random: &mut Random, roomy: bool) -> State {
 /// Settings with each preemption flag drawn by itself.
 pub fn configuration(random: &mut Random) -> SchedulerConfiguration {
     SchedulerConfiguration {
-        scheduler_algorithm: random.text(&["binpack", "spread", ""]),
+        scheduler_algorithm: random.of(&ALGORITHMS),
         preemption_config: PreemptionConfig {
             system_scheduler_enabled: !random.one_in(3),
             sys_batch_scheduler_enabled: random.one_in(2),
@@ -64,7 +67,7 @@ pub fn configuration(random: &mut Random) -> SchedulerConfiguration {
 
 fn node_pool(random: &mut Random, name: &str) -> NodePool {
     let own = NodePoolSchedulerConfiguration {
-        scheduler_algorithm: random.text(&["binpack", "spread", ""]),
+        scheduler_algorithm: random.of(&ALGORITHMS),
         memory_oversubscription_enabled: random.of(&[None, Some(true), Some(false)]),
     };
     NodePool {
@@ -98,8 +101,8 @@ fn node(random: &mut Random, number: i64, plain: bool, scale: i64) -> Node {
         datacenter: random.text(if plain { &DATACENTERS[..2] } else { &DATACENTERS }),
         node_pool: if odd(random, 4) { "gpu" } else { "default" }.into(),
         node_class: random.text(&["", "red", "blue"]),
-        status: "ready".into(),
-        scheduling_eligibility: "eligible".into(),
+        status: NodeStatus::Ready,
+        scheduling_eligibility: NodeEligibility::Eligible,
         modify_index: 10 + number as u64,
         create_index: 10 + number as u64,
         ..Default::default()
@@ -142,20 +145,20 @@ fn node(random: &mut Random, number: i64, plain: bool, scale: i64) -> Node {
 
 /// Makes a node unavailable in one of the ways there are, once in `n` times.
 pub fn condition(random: &mut Random, node: &mut Node, n: usize) {
-    node.status = "ready".into();
-    node.scheduling_eligibility = "eligible".into();
+    node.status = NodeStatus::Ready;
+    node.scheduling_eligibility = NodeEligibility::Eligible;
     node.drain_strategy = None;
     if !random.one_in(n) {
         return;
     }
     match random.roll(5) {
-        0 => node.status = "down".into(),
-        1 => node.status = "disconnected".into(),
-        2 => node.status = "initializing".into(),
-        3 => node.scheduling_eligibility = "ineligible".into(),
+        0 => node.status = NodeStatus::Down,
+        1 => node.status = NodeStatus::Disconnected,
+        2 => node.status = NodeStatus::Initializing,
+        3 => node.scheduling_eligibility = NodeEligibility::Ineligible,
         _ => {
             node.drain_strategy = Some(DrainStrategy::default());
-            node.scheduling_eligibility = "ineligible".into();
+            node.scheduling_eligibility = NodeEligibility::Ineligible;
         }
     }
 }

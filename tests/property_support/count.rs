@@ -26,9 +26,9 @@ pub fn taken(a: &Allocation) -> Taken {
     let Some(r) = &a.allocated_resources else { return Taken::default() };
     let mut t = Taken { disk: r.shared.disk_mb, ..Default::default() };
     let phases = |name: &str| match r.task_lifecycles.get(name).and_then(|l| l.as_ref()) {
-        Some(l) if l.hook == "prestart" && l.sidecar => vec![0, 1],
-        Some(l) if l.hook == "prestart" => vec![0],
-        Some(l) if l.hook == "poststop" => vec![2],
+        Some(l) if l.hook == LifecycleHook::Prestart && l.sidecar => vec![0, 1],
+        Some(l) if l.hook == LifecycleHook::Prestart => vec![0],
+        Some(l) if l.hook == LifecycleHook::Poststop => vec![2],
         _ => vec![1],
     };
     let (mut cpu, mut memory) = ([0; 3], [0; 3]);

@@ -28,7 +28,7 @@ fn check_alloc(before: &State, plan: &Plan, a: &Allocation) -> Verdict {
     if !(available(&job, node) || kept && node.ready()) {
         return Err(format!("{} {} {} {}", node.status, node.scheduling_eligibility, node.node_pool, node.datacenter));
     }
-    let system = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let system = matches!(job.r#type, JobType::System | JobType::Sysbatch);
     let broken = |c: &Constraint| format!("violates {} {} {}", c.ltarget, c.operand, c.rtarget);
     if let Some(c) = job.constraints.iter().find(|c| !holds(c, node)) {
         return Err(broken(c));
@@ -70,7 +70,9 @@ fn available(job: &Job, node: &Node) -> bool {
         Some((start, end)) => node.datacenter.starts_with(start) && node.datacenter.ends_with(end),
         None => *pattern == node.datacenter,
     };
-    let ready = node.status == "ready" && node.scheduling_eligibility == "eligible" && node.drain_strategy.is_none();
+    let ready = node.status == NodeStatus::Ready
+        && node.scheduling_eligibility == NodeEligibility::Eligible
+        && node.drain_strategy.is_none();
     ready && pool && job.datacenters.iter().any(matches)
 }
 

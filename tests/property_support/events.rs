@@ -113,8 +113,8 @@ fn return_node(random: &mut Random, state: &mut State, index: u64) {
     state.upsert_node(Arc::new(node));
     let list: Vec<Arc<Allocation>> =
         state.node(&id).map_or_else(Vec::new, |n| n.allocs.iter().map(|a| a.alloc.clone()).collect());
-    for a in list.iter().filter(|a| a.client_status == client_status::UNKNOWN) {
-        let status = random.text(&[client_status::RUNNING, client_status::RUNNING, client_status::FAILED]);
+    for a in list.iter().filter(|a| a.client_status == ClientStatus::Unknown) {
+        let status = random.of(&[ClientStatus::Running, ClientStatus::Running, ClientStatus::Failed]);
         state.upsert_allocs([Arc::new(Allocation {
             client_status: status,
             modify_index: index,
@@ -135,19 +135,19 @@ fn change_allocs(random: &mut Random, state: &mut State, now: i64, index: u64) {
     let kind = random.roll(9);
     for mut a in some_allocs(random, state, 5) {
         match kind {
-            0..4 => end(random, &mut a, client_status::FAILED, now),
-            4 => end(random, &mut a, client_status::COMPLETE, now),
-            5 => a.client_status = random.text(&[client_status::PENDING, client_status::RUNNING]),
+            0..4 => end(random, &mut a, ClientStatus::Failed, now),
+            4 => end(random, &mut a, ClientStatus::Complete, now),
+            5 => a.client_status = random.of(&[ClientStatus::Pending, ClientStatus::Running]),
             6 => {
                 a.desired_transition.migrate = Some(true);
                 a.desired_transition.reschedule = random.of(&[None, Some(true)]);
             }
             7 => {
-                end(random, &mut a, client_status::FAILED, now);
+                end(random, &mut a, ClientStatus::Failed, now);
                 a.desired_transition.force_reschedule = Some(true);
             }
             _ => {
-                end(random, &mut a, client_status::FAILED, now);
+                end(random, &mut a, ClientStatus::Failed, now);
                 a.desired_transition.reschedule = Some(true);
             }
         }
@@ -156,12 +156,12 @@ fn change_allocs(random: &mut Random, state: &mut State, now: i64, index: u64) {
     }
 }
 
-fn end(random: &mut Random, a: &mut Allocation, status: &str, now: i64) {
-    a.client_status = status.into();
+fn end(random: &mut Random, a: &mut Allocation, status: ClientStatus, now: i64) {
     let finished = Time::from_unix_nanos(now - random.of(&[0, SECOND, 40 * SECOND, HOUR, 3 * HOUR]));
     for t in a.task_states.values_mut() {
-        (t.state, t.failed, t.finished_at) = ("dead".into(), status == client_status::FAILED, finished);
+        (t.state, t.failed, t.finished_at) = (TaskStatus::Dead, status == ClientStatus::Failed, finished);
     }
+    a.client_status = status;
 }
 
 fn mark_health(random: &mut Random, state: &mut State, index: u64) {
@@ -202,8 +202,8 @@ fn change_deployment(random: &mut Random, state: &mut State, index: u64) {
                 state.upsert_allocs([Arc::new(a)]);
             }
         }
-        3 => d.status = random.text(&["paused", "running"]),
-        _ => d.status = "failed".into(),
+        3 => d.status = random.of(&[DeploymentStatus::Paused, DeploymentStatus::Running]),
+        _ => d.status = DeploymentStatus::Failed,
     }
     d.modify_index = index;
     state.upsert_deployment(Arc::new(d));
@@ -220,17 +220,17 @@ fn forge_alloc(random: &mut Random, state: &mut State, now: i64, index: u64) {
             (a.node_id, a.node_name) = (node.id, node.name);
         }
         a.desired_status =
-            random.text(&[desired_status::RUN, desired_status::RUN, desired_status::STOP, desired_status::EVICT]);
-        a.client_status = random.text(&[
-            client_status::PENDING,
-            client_status::RUNNING,
-            client_status::COMPLETE,
-            client_status::FAILED,
-            client_status::LOST,
+            random.of(&[DesiredStatus::Run, DesiredStatus::Run, DesiredStatus::Stop, DesiredStatus::Evict]);
+        a.client_status = random.of(&[
+            ClientStatus::Pending,
+            ClientStatus::Running,
+            ClientStatus::Complete,
+            ClientStatus::Failed,
+            ClientStatus::Lost,
         ]);
         if a.client_terminal() {
             let status = a.client_status.clone();
-            end(random, &mut a, &status, now);
+            end(random, &mut a, status, now);
         }
         (a.create_index, a.modify_index, a.modify_time) = (index, index, now);
         state.upsert_allocs([Arc::new(a)]);

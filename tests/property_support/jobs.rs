@@ -8,12 +8,12 @@ use encamp_model::*;
 use super::cluster::{DATACENTERS, VOLUMES};
 use super::dice::Dice;
 
-const KINDS: [&str; 4] = ["service", "batch", "system", "sysbatch"];
+const KINDS: [JobType; 4] = [JobType::Service, JobType::Batch, JobType::System, JobType::Sysbatch];
 const PRIORITIES: [i64; 9] = [1, 10, 20, 30, 40, 49, 50, 60, 100];
 
 /// Draws a job as registration stores it, without indexes.
 pub fn job(random: &mut Random, number: usize) -> Job {
-    let kind = if random.one_in(2) { "service".to_string() } else { random.text(&KINDS) };
+    let kind = if random.one_in(2) { JobType::Service } else { random.of(&KINDS) };
     // Jobs of one ID in two namespaces are two jobs.
     let (id, namespace) = match number {
         3 if random.one_in(2) => ("job-0".to_string(), "other".to_string()),
@@ -28,7 +28,7 @@ pub fn job(random: &mut Random, number: usize) -> Job {
         all_at_once: random.one_in(12),
         datacenters: random.of(&[vec!["*"], vec!["*"], vec!["dc*"], vec!["dc1"], vec!["dc2", "e*-1"]]).to_owned_texts(),
         node_pool: random.text(&["default", "default", "default", "all", "gpu"]),
-        status: "running".into(),
+        status: JobStatus::Running,
         r#type: kind,
         ..Default::default()
     };
@@ -59,8 +59,8 @@ impl OwnedTexts for Vec<&str> {
 }
 
 /// Draws a group.
-pub fn group(random: &mut Random, kind: &str, number: usize, plain: bool) -> TaskGroup {
-    let per_node = matches!(kind, "system" | "sysbatch");
+pub fn group(random: &mut Random, kind: &JobType, number: usize, plain: bool) -> TaskGroup {
+    let per_node = matches!(kind, JobType::System | JobType::Sysbatch);
     let mut g = TaskGroup {
         name: format!("g{number}"),
         count: if per_node {
@@ -101,16 +101,16 @@ pub fn group(random: &mut Random, kind: &str, number: usize, plain: bool) -> Tas
         };
         g.volumes = Some(BTreeMap::from([("v".to_string(), request)]));
     }
-    if kind == "batch" && random.one_in(8) {
+    if *kind == JobType::Batch && random.one_in(8) {
         g.max_run_duration = Some(HOUR);
     }
     g
 }
 
-fn policies(random: &mut Random, kind: &str, g: &mut TaskGroup) {
-    let service = kind == "service";
-    if (service || kind == "system") && !random.one_in(4) {
-        let canary = if kind == "system" { random.of(&[0, 0, 30, 100]) } else { random.of(&[0, 0, 1, 2]) };
+fn policies(random: &mut Random, kind: &JobType, g: &mut TaskGroup) {
+    let service = *kind == JobType::Service;
+    if (service || *kind == JobType::System) && !random.one_in(4) {
+        let canary = if *kind == JobType::System { random.of(&[0, 0, 30, 100]) } else { random.of(&[0, 0, 1, 2]) };
         g.update = Some(UpdateStrategy {
             stagger: 30 * SECOND,
             max_parallel: random.of(&[0, 1, 1, 2, 3]),
@@ -124,7 +124,7 @@ fn policies(random: &mut Random, kind: &str, g: &mut TaskGroup) {
     if service {
         g.migrate = Some(MigrateStrategy { max_parallel: random.between(0, 2), ..Default::default() });
     }
-    if service || kind == "batch" {
+    if service || *kind == JobType::Batch {
         g.reschedule_policy = Some(reschedule(random, service));
     }
     if random.one_in(3) {
@@ -150,7 +150,12 @@ fn reschedule(random: &mut Random, service: bool) -> ReschedulePolicy {
 }
 
 fn task(random: &mut Random, number: usize, plain: bool) -> Task {
-    let hooks = [("prestart", false), ("prestart", true), ("poststart", false), ("poststop", false)];
+    let hooks = [
+        (LifecycleHook::Prestart, false),
+        (LifecycleHook::Prestart, true),
+        (LifecycleHook::Poststart, false),
+        (LifecycleHook::Poststop, false),
+    ];
     let lifecycle = random.one_in(4).then(|| random.of(&hooks));
     let mut r = Resources {
         cpu: random.of(&[20, 100, 250, 500]),
@@ -179,7 +184,7 @@ fn task(random: &mut Random, number: usize, plain: bool) -> Task {
         driver: if plain { "exec".into() } else { random.text(&["exec", "exec", "exec", "docker", "docker", "java"]) },
         config: BTreeMap::from([("image".to_string(), "v1".into())]),
         constraints: if !plain && random.one_in(8) { constraints(random) } else { Vec::new() },
-        lifecycle: lifecycle.map(|(hook, sidecar)| TaskLifecycleConfig { hook: hook.into(), sidecar }),
+        lifecycle: lifecycle.map(|(hook, sidecar)| TaskLifecycleConfig { hook, sidecar }),
         leader: number == 0 && random.one_in(6),
         resources: Some(r),
         ..Default::default()
@@ -278,7 +283,7 @@ fn spreads(random: &mut Random) -> Vec<Spread> {
 
 /// A job with many small allocations.
 pub fn crowd(random: &mut Random, number: usize) -> Job {
-    let kind = random.text(&["batch", "batch", "service"]);
+    let kind = random.of(&[JobType::Batch, JobType::Batch, JobType::Service]);
     let mut g = group(random, &kind, 0, true);
     g.count = random.of(&[20, 40, 60]);
     g.update = None;
@@ -309,8 +314,11 @@ pub fn change(random: &mut Random, job: &mut Job) {
     match random.roll(9) {
         0..3 => {
             let g = &mut job.task_groups[i];
-            g.count =
-                if kind.starts_with("sys") { random.of(&[0, 1, 2]) } else { (g.count + random.between(-3, 4)).max(0) };
+            g.count = if matches!(kind, JobType::System | JobType::Sysbatch) {
+                random.of(&[0, 1, 2])
+            } else {
+                (g.count + random.between(-3, 4)).max(0)
+            };
         }
         3..5 => {
             let v = format!("v{}", random.roll(1000));
@@ -319,8 +327,8 @@ pub fn change(random: &mut Random, job: &mut Job) {
         5 => job.priority = random.of(&PRIORITIES),
         6 => job.task_groups[i].constraints = constraints(random),
         7 => {
-            let hook = random.of(&[None, Some("prestart"), Some("poststop")]);
-            let lifecycle = hook.map(|h| TaskLifecycleConfig { hook: h.into(), sidecar: false });
+            let hook = random.of(&[None, Some(LifecycleHook::Prestart), Some(LifecycleHook::Poststop)]);
+            let lifecycle = hook.map(|hook| TaskLifecycleConfig { hook, sidecar: false });
             job.task_groups[i].tasks.iter_mut().take(1).for_each(|t| t.lifecycle = lifecycle.clone());
         }
         _ => {

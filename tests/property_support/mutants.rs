@@ -47,8 +47,8 @@ fn node(id: &str) -> Node {
         id: id.into(),
         datacenter: "dc1".into(),
         node_pool: "default".into(),
-        status: "ready".into(),
-        scheduling_eligibility: "eligible".into(),
+        status: NodeStatus::Ready,
+        scheduling_eligibility: NodeEligibility::Eligible,
         node_resources: Some(resources.into()),
         reserved_resources: Some(reserved),
         node_max_allocs: 3,
@@ -66,7 +66,7 @@ fn job(id: &str, priority: i64) -> Job {
     Job {
         id: id.into(),
         namespace: "default".into(),
-        r#type: "service".into(),
+        r#type: JobType::Service,
         priority,
         datacenters: vec!["dc1".into()],
         node_pool: "default".into(),
@@ -88,8 +88,8 @@ fn alloc(id: &str, job: &Job) -> Allocation {
         job: Some(Arc::new(job.clone())),
         task_group: "g".into(),
         allocated_resources: Some(Arc::new(AllocatedResources { tasks, ..Default::default() })),
-        desired_status: "run".into(),
-        client_status: "running".into(),
+        desired_status: DesiredStatus::Run,
+        client_status: ClientStatus::Running,
         ..Default::default()
     }
 }
@@ -168,7 +168,8 @@ fn too_much_on_a_node_is_noticed() {
 
 #[test]
 fn a_prestart_task_counts_beside_the_main_ones_not_with_them() {
-    let phase = |hook: &str, sidecar| Some(TaskLifecycleConfig { hook: hook.into(), sidecar });
+    use LifecycleHook::{Poststart, Poststop, Prestart};
+    let phase = |hook, sidecar| Some(TaskLifecycleConfig { hook, sidecar });
     let count = |lifecycle: Option<TaskLifecycleConfig>| {
         let a = with("a", |r, t| {
             r.tasks.insert("other".into(), t.clone());
@@ -176,8 +177,8 @@ fn a_prestart_task_counts_beside_the_main_ones_not_with_them() {
         });
         count::taken(&a).cpu
     };
-    assert_eq!((count(None), count(phase("prestart", false)), count(phase("prestart", true))), (200, 100, 200));
-    assert_eq!((count(phase("poststart", false)), count(phase("poststop", false))), (200, 100));
+    assert_eq!((count(None), count(phase(Prestart, false)), count(phase(Prestart, true))), (200, 100, 200));
+    assert_eq!((count(phase(Poststart, false)), count(phase(Poststop, false))), (200, 100));
 }
 
 #[test]
@@ -190,8 +191,8 @@ fn nodes_a_job_may_not_use_are_noticed() {
         eligible::check(&s, &plan(vec![with("a", |_, _| ())]))
     };
     assert_eq!(on(&|_| ()), Ok(()));
-    refused(on(&|n| n.status = "down".into()), "down");
-    refused(on(&|n| n.scheduling_eligibility = "ineligible".into()), "ineligible");
+    refused(on(&|n| n.status = NodeStatus::Down), "down");
+    refused(on(&|n| n.scheduling_eligibility = NodeEligibility::Ineligible), "ineligible");
     refused(on(&|n| n.drain_strategy = Some(DrainStrategy::default())), "ready");
     refused(on(&|n| n.node_pool = "other".into()), "other");
     refused(on(&|n| n.datacenter = "dc2".into()), "dc2");
@@ -236,45 +237,45 @@ fn evicting(victim_node: &str) -> Plan {
 #[test]
 fn evictions_against_the_rules_are_noticed() {
     let s = state();
-    assert_eq!(preemption::check(&s, &evicting("n1"), "service"), Ok(()));
-    refused(preemption::check(&s, &evicting("n2"), "service"), "is on node n1");
+    assert_eq!(preemption::check(&s, &evicting("n1"), &JobType::Service), Ok(()));
+    refused(preemption::check(&s, &evicting("n2"), &JobType::Service), "is on node n1");
     let mut close = state();
     close.upsert_allocs([Arc::new(alloc("old", &job("low", 41)))]);
-    refused(preemption::check(&close, &evicting("n1"), "service"), "has priority 41");
+    refused(preemption::check(&close, &evicting("n1"), &JobType::Service), "has priority 41");
     let mut off = state();
     let flags = PreemptionConfig { batch_scheduler_enabled: true, ..Default::default() };
     off.set_scheduler_config(Arc::new(SchedulerConfiguration { preemption_config: flags, ..Default::default() }));
-    refused(preemption::check(&off, &evicting("n1"), "service"), "may not preempt");
-    assert_eq!(preemption::check(&off, &evicting("n1"), "batch"), Ok(()));
+    refused(preemption::check(&off, &evicting("n1"), &JobType::Service), "may not preempt");
+    assert_eq!(preemption::check(&off, &evicting("n1"), &JobType::Batch), Ok(()));
     let mut over = state();
-    over.upsert_allocs([Arc::new(Allocation { client_status: "failed".into(), ..alloc("old", &job("low", 20)) })]);
-    refused(preemption::check(&over, &evicting("n1"), "service"), "is over already");
+    over.upsert_allocs([Arc::new(Allocation { client_status: ClientStatus::Failed, ..alloc("old", &job("low", 20)) })]);
+    refused(preemption::check(&over, &evicting("n1"), &JobType::Service), "is over already");
     let mut stopped = evicting("n1");
     stopped.node_update.insert("n1".into(), vec![Arc::new(alloc("old", &job("low", 20)))]);
-    refused(preemption::check(&s, &stopped, "service"), "is stopped too");
+    refused(preemption::check(&s, &stopped, &JobType::Service), "is stopped too");
     let mut twice = evicting("n1");
     let again = Allocation { id: "old".into(), preempted_by_allocation: "b".into(), ..Default::default() };
     twice.node_preemptions.entry("n1".into()).or_default().push(Arc::new(again));
     twice.node_allocation.entry("n1".into()).or_default().push(Arc::new(with("b", |_, _| ())));
-    refused(preemption::check(&s, &twice, "service"), "victim old of a and b");
+    refused(preemption::check(&s, &twice, &JobType::Service), "victim old of a and b");
     let mut named_twice = evicting("n1");
     let mut a = with("a", |_, _| ());
     a.preempted_allocations = vec!["old".into(), "old".into()];
     named_twice.node_allocation.insert("n1".into(), vec![Arc::new(a)]);
-    refused(preemption::check(&s, &named_twice, "service"), "evicts old 2 times");
+    refused(preemption::check(&s, &named_twice, &JobType::Service), "evicts old 2 times");
     let mut unlisted = evicting("n1");
     unlisted.node_preemptions.insert("n1".into(), vec![]);
-    refused(preemption::check(&s, &unlisted, "service"), "does not evict for it");
+    refused(preemption::check(&s, &unlisted, &JobType::Service), "does not evict for it");
 }
 
 fn evaluation() -> Evaluation {
     Evaluation {
         id: "00000000-0000-0000-0000-000000000001".into(),
         namespace: "default".into(),
-        r#type: "service".into(),
-        triggered_by: "job-register".into(),
+        r#type: JobType::Service,
+        triggered_by: EvalTrigger::JobRegister,
         job_id: "web".into(),
-        status: "pending".into(),
+        status: EvalStatus::Pending,
         ..Default::default()
     }
 }

@@ -8,7 +8,7 @@ use encamp_state::State;
 use super::Verdict;
 
 /// Checks every eviction of a plan.
-pub fn check(before: &State, plan: &Plan, kind: &str) -> Verdict {
+pub fn check(before: &State, plan: &Plan, kind: &JobType) -> Verdict {
     if plan.node_preemptions.is_empty() {
         return Ok(());
     }
@@ -41,12 +41,14 @@ pub fn check(before: &State, plan: &Plan, kind: &str) -> Verdict {
     Ok(())
 }
 
-fn enabled(before: &State, kind: &str) -> bool {
+fn enabled(before: &State, kind: &JobType) -> bool {
     before.scheduler_config.as_ref().is_none_or(|c| match kind {
-        "batch" => c.preemption_config.batch_scheduler_enabled,
-        "system" => c.preemption_config.system_scheduler_enabled,
-        "sysbatch" => c.preemption_config.sys_batch_scheduler_enabled,
-        _ => c.preemption_config.service_scheduler_enabled,
+        JobType::Batch => c.preemption_config.batch_scheduler_enabled,
+        JobType::System => c.preemption_config.system_scheduler_enabled,
+        JobType::Sysbatch => c.preemption_config.sys_batch_scheduler_enabled,
+        JobType::Service | JobType::Core | JobType::Unset | JobType::Other(_) => {
+            c.preemption_config.service_scheduler_enabled
+        }
     })
 }
 
@@ -68,8 +70,8 @@ fn check_victim(before: &State, plan: &Plan, node: &str, v: &Allocation) -> Verd
     let placed = planned.clone().find(|a| a.id == v.preempted_by_allocation);
     let job = placed.and_then(|a| a.job.clone()).or_else(|| plan.job.clone()).ok_or("nobody knows the job")?;
     // A canary beyond the wanted number is dropped, its victims stay in the plan (`docs/spec/reconciliation.md §9.4`).
-    let canaries =
-        job.r#type == "system" && job.task_groups.iter().any(|g| g.update.as_ref().is_some_and(|u| u.canary > 0));
+    let canaries = job.r#type == JobType::System
+        && job.task_groups.iter().any(|g| g.update.as_ref().is_some_and(|u| u.canary > 0));
     if placed.is_none() && !canaries {
         return Err(format!("makes room for {}, which is not placed there", v.preempted_by_allocation));
     }

@@ -71,7 +71,7 @@ impl Tally {
 
     fn observe_alloc(&mut self, before: &State, a: &Allocation, job: Option<&Job>) {
         if let Some(old) = before.alloc(&a.id) {
-            let lost_contact = a.client_status == client_status::UNKNOWN && old.alloc.client_status != a.client_status;
+            let lost_contact = a.client_status == ClientStatus::Unknown && old.alloc.client_status != a.client_status;
             self.add("disconnects", usize::from(lost_contact));
             self.add("in-place updates", usize::from(!lost_contact && a.job.is_none()));
             return;

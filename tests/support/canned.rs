@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use encamp_model::{ClientStatus, DeploymentStatus, JobType};
 use serde_json::{Value, json};
 
 use crate::program::{Ran, run_for, run_with};
@@ -105,7 +106,7 @@ pub fn stub(id: &str) -> Value {
            "SubmitTime": 1795237200000000000_i64})
 }
 
-pub fn job(kind: &str) -> Value {
+pub fn job(kind: JobType) -> Value {
     json!({"ID": "web", "Name": "web", "Namespace": "default", "Type": kind, "Priority": 50, "Status": "running",
            "Version": 3, "SubmitTime": 1795237200000000000_i64, "Datacenters": ["dc1"], "NodePool": "default",
            "TaskGroups": [{"Name": "g", "Count": 1, "Tasks": [{"Name": "t", "Driver": "exec"}]}]})
@@ -118,7 +119,7 @@ pub fn eval(more: Value) -> Value {
     all
 }
 
-pub fn alloc(id: &str, status: &str, more: Value) -> Value {
+pub fn alloc(id: &str, status: ClientStatus, more: Value) -> Value {
     let mut all = json!({"ID": id, "EvalID": EVAL, "NodeID": NODE, "NodeName": "n1", "JobID": "web", "Namespace": "default",
                          "JobType": "service", "TaskGroup": "g", "DesiredStatus": "run", "ClientStatus": status,
                          "CreateIndex": 21, "JobVersion": 3, "TaskStates": {"t": {"State": "running"}}});
@@ -126,7 +127,7 @@ pub fn alloc(id: &str, status: &str, more: Value) -> Value {
     all
 }
 
-pub fn deployment(id: &str, status: &str, revert: bool) -> Value {
+pub fn deployment(id: &str, status: DeploymentStatus, revert: bool) -> Value {
     json!({"ID": id, "Namespace": "default", "JobID": "web", "JobVersion": 3, "Status": status, "CreateIndex": 22,
            "StatusDescription": "why", "TaskGroups": {"g": {"AutoRevert": revert, "DesiredTotal": 1, "PlacedAllocs": 1,
            "HealthyAllocs": 0, "UnhealthyAllocs": 0, "ProgressDeadline": 1, "RequireProgressBy": "2026-11-21T06:00:00Z"}}})

@@ -11,7 +11,7 @@ use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
 use super::stats::{AllocResourceUsage, HostStats};
 use super::types::*;
-use encamp_model::{AllocListStub, RootKey, SchedulerConfiguration, format_duration};
+use encamp_model::{AllocListStub, NodeEligibility, RootKey, SchedulerConfiguration, format_duration};
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
@@ -108,7 +108,8 @@ impl Client {
 
     /// Says whether a node takes new allocations.
     pub async fn set_node_eligibility(&self, id: &str, eligible: bool) -> Answer<Value> {
-        let body = json!({"NodeID": id, "Eligibility": if eligible { "eligible" } else { "ineligible" }});
+        let eligibility = if eligible { NodeEligibility::Eligible } else { NodeEligibility::Ineligible };
+        let body = json!({"NodeID": id, "Eligibility": eligibility});
         self.put(&path("/v1/node/", id, "/eligibility"), &Query::default(), &body).await
     }
 

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use encamp_model::json::{nil, or_default};
-use encamp_model::{Job, JobDiff, ScalingEvent, SchedulerConfiguration, Time, api};
+use encamp_model::{
+    Job, JobDiff, JobStatus, JobType, NodeEligibility, NodeStatus, ScalingEvent, ScalingPolicyType,
+    SchedulerConfiguration, Time, api,
+};
 
 /// An entry of the list of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,10 +19,10 @@ pub struct NodeListStub {
     pub id: String,
     /// Its status.
     #[serde(deserialize_with = "or_default")]
-    pub status: String,
+    pub status: NodeStatus,
     /// Whether it takes new allocations.
     #[serde(deserialize_with = "or_default")]
-    pub scheduling_eligibility: String,
+    pub scheduling_eligibility: NodeEligibility,
     /// Whether it is being drained.
     #[serde(default)]
     pub drain: bool,
@@ -43,7 +46,7 @@ pub struct JobListStub {
     pub parent_id: String,
     /// Its type.
     #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    pub r#type: JobType,
     /// Its priority.
     #[serde(deserialize_with = "or_default")]
     pub priority: i64,
@@ -58,7 +61,7 @@ pub struct JobListStub {
     pub stop: bool,
     /// Its status.
     #[serde(deserialize_with = "or_default")]
-    pub status: String,
+    pub status: JobStatus,
     /// When it was submitted, Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub submit_time: i64,
@@ -159,7 +162,7 @@ pub struct ScalingPolicyListStub {
     pub enabled: bool,
     /// Its type.
     #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    pub r#type: ScalingPolicyType,
     /// The scaling target.
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,

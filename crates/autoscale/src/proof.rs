@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use encamp_model::JobType;
 use encamp_plan::what_if::{self, Cause, Displaced, Fate, Owner};
 use encamp_state::State;
 use serde::Serialize;
@@ -74,7 +75,7 @@ pub fn prove(state: &State, node_id: &str, now: i64) -> Result<Proof, ProofError
         .map_err(|e| ProofError::NotDrainable { node: node_id.to_string(), problem: e.problem.to_string() })?;
     let mut proof = Proof { node_id: node_id.to_string(), moved: 0, stopped: 0, unplaced: Vec::new() };
     let mut unplaced: BTreeMap<&Owner, i64> = BTreeMap::new();
-    for displaced in outcome.displaced.iter().filter(|d| d.owner.job_type != "system") {
+    for displaced in outcome.displaced.iter().filter(|d| d.owner.job_type != JobType::System) {
         match consequence(displaced) {
             Consequence::None => {}
             Consequence::Moved => proof.moved += 1,

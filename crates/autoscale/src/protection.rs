@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn the_first_reason_counts() {
         let mut state = cluster(2);
-        let app = crate::test_cluster::job("app", "service", json!({}));
+        let app = crate::test_cluster::job("app", encamp_model::JobType::Service, json!({}));
         state.upsert_allocs([crate::test_cluster::alloc("own", &app, "n1", (1, 1, 1), json!({}))]);
         let servers = Servers { own_node: Some("n1".into()), members: Vec::new() };
         let mut protection = Protection { own_alloc: None, servers };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use encamp_model::{Allocation, Job, Node, SECOND};
+use encamp_model::{Allocation, Job, JobType, Node, SECOND};
 use encamp_state::State;
 
 use crate::params::{PoolParameters, ProviderKind};
@@ -52,7 +52,7 @@ pub(crate) fn node(id: &str, more: Value) -> Arc<Node> {
 }
 
 /// A job with one group `g` and one task `t` of 1,000 MHz, 2,000 MB and 300 MB of disk.
-pub(crate) fn job(id: &str, kind: &str, more: Value) -> Arc<Job> {
+pub(crate) fn job(id: &str, kind: JobType, more: Value) -> Arc<Job> {
     let mut value = json!({
         "ID": id, "Name": id, "Namespace": "default", "Type": kind, "Priority": 50, "Datacenters": ["*"],
         "NodePool": "default", "Status": "running", "CreateIndex": 10, "ModifyIndex": 10, "JobModifyIndex": 10,

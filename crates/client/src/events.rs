@@ -4,20 +4,10 @@ use std::collections::BTreeMap;
 
 use super::policy::restart::WITHIN_POLICY;
 use super::policy::status::KillCause;
-use encamp_model::{TaskEvent, TaskState, Time, format_duration};
+use encamp_model::{TaskEvent, TaskState, TaskStatus, Time, format_duration};
 
 /// How many events of a task are kept.
 const KEPT: usize = 10;
-
-/// Task states.
-pub mod state {
-    /// Not started, or waiting to be started again.
-    pub const PENDING: &str = "pending";
-    /// Started.
-    pub const RUNNING: &str = "running";
-    /// Ended for good.
-    pub(crate) const DEAD: &str = "dead";
-}
 
 fn make(kind: &str, display: impl Into<String>) -> TaskEvent {
     TaskEvent { r#type: kind.into(), display_message: display.into(), ..TaskEvent::default() }
@@ -170,16 +160,16 @@ pub fn append(task: &mut TaskState, mut event: TaskEvent, now: i64) {
 }
 
 /// Moves a task into a state at `now` (Unix nanoseconds).
-pub fn enter(task: &mut TaskState, state: &str, now: i64) {
+pub fn enter(task: &mut TaskState, state: TaskStatus, now: i64) {
     if task.state == state {
         return;
     }
     match state {
-        state::RUNNING => task.started_at = Time::from_unix_nanos(now),
-        state::DEAD if task.finished_at.is_zero() => task.finished_at = Time::from_unix_nanos(now),
-        _ => {}
+        TaskStatus::Running => task.started_at = Time::from_unix_nanos(now),
+        TaskStatus::Dead if task.finished_at.is_zero() => task.finished_at = Time::from_unix_nanos(now),
+        TaskStatus::Pending | TaskStatus::Dead | TaskStatus::Unset | TaskStatus::Other(_) => {}
     }
-    task.state = state.into();
+    task.state = state;
 }
 
 #[cfg(test)]
@@ -222,9 +212,8 @@ mod tests {
     #[test]
     fn the_end_is_set_once_and_the_start_each_time() {
         let mut t = TaskState::default();
-        for (state, at) in
-            [(state::RUNNING, 1), (state::DEAD, 2), (state::RUNNING, 3), (state::RUNNING, 4), (state::DEAD, 5)]
-        {
+        use TaskStatus::{Dead, Running};
+        for (state, at) in [(Running, 1), (Dead, 2), (Running, 3), (Running, 4), (Dead, 5)] {
             enter(&mut t, state, at);
         }
         assert_eq!((t.started_at.unix_nanos(), t.finished_at.unix_nanos()), (Some(3), Some(2)));

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use super::agent::{Agent, stats};
 use super::drivers::{ExecRequest, ExecSession};
 use super::error::{ClientError, Unhealthy};
-use super::events::state;
 use super::files::{AllocFiles, Contents};
 use super::logs::stream::{self, Frames, LogSource};
 use super::runner::alloc::AllocRunner;
 use super::services::checks::CheckResult;
 use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
-use encamp_model::{HostVolume, Node, quoted};
+use encamp_model::{HostVolume, Node, TaskStatus, quoted};
 
 /// A way to a running node; copies lead to the same one.
 #[derive(Clone)]
@@ -255,7 +254,7 @@ impl Handle {
             follow: request.follow,
         };
         let task = task.clone();
-        Ok(stream::logs(source, move || task.state().state == state::DEAD))
+        Ok(stream::logs(source, move || task.state().state == TaskStatus::Dead))
     }
 
     /// The command of an action that the job declares for a task, with the task's variables filled in.

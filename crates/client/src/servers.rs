@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use encamp_model::{
+    Allocation, DrainStrategy, IdentityRequest, Node, NodeEligibility, NodeEvent, NodeStatus, ServiceRegistration,
+    SignedIdentity,
+};
 
 /// An answer in the making.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
@@ -19,9 +22,8 @@ pub trait Servers: Send + Sync + 'static {
     /// `Node.Register`: stores the node; `Node::secret_id` and, if there is one, the identity tell who asks.
     fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply>;
 
-    /// `Node.UpdateStatus`: a heartbeat. `status` is a node status, `ready` as a rule. `renew`: the node wants a new
-    /// identity.
-    fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, renew: bool) -> Answer<'a, NodeReply>;
+    /// `Node.UpdateStatus`: a heartbeat. `status` is `ready` as a rule. `renew`: the node wants a new identity.
+    fn update_status<'a>(&'a self, who: &'a Credentials, status: NodeStatus, renew: bool) -> Answer<'a, NodeReply>;
 
     /// `Node.GetClientAllocs`: the allocations of this node with their AllocModifyIndex. Blocks until the index exceeds
     /// `min_index`, `max_wait` at most. `consistent`: asks the leader instead of any server.
@@ -131,8 +133,8 @@ pub struct NodeReply {
     pub num_nodes: i64,
     /// Whether a leader is known.
     pub known_leader: bool,
-    /// Eligibility as the servers see it; empty if not told.
-    pub scheduling_eligibility: String,
+    /// Eligibility as the servers see it; unset if not told.
+    pub scheduling_eligibility: NodeEligibility,
     /// A new signed identity; empty if there is none.
     pub signed_identity: String,
 }

@@ -16,7 +16,7 @@ use super::params::{decimal_uint, parse_bool};
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
-use encamp_model::Time;
+use encamp_model::{JobType, Time};
 use encamp_raft::Member;
 use encamp_server::Server;
 use encamp_server::leadership::peers::{KnownServer, Status};
@@ -340,7 +340,7 @@ pub(super) async fn schedulers(request: Request) -> Outcome {
 #[serde(default)]
 struct SchedulerConfig {
     num_schedulers: i64,
-    enabled_schedulers: Option<Vec<String>>,
+    enabled_schedulers: Option<Vec<JobType>>,
 }
 
 pub(super) async fn scheduler_config(request: Request) -> Outcome {

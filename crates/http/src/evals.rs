@@ -23,15 +23,15 @@ fn matches(filter: &Filter, e: &Arc<Evaluation>) -> Result<bool, MatchError> {
 
 pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let (status, job) = (request.query().get("status"), request.query().get("job"));
-    let others = !status.is_empty() || !job.is_empty();
+    let (status, job) = (EvalStatus::from(request.query().get("status")), request.query().get("job"));
+    let others = !status.is_unset() || !job.is_empty();
     if !options.filter.is_empty() && others {
         return Err(Error::bad("Filter expression cannot be used with other filter parameters"));
     }
     request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("eval", &options.prefix)?;
     let pager = Pager::new(&options)?;
-    let keep = |e: &Arc<Evaluation>| (status.is_empty() || e.status == status) && (job.is_empty() || e.job_id == job);
+    let keep = |e: &Arc<Evaluation>| (status.is_unset() || e.status == status) && (job.is_empty() || e.job_id == job);
     let keys = vec![WatchKey::Table(Table::Evals)];
     let read = |store: &StateStore| {
         let wanted = |e: &&Arc<Evaluation>| options.in_namespace(&e.namespace);

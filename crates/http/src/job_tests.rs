@@ -54,7 +54,7 @@ fn node() -> Node {
         secret_id: SECRET.into(),
         name: "node-1".into(),
         datacenter: "dc1".into(),
-        status: "initializing".into(),
+        status: NodeStatus::Initializing,
         attributes: attributes.map(|(k, v)| (k.to_string(), v.to_string())).into(),
         drivers: [("raw_exec".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })].into(),
         node_resources: Some(resources.into()),
@@ -68,13 +68,15 @@ async fn report(s: &TestServer) -> bool {
     let mut reports = Vec::new();
     for entry in store.state().allocs_of_node(NODE) {
         let a = &entry.alloc;
-        let status = match (a.desired_status.as_str(), a.client_status.as_str()) {
-            ("run", "pending") => "running",
-            ("stop" | "evict", "pending" | "running") => "complete",
+        let status = match (&a.desired_status, &a.client_status) {
+            (DesiredStatus::Run, ClientStatus::Pending) => ClientStatus::Running,
+            (DesiredStatus::Stop | DesiredStatus::Evict, ClientStatus::Pending | ClientStatus::Running) => {
+                ClientStatus::Complete
+            }
             _ => continue,
         };
-        let mut new = Allocation { client_status: status.into(), ..Allocation::clone(a) };
-        if status == "running" && !a.deployment_id.is_empty() {
+        let mut new = Allocation { client_status: status, ..Allocation::clone(a) };
+        if new.client_status == ClientStatus::Running && !a.deployment_id.is_empty() {
             let told = new.deployment_status.get_or_insert_default();
             (told.healthy, told.timestamp) = (Some(true), Time::from_unix_nanos(ids::now()));
         }
@@ -89,13 +91,14 @@ async fn report(s: &TestServer) -> bool {
 
 /// Waits until nothing is to be done any more, for ten seconds at most.
 async fn settle(s: &TestServer) {
-    node_rpc::update_status(&s.server, NODE, SECRET, "", "ready").await.expect("a heartbeat");
+    node_rpc::update_status(&s.server, NODE, SECRET, "", NodeStatus::Ready).await.expect("a heartbeat");
     let mut quiet = 0;
     for _ in 0..400 {
         let reported = report(s).await;
         let store = s.server.snapshot();
-        let pending = store.evals_by_create().any(|e| e.status == "pending");
-        let rollout = store.state().deployments().any(|d| d.status == "running" && !d.requires_promotion());
+        let pending = store.evals_by_create().any(|e| e.status == EvalStatus::Pending);
+        let rollout =
+            store.state().deployments().any(|d| d.status == DeploymentStatus::Running && !d.requires_promotion());
         quiet = if reported || pending { 0 } else { quiet + 1 };
         if quiet > if rollout { 40 } else { 2 } {
             return;
@@ -167,7 +170,7 @@ async fn recorded_calls_have_the_same_answers() {
     let Some(dir) = recorded::folder("http/reference-2.0.5") else { return };
     let s = TestServer::start().await;
     node_rpc::register(&s.server, node(), "").await.expect("a node");
-    node_rpc::update_status(&s.server, NODE, SECRET, "", "ready").await.expect("ready");
+    node_rpc::update_status(&s.server, NODE, SECRET, "", NodeStatus::Ready).await.expect("ready");
     let (mut compared, mut wrong) = (BTreeMap::<String, u32>::new(), Vec::new());
     for r in calls(&dir, &["params", "jobs", "deploy", "scale", "batch", "paging"]).iter().filter(|r| repeatable(r)) {
         // Other endpoints have tests of their own.

@@ -36,8 +36,8 @@ pub struct NodeListStub {
     node_class: String,
     version: String,
     drain: bool,
-    scheduling_eligibility: String,
-    status: String,
+    scheduling_eligibility: NodeEligibility,
+    status: NodeStatus,
     status_description: String,
     drivers: Shared<BTreeMap<String, DriverInfo>>,
     #[serde(with = "nil")]
@@ -241,14 +241,14 @@ fn done(answer: &NodeAnswer) -> Outcome {
 #[serde(rename_all = "PascalCase", default)]
 struct EligibilityRequest {
     #[serde(deserialize_with = "or_default")]
-    eligibility: String,
+    eligibility: NodeEligibility,
 }
 
 pub(super) async fn eligibility(mut request: Request, id: String) -> Outcome {
     writes(&request)?;
     let body: EligibilityRequest = request.json().await?;
     check(&id)?;
-    done(&node::eligibility(request.server()?, &id, &body.eligibility).await?)
+    done(&node::eligibility(request.server()?, &id, body.eligibility).await?)
 }
 
 #[derive(Debug, Default, Deserialize)]

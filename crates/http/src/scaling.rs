@@ -24,7 +24,7 @@ pub(super) async fn list(request: Request) -> Outcome {
         let wanted = |p: &&Arc<ScalingPolicy>| {
             options.in_namespace(in_namespace(p))
                 && (job.is_empty() || p.target.get("Job").is_some_and(|j| j == job))
-                && p.r#type.starts_with(r#type)
+                && p.r#type.as_str().starts_with(r#type)
                 && p.id.starts_with(&prefix)
         };
         let stubs: Vec<_> = store.scaling_policies().filter(wanted).map(|p| p.stub()).collect();

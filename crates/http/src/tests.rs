@@ -11,7 +11,7 @@ use super::app::HttpSettings;
 use super::route::Methods;
 use super::routes::ROUTES;
 use super::testing::TestServer;
-use encamp_model::Node;
+use encamp_model::{JobType, Node, NodeStatus};
 use encamp_server::endpoints::node_rpc;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,7 +135,7 @@ async fn the_agent_tells_about_itself() {
     assert_eq!(a.told(), (500, json!({"client": {"ok": false, "message": "client not enabled"}}).to_string()));
     assert_eq!(s.get("/v1/agent/health?type=xyz").await.json(), json!({}));
 
-    let all = ["service", "batch", "system", "sysbatch", "_core"];
+    let all = JobType::ALL;
     let want = json!({"server_id": "node-1.global", "num_schedulers": 1, "enabled_schedulers": all});
     assert_eq!(s.get("/v1/agent/schedulers/config").await.json(), want);
     let bad = json!({"num_schedulers": 1, "enabled_schedulers": ["nope"]});
@@ -156,7 +156,7 @@ fn a_node(id: &str) -> Node {
         name: "node-1".into(),
         datacenter: "dc1".into(),
         attributes: [("os.name".to_string(), "linux".to_string())].into(),
-        status: "ready".into(),
+        status: NodeStatus::Ready,
         ..Default::default()
     }
 }

@@ -11,6 +11,7 @@ use super::json::{is_default, narrow, narrow_list, nil, or_default};
 use super::resources::*;
 use super::scores::Scores;
 use super::sorted_map::SortedMap;
+use super::status::{ClientStatus, DesiredStatus, JobType, LifecycleHook, TaskStatus};
 use super::time::Time;
 
 /// One task group instance placed on a node.
@@ -67,7 +68,7 @@ pub struct Allocation {
     pub metrics: Option<Arc<AllocMetric>>,
     /// The desired status: `run`, `stop` or `evict`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub desired_status: String,
+    pub desired_status: DesiredStatus,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub desired_description: String,
@@ -76,7 +77,7 @@ pub struct Allocation {
     pub desired_transition: DesiredTransition,
     /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub client_status: String,
+    pub client_status: ClientStatus,
     /// Why the client status is what it is.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub client_description: String,
@@ -160,7 +161,7 @@ pub struct AllocListStub {
     pub job_id: String,
     /// `service`, `batch`, `system` or `sysbatch`.
     #[serde(deserialize_with = "or_default")]
-    pub job_type: String,
+    pub job_type: JobType,
     /// The version of the job it was placed with.
     #[serde(deserialize_with = "or_default")]
     pub job_version: u64,
@@ -172,13 +173,13 @@ pub struct AllocListStub {
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The desired status: `run`, `stop` or `evict`.
     #[serde(deserialize_with = "or_default")]
-    pub desired_status: String,
+    pub desired_status: DesiredStatus,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
     #[serde(deserialize_with = "or_default")]
     pub desired_description: String,
     /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
     #[serde(deserialize_with = "or_default")]
-    pub client_status: String,
+    pub client_status: ClientStatus,
     /// Why the client status is what it is.
     #[serde(deserialize_with = "or_default")]
     pub client_description: String,
@@ -235,8 +236,8 @@ pub struct AllocatedResources {
 
 impl AllocatedResources {
     /// Hook of a task's lifecycle and whether it is a sidecar; `None` for a main task.
-    pub fn lifecycle(&self, task: &str) -> Option<(&str, bool)> {
-        self.task_lifecycles.get(task)?.as_ref().map(|l| (l.hook.as_str(), l.sidecar))
+    pub fn lifecycle(&self, task: &str) -> Option<(&LifecycleHook, bool)> {
+        self.task_lifecycles.get(task)?.as_ref().map(|l| (&l.hook, l.sidecar))
     }
 }
 
@@ -316,7 +317,7 @@ pub struct DesiredTransition {
 pub struct TaskState {
     /// `pending`, `running` or `dead`.
     #[serde(deserialize_with = "or_default")]
-    pub state: String,
+    pub state: TaskStatus,
     /// Whether an event failed the task.
     #[serde(deserialize_with = "or_default")]
     pub failed: bool,
@@ -349,7 +350,7 @@ pub struct AllocState {
     pub field: u64,
     /// The new value.
     #[serde(deserialize_with = "or_default")]
-    pub value: String,
+    pub value: ClientStatus,
     /// When it changed.
     #[serde(deserialize_with = "or_default")]
     pub time: Time,
@@ -617,7 +618,7 @@ mod tests {
     fn lifecycles_may_be_null() {
         let text = r#"{"TaskLifecycles":{"init":{"Hook":"prestart","Sidecar":true},"main":null}}"#;
         let r: AllocatedResources = serde_json::from_str(text).unwrap();
-        assert_eq!((r.lifecycle("init"), r.lifecycle("main")), (Some(("prestart", true)), None));
+        assert_eq!((r.lifecycle("init"), r.lifecycle("main")), (Some((&LifecycleHook::Prestart, true)), None));
         assert!(serde_json::to_string(&r).unwrap().contains(r#""main":null"#));
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bytes::Bytes;
 use super::group::WorkloadIdentity;
 use super::json::{duration_text, nil, or_default};
+use super::status::SchedulerAlgorithm;
 use super::time::SECOND;
 
 /// The settings of servers that decide about jobs: parts of their configuration files.
@@ -30,7 +31,7 @@ pub struct ServerSettings {
 pub struct SchedulerConfiguration {
     /// `binpack` (full nodes first) or `spread` (empty nodes first).
     #[serde(deserialize_with = "or_default")]
-    pub scheduler_algorithm: String,
+    pub scheduler_algorithm: SchedulerAlgorithm,
     /// Which schedulers may evict allocations of lower priority.
     #[serde(deserialize_with = "or_default")]
     pub preemption_config: PreemptionConfig,
@@ -147,7 +148,7 @@ pub struct PreemptionConfig {
 pub struct NodePoolSchedulerConfiguration {
     /// `binpack` or `spread`; empty: as in the cluster.
     #[serde(deserialize_with = "or_default")]
-    pub scheduler_algorithm: String,
+    pub scheduler_algorithm: SchedulerAlgorithm,
     /// Null: as in the cluster.
     pub memory_oversubscription_enabled: Option<bool>,
 }

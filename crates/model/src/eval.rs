@@ -8,6 +8,7 @@ use super::alloc::*;
 use super::diff::*;
 use super::json::{is_default, nil, or_default};
 use super::plan::PlanRejection;
+use super::status::{DeploymentStatus, EvalStatus, EvalTrigger, JobType};
 use super::time::Time;
 
 /// A request to look at one job; the unit of scheduling.
@@ -25,10 +26,10 @@ pub struct Evaluation {
     pub priority: i64,
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub r#type: String,
+    pub r#type: JobType,
     /// The trigger: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub triggered_by: String,
+    pub triggered_by: EvalTrigger,
     /// The job's ID; of core evaluations the kind of work.
     #[serde(rename = "JobID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub job_id: String,
@@ -46,7 +47,7 @@ pub struct Evaluation {
     pub deployment_id: String,
     /// `pending`, `blocked`, `complete`, `failed` or `canceled`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub status: String,
+    pub status: EvalStatus,
     /// Why the status is what it is.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub status_description: String,
@@ -149,7 +150,7 @@ pub struct Deployment {
     pub task_groups: BTreeMap<String, Option<DeploymentState>>,
     /// `running`, `paused`, `successful`, `failed` or `cancelled`; others belong to multi-region jobs.
     #[serde(deserialize_with = "or_default")]
-    pub status: String,
+    pub status: DeploymentStatus,
     /// Why the status is what it is (`docs/spec/reconciliation.md §2.6`).
     #[serde(deserialize_with = "or_default")]
     pub status_description: String,
@@ -216,10 +217,10 @@ pub struct EvaluationStub {
     pub priority: i64,
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
     #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    pub r#type: JobType,
     /// The trigger: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
     #[serde(deserialize_with = "or_default")]
-    pub triggered_by: String,
+    pub triggered_by: EvalTrigger,
     /// The job's ID; of core evaluations the kind of work.
     #[serde(rename = "JobID", deserialize_with = "or_default")]
     pub job_id: String,
@@ -231,7 +232,7 @@ pub struct EvaluationStub {
     pub deployment_id: String,
     /// `pending`, `blocked`, `complete`, `failed` or `canceled`.
     #[serde(deserialize_with = "or_default")]
-    pub status: String,
+    pub status: EvalStatus,
     /// Why the status is what it is.
     #[serde(deserialize_with = "or_default")]
     pub status_description: String,

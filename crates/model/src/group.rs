@@ -9,6 +9,7 @@ use super::job::*;
 use super::json::{nil, or_default};
 use super::resources::*;
 use super::service::*;
+use super::status::LifecycleHook;
 
 /// A set of tasks that are placed together; `count` copies of it run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -375,7 +376,7 @@ pub struct DispatchPayloadConfig {
 pub struct TaskLifecycleConfig {
     /// `prestart`, `poststart` or `poststop`.
     #[serde(deserialize_with = "or_default")]
-    pub hook: String,
+    pub hook: LifecycleHook,
     /// Whether the task runs as long as the main tasks; if not, it ends by itself.
     #[serde(deserialize_with = "or_default")]
     pub sidecar: bool,

@@ -59,7 +59,7 @@ impl NodePool {
         let ttl = format_duration(self.node_identity_ttl);
         let (mut algorithm, mut memory) = ("", "");
         if let Some(c) = &self.scheduler_configuration {
-            algorithm = &c.scheduler_algorithm;
+            algorithm = c.scheduler_algorithm.as_str();
             memory = c.memory_oversubscription_enabled.map_or("", |on| if on { "true" } else { "false" });
         }
         hash_of([self.name.as_str(), &self.description, &ttl, algorithm, memory].into_iter().chain(pairs(&self.meta)))

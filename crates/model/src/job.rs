@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::bytes::Bytes;
 use super::group::*;
 use super::json::{narrow, nil, or_default};
+use super::status::{JobStatus, JobType, ScalingPolicyType};
 
 /// A job: what an operator submits and the schedulers work on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,7 +35,7 @@ pub struct Job {
     pub name: String,
     /// `service`, `batch`, `system` or `sysbatch`.
     #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    pub r#type: JobType,
     /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
     #[serde(deserialize_with = "or_default")]
     pub priority: i64,
@@ -90,7 +91,7 @@ pub struct Job {
     pub nomad_token_id: String,
     /// `pending`, `running` or `dead`.
     #[serde(deserialize_with = "or_default")]
-    pub status: String,
+    pub status: JobStatus,
     /// Why the status is what it is; mostly empty.
     #[serde(deserialize_with = "or_default")]
     pub status_description: String,
@@ -315,7 +316,7 @@ pub struct ScalingPolicy {
     pub id: String,
     /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
     #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    pub r#type: ScalingPolicyType,
     /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,

@@ -8,6 +8,7 @@ use super::bytes::{byte_list, byte_lists};
 use super::json::{narrow, narrow_list, nil, nil_entries, or_default};
 use super::resources::*;
 use super::shared::Shared;
+use super::status::{DrainStatus, NodeEligibility, NodeStatus};
 use super::time::Time;
 
 /// A client node with its capacity, attributes and health.
@@ -61,10 +62,10 @@ pub struct Node {
     pub drain_strategy: Option<DrainStrategy>,
     /// `eligible`, or `ineligible`: nothing new is placed.
     #[serde(deserialize_with = "or_default")]
-    pub scheduling_eligibility: String,
+    pub scheduling_eligibility: NodeEligibility,
     /// `initializing`, `ready`, `down` or `disconnected`.
     #[serde(deserialize_with = "or_default")]
-    pub status: String,
+    pub status: NodeStatus,
     /// Why the status is what it is; mostly empty.
     #[serde(deserialize_with = "or_default")]
     pub status_description: String,
@@ -326,7 +327,7 @@ pub struct DrainMetadata {
     pub updated_at: Time,
     /// `draining`, `complete` or `canceled`.
     #[serde(deserialize_with = "or_default")]
-    pub status: String,
+    pub status: DrainStatus,
     /// The requester: `token:<accessor>`.
     #[serde(rename = "AccessorID", deserialize_with = "or_default")]
     pub accessor_id: String,

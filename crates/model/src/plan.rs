@@ -9,6 +9,7 @@ use super::alloc::Allocation;
 use super::eval::{Deployment, PlanAnnotations};
 use super::job::Job;
 use super::quote::{quoted, short_id};
+use super::status::DeploymentStatus;
 
 /// A status change of an existing (or just created) deployment, in the order in which it is to be applied.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -18,7 +19,7 @@ pub struct DeploymentStatusUpdate {
     #[serde(rename = "DeploymentID")]
     pub deployment_id: String,
     /// Its new status.
-    pub status: String,
+    pub status: DeploymentStatus,
     /// The text that goes with the status.
     pub status_description: String,
 }

@@ -3,41 +3,15 @@
 
 use super::*;
 
-/// Client status words.
-pub mod client_status {
-    /// Not started yet.
-    pub const PENDING: &str = "pending";
-    /// Running.
-    pub const RUNNING: &str = "running";
-    /// Finished well.
-    pub const COMPLETE: &str = "complete";
-    /// Finished badly.
-    pub const FAILED: &str = "failed";
-    /// Its node went down.
-    pub const LOST: &str = "lost";
-    /// Its node lost contact.
-    pub const UNKNOWN: &str = "unknown";
-}
-
-/// Desired status words.
-pub mod desired_status {
-    /// Should run.
-    pub const RUN: &str = "run";
-    /// Should stop.
-    pub const STOP: &str = "stop";
-    /// Was preempted.
-    pub const EVICT: &str = "evict";
-}
-
 impl Allocation {
     /// `DesiredStatus` is `stop` or `evict`.
     pub fn server_terminal(&self) -> bool {
-        matches!(self.desired_status.as_str(), desired_status::STOP | desired_status::EVICT)
+        matches!(self.desired_status, DesiredStatus::Stop | DesiredStatus::Evict)
     }
 
     /// `ClientStatus` is `complete`, `failed` or `lost`.
     pub fn client_terminal(&self) -> bool {
-        matches!(self.client_status.as_str(), client_status::COMPLETE | client_status::FAILED | client_status::LOST)
+        matches!(self.client_status, ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost)
     }
 
     /// Server- or client-terminal.
@@ -47,7 +21,7 @@ impl Allocation {
 
     /// At least one task state, and every one is dead and not failed.
     pub fn ran_successfully(&self) -> bool {
-        !self.task_states.is_empty() && self.task_states.values().all(|t| t.state == "dead" && !t.failed)
+        !self.task_states.is_empty() && self.task_states.values().all(|t| t.state == TaskStatus::Dead && !t.failed)
     }
 
     /// Whether the allocation is a canary of its deployment.
@@ -77,7 +51,7 @@ impl Allocation {
 
     /// Whether the job the allocation was placed with is a batch job.
     pub fn of_batch_job(&self) -> bool {
-        self.job.as_ref().is_some_and(|j| j.r#type == "batch")
+        self.job.as_ref().is_some_and(|j| j.r#type == JobType::Batch)
     }
 
     /// The allocation was placed with an older version of the job, or before the job was purged and registered again.
@@ -184,15 +158,15 @@ impl DesiredTransition {
 
 impl Evaluation {
     /// An evaluation of a job that waits to be processed, as most changes make them. `now` in Unix nanoseconds.
-    pub fn pending(job: &Job, triggered_by: &str, now: i64, id: String) -> Evaluation {
+    pub fn pending(job: &Job, triggered_by: EvalTrigger, now: i64, id: String) -> Evaluation {
         Evaluation {
             id,
             namespace: job.namespace.clone(),
             priority: job.priority,
             r#type: job.r#type.clone(),
-            triggered_by: triggered_by.into(),
+            triggered_by,
             job_id: job.id.clone(),
-            status: "pending".into(),
+            status: EvalStatus::Pending,
             create_time: now,
             modify_time: now,
             ..Default::default()
@@ -201,24 +175,26 @@ impl Evaluation {
 
     /// Needs no more work: `Status` is `complete`, `failed` or `canceled`.
     pub fn terminal(&self) -> bool {
-        matches!(self.status.as_str(), "complete" | "failed" | "canceled")
+        matches!(self.status, EvalStatus::Complete | EvalStatus::Failed | EvalStatus::Canceled)
     }
 }
 
 impl Deployment {
     /// Whether the rollout still goes on.
     pub fn active(&self) -> bool {
-        matches!(self.status.as_str(), "running" | "paused" | "blocked" | "unblocking" | "initializing" | "pending")
+        use DeploymentStatus::{Blocked, Initializing, Paused, Pending, Running, Unblocking};
+        matches!(self.status, Running | Paused | Blocked | Unblocking | Initializing | Pending)
     }
 
     /// Running, with canaries of some group not promoted.
     pub fn requires_promotion(&self) -> bool {
-        self.status == "running" && self.task_groups.values().flatten().any(|g| g.desired_canaries > 0 && !g.promoted)
+        self.status == DeploymentStatus::Running
+            && self.task_groups.values().flatten().any(|g| g.desired_canaries > 0 && !g.promoted)
     }
 
     /// Running, and every group with canaries promotes itself.
     pub fn has_auto_promote(&self) -> bool {
-        self.status == "running"
+        self.status == DeploymentStatus::Running
             && !self.task_groups.is_empty()
             && self.task_groups.values().flatten().all(|g| g.desired_canaries == 0 || g.auto_promote)
     }
@@ -251,7 +227,9 @@ impl UpdateStrategy {
 impl Node {
     /// Status ready, eligible and not draining.
     pub fn ready(&self) -> bool {
-        self.status == "ready" && self.drain_strategy.is_none() && self.scheduling_eligibility == "eligible"
+        self.status == NodeStatus::Ready
+            && self.drain_strategy.is_none()
+            && self.scheduling_eligibility == NodeEligibility::Eligible
     }
 }
 

@@ -10,6 +10,7 @@ use super::diff::JobDiff;
 use super::job::{Job, Multiregion, ScalingPolicy};
 use super::json::{is_default, nil};
 use super::records::{JobSummary, ScalingEvent};
+use super::status::{ClientStatus, DeploymentStatus, JobStatus, JobType, ScalingPolicyType};
 
 /// The answer to a registration, an evaluation, a rollback or a scaling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -175,7 +176,7 @@ pub struct JobListStub {
     /// Regions to run in; null, as multi-region jobs belong to the enterprise edition.
     pub multiregion: Option<Multiregion>,
     /// `service`, `batch`, `system` or `sysbatch`.
-    pub r#type: String,
+    pub r#type: JobType,
     /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
     pub priority: i64,
     /// Whether the job is periodic.
@@ -185,7 +186,7 @@ pub struct JobListStub {
     /// Whether the job was stopped.
     pub stop: bool,
     /// `pending`, `running` or `dead`.
-    pub status: String,
+    pub status: JobStatus,
     /// Why the status is what it is; mostly empty.
     pub status_description: String,
     /// How many allocations are in which state.
@@ -271,7 +272,7 @@ pub struct JobStatusesJob {
     /// A name for operators; by default the ID.
     pub name: String,
     /// `service`, `batch`, `system` or `sysbatch`.
-    pub r#type: String,
+    pub r#type: JobType,
     /// The node pool; `all` stands for every node.
     pub node_pool: String,
     /// Patterns with `*`; the datacenter of a node must match one.
@@ -291,7 +292,7 @@ pub struct JobStatusesJob {
     /// The sum of the counts of the groups.
     pub group_count_sum: i64,
     /// Null for jobs that launch no others.
-    pub child_statuses: Option<Vec<String>>,
+    pub child_statuses: Option<Vec<JobStatus>>,
     /// The periodic or parameterized job that launched this one; empty: none.
     #[serde(rename = "ParentID")]
     pub parent_id: String,
@@ -302,7 +303,7 @@ pub struct JobStatusesJob {
     /// Whether the job's meta has a `pack.name`.
     pub is_pack: bool,
     /// `pending`, `running` or `dead`.
-    pub status: String,
+    pub status: JobStatus,
 }
 
 /// An allocation as overviews show it.
@@ -315,7 +316,7 @@ pub struct JobStatusesAlloc {
     /// The task group.
     pub group: String,
     /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
-    pub client_status: String,
+    pub client_status: ClientStatus,
     /// The node it is placed on.
     #[serde(rename = "NodeID")]
     pub node_id: String,
@@ -352,7 +353,7 @@ pub struct JobStatusesLatestDeployment {
     /// The version of the job that is rolled out.
     pub job_version: u64,
     /// `running`, `paused`, `successful`, `failed` or `cancelled`.
-    pub status: String,
+    pub status: DeploymentStatus,
     /// Why the status is what it is.
     pub status_description: String,
     /// Whether all canaries are promoted without an operator.
@@ -425,7 +426,7 @@ pub struct ScalingPolicyListStub {
     /// Whether autoscalers may act.
     pub enabled: bool,
     /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
-    pub r#type: String,
+    pub r#type: ScalingPolicyType,
     /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::json::{duration_text, or_default};
+use super::status::RootKeyState;
 
 /// A variable as servers store it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -126,7 +127,7 @@ pub struct RootKey {
     pub algorithm: String,
     /// `active`, `inactive`, `rekeying`, `prepublished` or `deprecated`.
     #[serde(deserialize_with = "or_default")]
-    pub state: String,
+    pub state: RootKeyState,
     /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
@@ -154,20 +155,6 @@ impl RootKey {
     pub fn shown_id(&self) -> &str {
         self.key_id.strip_suffix(REDACTED).unwrap_or(&self.key_id)
     }
-}
-
-/// The states of a root key (`docs/spec/garbage-collection.md §11.1`).
-pub mod root_key_state {
-    /// Encrypts and signs; there is one.
-    pub const ACTIVE: &str = "active";
-    /// Kept to decrypt and to verify.
-    pub const INACTIVE: &str = "inactive";
-    /// Variables encrypted with it are being rewritten.
-    pub const REKEYING: &str = "rekeying";
-    /// Its public part is known; it becomes active when its time comes.
-    pub const PREPUBLISHED: &str = "prepublished";
-    /// Of old servers; like inactive.
-    pub const DEPRECATED: &str = "deprecated";
 }
 
 /// A root key as servers store it: what it is made of, encrypted with a key of its own that lies beside it

@@ -34,15 +34,15 @@ pub enum Operation {
         ids: Vec<String>,
     },
     /// A node's status.
-    NodeStatus(NodeStatus),
+    NodeStatus(NodeStatusChange),
     /// Drain strategies are set or removed.
     NodeDrain(NodeDrain),
     /// A node's eligibility.
     NodeEligibility {
         /// The node.
         id: String,
-        /// `eligible` or `ineligible`.
-        eligibility: String,
+        /// The new eligibility.
+        eligibility: NodeEligibility,
         /// Shown in the node's events.
         event: Option<NodeEvent>,
         /// Now.
@@ -51,7 +51,7 @@ pub enum Operation {
     /// Several nodes get another status; those that are gone are passed over.
     NodeStatusBatch {
         /// One per node.
-        statuses: Vec<NodeStatus>,
+        statuses: Vec<NodeStatusChange>,
     },
     /// One of the changes above with the evaluations that follow from it; answered by [`Reply::Evaluations`].
     NodeChange(Box<NodeChange>),
@@ -138,7 +138,7 @@ pub enum Operation {
     /// The accepted part of a plan.
     PlanResults(Box<PlanResults>),
     /// A deployment's status, with what follows.
-    DeploymentStatus(Box<DeploymentStatus>),
+    DeploymentStatus(Box<DeploymentStatusChange>),
     /// Canaries are promoted.
     DeploymentPromotion(Box<DeploymentPromotion>),
     /// The health of a deployment's allocations is set by hand.
@@ -250,11 +250,11 @@ pub struct NodeChange {
 
 /// See [`Operation::NodeStatus`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct NodeStatus {
+pub struct NodeStatusChange {
     /// The node.
     pub id: String,
     /// Its new status.
-    pub status: String,
+    pub status: NodeStatus,
     /// Shown in the node's events.
     pub event: Option<NodeEvent>,
     /// The key that signed its new identity; empty: the identity is the old one.
@@ -328,7 +328,7 @@ pub struct PlannedStop {
     /// Why.
     pub desired_description: String,
     /// Its client status, if the plan decides it (lost).
-    pub client_status: String,
+    pub client_status: ClientStatus,
     /// The evaluation that follows up, if any.
     pub followup_eval_id: String,
 }
@@ -363,7 +363,7 @@ pub struct PlanResults {
 
 /// See [`Operation::DeploymentStatus`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DeploymentStatus {
+pub struct DeploymentStatusChange {
     /// The change.
     pub update: DeploymentStatusUpdate,
     /// The job version to go back to.

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use encamp_model::DeploymentStatus;
+
 /// Why an operation was refused. Clients are answered with its text. The texts of registrations, tags, deployments,
 /// nodes, volumes and keys are those of the API (`docs/spec/http-api.md §5`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub enum Refusal {
         /// The deployment.
         id: String,
         /// Its status.
-        status: String,
+        status: DeploymentStatus,
     },
     /// The deployment that is to be promoted does not exist.
     DeploymentNotFound,
@@ -57,7 +59,7 @@ pub enum Refusal {
         /// The deployment.
         id: String,
         /// Its status.
-        status: String,
+        status: DeploymentStatus,
     },
     /// Groups that are to be promoted have too few healthy canaries: the list of them.
     UnhealthyCanaries(String),

@@ -168,11 +168,12 @@ pub fn volume_claims(state: &State, a: &Allocation, index: u64) -> Vec<TaskGroup
 }
 
 fn new_alloc(a: &Allocation, plan: &Plan, index: u64, now: i64) -> Allocation {
-    let running = TaskState { state: "running".into(), started_at: Time::from_unix_nanos(now), ..Default::default() };
+    let running =
+        TaskState { state: TaskStatus::Running, started_at: Time::from_unix_nanos(now), ..Default::default() };
     let tasks = a.allocated_resources.iter().flat_map(|r| r.tasks.keys());
     Allocation {
         job: a.job.clone().or_else(|| plan.job.clone()),
-        client_status: client_status::RUNNING.into(),
+        client_status: ClientStatus::Running,
         task_states: tasks.map(|t| (t.clone(), running.clone())).collect(),
         create_index: index,
         modify_index: index,
@@ -189,7 +190,7 @@ fn updated_alloc(a: &Allocation, old: &Allocation, plan: &Plan, index: u64, now:
         None if a.terminal() => old.job.clone(),
         None => plan.job.clone(),
     };
-    let told = matches!(a.client_status.as_str(), client_status::LOST | client_status::UNKNOWN);
+    let told = matches!(a.client_status, ClientStatus::Lost | ClientStatus::Unknown);
     let from = if told { a } else { old };
     Allocation {
         job,
@@ -208,14 +209,14 @@ fn updated_alloc(a: &Allocation, old: &Allocation, plan: &Plan, index: u64, now:
 /// `told`: the stop or eviction as planned. The client is done with it at once.
 fn stopped_alloc(stored: Allocation, told: &Allocation, index: u64, now: i64) -> Allocation {
     let mut a = stored;
-    if told.client_status == client_status::LOST {
-        a.client_status = client_status::LOST.into();
+    if told.client_status == ClientStatus::Lost {
+        a.client_status = ClientStatus::Lost;
     }
     if !a.client_terminal() {
-        a.client_status = client_status::COMPLETE.into();
+        a.client_status = ClientStatus::Complete;
     }
     a.desired_status =
-        if told.desired_status == desired_status::EVICT { desired_status::EVICT } else { desired_status::STOP }.into();
+        if told.desired_status == DesiredStatus::Evict { DesiredStatus::Evict } else { DesiredStatus::Stop };
     a.desired_description = told.desired_description.clone();
     if !told.followup_eval_id.is_empty() {
         a.followup_eval_id = told.followup_eval_id.clone();

@@ -254,7 +254,7 @@ impl Count {
 
 /// Whether a job has allocations per node.
 fn per_node(job: &Job) -> bool {
-    matches!(job.r#type.as_str(), "system" | "sysbatch")
+    matches!(job.r#type, JobType::System | JobType::Sysbatch)
 }
 
 /// Whether what fits on one node does not depend on others.
@@ -289,7 +289,7 @@ impl<'a> Filling<'a> {
         let state = state.snapshot();
         let job = &subject.job;
         // The stacks of system jobs decide about preemption themselves.
-        let kind = if job.r#type == "batch" { StackKind::Batch } else { StackKind::Service };
+        let kind = if job.r#type == JobType::Batch { StackKind::Batch } else { StackKind::Service };
         let mut stack = Stack::new(kind, state.clone());
         stack.set_job(job);
         let eval = Evaluation { id: LOCAL_EVAL_ID.into(), ..Default::default() };
@@ -359,8 +359,8 @@ impl<'a> Filling<'a> {
             job_id: self.subject.job.id.clone(),
             task_group: self.subject.group.name.clone(),
             node_id: node.node.id.clone(),
-            desired_status: desired_status::RUN.into(),
-            client_status: client_status::PENDING.into(),
+            desired_status: DesiredStatus::Run,
+            client_status: ClientStatus::Pending,
             allocated_resources: Some(Arc::new(resources)),
             ..Default::default()
         };

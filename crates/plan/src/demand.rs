@@ -32,13 +32,13 @@ struct JobDemand {
     /// The common effect of all evaluations, if it is the same; known only of jobs with an allocation per node and of
     /// those that wait.
     quiet: Option<Quiet>,
-    r#type: JobType,
+    r#type: DemandType,
     groups: BTreeMap<String, GroupDemand>,
 }
 
 /// The types of jobs, as far as they place allocations differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum JobType {
+enum DemandType {
     Service,
     Batch,
     /// System and sysbatch: allocations belong to their nodes.
@@ -140,7 +140,7 @@ impl Demands {
                 .flat_map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         });
-        let settled = |j: &JobDemand| j.r#type != JobType::PerNode && j.activity == Activity::Settled;
+        let settled = |j: &JobDemand| j.r#type != DemandType::PerNode && j.activity == Activity::Settled;
         let settled = jobs.iter().filter(|(_, j)| settled(j)).map(|(key, _)| key.clone()).collect();
         let quiet = jobs.iter().filter_map(|(key, j)| Some((key.clone(), j.quiet.clone()?))).collect();
         let everybody = PreemptionConfig {
@@ -149,7 +149,8 @@ impl Demands {
             batch_scheduler_enabled: true,
             service_scheduler_enabled: true,
         };
-        let per_node = jobs.iter().filter(|(_, j)| j.r#type == JobType::PerNode).map(|(key, _)| key.clone()).collect();
+        let per_node =
+            jobs.iter().filter(|(_, j)| j.r#type == DemandType::PerNode).map(|(key, _)| key.clone()).collect();
         let mut demands = Demands {
             jobs,
             per_node,
@@ -176,7 +177,7 @@ impl Demands {
         // Others want to replace what they lose.
         for e in lost.iter().flat_map(|node| node.allocs.iter()) {
             let key = (e.alloc.namespace.clone(), e.alloc.job_id.clone());
-            if self.jobs.get(&key).is_some_and(|j| j.r#type != JobType::PerNode) {
+            if self.jobs.get(&key).is_some_and(|j| j.r#type != DemandType::PerNode) {
                 out.insert(key);
             }
         }
@@ -212,8 +213,8 @@ impl Demands {
             };
             frees |= job.activity == Activity::Active;
             let taken = match (job.r#type, job.activity) {
-                (JobType::PerNode, Activity::Settled | Activity::Waiting) => 0,
-                (JobType::PerNode, Activity::Active) => return None,
+                (DemandType::PerNode, Activity::Settled | Activity::Waiting) => 0,
+                (DemandType::PerNode, Activity::Active) => return None,
                 (_, Activity::Settled) => job.replaced(groups)?,
                 (_, Activity::Waiting | Activity::Active) => job.open(groups),
             };
@@ -231,7 +232,7 @@ impl Demands {
         }
         if frees {
             let idle = per_node().all(|(_, j)| j.activity == Activity::Settled);
-            if !idle || self.may_evict(JobType::Service) || self.may_evict(JobType::Batch) {
+            if !idle || self.may_evict(DemandType::Service) || self.may_evict(DemandType::Batch) {
                 return None;
             }
             total = total.saturating_add(self.waiting);
@@ -239,11 +240,13 @@ impl Demands {
         Some(total)
     }
 
-    fn may_evict(&self, r#type: JobType) -> bool {
+    fn may_evict(&self, r#type: DemandType) -> bool {
         match r#type {
-            JobType::Service => self.preemption.service_scheduler_enabled,
-            JobType::Batch => self.preemption.batch_scheduler_enabled,
-            JobType::PerNode => self.preemption.system_scheduler_enabled || self.preemption.sys_batch_scheduler_enabled,
+            DemandType::Service => self.preemption.service_scheduler_enabled,
+            DemandType::Batch => self.preemption.batch_scheduler_enabled,
+            DemandType::PerNode => {
+                self.preemption.system_scheduler_enabled || self.preemption.sys_batch_scheduler_enabled
+            }
         }
     }
 }
@@ -258,10 +261,10 @@ struct OnNode {
 impl JobDemand {
     /// `short`: it has less than it wants.
     fn new(state: &Snapshot, job: &Arc<Job>, units: &Units, short: bool, now: i64) -> JobDemand {
-        let r#type = match job.r#type.as_str() {
-            "system" | "sysbatch" => JobType::PerNode,
-            "batch" => JobType::Batch,
-            _ => JobType::Service,
+        let r#type = match job.r#type {
+            JobType::System | JobType::Sysbatch => DemandType::PerNode,
+            JobType::Batch => DemandType::Batch,
+            JobType::Service | JobType::Core | JobType::Unset | JobType::Other(_) => DemandType::Service,
         };
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
         let mut groups: BTreeMap<String, GroupDemand> = BTreeMap::new();
@@ -278,7 +281,7 @@ impl JobDemand {
             };
             groups.insert(group.name.clone(), demand);
         }
-        let per_node = r#type == JobType::PerNode;
+        let per_node = r#type == DemandType::PerNode;
         let quiet = if per_node || short { quiet(state, job, &groups, now) } else { None };
         let activity = match &quiet {
             Some(q) if q.failed.is_empty() => Activity::Settled,
@@ -333,9 +336,9 @@ impl JobDemand {
 
 /// Whether an allocation goes on where it is, whatever else happens, and counts for its group.
 pub(crate) fn stable(state: &State, job: &Job, a: &Allocation) -> bool {
-    let ready = |n: &NodeEntry| n.node.status == "ready" && n.node.drain_strategy.is_none();
-    a.desired_status == desired_status::RUN
-        && matches!(a.client_status.as_str(), client_status::RUNNING | client_status::PENDING)
+    let ready = |n: &NodeEntry| n.node.status == NodeStatus::Ready && n.node.drain_strategy.is_none();
+    a.desired_status == DesiredStatus::Run
+        && matches!(a.client_status, ClientStatus::Running | ClientStatus::Pending)
         && a.desired_transition == DesiredTransition::default()
         && a.job.as_ref().is_some_and(|j| j.version == job.version && j.create_index == job.create_index)
         && state.node(&a.node_id).is_some_and(|n| ready(n))
@@ -353,20 +356,20 @@ fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
         return Activity::Settled;
     }
     let mut made = Made::new(3);
-    let eval = Evaluation::pending(job, "node-update", now, made.id());
+    let eval = Evaluation::pending(job, EvalTrigger::NodeUpdate, now, made.id());
     let Ok(answer) = evaluate(state, &eval, now, &mut made) else { return Activity::Active };
     let later = answer.created.iter().any(|e| !e.wait_until.is_zero());
     if !answer.plans.is_empty() || later {
         return Activity::Active;
     }
-    let fails = answer.updates.iter().any(|e| !e.failed_tg_allocs.is_empty() || e.status != "complete");
+    let fails = answer.updates.iter().any(|e| !e.failed_tg_allocs.is_empty() || e.status != EvalStatus::Complete);
     if fails { Activity::Waiting } else { Activity::Settled }
 }
 
 /// The effect of every evaluation of a job besides stopping lost allocations, if it does not concern allocations (see
 /// `Known::quiet`).
 fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand>, now: i64) -> Option<Quiet> {
-    let per_node = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let per_node = matches!(job.r#type, JobType::System | JobType::Sysbatch);
     let constraints = job.constraints.iter().chain(job.task_groups.iter().flat_map(|g| &g.constraints));
     let mut constraints = constraints.chain(job.task_groups.iter().flat_map(|g| &g.tasks).flat_map(|t| &t.constraints));
     let by_others = constraints.any(|c| matches!(c.operand.as_str(), "distinct_hosts" | "distinct_property"));
@@ -407,11 +410,11 @@ fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand
 /// The effect of an evaluation and its plan, if it leaves all allocations as they are.
 fn evaluated(state: &Snapshot, job: &Arc<Job>, now: i64) -> Option<(Quiet, Option<Plan>)> {
     let mut made = Made::new(3);
-    let eval = Evaluation::pending(job, "node-update", now, made.id());
+    let eval = Evaluation::pending(job, EvalTrigger::NodeUpdate, now, made.id());
     let before = made.given();
     let mut answer = evaluate(state, &eval, now, &mut made).ok()?;
     let moves = |p: &Plan| !p.node_update.is_empty() || !p.node_allocation.is_empty() || !p.node_preemptions.is_empty();
-    let usual = answer.updates.iter().all(|e| e.status == "complete")
+    let usual = answer.updates.iter().all(|e| e.status == EvalStatus::Complete)
         && answer.created.iter().all(|e| e.wait_until.is_zero())
         && !answer.plans.iter().any(moves)
         && answer.plans.len() <= 1
@@ -424,7 +427,7 @@ fn evaluated(state: &Snapshot, job: &Arc<Job>, now: i64) -> Option<(Quiet, Optio
 /// Whether a service has what it wants, and nothing that could be replaced: true of most, and known without an
 /// evaluation.
 fn calm(state: &Snapshot, job: &Job) -> bool {
-    if job.r#type != "service" || job.stop || job.is_template() {
+    if job.r#type != JobType::Service || job.stop || job.is_template() {
         return false;
     }
     let mut live: BTreeMap<&str, i64> = BTreeMap::new();

@@ -64,7 +64,7 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, DryRunError
     let eval = Evaluation {
         job_modify_index: job.modify_index,
         annotate_plan: true,
-        ..Evaluation::pending(&job, "job-register", now, LOCAL_EVAL_ID.into())
+        ..Evaluation::pending(&job, EvalTrigger::JobRegister, now, LOCAL_EVAL_ID.into())
     };
     let mut made = Made::new(0);
     let state = state.snapshot();
@@ -93,7 +93,7 @@ pub(super) fn stored_form(old: Option<&Job>, job: &Job, now: i64) -> Arc<Job> {
             job.version = 0;
             job.create_index = NEW_JOB_INDEX;
             job.modify_index = NEW_JOB_INDEX;
-            job.status = "pending".into();
+            job.status = JobStatus::Pending;
         }
     }
     job.job_modify_index = job.modify_index;

@@ -19,11 +19,11 @@ pub struct PastEvaluation {
     #[serde(rename = "JobID")]
     pub job_id: String,
     /// The job's type.
-    pub r#type: String,
+    pub r#type: JobType,
     /// Why it was made.
-    pub triggered_by: String,
+    pub triggered_by: EvalTrigger,
     /// Its status.
-    pub status: String,
+    pub status: EvalStatus,
     /// More about the status.
     pub status_description: String,
     /// When it was made, Unix nanoseconds.
@@ -71,7 +71,7 @@ pub struct PastPlacement {
     /// The node's name.
     pub node_name: String,
     /// Its current status.
-    pub client_status: String,
+    pub client_status: ClientStatus,
     /// The node's final score, if it was recorded.
     pub score: Option<f64>,
     /// The next best node's.

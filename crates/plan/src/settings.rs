@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::what_if::find::instead;
-use encamp_model::{PreemptionConfig, SchedulerConfiguration, quoted};
+use encamp_model::{PreemptionConfig, SchedulerAlgorithm, SchedulerConfiguration, quoted};
 use encamp_state::State;
 
 /// The settings that decide about placements, as the agent's configuration writes them.
@@ -22,7 +22,7 @@ const NAMES: [&str; 7] = [
 /// The configuration that holds: the stored one, or what schedulers assume without one.
 pub fn current(state: &State) -> SchedulerConfiguration {
     let assumed = || SchedulerConfiguration {
-        scheduler_algorithm: "binpack".into(),
+        scheduler_algorithm: SchedulerAlgorithm::Binpack,
         preemption_config: PreemptionConfig {
             system_scheduler_enabled: true,
             sys_batch_scheduler_enabled: true,
@@ -72,10 +72,13 @@ pub fn set(config: &mut SchedulerConfiguration, name: &str, value: &str) -> Resu
     let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
     let preemption = &mut config.preemption_config;
     match letters(name).as_str() {
-        "scheduleralgorithm" => match value {
-            "binpack" | "spread" => config.scheduler_algorithm = value.into(),
-            _ => return Err(SettingError::Algorithm(value.to_string())),
-        },
+        "scheduleralgorithm" => {
+            let algorithm = SchedulerAlgorithm::from(value);
+            if !algorithm.is_known() {
+                return Err(SettingError::Algorithm(value.to_string()));
+            }
+            config.scheduler_algorithm = algorithm;
+        }
         "memoryoversubscriptionenabled" | "memoryoversubscription" => {
             config.memory_oversubscription_enabled = switch()?
         }
@@ -122,7 +125,7 @@ mod tests {
             set(&mut c, name, value).unwrap();
         }
         let want = SchedulerConfiguration {
-            scheduler_algorithm: "spread".into(),
+            scheduler_algorithm: SchedulerAlgorithm::Spread,
             memory_oversubscription_enabled: true,
             node_limit_for_feasibility_checks: 7,
             ..Default::default()

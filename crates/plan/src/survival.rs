@@ -16,6 +16,7 @@ use super::capacity::{Count, MOST_COPIES, Subject, independent, sums_of};
 use super::demand::{Demands, Units, threads};
 use super::what_if::change::Nodes;
 use super::what_if::{ChangeError, Known, lose};
+use encamp_model::NodeStatus;
 use encamp_state::{NodeEntry, Snapshot, State};
 
 /// Losses that are tried before it is decided again whether to go on. It does not depend on the machine, so that the
@@ -104,7 +105,7 @@ pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Resul
 /// The nodes that can be lost.
 fn nodes(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
     let total = base.total();
-    let up = state.nodes().filter(|e| e.node.status != "down");
+    let up = state.nodes().filter(|e| e.node.status != NodeStatus::Down);
     let candidate = |e: &Arc<NodeEntry>| {
         let displaced = demands.displaced(state, e).filter(|_| !base.capped);
         let at_least = displaced.map_or(0, |d| total.saturating_sub(base.on(e.slot)).saturating_sub(d).max(0));
@@ -115,7 +116,7 @@ fn nodes(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
 
 /// The datacenters that can be lost. There are few of them: each is tried.
 fn datacenters(state: &State) -> Vec<Candidate> {
-    let up = state.nodes().map(|e| &e.node).filter(|n| n.status != "down");
+    let up = state.nodes().map(|e| &e.node).filter(|n| n.status != NodeStatus::Down);
     let names: BTreeSet<&str> = up.map(|n| n.datacenter.as_str()).collect();
     let candidate =
         |dc: &str| Candidate { name: dc.to_string(), nodes: Nodes::Datacenter(dc.to_string()), at_least: 0 };

@@ -9,7 +9,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::wire::Head;
-use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use encamp_model::{
+    Allocation, DrainStrategy, IdentityRequest, Node, NodeEligibility, NodeEvent, NodeStatus, ServiceRegistration,
+    SignedIdentity,
+};
 use encamp_raft::ServerId;
 use encamp_server::Error;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
@@ -133,7 +136,7 @@ pub struct NodeResult {
     /// How many nodes there are.
     pub num_nodes: i64,
     /// Eligibility as the servers see it.
-    pub scheduling_eligibility: String,
+    pub scheduling_eligibility: NodeEligibility,
     /// A new signed identity; empty if there is none.
     pub signed_identity: String,
 }
@@ -242,7 +245,7 @@ calls_of_nodes! {
         /// Its signed identity; empty if it has none, or wants a new one.
         identity: String,
         /// Its status.
-        status: String,
+        status: NodeStatus,
     }
 
     /// Tokens for identities of a node's allocations.

@@ -17,7 +17,9 @@ use super::service::{Answers, Service, hold_pause};
 use super::wire::CallError;
 use encamp_client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
 use encamp_host::ids;
-use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use encamp_model::{
+    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, ServiceRegistration, SignedIdentity,
+};
 use encamp_server::error::ErrorKind;
 
 /// The port of the internal protocol where an address names none.
@@ -209,11 +211,11 @@ macro_rules! servers {
             fn update_status<'a>(
                 &'a self,
                 c: &'a Credentials,
-                status: &'a str,
+                status: NodeStatus,
                 renew: bool,
             ) -> Answer<'a, NodeReply> {
                 let identity = if renew { String::new() } else { c.identity.clone() };
-                let call = UpdateStatus { who: who(c), identity, status: status.into() };
+                let call = UpdateStatus { who: who(c), identity, status };
                 Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
             }
 

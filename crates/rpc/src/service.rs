@@ -403,7 +403,7 @@ answers! {
     };
     UpdateStatus |s, c| {
         let Who { node_id, secret_id } = &c.who;
-        let answer = node_rpc::update_status(&s.server, node_id, secret_id, &c.identity, &c.status).await;
+        let answer = node_rpc::update_status(&s.server, node_id, secret_id, &c.identity, c.status).await;
         answer.map(|a| s.reply(a))
     };
     SignIdentities |s, c| identity::sign(&s.server, &c.who.node_id, &c.who.secret_id, c.wanted).await;

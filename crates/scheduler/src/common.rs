@@ -9,24 +9,41 @@ use encamp_model::*;
 use encamp_state::State;
 
 /// Whether a scheduler takes evaluations with that trigger (`docs/spec/reconciliation.md §2.2`).
-pub(crate) fn accepts_trigger(scheduler: &str, trigger: &str) -> bool {
-    let generic = matches!(scheduler, "service" | "batch");
+pub(crate) fn accepts_trigger(scheduler: &JobType, trigger: &EvalTrigger) -> bool {
+    let generic = matches!(scheduler, JobType::Service | JobType::Batch);
     match trigger {
-        "job-register" | "job-deregister" | "node-drain" | "node-update" | "alloc-stop" | "rolling-update"
-        | "deployment-watcher" | "failed-follow-up" | "queued-allocs" | "preemption" | "job-scaling" | "reconnect" => {
-            true
-        }
-        "periodic-job" => scheduler != "system",
-        "max-plan-attempts" | "alloc-failure" | "alloc-reschedule" | "max-disconnect-timeout" => generic,
-        _ => false,
+        EvalTrigger::JobRegister
+        | EvalTrigger::JobDeregister
+        | EvalTrigger::NodeDrain
+        | EvalTrigger::NodeUpdate
+        | EvalTrigger::AllocStop
+        | EvalTrigger::RollingUpdate
+        | EvalTrigger::DeploymentWatcher
+        | EvalTrigger::FailedFollowUp
+        | EvalTrigger::QueuedAllocs
+        | EvalTrigger::Preemption
+        | EvalTrigger::JobScaling
+        | EvalTrigger::Reconnect => true,
+        EvalTrigger::PeriodicJob => *scheduler != JobType::System,
+        EvalTrigger::MaxPlanAttempts
+        | EvalTrigger::AllocFailure
+        | EvalTrigger::AllocReschedule
+        | EvalTrigger::MaxDisconnectTimeout => generic,
+        EvalTrigger::Scheduled | EvalTrigger::Unset | EvalTrigger::Other(_) => false,
     }
 }
 
 /// A copy of the evaluation with its final status (`docs/spec/reconciliation.md §3.6`); the caller fills in what its
 /// scheduler reports besides.
-pub fn with_status(eval: &Evaluation, status: &str, description: &str, deployment_id: &str, now: i64) -> Evaluation {
+pub fn with_status(
+    eval: &Evaluation,
+    status: EvalStatus,
+    description: &str,
+    deployment_id: &str,
+    now: i64,
+) -> Evaluation {
     Evaluation {
-        status: status.into(),
+        status,
         status_description: description.into(),
         deployment_id: deployment_id.into(),
         failed_tg_allocs: BTreeMap::new(),
@@ -62,8 +79,8 @@ pub fn new_alloc(
         task_group: group.name.clone(),
         allocated_resources: Some(option.resources.clone()),
         metrics: Some(Arc::new(metrics)),
-        desired_status: desired_status::RUN.into(),
-        client_status: client_status::PENDING.into(),
+        desired_status: DesiredStatus::Run,
+        client_status: ClientStatus::Pending,
         create_time: ctx.now,
         modify_time: ctx.now,
         ..Default::default()
@@ -120,10 +137,10 @@ pub fn blocked_eval(
         namespace: eval.namespace.clone(),
         priority: eval.priority,
         r#type: eval.r#type.clone(),
-        triggered_by: "queued-allocs".into(),
+        triggered_by: EvalTrigger::QueuedAllocs,
         job_id: eval.job_id.clone(),
         job_modify_index: eval.job_modify_index,
-        status: "blocked".into(),
+        status: EvalStatus::Blocked,
         status_description: descriptions::BLOCKED_FAILED_PLACEMENTS.into(),
         previous_eval: eval.id.clone(),
         failed_tg_allocs: failed.clone(),
@@ -162,11 +179,11 @@ mod tests {
 
     #[test]
     fn triggers() {
-        assert!(accepts_trigger("service", "alloc-failure"));
-        assert!(!accepts_trigger("system", "alloc-failure"));
-        assert!(!accepts_trigger("system", "periodic-job"));
-        assert!(accepts_trigger("sysbatch", "periodic-job"));
-        assert!(!accepts_trigger("batch", "scheduled"));
+        assert!(accepts_trigger(&JobType::Service, &EvalTrigger::AllocFailure));
+        assert!(!accepts_trigger(&JobType::System, &EvalTrigger::AllocFailure));
+        assert!(!accepts_trigger(&JobType::System, &EvalTrigger::PeriodicJob));
+        assert!(accepts_trigger(&JobType::Sysbatch, &EvalTrigger::PeriodicJob));
+        assert!(!accepts_trigger(&JobType::Batch, &EvalTrigger::Scheduled));
     }
 
     #[test]

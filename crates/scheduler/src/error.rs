@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use encamp_model::JobType;
 use thiserror::Error;
 
 /// Why an evaluation was not processed. Nothing was decided; the evaluation is to be delivered again.
@@ -9,7 +10,7 @@ use thiserror::Error;
 pub enum ScheduleError {
     /// No scheduler processes evaluations of this type.
     #[error("no scheduler for evaluations of type {0:?}")]
-    UnknownType(String),
+    UnknownType(JobType),
     /// The ID of the evaluation is too short to shuffle nodes by.
     #[error("evaluation ID {0:?} is shorter than 8 bytes")]
     ShortId(String),

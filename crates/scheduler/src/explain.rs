@@ -69,11 +69,11 @@ impl Question<'_> {
         moment: Moment,
         nodes: impl Iterator<Item = Arc<NodeEntry>>,
     ) -> Vec<NodeVerdict> {
-        let kind = match self.job.r#type.as_str() {
-            "batch" => StackKind::Batch,
-            "system" => StackKind::System,
-            "sysbatch" => StackKind::SysBatch,
-            _ => StackKind::Service,
+        let kind = match self.job.r#type {
+            JobType::Batch => StackKind::Batch,
+            JobType::System => StackKind::System,
+            JobType::Sysbatch => StackKind::SysBatch,
+            JobType::Service | JobType::Core | JobType::Unset | JobType::Other(_) => StackKind::Service,
         };
         let mut stack = Stack::new(kind, self.state.clone());
         stack.set_job(self.job);
@@ -144,12 +144,12 @@ impl Question<'_> {
         if !datacenter_matches(&self.job.datacenters, &node.datacenter) {
             out.push(format!("datacenter {:?} is not among {:?}", node.datacenter, self.job.datacenters));
         }
-        if node.status != "ready" {
+        if node.status != NodeStatus::Ready {
             out.push(format!("node is {}", node.status));
         }
         if node.drain_strategy.is_some() {
             out.push("node is draining".into());
-        } else if node.scheduling_eligibility != "eligible" {
+        } else if node.scheduling_eligibility != NodeEligibility::Eligible {
             out.push("node is not eligible".into());
         }
         out

@@ -140,7 +140,7 @@ impl PlanResult {
     /// stopped by every plan (`docs/spec/reconciliation.md §5.4`): with another part refused each time, attempts would
     /// never end.
     pub(crate) fn made_progress(&self) -> bool {
-        let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
+        let over = |a: &Allocation| matches!(a.client_status, ClientStatus::Complete | ClientStatus::Failed);
         self.node_update.values().flatten().any(|a| !over(a))
             || !self.node_allocation.is_empty()
             || self.deployment.is_some()
@@ -174,15 +174,16 @@ pub fn process(
     ctx: &mut Context,
     planner: &mut dyn Planner,
 ) -> Result<(), ScheduleError> {
-    let kind = eval.r#type.as_str();
-    let scheduler = match kind {
-        "service" | "batch" => generic::process,
-        "system" | "sysbatch" => system::process,
-        _ => return Err(ScheduleError::UnknownType(kind.to_string())),
+    let scheduler = match &eval.r#type {
+        JobType::Service | JobType::Batch => generic::process,
+        JobType::System | JobType::Sysbatch => system::process,
+        other @ (JobType::Core | JobType::Unset | JobType::Other(_)) => {
+            return Err(ScheduleError::UnknownType(other.clone()));
+        }
     };
-    if !common::accepts_trigger(kind, &eval.triggered_by) {
+    if !common::accepts_trigger(&eval.r#type, &eval.triggered_by) {
         let description = format!("scheduler cannot handle '{}' evaluation reason", eval.triggered_by);
-        planner.update_eval(common::with_status(eval, "failed", &description, "", ctx.now));
+        planner.update_eval(common::with_status(eval, EvalStatus::Failed, &description, "", ctx.now));
         return Ok(());
     }
     scheduler(snapshot, eval, ctx, planner)
@@ -194,14 +195,17 @@ mod tests {
 
     #[test]
     fn stops_of_what_is_over_are_no_progress() {
-        let stopping = |status: &str| {
-            let a = Allocation { client_status: status.into(), ..Default::default() };
+        let stopping = |client_status| {
+            let a = Allocation { client_status, ..Default::default() };
             let node_update = BTreeMap::from([("n".to_string(), vec![Arc::new(a)])]);
             PlanResult { node_update, ..Default::default() }
         };
         let progress = |status| stopping(status).made_progress();
-        assert_eq!(["running", "lost", "complete", "failed"].map(progress), [true, true, false, false]);
-        let placed = PlanResult { node_allocation: stopping("complete").node_update, ..stopping("complete") };
+        let ended = [ClientStatus::Complete, ClientStatus::Failed];
+        assert_eq!([ClientStatus::Running, ClientStatus::Lost].map(progress), [true, true]);
+        assert_eq!(ended.map(progress), [false, false]);
+        let node_allocation = stopping(ClientStatus::Complete).node_update;
+        let placed = PlanResult { node_allocation, ..stopping(ClientStatus::Complete) };
         assert!(placed.made_progress() && !PlanResult::default().made_progress());
     }
 }

@@ -152,25 +152,25 @@ fn check_node(state: &State, plan: &Plan, id: &str) -> Result<(), Refusal> {
     }
     let entry = state.node(id).ok_or(Refusal::NoNode)?;
     let all = |ok: &dyn Fn(&Allocation) -> bool| placements.iter().all(|a| ok(a));
-    let has = |a: &Allocation, status: &str| a.client_status == status;
-    match entry.node.status.as_str() {
-        "disconnected" => {
-            let fits = all(&|a| has(a, client_status::UNKNOWN));
+    let has = |a: &Allocation, status: ClientStatus| a.client_status == status;
+    match &entry.node.status {
+        NodeStatus::Disconnected => {
+            let fits = all(&|a| has(a, ClientStatus::Unknown));
             return refuse_unless(fits, Refusal::Disconnected);
         }
-        "down" => {
-            let stays = |a: &Allocation| has(a, client_status::UNKNOWN) && !disconnect::replace(&with_job(a, plan));
-            let fits = all(&|a| has(a, client_status::LOST) || stays(a));
+        NodeStatus::Down => {
+            let stays = |a: &Allocation| has(a, ClientStatus::Unknown) && !disconnect::replace(&with_job(a, plan));
+            let fits = all(&|a| has(a, ClientStatus::Lost) || stays(a));
             return refuse_unless(fits, Refusal::Down);
         }
-        "ready" => {}
-        _ => return Err(Refusal::NotReady),
+        NodeStatus::Ready => {}
+        NodeStatus::Initializing | NodeStatus::Unset | NodeStatus::Other(_) => return Err(Refusal::NotReady),
     }
     let there = |a: &Arc<Allocation>| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == id && !e.phase.terminal());
     if placements.iter().all(there) {
         return Ok(());
     }
-    if entry.node.scheduling_eligibility == "ineligible" || entry.node.drain_strategy.is_some() {
+    if entry.node.scheduling_eligibility == NodeEligibility::Ineligible || entry.node.drain_strategy.is_some() {
         return Err(Refusal::Ineligible);
     }
     let new: Vec<AllocEntry> = placements.iter().map(|a| AllocEntry::new(a.clone())).collect();
@@ -227,7 +227,7 @@ fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<
 mod tests {
     use super::*;
 
-    fn node(id: &str, status: &str, eligibility: &str) -> Arc<Node> {
+    fn node(id: &str, status: NodeStatus, scheduling_eligibility: NodeEligibility) -> Arc<Node> {
         let resources = NodeResources {
             processors: NodeProcessorResources {
                 topology: Some(Topology { override_total_compute: 1000, ..Default::default() }),
@@ -238,8 +238,8 @@ mod tests {
         };
         Arc::new(Node {
             id: id.into(),
-            status: status.into(),
-            scheduling_eligibility: eligibility.into(),
+            status,
+            scheduling_eligibility,
             node_resources: Some(resources.into()),
             ..Default::default()
         })
@@ -257,8 +257,8 @@ mod tests {
             namespace: "default".into(),
             job_id: "web".into(),
             node_id: node.into(),
-            desired_status: "run".into(),
-            client_status: "pending".into(),
+            desired_status: DesiredStatus::Run,
+            client_status: ClientStatus::Pending,
             allocated_resources: Some(Arc::new(resources)),
             ..Default::default()
         })
@@ -266,9 +266,9 @@ mod tests {
 
     fn state() -> State {
         let mut s = State::new();
-        s.upsert_node(node("n1", "ready", "eligible"));
-        s.upsert_node(node("n2", "ready", "ineligible"));
-        s.upsert_node(node("n3", "down", "eligible"));
+        s.upsert_node(node("n1", NodeStatus::Ready, NodeEligibility::Eligible));
+        s.upsert_node(node("n2", NodeStatus::Ready, NodeEligibility::Ineligible));
+        s.upsert_node(node("n3", NodeStatus::Down, NodeEligibility::Eligible));
         s.upsert_allocs([alloc("old", "n1", 600)]);
         s
     }

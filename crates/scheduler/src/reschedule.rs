@@ -73,8 +73,8 @@ fn due(alloc: &Allocation, p: &ReschedulePolicy, failed_at: i64) -> (i64, bool) 
 fn due_after_failure(alloc: &Allocation) -> Option<(i64, bool)> {
     let p = policy(alloc).filter(|p| p.attempts != 0 || p.unlimited)?;
     let failed_at = alloc.last_event_time()?;
-    let stopped = alloc.desired_status == desired_status::STOP && !alloc.last_reschedule_failed();
-    let failed = matches!(alloc.client_status.as_str(), client_status::FAILED | client_status::LOST);
+    let stopped = alloc.desired_status == DesiredStatus::Stop && !alloc.last_reschedule_failed();
+    let failed = matches!(alloc.client_status, ClientStatus::Failed | ClientStatus::Lost);
     let asked = alloc.of_batch_job() && alloc.desired_transition.should_reschedule();
     if stopped || !(failed || asked) {
         return None;
@@ -114,7 +114,7 @@ pub fn verdict(
     let own_follow_up = !alloc.followup_eval_id.is_empty() && alloc.followup_eval_id == eval_id;
     let due = if disconnecting {
         policy(alloc).map(|p| due(alloc, p, now))
-    } else if alloc.client_status == client_status::UNKNOWN && own_follow_up {
+    } else if alloc.client_status == ClientStatus::Unknown && own_follow_up {
         policy(alloc).map(|p| due(alloc, p, disconnect::last_unknown(alloc).unwrap_or(0)))
     } else {
         due_after_failure(alloc)
@@ -146,10 +146,10 @@ pub(crate) fn tracker_of_replacement(previous: &Allocation, now: i64) -> Resched
 }
 
 /// The trigger and description of follow-up evaluations.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct FollowUpKind {
     /// Trigger of the first evaluation.
-    pub trigger: &'static str,
+    pub trigger: EvalTrigger,
     /// Description of the first evaluation.
     pub description: &'static str,
     /// Whether later evaluations carry the same two; else they are triggered by `alloc-failure` and say nothing.
@@ -176,7 +176,12 @@ pub fn follow_ups(
                 job_modify_index: job.modify_index,
                 status_description: if first { kind.description } else { "" }.into(),
                 wait_until: Time::from_unix_nanos(at),
-                ..Evaluation::pending(job, if first { kind.trigger } else { "alloc-failure" }, 0, new_id())
+                ..Evaluation::pending(
+                    job,
+                    if first { kind.trigger.clone() } else { EvalTrigger::AllocFailure },
+                    0,
+                    new_id(),
+                )
             };
             evals.push((at, eval));
         }
@@ -200,7 +205,7 @@ mod tests {
         Allocation {
             task_group: "g".into(),
             job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
-            client_status: "failed".into(),
+            client_status: ClientStatus::Failed,
             modify_time: 1001 * SECOND,
             reschedule_tracker: (!delays.is_empty()).then_some(tracker),
             ..Default::default()
@@ -265,7 +270,7 @@ mod tests {
     fn the_deployment_decides_first() {
         let mut a = alloc(policy("constant", 0, 0), &[]);
         a.deployment_id = "d".into();
-        let d = Deployment { id: "d".into(), status: "running".into(), ..Default::default() };
+        let d = Deployment { id: "d".into(), status: DeploymentStatus::Running, ..Default::default() };
         assert_eq!(verdict(&a, 2000 * SECOND, "e", Some(&d), false), Verdict::Neither);
         a.desired_transition.reschedule = Some(true);
         assert_eq!(verdict(&a, 2000 * SECOND, "e", Some(&d), false), Verdict::Now);

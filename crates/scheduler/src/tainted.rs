@@ -36,7 +36,7 @@ pub(crate) fn tainted_nodes<'a>(
 }
 
 fn tainted(n: &Node) -> bool {
-    matches!(n.status.as_str(), "down" | "disconnected") || n.drain_strategy.is_some()
+    matches!(n.status, NodeStatus::Down | NodeStatus::Disconnected) || n.drain_strategy.is_some()
 }
 
 /// Plans `lost` for allocations that were already being stopped when their node went down or away.
@@ -46,10 +46,11 @@ pub(crate) fn stop_lost<'a>(
     allocs: impl IntoIterator<Item = &'a Arc<Allocation>>,
 ) {
     for a in allocs {
-        let gone = tainted.get(&a.node_id).is_some_and(|n| n.as_ref().is_none_or(|n| n.node.status == "down"));
-        let live = matches!(a.client_status.as_str(), client_status::RUNNING | client_status::PENDING);
+        let gone =
+            tainted.get(&a.node_id).is_some_and(|n| n.as_ref().is_none_or(|n| n.node.status == NodeStatus::Down));
+        let live = matches!(a.client_status, ClientStatus::Running | ClientStatus::Pending);
         if gone && live && a.server_terminal() {
-            plan.append_stop(a, descriptions::LOST, client_status::LOST, "");
+            plan.append_stop(a, descriptions::LOST, ClientStatus::Lost, "");
         }
     }
 }

@@ -62,23 +62,20 @@ impl WorkingPlan {
         &mut self,
         alloc: &Allocation,
         description: &str,
-        client_status: &str,
+        client_status: ClientStatus,
         followup_eval: &str,
     ) {
         let mut a = alloc.clone();
         a.job = None;
         a.stored_job_version = alloc.job_version();
         a.resources = None;
-        a.desired_status = desired_status::STOP.into();
+        a.desired_status = DesiredStatus::Stop;
         a.desired_description = description.into();
-        if !client_status.is_empty() {
-            a.client_status = client_status.into();
+        if !client_status.is_unset() {
+            a.client_status = client_status.clone();
         }
-        a.alloc_states.push(AllocState {
-            field: 0,
-            value: client_status.into(),
-            time: Time::from_unix_nanos(self.now),
-        });
+        let time = Time::from_unix_nanos(self.now);
+        a.alloc_states.push(AllocState { field: 0, value: client_status, time });
         if !followup_eval.is_empty() {
             a.followup_eval_id = followup_eval.into();
         }
@@ -183,7 +180,7 @@ impl WorkingPlan {
             job_id: victim.job_id.clone(),
             namespace: victim.namespace.clone(),
             node_id: victim.node_id.clone(),
-            desired_status: desired_status::EVICT.into(),
+            desired_status: DesiredStatus::Evict,
             desired_description: format!("Preempted by alloc ID {by}"),
             preempted_by_allocation: by.into(),
             allocated_resources: victim.allocated_resources.clone(),

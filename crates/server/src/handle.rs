@@ -25,7 +25,7 @@ use encamp_host::threads;
 use encamp_host::watch_value;
 use encamp_model::outcome::NOT_READY;
 use encamp_model::token_bucket::TokenBucket;
-use encamp_model::{Bytes, duration};
+use encamp_model::{Bytes, JobType, duration};
 use encamp_ops::{Operation, Reply};
 use encamp_raft::{
     Consensus, Machine, Member, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
@@ -139,7 +139,7 @@ pub enum WorkersError {
     },
     /// There is no such scheduler.
     #[error("unknown scheduler {0:?} in enabled schedulers")]
-    UnknownScheduler(String),
+    UnknownScheduler(JobType),
     /// A thread could not be started.
     #[error(transparent)]
     Threads(#[from] io::Error),
@@ -343,15 +343,15 @@ impl Server {
     ///
     /// # Errors
     /// A number or name is invalid, or threads cannot be started.
-    pub fn set_workers(&self, count: usize, schedulers: Vec<String>) -> Result<bool, WorkersError> {
+    pub fn set_workers(&self, count: usize, schedulers: Vec<JobType>) -> Result<bool, WorkersError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if count > cores {
             return Err(WorkersError::Count { most: cores });
         }
-        if let Some(unknown) = schedulers.iter().find(|s| !crate::settings::SCHEDULERS.contains(&s.as_str())) {
+        if let Some(unknown) = schedulers.iter().find(|s| !s.is_known()) {
             return Err(WorkersError::UnknownScheduler(unknown.clone()));
         }
-        let sorted = |list: &[String]| {
+        let sorted = |list: &[JobType]| {
             let mut list = list.to_vec();
             list.sort_unstable();
             list.dedup();

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::nodes::heartbeat::HeartbeatSettings;
 use crate::pipeline::rejection::RejectionSettings;
 use encamp_jobspec::admission::ServerContext;
-use encamp_model::{HOUR, MINUTE, PreemptionConfig, SchedulerConfiguration};
+use encamp_model::{HOUR, JobType, MINUTE, PreemptionConfig, SchedulerAlgorithm, SchedulerConfiguration};
 
-/// Names of all schedulers that a worker can run.
-pub const SCHEDULERS: [&str; 5] = ["service", "batch", "system", "sysbatch", "_core"];
+/// All schedulers that a worker can run, by the types of their jobs.
+pub const SCHEDULERS: &[JobType] = JobType::ALL;
 
 /// Garbage collection settings (`docs/spec/garbage-collection.md §2`), in nanoseconds.
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ pub struct Settings {
     /// The number of workers; 0 disables scheduling on this server.
     pub num_schedulers: usize,
     /// The schedulers that the workers run.
-    pub enabled_schedulers: Vec<String>,
+    pub enabled_schedulers: Vec<JobType>,
     /// Depth of the plan pipeline (`plan_apply_pipeline`), at least 1.
     pub plan_pipeline: usize,
     /// Node heartbeat settings.
@@ -172,7 +172,7 @@ impl Settings {
             snapshot_interval: Duration::from_secs(120),
             trailing_logs: 10_240,
             num_schedulers: cores,
-            enabled_schedulers: SCHEDULERS.map(String::from).to_vec(),
+            enabled_schedulers: SCHEDULERS.to_vec(),
             plan_pipeline: 1,
             heartbeat: HeartbeatSettings::default(),
             shedding: true,
@@ -195,7 +195,7 @@ impl Settings {
 /// The initial scheduler configuration of a new cluster (`docs/spec/server.md §2.2` step 4).
 pub fn default_scheduler_config() -> SchedulerConfiguration {
     SchedulerConfiguration {
-        scheduler_algorithm: "binpack".into(),
+        scheduler_algorithm: SchedulerAlgorithm::Binpack,
         preemption_config: PreemptionConfig { system_scheduler_enabled: true, ..Default::default() },
         ..Default::default()
     }

@@ -71,7 +71,7 @@ pub(crate) fn node(id: &str) -> Node {
         secret_id: "secret".into(),
         name: id.into(),
         datacenter: "dc1".into(),
-        status: "initializing".into(),
+        status: NodeStatus::Initializing,
         attributes: [("kernel.name".to_string(), "linux".to_string())].into(),
         drivers: [("mock_driver".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })]
             .into(),
@@ -91,7 +91,7 @@ pub(crate) fn job(id: &str, count: i64) -> Job {
         id: id.into(),
         name: id.into(),
         namespace: "default".into(),
-        r#type: "service".into(),
+        r#type: JobType::Service,
         priority: 50,
         node_pool: "default".into(),
         datacenters: vec!["*".into()],
@@ -113,8 +113,8 @@ pub(crate) async fn register(server: &Server, job: Job) -> u64 {
         job_id: job.id.clone(),
         r#type: job.r#type.clone(),
         priority: job.priority,
-        triggered_by: "job-register".into(),
-        status: "pending".into(),
+        triggered_by: EvalTrigger::JobRegister,
+        status: EvalStatus::Pending,
         create_time: ids::now(),
         modify_time: ids::now(),
         ..Default::default()
@@ -128,7 +128,7 @@ pub(crate) fn running(server: &Server, job: &str) -> usize {
 }
 
 pub(crate) fn settled(server: &Server) -> bool {
-    server.snapshot().evals_by_create().all(|e| e.status != "pending")
+    server.snapshot().evals_by_create().all(|e| e.status != EvalStatus::Pending)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -139,12 +139,12 @@ async fn jobs_are_placed_and_survive_a_restart() {
     let answer = node_rpc::register(&server, node("11111111-0000-4000-8000-000000000001"), "").await.unwrap();
     assert!(answer.heartbeat_ttl >= 10 * SECOND && !answer.signed_identity.is_empty());
     let n = "11111111-0000-4000-8000-000000000001";
-    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", NodeStatus::Ready).await.unwrap();
     register(&server, job("web", 3)).await;
     eventually("placement", || running(&server, "web") == 3 && settled(&server)).await;
     register(&server, job("big", 9)).await;
     eventually("a blocked evaluation", || {
-        running(&server, "big") == 7 && server.snapshot().evals_by_create().any(|e| e.status == "blocked")
+        running(&server, "big") == 7 && server.snapshot().evals_by_create().any(|e| e.status == EvalStatus::Blocked)
     })
     .await;
     let (allocs, index) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
@@ -159,13 +159,15 @@ async fn jobs_are_placed_and_survive_a_restart() {
     for wrong in refusals.map(Result::unwrap_err) {
         assert_eq!((wrong.status(), wrong.message.as_str()), (403, "Permission denied"));
     }
+    let odd = node_rpc::update_status(&server, n, "secret", "", "up".into()).await.unwrap_err();
+    assert_eq!(odd.message, "invalid status for node");
     assert_eq!(node_rpc::allocs(&server, n, "secret", &ids, 0).await.unwrap().0.len(), 10);
     assert!(node_rpc::own_node(&server, n, "secret").unwrap().is_some_and(|own| own.id == n));
     let unknown = "22222222-0000-4000-8000-000000000001";
     assert!(node_rpc::own_node(&server, unknown, "secret").unwrap().is_none());
     // A finished allocation makes capacity available for a blocked evaluation.
     let done = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.id.clone();
-    let report = Allocation { id: done, client_status: "complete".into(), ..Default::default() };
+    let report = Allocation { id: done, client_status: ClientStatus::Complete, ..Default::default() };
     node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
     eventually("the unblocked placement", || running(&server, "big") == 8).await;
     let (_, later) = node_rpc::client_allocs(&server, n, "secret", index, Duration::from_secs(5)).await.unwrap();
@@ -190,11 +192,11 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
     let server = start(&dir, &ids::uuid()).await;
     let (one, other) = ("11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000001");
     node_rpc::register(&server, node(one), "").await.unwrap();
-    node_rpc::update_status(&server, one, "secret", "", "ready").await.unwrap();
+    node_rpc::update_status(&server, one, "secret", "", NodeStatus::Ready).await.unwrap();
     register(&server, job("web", 2)).await;
     eventually("placement", || running(&server, "web") == 2).await;
     node_rpc::register(&server, node(other), "").await.unwrap();
-    node_rpc::update_status(&server, other, "secret", "", "ready").await.unwrap();
+    node_rpc::update_status(&server, other, "secret", "", NodeStatus::Ready).await.unwrap();
     let alloc = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.clone();
     let service = ServiceRegistration {
         id: "s".into(),
@@ -206,7 +208,7 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
     };
     node_rpc::upsert_services(&server, one, "secret", vec![service.clone()]).await.unwrap();
 
-    let report = |id: &str| Allocation { id: id.into(), client_status: "failed".into(), ..Default::default() };
+    let report = |id: &str| Allocation { id: id.into(), client_status: ClientStatus::Failed, ..Default::default() };
     let stolen = ServiceRegistration { node_id: other.into(), ..service.clone() };
     let foreign = ServiceRegistration { id: "new".into(), node_id: other.into(), ..service.clone() };
     let refusals = [
@@ -248,7 +250,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     let server = start(&dir, &id).await;
     let n = "11111111-0000-4000-8000-000000000001";
     node_rpc::register(&server, node(n), "").await.unwrap();
-    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", NodeStatus::Ready).await.unwrap();
     register(&server, job("kept", 3)).await;
     eventually("placement", || running(&server, "kept") == 3).await;
     register(&server, job("full", 9)).await;
@@ -258,7 +260,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     let mut saved = Vec::new();
     Store::write_snapshot(&before, &mut saved).unwrap();
     let done = before.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
-    let report = Allocation { id: done, client_status: "complete".into(), ..Default::default() };
+    let report = Allocation { id: done, client_status: ClientStatus::Complete, ..Default::default() };
     node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
     register(&server, job("lost", 1)).await;
     eventually("the last places to be taken", || server.snapshot().alloc_count() == 11 && settled(&server)).await;
@@ -285,7 +287,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     eventually("blocked evaluations to be tracked again", || blocked() == 1).await;
 
     let freed = restored.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
-    let report = Allocation { id: freed, client_status: "complete".into(), ..Default::default() };
+    let report = Allocation { id: freed, client_status: ClientStatus::Complete, ..Default::default() };
     node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
     eventually("the unblocked placement", || running(&server, "full") == 8 && settled(&server)).await;
     let last = server.snapshot();
@@ -307,13 +309,16 @@ async fn a_node_without_heartbeats_goes_down_and_its_jobs_are_evaluated() {
     server.wait_ready().await.unwrap();
     let n = "11111111-0000-4000-8000-000000000001";
     node_rpc::register(&server, node(n), "").await.unwrap();
-    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", NodeStatus::Ready).await.unwrap();
     register(&server, job("web", 1)).await;
-    eventually("the node to be down", || server.snapshot().state().node(n).is_some_and(|n| n.node.status == "down"))
-        .await;
+    eventually("the node to be down", || {
+        server.snapshot().state().node(n).is_some_and(|n| n.node.status == NodeStatus::Down)
+    })
+    .await;
     eventually("an evaluation of the node", || {
         let s = server.snapshot();
-        s.evals_by_create().any(|e| e.triggered_by == "node-update" && e.node_id == n && e.status == "complete")
+        s.evals_by_create()
+            .any(|e| e.triggered_by == EvalTrigger::NodeUpdate && e.node_id == n && e.status == EvalStatus::Complete)
     })
     .await;
     let events = server.snapshot().state().node(n).unwrap().node.events.clone();

@@ -37,14 +37,14 @@ impl Fate {
     }
 
     /// The client status of the allocation.
-    pub fn client_status(self) -> &'static str {
+    pub fn client_status(self) -> ClientStatus {
         match self {
-            Fate::Running | Fate::Leaving => client_status::RUNNING,
-            Fate::Pending => client_status::PENDING,
-            Fate::Unknown => client_status::UNKNOWN,
-            Fate::Failed => client_status::FAILED,
-            Fate::Lost => client_status::LOST,
-            Fate::Complete | Fate::Migrated | Fate::Updated | Fate::Stopped => client_status::COMPLETE,
+            Fate::Running | Fate::Leaving => ClientStatus::Running,
+            Fate::Pending => ClientStatus::Pending,
+            Fate::Unknown => ClientStatus::Unknown,
+            Fate::Failed => ClientStatus::Failed,
+            Fate::Lost => ClientStatus::Lost,
+            Fate::Complete | Fate::Migrated | Fate::Updated | Fate::Stopped => ClientStatus::Complete,
         }
     }
 }
@@ -123,8 +123,8 @@ pub fn allocation(
         stored_job_version: Some(job.version),
         task_group: group.name.clone(),
         allocated_resources: Some(std::sync::Arc::new(resources(group, placed.share, node, ground))),
-        desired_status: desired_status::RUN.into(),
-        client_status: placed.fate.client_status().into(),
+        desired_status: DesiredStatus::Run,
+        client_status: placed.fate.client_status(),
         deployment_id: facts.deployment_id.clone(),
         create_index: job.job_modify_index + 1,
         alloc_modify_index: job.job_modify_index + 1,
@@ -156,7 +156,7 @@ pub fn allocation(
         _ => None,
     };
     if let Some(why) = stopped {
-        (a.desired_status, a.desired_description) = (desired_status::STOP.into(), why.into());
+        (a.desired_status, a.desired_description) = (DesiredStatus::Stop, why.into());
     }
     if placed.fate == Fate::Leaving {
         a.desired_transition.migrate = Some(true);
@@ -164,11 +164,8 @@ pub fn allocation(
     if placed.fate == Fate::Unknown {
         a.client_description = descriptions::UNKNOWN.into();
         let time = node.status_updated_at.saturating_mul(SECOND);
-        let state = AllocState {
-            value: client_status::UNKNOWN.into(),
-            time: Time::from_unix_nanos(time),
-            ..Default::default()
-        };
+        let state =
+            AllocState { value: ClientStatus::Unknown, time: Time::from_unix_nanos(time), ..Default::default() };
         a.alloc_states.push(state);
     }
     if placed.fate != Fate::Pending {
@@ -187,12 +184,12 @@ pub fn allocation(
 /// The states of the tasks, without events.
 fn task_states(group: &TaskGroup, fate: Fate, started: i64, ended: i64) -> SortedMap<TaskState> {
     let state = |task: &Task| {
-        let once = task.lifecycle.as_ref().is_some_and(|l| l.hook == "prestart" && !l.sidecar);
+        let once = task.lifecycle.as_ref().is_some_and(|l| l.hook == LifecycleHook::Prestart && !l.sidecar);
         let over = !fate.live() && fate != Fate::Lost;
         let started_at = Time::from_unix_nanos(started);
         let finished = if once { started + SECOND } else { ended };
         TaskState {
-            state: if once || over { "dead" } else { "running" }.into(),
+            state: if once || over { TaskStatus::Dead } else { TaskStatus::Running },
             failed: fate == Fate::Failed && !once,
             started_at,
             finished_at: if once || over { Time::from_unix_nanos(finished) } else { Time::ZERO },

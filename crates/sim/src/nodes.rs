@@ -188,8 +188,8 @@ pub fn node(number: usize, class: &Shape, condition: Condition, now: i64, random
         node_pool: class.pool.into(),
         node_class: class.class.into(),
         http_addr: format!("{ip}:4646"),
-        status: "ready".into(),
-        scheduling_eligibility: "eligible".into(),
+        status: NodeStatus::Ready,
+        scheduling_eligibility: NodeEligibility::Eligible,
         create_index: index,
         modify_index: index,
         status_updated_at: (now / SECOND).saturating_sub(86_400 + random.below(2_000_000) as i64),
@@ -342,15 +342,15 @@ fn apply(node: &mut Node, condition: Condition, now: i64, random: &mut Random) {
             node.last_drain = Some(DrainMetadata {
                 started_at,
                 updated_at: started_at,
-                status: "draining".into(),
+                status: DrainStatus::Draining,
                 ..Default::default()
             });
         }
-        Condition::Down => node.status = "down".into(),
-        Condition::Disconnected => node.status = "disconnected".into(),
+        Condition::Down => node.status = NodeStatus::Down,
+        Condition::Disconnected => node.status = NodeStatus::Disconnected,
     }
     if condition != Condition::Down && condition != Condition::Disconnected {
-        node.scheduling_eligibility = "ineligible".into();
+        node.scheduling_eligibility = NodeEligibility::Ineligible;
     }
     node.status_updated_at = since / SECOND;
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::compact;
 use super::file::{ClusterSnapshot, FORMAT_VERSION};
 use super::unload::to_file;
-use encamp_model::{Job, SECOND, Time};
+use encamp_model::{ClientStatus, Job, JobStatus, JobType, NodeStatus, SECOND, Time};
 use encamp_state::index::client_version;
 use encamp_state::{AllocEntry, NodeEntry};
 
@@ -44,7 +44,7 @@ pub struct Inspection {
     /// The same by node pool. The pool `all` has every node, but only its own jobs.
     pub pools: BTreeMap<String, Tally>,
     /// Allocations whose node is not in the snapshot, by client status.
-    pub homeless_allocations: BTreeMap<String, usize>,
+    pub homeless_allocations: BTreeMap<ClientStatus, usize>,
 }
 
 /// A kind of object.
@@ -74,9 +74,9 @@ pub struct Tally {
     /// Devices of nodes that are not down, by vendor/type/name.
     pub devices: BTreeMap<String, DeviceCounts>,
     /// Allocations by client status.
-    pub allocations: BTreeMap<String, usize>,
+    pub allocations: BTreeMap<ClientStatus, usize>,
     /// Jobs by type and status.
-    pub jobs: BTreeMap<String, BTreeMap<String, usize>>,
+    pub jobs: BTreeMap<JobType, BTreeMap<JobStatus, usize>>,
 }
 
 /// Nodes by what they are doing; each counts once.
@@ -136,12 +136,14 @@ impl NodeCounts {
     fn add(&mut self, n: &NodeEntry) {
         let node = &n.node;
         self.total += 1;
-        let counter = match node.status.as_str() {
-            "down" => &mut self.down,
-            "ready" if node.ready() => &mut self.ready,
-            "ready" if node.drain_strategy.is_some() => &mut self.draining,
-            "ready" => &mut self.ineligible,
-            _ => &mut self.other,
+        let counter = match node.status {
+            NodeStatus::Down => &mut self.down,
+            NodeStatus::Ready if node.ready() => &mut self.ready,
+            NodeStatus::Ready if node.drain_strategy.is_some() => &mut self.draining,
+            NodeStatus::Ready => &mut self.ineligible,
+            NodeStatus::Initializing | NodeStatus::Disconnected | NodeStatus::Unset | NodeStatus::Other(_) => {
+                &mut self.other
+            }
         };
         *counter += 1;
     }
@@ -151,7 +153,7 @@ impl Tally {
     fn add_node(&mut self, n: &NodeEntry) {
         self.nodes.add(n);
         n.allocs.iter().for_each(|a| self.add_alloc(a));
-        if n.node.status == "down" {
+        if n.node.status == NodeStatus::Down {
             return;
         }
         self.capacity.add(n.info.cpu, n.info.memory, n.info.disk);
@@ -317,11 +319,11 @@ mod tests {
         assert_eq!(i.total.used, Amounts { cpu: 300, memory: 70, disk: 9 });
         assert_eq!(i.total.devices["x/gpu/y"], DeviceCounts { instances: 2, healthy: 1, used: 1 });
         assert_eq!(i.total.allocations.values().sum::<usize>(), 3);
-        assert_eq!(i.homeless_allocations, BTreeMap::from([("lost".to_string(), 1)]));
+        assert_eq!(i.homeless_allocations, BTreeMap::from([(ClientStatus::Lost, 1)]));
         assert_eq!(i.pools.keys().collect::<Vec<_>>(), ["all", "default", "gpu"]);
         assert_eq!((i.pools["all"].nodes, i.pools["all"].jobs.len()), (nodes, 1));
         assert_eq!((i.pools["gpu"].nodes.down, i.pools["gpu"].capacity.memory), (1, 0));
-        assert_eq!(i.pools["default"].jobs["batch"]["dead"], 1);
+        assert_eq!(i.pools["default"].jobs[&JobType::Batch][&JobStatus::Dead], 1);
         assert_eq!(i.tables.iter().map(|t| t.objects).sum::<usize>(), 12);
         assert!(i.tables.windows(2).all(|t| t[0].bytes >= t[1].bytes));
         assert!((i.tables.iter().map(|t| t.percent).sum::<f64>() - 100.0).abs() < 0.5);

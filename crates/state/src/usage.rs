@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::node::NodeInfo;
 use super::ports::{MAX_PORT, PortSet};
 use encamp_model::{
-    AllocatedResources, AllocatedTaskResources, Allocation, NetworkResource, client_status, desired_status,
+    AllocatedResources, AllocatedTaskResources, Allocation, ClientStatus, DesiredStatus, LifecycleHook, NetworkResource,
 };
 
 /// A port an allocation holds on an address.
@@ -79,13 +79,13 @@ impl AllocUsage {
                 p.memory_max = p.memory_max.saturating_add(max);
             };
             match r.lifecycle(name) {
-                Some(("prestart", sidecar)) => {
+                Some((LifecycleHook::Prestart, sidecar)) => {
                     add(&mut prestart);
                     if sidecar {
                         add(&mut main);
                     }
                 }
-                Some(("poststop", _)) => add(&mut poststop),
+                Some((LifecycleHook::Poststop, _)) => add(&mut poststop),
                 _ => add(&mut main),
             }
             out.add_task_devices(t);
@@ -132,7 +132,7 @@ impl AllocUsage {
     }
 }
 
-/// The combined statuses of an allocation: read once, so that counting allocations compares no strings.
+/// The combined statuses of an allocation: read once, so that counting allocations compares no statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AllocPhase {
     /// It is meant to run, and its client says that it does.
@@ -152,7 +152,7 @@ impl AllocPhase {
             AllocPhase::Ended
         } else if alloc.server_terminal() {
             AllocPhase::Stopping
-        } else if alloc.client_status == client_status::RUNNING && alloc.desired_status == desired_status::RUN {
+        } else if alloc.client_status == ClientStatus::Running && alloc.desired_status == DesiredStatus::Run {
             AllocPhase::Running
         } else {
             AllocPhase::Live

@@ -10,6 +10,7 @@ use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
 use encamp_autoscale::protection::Servers;
+use encamp_model::NodeEligibility;
 use encamp_snapshot::file::into_state;
 use encamp_snapshot::live::{self, Collected, Detail, Options};
 use encamp_state::Snapshot;
@@ -193,7 +194,7 @@ impl Cluster for HttpCluster {
             // After a completed drain there is nothing to cancel, but the node is ineligible.
             let what = format!("node {node}");
             let now = self.client.node(node).await.map_err(|e| failed(&what, &e))?.0;
-            if now.scheduling_eligibility != "eligible" {
+            if now.scheduling_eligibility != NodeEligibility::Eligible {
                 self.act(&what, self.client.set_node_eligibility(node, true)).await?;
             }
             Ok(())

@@ -11,7 +11,7 @@ use encamp_autoscale::paths::NAMESPACE;
 use encamp_autoscale::protection::Servers;
 use encamp_http::local::LocalClient;
 use encamp_model::requests::ScalingRequest;
-use encamp_model::{DrainStrategy, Node, VariableEncrypted};
+use encamp_model::{DrainStrategy, Node, NodeEligibility, VariableEncrypted};
 use encamp_server::endpoints::variables::{self, Items as PlainItems};
 use encamp_server::endpoints::{node, scale};
 use encamp_server::error::ErrorKind;
@@ -145,9 +145,9 @@ impl Cluster for ServerCluster {
         Box::pin(async move {
             self.set_drain(id, None).await?;
             // After a completed drain there is nothing to cancel, but the node is ineligible.
-            if self.node(id).await?.scheduling_eligibility != "eligible" {
+            if self.node(id).await?.scheduling_eligibility != NodeEligibility::Eligible {
                 self.acting()?;
-                node::eligibility(&self.server, id, "eligible").await.map_err(|e| self.failed(&e))?;
+                node::eligibility(&self.server, id, NodeEligibility::Eligible).await.map_err(|e| self.failed(&e))?;
             }
             Ok(())
         })

@@ -8,7 +8,7 @@ use super::kinds::{
     Switch, Text, Whole, blocks,
 };
 use super::minutes;
-use encamp_model::{HOUR, MINUTE};
+use encamp_model::{HOUR, MINUTE, SchedulerAlgorithm};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -94,7 +94,7 @@ blocks! {
     /// The scheduler's settings when a cluster is new.
     Scheduler from SchedulerFile {
         /// `binpack` or `spread`.
-        scheduler_algorithm "SchedulerAlgorithm": Text = "binpack".into(),
+        scheduler_algorithm "SchedulerAlgorithm": Text = SchedulerAlgorithm::Binpack.to_string(),
         preemption_config "PreemptionConfig": PreemptionFile = Preemption::default(),
         memory_oversubscription_enabled "MemoryOversubscriptionEnabled": Flag = false,
         reject_job_registration "RejectJobRegistration": Flag = false,

@@ -10,7 +10,7 @@ use super::error::{
     RefusedStart,
 };
 use super::{Config, autoscaling};
-use encamp_model::quoted;
+use encamp_model::{JobType, SchedulerAlgorithm, quoted};
 
 /// A finding about a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,9 +120,9 @@ fn client(c: &Config) -> Result<(), InvalidConfig> {
     if let Some(key) = client.meta.keys().find(|k| k.split('.').any(str::is_empty)) {
         return Err(InvalidConfig::MetaKey(key.clone()));
     }
-    let algorithm = c.server.default_scheduler_config.as_ref().map(|s| s.scheduler_algorithm.as_str());
-    if let Some(other) = algorithm.filter(|a| !matches!(*a, "binpack" | "spread")) {
-        return Err(InvalidConfig::SchedulerAlgorithm(other.into()));
+    let algorithm = c.server.default_scheduler_config.as_ref().map(|s| &s.scheduler_algorithm);
+    if let Some(other) = algorithm.filter(|a| !SchedulerAlgorithm::from(*a).is_known()) {
+        return Err(InvalidConfig::SchedulerAlgorithm(other.clone()));
     }
     let pool = &client.node_pool;
     let fits = pool.chars().all(|ch| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_'));
@@ -305,8 +305,7 @@ fn check_schedulers(c: &Config, cpus: usize) -> Result<(), RefusedServer> {
     if c.server.num_schedulers.is_some_and(|n| !(0..=max).contains(&n)) {
         return Err(RefusedServer::SchedulerCount(cpus));
     }
-    let known = ["service", "batch", "system", "sysbatch", "_core"];
-    match c.server.enabled_schedulers.iter().find(|s| !known.contains(&s.as_str())) {
+    match c.server.enabled_schedulers.iter().find(|s| !JobType::from(s.as_str()).is_known()) {
         Some(s) => Err(RefusedServer::UnknownScheduler(s.clone())),
         None => Ok(()),
     }

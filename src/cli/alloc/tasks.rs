@@ -11,7 +11,7 @@ use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::task_events::describe;
 use crate::cli::render::values::{self, written_time};
 use encamp_api::stats::ResourceUsage;
-use encamp_model::{Allocation, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
+use encamp_model::{Allocation, JobType, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
 
 /// A task of an allocation.
 pub(super) struct TaskView<'a> {
@@ -46,7 +46,7 @@ pub(super) fn deadline(alloc: &Allocation) -> Option<i64> {
 
 /// The maximum run duration of the allocation in nanoseconds, if a batch job sets one.
 pub(crate) fn max_run(alloc: &Allocation) -> Option<i64> {
-    let job = alloc.job.as_ref().filter(|job| matches!(job.r#type.as_str(), "batch" | "sysbatch"))?;
+    let job = alloc.job.as_ref().filter(|job| matches!(job.r#type, JobType::Batch | JobType::Sysbatch))?;
     job.lookup_group(&alloc.task_group)?.max_run_duration.filter(|d| *d > 0)
 }
 
@@ -73,7 +73,7 @@ impl TaskView<'_> {
     /// The first line, with tags.
     pub(super) fn heading(&self) -> String {
         let lifecycle = self.lifecycle().map(|l| format!(" ({l})")).unwrap_or_default();
-        format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(self.name), quoted(&self.state.state))
+        format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(self.name), quoted(self.state.state.as_str()))
     }
 
     /// The resources and their usage; with `all`, every measured value. Ends with an empty line.

@@ -6,6 +6,7 @@
 use clap::Arg;
 
 use super::super::flags::is_bool;
+use encamp_model::{EvalStatus, SchedulerAlgorithm};
 use encamp_snapshot::anonymize::names::KEEPABLE;
 
 /// Files that are selected by their extension. Directories are always included, because they lead to files.
@@ -36,11 +37,20 @@ pub enum Values {
 #[derive(Debug, Clone, Copy)]
 enum Known {
     Words(&'static [&'static str]),
+    /// The values of an enum of the HTTP API.
+    Texts(fn() -> Vec<&'static str>),
     Files(Files),
     NamesToKeep,
 }
 
-use Known::{NamesToKeep, Words};
+use Known::{NamesToKeep, Texts, Words};
+
+/// The texts of all values of an enum, sorted.
+fn texts<T>(all: &'static [T], text: fn(&'static T) -> &'static str) -> Vec<&'static str> {
+    let mut texts: Vec<_> = all.iter().map(text).collect();
+    texts.sort_unstable();
+    texts
+}
 
 const ANY_FILE: Known = Known::Files(Files::Any);
 const DIRECTORIES: Known = Known::Files(Files::Directories);
@@ -75,7 +85,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("autoscale simulate", "trace", Known::Files(Files::Named(&["csv"]))),
     ("capacity", "config", Words(SETTINGS)),
     ("capacity", "survive", Words(&["node", "dc"])),
-    ("eval list", "status", Words(&["blocked", "canceled", "complete", "failed", "pending"])),
+    ("eval list", "status", Texts(|| texts(EvalStatus::ALL, EvalStatus::as_str))),
     ("job plan", "config", Words(SETTINGS)),
     ("job restart", "batch-wait", Words(&["ask"])),
     ("job restart", "on-error", Words(&["ask", "fail"])),
@@ -84,7 +94,11 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("node pool init", "out", Words(&["hcl", "json"])),
     ("operator api", "X", Words(&["GET", "POST", "PUT", "DELETE", "HEAD"])),
     ("operator metrics", "format", Words(&["prometheus"])),
-    ("operator scheduler set-config", "scheduler-algorithm", Words(&["binpack", "spread"])),
+    (
+        "operator scheduler set-config",
+        "scheduler-algorithm",
+        Texts(|| texts(SchedulerAlgorithm::ALL, SchedulerAlgorithm::as_str)),
+    ),
     ("plugin status", "type", Words(&["csi"])),
     ("scaling policy list", "type", Words(&["horizontal"])),
     ("sim c1m", "servers", Words(SERVERS)),
@@ -157,6 +171,7 @@ impl Known {
         let plain = |word: &str| (word.to_string(), String::new());
         match self {
             Words(words) => Values::OneOf(words.iter().map(|w| plain(w)).collect()),
+            Texts(texts) => Values::OneOf(texts().into_iter().map(plain).collect()),
             Known::Files(files) => Values::Path(files),
             NamesToKeep => {
                 Values::SeveralOf(KEEPABLE.iter().map(|(word, _)| *word).chain(["all"]).map(plain).collect())

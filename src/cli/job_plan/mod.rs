@@ -17,7 +17,7 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::render::plan::PlanView;
 use crate::cli::render::{json, markdown, plan, template, what_if};
-use encamp_model::{JobPlanResponse, api};
+use encamp_model::{JobPlanResponse, JobType, api};
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
 use encamp_snapshot::live::Detail;
 
@@ -127,7 +127,7 @@ impl JobPlan {
     fn view<'a>(&self, plan: &'a JobPlanResponse, job: &'a api::Job, path: &str, now: i64) -> PlanView<'a> {
         PlanView {
             plan,
-            job_type: job.r#type.as_deref().filter(|t| !t.is_empty()).unwrap_or("service"),
+            job_type: job.r#type.as_deref().filter(|t| !t.is_empty()).map_or(JobType::Service, JobType::from),
             parameterized: job.parameterized_job.is_some(),
             all_at_once: job.all_at_once.unwrap_or_default(),
             time_zone: job.periodic.as_ref().and_then(|p| p.time_zone.as_deref()).unwrap_or_default(),

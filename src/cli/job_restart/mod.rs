@@ -18,7 +18,7 @@ use super::flags::{InvalidFlag, parse_wait};
 use super::general::GeneralFlags;
 use super::lookup;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
-use encamp_model::quoted;
+use encamp_model::{JobType, quoted};
 
 /// Restart or reschedule the allocations of a job
 ///
@@ -176,9 +176,10 @@ impl JobRestart {
         let namespace = namespace.as_deref();
         let read = connection.wait(client.job_within(namespace, &id));
         let (job, _) = read.context(format_args!("Error retrieving job {}", quoted(&id)))?;
-        let kind = job.r#type.as_deref().unwrap_or_default();
-        if self.reschedule && !matches!(kind, "batch" | "service" | "system") {
-            return Err(CommandError::new(format!("Jobs of type {} are not allowed to be rescheduled.", quoted(kind))));
+        let kind = JobType::from(job.r#type.as_deref().unwrap_or_default());
+        if self.reschedule && !matches!(kind, JobType::Batch | JobType::Service | JobType::System) {
+            let kind = quoted(kind.as_str());
+            return Err(CommandError::new(format!("Jobs of type {kind} are not allowed to be rescheduled.")));
         }
         let read = connection.wait(client.job_allocations(namespace, &id, true));
         let (all, _) = read.context(format_args!("Error retrieving allocations for job {}", quoted(&id)))?;

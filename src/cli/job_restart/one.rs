@@ -9,7 +9,7 @@ use super::batches::REMINDER;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::render::values;
 use encamp_api::Client;
-use encamp_model::{AllocListStub, quoted};
+use encamp_model::{AllocListStub, ClientStatus, DeploymentStatus, quoted};
 
 /// The interval at which an allocation is polled.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -27,8 +27,8 @@ pub(super) async fn restart(
     // A rollout changes the same allocations.
     let latest = client.latest_deployment(namespace, job).await;
     let (latest, _) = latest.context(format_args!("Error retrieving the latest deployment of job {}", quoted(job)))?;
-    if let Some(d) = latest.filter(|d| !matches!(d.status.as_str(), "failed" | "successful" | "cancelled")) {
-        return Err(CommandError::new(format!("Deployment {} is {}", id(&d.id), quoted(&d.status))));
+    if let Some(d) = latest.filter(|d| !has_ended(&d.status)) {
+        return Err(CommandError::new(format!("Deployment {} is {}", id(&d.id), quoted(d.status.as_str()))));
     }
     let within = Some(a.namespace.as_str()).filter(|n| !n.is_empty()).or(namespace);
     let place = format!("allocation {} for group {}", id(&a.id), quoted(&a.task_group));
@@ -55,6 +55,21 @@ pub(super) async fn restart(
     Ok(())
 }
 
+/// Whether a deployment with this status changes no allocations any more.
+fn has_ended(status: &DeploymentStatus) -> bool {
+    match status {
+        DeploymentStatus::Failed | DeploymentStatus::Successful | DeploymentStatus::Cancelled => true,
+        DeploymentStatus::Running
+        | DeploymentStatus::Paused
+        | DeploymentStatus::Initializing
+        | DeploymentStatus::Pending
+        | DeploymentStatus::Blocked
+        | DeploymentStatus::Unblocking
+        | DeploymentStatus::Unset
+        | DeploymentStatus::Other(_) => false,
+    }
+}
+
 /// Waits until a stopped allocation has a replacement and the replacement runs.
 async fn replaced(client: &Client, a: &AllocListStub, how: &JobRestart, tell: impl Fn(String)) -> CommandResult<()> {
     let id = |full: &str| quoted(values::id(full, how.verbose));
@@ -77,13 +92,19 @@ async fn replaced(client: &Client, a: &AllocListStub, how: &JobRestart, tell: im
     tell(format!("Allocation {} replaced by {name}, waiting for {name} to start running", id(&a.id)));
     loop {
         let (now, _) = client.allocation(&next).await?;
-        match now.client_status.as_str() {
-            "running" => {
+        match &now.client_status {
+            ClientStatus::Running => {
                 tell(format!("Allocation {name} is \"running\""));
                 return Ok(());
             }
-            "pending" | "" => {}
-            other => return Err(CommandError::new(format!("its replacement {name} is {}", quoted(other)))),
+            ClientStatus::Pending | ClientStatus::Unset => {}
+            ended @ (ClientStatus::Complete
+            | ClientStatus::Failed
+            | ClientStatus::Lost
+            | ClientStatus::Unknown
+            | ClientStatus::Other(_)) => {
+                return Err(CommandError::new(format!("its replacement {name} is {}", quoted(ended.as_str()))));
+            }
         }
         remind(&tell);
         sleep(PAUSE).await;

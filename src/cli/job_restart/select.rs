@@ -6,7 +6,7 @@ use super::Plan;
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
 use crate::cli::render::values;
-use encamp_model::{AllocListStub, quoted};
+use encamp_model::{AllocListStub, ClientStatus, DesiredStatus, quoted};
 
 /// The running allocations of the selected groups and tasks, newest first. With `verbose`, prints why each other
 /// allocation is skipped.
@@ -35,8 +35,8 @@ pub(super) fn wanted(
 
 /// Why an allocation is skipped.
 fn left_out(plan: &Plan, a: &AllocListStub) -> Option<String> {
-    if a.client_status != "running" || a.desired_status != "run" {
-        let (client, desired) = (quoted(&a.client_status), quoted(&a.desired_status));
+    if a.client_status != ClientStatus::Running || a.desired_status != DesiredStatus::Run {
+        let (client, desired) = (quoted(a.client_status.as_str()), quoted(a.desired_status.as_str()));
         // The two statuses are swapped: that is how the output is defined.
         return Some(format!("desired status is {client} and client status is {desired}"));
     }

@@ -13,7 +13,7 @@ use crate::cli::render::ui::Ui;
 use crate::cli::render::{deployments, evaluations, values};
 use encamp_api::Query;
 use encamp_api::types::JobListStub;
-use encamp_model::{AllocListStub, Evaluation, JobSummary, api, quoted};
+use encamp_model::{AllocListStub, EvalStatus, Evaluation, JobSummary, JobType, api, quoted};
 
 /// The maximum number of task groups whose placement failures are shown.
 const MOST_FAILURES: usize = 5;
@@ -175,7 +175,7 @@ fn print_children(
 
 /// The placement failures of the newest failed evaluation, if the job is still waiting for capacity.
 fn print_failures(ui: &mut Ui<'_>, newest_first: &[Evaluation]) {
-    let waits = newest_first.iter().any(|e| e.status == "blocked");
+    let waits = newest_first.iter().any(|e| e.status == EvalStatus::Blocked);
     // The metrics of the blocked evaluation itself are those of the evaluation that created it.
     let Some(failed) = newest_first.iter().find(|e| !e.failed_tg_allocs.is_empty()).filter(|_| waits) else { return };
     heading(ui, "Placement Failure");
@@ -215,7 +215,7 @@ pub(crate) fn allocation_table(
     verbose: bool,
     connection: &Connection,
 ) -> String {
-    let limited = matches!(job.r#type.as_deref(), Some("batch" | "sysbatch"));
+    let limited = matches!(job.r#type.as_deref().map(JobType::from), Some(JobType::Batch | JobType::Sysbatch));
     let groups = job.task_groups.as_deref().unwrap_or_default();
     let max_run = |group: &str| {
         let group = groups.iter().find(|g| g.name.as_deref() == Some(group)).filter(|_| limited)?;

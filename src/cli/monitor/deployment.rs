@@ -11,7 +11,7 @@ use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::render::allocations::{self, Listing};
 use crate::cli::render::{deployments, values};
 use encamp_api::{ApiError, Client, Meta};
-use encamp_model::{AllocListStub, Deployment, format_duration, quoted};
+use encamp_model::{AllocListStub, Deployment, DeploymentStatus, format_duration, quoted};
 
 /// The delay before the deployment that follows a failed one is looked up.
 const ROLLBACK_PAUSE: Duration = Duration::from_secs(1);
@@ -34,18 +34,30 @@ pub struct Watch {
 }
 
 /// Whether this status only changes by an operator's action.
-fn ended(status: &str) -> bool {
-    matches!(status, "failed" | "successful" | "cancelled" | "blocked")
+fn ended(status: &DeploymentStatus) -> bool {
+    match status {
+        DeploymentStatus::Failed
+        | DeploymentStatus::Successful
+        | DeploymentStatus::Cancelled
+        | DeploymentStatus::Blocked => true,
+        DeploymentStatus::Running
+        | DeploymentStatus::Paused
+        | DeploymentStatus::Initializing
+        | DeploymentStatus::Pending
+        | DeploymentStatus::Unblocking
+        | DeploymentStatus::Unset
+        | DeploymentStatus::Other(_) => false,
+    }
 }
 
 /// Whether a failed deployment is followed by a rollback.
 fn rolls_back(d: &Deployment) -> bool {
-    d.status == "failed" && d.task_groups.values().flatten().any(|g| g.auto_revert)
+    d.status == DeploymentStatus::Failed && d.task_groups.values().flatten().any(|g| g.auto_revert)
 }
 
 /// Monitors a deployment, and its rollback if it fails. Returns the final status of the first deployment; `None` if it
 /// could not be read.
-pub async fn watch(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<String> {
+pub async fn watch(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<DeploymentStatus> {
     match Frame::of_terminal(lines.ui) {
         Some(frame) => on_terminal(client, lines, id, how, frame).await,
         None => as_lines(client, lines, id, how).await,
@@ -53,8 +65,8 @@ pub async fn watch(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &W
 }
 
 /// Monitors with sequential lines and blocks.
-async fn as_lines(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<String> {
-    let mut first: Option<String> = None;
+async fn as_lines(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<DeploymentStatus> {
+    let mut first: Option<DeploymentStatus> = None;
     let mut id = id.to_string();
     let mut index = how.index;
     loop {
@@ -95,8 +107,8 @@ async fn on_terminal(
     id: &str,
     how: &Watch,
     mut frame: Frame,
-) -> Option<String> {
-    let mut first: Option<String> = None;
+) -> Option<DeploymentStatus> {
+    let mut first: Option<DeploymentStatus> = None;
     let mut id = id.to_string();
     // The known state is shown immediately.
     let mut index = None;
@@ -132,7 +144,7 @@ async fn on_terminal(
             continue;
         }
         first.get_or_insert_with(|| deployment.status.clone());
-        let mark = if deployment.status == "successful" { "✓" } else { "!" };
+        let mark = if deployment.status == DeploymentStatus::Successful { "✓" } else { "!" };
         frame.end(lines.ui, mark, &format!("Deployment {name} {}", deployment.status), &body);
         if !rolls_back(&deployment) {
             return first;

@@ -9,7 +9,7 @@ use crate::cli::render::allocations::{self, Listing};
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
 use encamp_api::ApiError;
-use encamp_model::{JobSummary, format_duration, quoted};
+use encamp_model::{JobStatus, JobSummary, format_duration, quoted};
 
 /// The maximum time to wait for a job.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -73,7 +73,7 @@ async fn look(connection: &Connection, what: &Watch<'_>) -> Result<(bool, bool, 
         let listing = Listing { verbose: true, node_names: true, zone: &connection.zone, now: clock() };
         text.push_str(&format!("\n\n[bold]Allocations[reset]\n{}", allocations::stubs(&list, &listing)));
     }
-    Ok((job.status.as_deref() == Some("dead"), failed, text))
+    Ok((job.status.as_deref().map(JobStatus::from) == Some(JobStatus::Dead), failed, text))
 }
 
 fn counts(summary: &JobSummary) -> String {

@@ -8,7 +8,10 @@ use crate::cli::connection::Connection;
 use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values;
-use encamp_model::{AllocListStub, Evaluation, duration, format_duration, quoted};
+use encamp_model::{
+    AllocListStub, ClientStatus, DeploymentStatus, DesiredStatus, EvalStatus, Evaluation, duration, format_duration,
+    quoted,
+};
 
 /// The polling interval.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -16,19 +19,19 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The result of the last poll.
 #[derive(Debug, Clone)]
 struct Seen {
-    status: String,
+    status: EvalStatus,
     node: String,
     job: String,
     deployment: String,
     /// Client status by ID.
-    allocations: BTreeMap<String, String>,
+    allocations: BTreeMap<String, ClientStatus>,
 }
 
 impl Default for Seen {
     fn default() -> Seen {
         let none = String::new;
         Seen {
-            status: "pending".into(),
+            status: EvalStatus::Pending,
             node: none(),
             job: none(),
             deployment: none(),
@@ -57,7 +60,7 @@ impl Seen {
                 None if a.create_index < eval.create_index => {
                     news.push(format!("Allocation {} modified: {}", id(&a.id), placed()));
                 }
-                None if a.desired_status == "run" => {
+                None if a.desired_status == DesiredStatus::Run => {
                     news.push(format!("Allocation {} created: {}", id(&a.id), placed()));
                 }
                 Some(old) if *old != a.client_status => {
@@ -65,14 +68,14 @@ impl Seen {
                         "" => String::new(),
                         why => format!(" ({why})"),
                     };
-                    let (old, new) = (quoted(old), quoted(&a.client_status));
+                    let (old, new) = (quoted(old.as_str()), quoted(a.client_status.as_str()));
                     news.push(format!("Allocation {} status changed: {old} -> {new}{why}", id(&a.id)));
                 }
                 _ => {}
             }
         }
-        if self.status != eval.status && eval.status != "pending" {
-            let (old, new) = (quoted(&self.status), quoted(&eval.status));
+        if self.status != eval.status && eval.status != EvalStatus::Pending {
+            let (old, new) = (quoted(self.status.as_str()), quoted(eval.status.as_str()));
             news.push(format!("Evaluation status changed: {old} -> {new}"));
         }
         *self = Seen {
@@ -133,7 +136,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
         connection.pause(PAUSE);
     };
     let mut unplaced = !eval.failed_tg_allocs.is_empty();
-    let finished = format!("Evaluation {} finished with status {}", shown(&eval.id), quoted(&eval.status));
+    let finished = format!("Evaluation {} finished with status {}", shown(&eval.id), quoted(eval.status.as_str()));
     if unplaced {
         lines.info(&format!("{finished} but failed to place all allocations:"));
         print_failures(lines, &eval, verbose);
@@ -152,7 +155,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
         lines.info(&format!("Monitoring deployment {}", shown(&eval.deployment_id)));
         let watch = deployment::Watch { verbose, wait: None, index: None };
         match connection.wait(deployment::watch(&connection.client, lines, &eval.deployment_id, &watch)) {
-            Some(status) if status == "successful" => unplaced = false,
+            Some(DeploymentStatus::Successful) => unplaced = false,
             _ => return Watched::Ended(1),
         }
     }
@@ -180,14 +183,14 @@ fn print_failures(lines: &mut Lines<'_, '_>, eval: &Evaluation, verbose: bool) {
 mod tests {
     use super::*;
 
-    fn stub(id: &str, create_index: u64, desired: &str, client: &str, why: &str) -> AllocListStub {
+    fn stub(id: &str, create_index: u64, desired: DesiredStatus, client: ClientStatus, why: &str) -> AllocListStub {
         AllocListStub {
             id: id.into(),
             node_id: "nnnnnnnn-rest".into(),
             task_group: "g".into(),
             create_index,
-            desired_status: desired.into(),
-            client_status: client.into(),
+            desired_status: desired,
+            client_status: client,
             client_description: why.into(),
             ..AllocListStub::default()
         }
@@ -198,15 +201,15 @@ mod tests {
         let eval = Evaluation {
             job_id: "web".into(),
             node_id: "nnnnnnnn-rest".into(),
-            status: "pending".into(),
+            status: EvalStatus::Pending,
             create_index: 10,
             ..Evaluation::default()
         };
         let mut seen = Seen::default();
         let first = [
-            stub("aaaaaaaa-1", 9, "run", "running", ""),
-            stub("bbbbbbbb-1", 11, "run", "pending", ""),
-            stub("cccccccc-1", 11, "stop", "complete", ""),
+            stub("aaaaaaaa-1", 9, DesiredStatus::Run, ClientStatus::Running, ""),
+            stub("bbbbbbbb-1", 11, DesiredStatus::Run, ClientStatus::Pending, ""),
+            stub("cccccccc-1", 11, DesiredStatus::Stop, ClientStatus::Complete, ""),
         ];
         let news = [
             "Evaluation triggered by node \"nnnnnnnn\"",
@@ -217,11 +220,11 @@ mod tests {
         assert_eq!(seen.update(&eval, &first, false), news);
         assert!(seen.update(&eval, &first, false).is_empty());
         let second = [
-            stub("bbbbbbbb-1", 11, "run", "failed", "Failed tasks"),
-            stub("aaaaaaaa-1", 9, "run", "running", ""),
-            stub("cccccccc-1", 11, "stop", "lost", ""),
+            stub("bbbbbbbb-1", 11, DesiredStatus::Run, ClientStatus::Failed, "Failed tasks"),
+            stub("aaaaaaaa-1", 9, DesiredStatus::Run, ClientStatus::Running, ""),
+            stub("cccccccc-1", 11, DesiredStatus::Stop, ClientStatus::Lost, ""),
         ];
-        let done = Evaluation { status: "complete".into(), deployment_id: "dddddddd-1".into(), ..eval };
+        let done = Evaluation { status: EvalStatus::Complete, deployment_id: "dddddddd-1".into(), ..eval };
         let news = [
             "Evaluation within deployment: \"dddddddd-1\"",
             "Allocation \"bbbbbbbb-1\" status changed: \"pending\" -> \"failed\" (Failed tasks)",

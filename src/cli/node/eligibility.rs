@@ -40,8 +40,11 @@ impl Run for NodeEligibility {
             let id = super::meant(c, self.own, prefix, "Identifier")?;
             let done = c.wait(c.client.set_node_eligibility(&id, self.enable));
             done.context("Error updating scheduling eligibility")?;
-            let word = if self.enable { "eligible" } else { "ineligible" };
-            context.ui.output(&format!("Node {} scheduling eligibility set: {word} for scheduling", quoted(&id)));
+            let set = match self.enable {
+                true => encamp_model::NodeEligibility::Eligible,
+                false => encamp_model::NodeEligibility::Ineligible,
+            };
+            context.ui.output(&format!("Node {} scheduling eligibility set: {set} for scheduling", quoted(&id)));
             Ok(0)
         })
     }

@@ -14,7 +14,7 @@ use crate::cli::objects;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_api::Query;
-use encamp_model::Node;
+use encamp_model::{ClientStatus, Node};
 
 /// Display status information about nodes
 ///
@@ -130,7 +130,7 @@ impl NodeStatus {
             if self.allocs {
                 let read = c.wait(c.client.node_allocations(id));
                 let (allocs, _) = read.context("Error querying node allocations")?;
-                cells.push(allocs.iter().filter(|a| a.client_status == "running").count().to_string());
+                cells.push(allocs.iter().filter(|a| a.client_status == ClientStatus::Running).count().to_string());
             }
             lines.push(cells.join("|"));
         }

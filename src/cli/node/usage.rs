@@ -5,7 +5,7 @@ use crate::cli::render::stats::whole;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values::{bytes, megabytes};
 use encamp_api::stats::HostStats;
-use encamp_model::{Allocation, Node};
+use encamp_model::{Allocation, ClientStatus, Node};
 
 /// The allocatable resources of a node: MHz, MB, MB of disk, without reserved resources.
 fn offered(node: &Node) -> (i64, i64, i64) {
@@ -19,7 +19,7 @@ fn offered(node: &Node) -> (i64, i64, i64) {
 }
 
 fn running(allocs: &[Allocation]) -> impl Iterator<Item = &Allocation> {
-    allocs.iter().filter(|alloc| alloc.client_status == "running")
+    allocs.iter().filter(|alloc| alloc.client_status == ClientStatus::Running)
 }
 
 /// The resources of one allocation: MHz, MB, MB of disk.

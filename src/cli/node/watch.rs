@@ -9,7 +9,7 @@ use crate::cli::error::{CommandResult, ErrorContext};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values::{self, written_time};
 use encamp_api::ApiError;
-use encamp_model::{Allocation, DrainStrategy, Node, quoted};
+use encamp_model::{Allocation, ClientStatus, DesiredStatus, DrainStrategy, JobType, Node, NodeStatus, quoted};
 
 /// A message about a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +32,10 @@ impl NodeSide {
     fn update(&mut self, node: &Node) -> (Vec<News>, bool) {
         let mut news = Vec::new();
         let id = &node.id;
-        if node.status == "down" && !self.down {
+        if node.status == NodeStatus::Down && !self.down {
             news.push(News::Warning(format!("Node {} down", quoted(id))));
         }
-        self.down = node.status == "down";
+        self.down = node.status == NodeStatus::Down;
         let Some(strategy) = &node.drain_strategy else {
             news.push(News::Info(format!("Drain complete for node {id}")));
             return (news, true);
@@ -63,8 +63,8 @@ fn described(strategy: &DrainStrategy) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     migrate: bool,
-    desired: String,
-    client: String,
+    desired: DesiredStatus,
+    client: ClientStatus,
 }
 
 /// The known state of the allocations.
@@ -80,7 +80,7 @@ impl AllocSide {
         let mut news = Vec::new();
         let mut running = false;
         for alloc in allocs {
-            if self.ignore_system && alloc.job.as_ref().is_some_and(|job| job.r#type == "system") {
+            if self.ignore_system && alloc.job.as_ref().is_some_and(|job| job.r#type == JobType::System) {
                 continue;
             }
             running |= !alloc.client_terminal();
@@ -93,13 +93,13 @@ impl AllocSide {
             let before = match self.seen.get(&alloc.id) {
                 Some(before) => before.clone(),
                 None if alloc.client_terminal() => now.clone(),
-                None => Seen { migrate: false, desired: "run".into(), client: now.client.clone() },
+                None => Seen { migrate: false, desired: DesiredStatus::Run, client: now.client.clone() },
             };
             let id = quoted(&alloc.id);
             if now.migrate && !before.migrate {
                 news.push(News::Detail(format!("Alloc {id} marked for migration")));
             }
-            if now.migrate && now.desired == "stop" && before.desired != "stop" {
+            if now.migrate && now.desired == DesiredStatus::Stop && before.desired != DesiredStatus::Stop {
                 news.push(News::Detail(format!("Alloc {id} draining")));
             }
             if now.client != before.client {
@@ -180,12 +180,12 @@ mod tests {
     use encamp_model::{DesiredTransition, Job, Time};
     use std::sync::Arc;
 
-    fn alloc(id: &str, migrate: bool, desired: &str, client: &str) -> Allocation {
+    fn alloc(id: &str, migrate: bool, desired: DesiredStatus, client: ClientStatus) -> Allocation {
         Allocation {
             id: id.into(),
             desired_transition: DesiredTransition { migrate: Some(migrate), ..DesiredTransition::default() },
-            desired_status: desired.into(),
-            client_status: client.into(),
+            desired_status: desired,
+            client_status: client,
             ..Allocation::default()
         }
     }
@@ -202,11 +202,14 @@ mod tests {
     #[test]
     fn allocations_are_told_about_until_all_have_stopped() {
         let mut side = AllocSide::default();
-        let first = [alloc("a", false, "run", "running"), alloc("old", true, "stop", "complete")];
+        let first = [
+            alloc("a", false, DesiredStatus::Run, ClientStatus::Running),
+            alloc("old", true, DesiredStatus::Stop, ClientStatus::Complete),
+        ];
         assert_eq!(side.update(&first, "n"), (vec![], false));
-        let (news, over) = side.update(&[alloc("a", true, "run", "running")], "n");
+        let (news, over) = side.update(&[alloc("a", true, DesiredStatus::Run, ClientStatus::Running)], "n");
         assert_eq!((texts(&news).join("\n"), over), ("Alloc \"a\" marked for migration".into(), false));
-        let (news, over) = side.update(&[alloc("a", true, "stop", "complete")], "n");
+        let (news, over) = side.update(&[alloc("a", true, DesiredStatus::Stop, ClientStatus::Complete)], "n");
         assert_eq!(
             texts(&news),
             [
@@ -221,28 +224,25 @@ mod tests {
     #[test]
     fn system_jobs_can_be_left_out() {
         let mut side = AllocSide { ignore_system: true, ..AllocSide::default() };
-        let job = Job { r#type: "system".into(), ..Job::default() };
-        let system = Allocation { job: Some(Arc::new(job)), ..alloc("s", false, "run", "running") };
+        let job = Job { r#type: JobType::System, ..Job::default() };
+        let system =
+            Allocation { job: Some(Arc::new(job)), ..alloc("s", false, DesiredStatus::Run, ClientStatus::Running) };
         assert!(side.update(&[system], "n").1);
     }
 
     #[test]
     fn the_node_is_told_about_until_its_drain_is_over() {
         let at = |text: &str| Some(DrainStrategy { force_deadline: Time::parse(text).unwrap(), ..Default::default() });
-        let node = |status: &str, drain_strategy| Node {
-            id: "n".into(),
-            status: status.into(),
-            drain_strategy,
-            ..Node::default()
-        };
+        let node =
+            |status: NodeStatus, drain_strategy| Node { id: "n".into(), status, drain_strategy, ..Node::default() };
         let mut side = NodeSide::default();
-        assert_eq!(side.update(&node("ready", at("2026-11-21T06:00:00Z"))), (vec![], false));
-        let (news, _) = side.update(&node("down", at("2026-11-21T07:00:00Z")));
+        assert_eq!(side.update(&node(NodeStatus::Ready, at("2026-11-21T06:00:00Z"))), (vec![], false));
+        let (news, _) = side.update(&node(NodeStatus::Down, at("2026-11-21T07:00:00Z")));
         assert_eq!(
             texts(&news),
             ["warning: Node \"n\" down", "info: Node \"n\" drain updated: drain with deadline at 2026-11-21T07:00:00Z"]
         );
-        let (news, over) = side.update(&node("down", None));
+        let (news, over) = side.update(&node(NodeStatus::Down, None));
         assert_eq!((texts(&news).join(""), over), ("info: Drain complete for node n".into(), true));
         assert_eq!([next(5, 9), next(5, 3), next(0, 0)], [9, 1, 1]);
     }

@@ -55,7 +55,7 @@ impl Run for SchedulerGetConfig {
             }
             let preemption = &config.preemption_config;
             context.ui.output(&pairs(&[
-                ("Scheduler Algorithm", config.scheduler_algorithm.clone()),
+                ("Scheduler Algorithm", config.scheduler_algorithm.to_string()),
                 ("Memory Oversubscription", config.memory_oversubscription_enabled.to_string()),
                 ("Reject Job Registration", config.reject_job_registration.to_string()),
                 ("Pause Eval Broker", config.pause_eval_broker.to_string()),
@@ -181,7 +181,7 @@ impl SchedulerSetConfig {
 
     fn merge(&self, wanted: &Wanted, config: &mut SchedulerConfiguration) {
         if let Some(algorithm) = self.scheduler_algorithm.as_ref().filter(|a| !a.is_empty()) {
-            config.scheduler_algorithm = algorithm.clone();
+            config.scheduler_algorithm = algorithm.into();
         }
         wanted.memory_oversubscription.merge(&mut config.memory_oversubscription_enabled);
         wanted.reject_job_registration.merge(&mut config.reject_job_registration);

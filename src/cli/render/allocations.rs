@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::table::{Form, table};
 use super::values;
-use encamp_model::AllocListStub;
+use encamp_model::{AllocListStub, ClientStatus, DesiredStatus};
 
 /// How allocations are listed.
 #[derive(Debug, Clone, Copy)]
@@ -37,9 +37,9 @@ pub struct Row<'a> {
     /// The version of its job.
     pub version: u64,
     /// The desired status.
-    pub desired: &'a str,
+    pub desired: DesiredStatus,
     /// The status that its node reports.
-    pub status: &'a str,
+    pub status: ClientStatus,
     /// When it was made, Unix nanoseconds.
     pub created: i64,
     /// When it was changed last, Unix nanoseconds.
@@ -59,8 +59,8 @@ impl<'a> From<&'a AllocListStub> for Row<'a> {
             node_name: &a.node_name,
             group: &a.task_group,
             version: a.job_version,
-            desired: &a.desired_status,
-            status: &a.client_status,
+            desired: a.desired_status.clone(),
+            status: a.client_status.clone(),
             created: a.create_time,
             modified: a.modify_time,
             create_index: a.create_index,
@@ -99,7 +99,7 @@ pub fn listed(rows: &[Row<'_>], how: &Listing<'_>) -> String {
         if how.verbose && how.node_names {
             cells.push(r.node_name.to_string());
         }
-        cells.extend([r.group, &r.version.to_string(), r.desired, r.status].map(str::to_string));
+        cells.extend([r.group, &r.version.to_string(), r.desired.as_str(), r.status.as_str()].map(str::to_string));
         cells.extend([when(r.created), when(r.modified)]);
         if deadlines {
             cells.push(r.max_run.map(|d| when(r.created.saturating_add(d))).unwrap_or_default());
@@ -129,8 +129,8 @@ mod tests {
             node_id: "nnnnnnnn-1",
             node_name: "n",
             group: "g",
-            desired: "run",
-            status: "running",
+            desired: DesiredStatus::Run,
+            status: ClientStatus::Running,
             created: now - 4 * SECOND,
             modified: now - SECOND,
             create_index,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::table::{Form, table};
 use super::values;
-use encamp_model::Evaluation;
+use encamp_model::{EvalStatus, Evaluation};
 
 /// Sorts evaluations as they are listed: the newest first.
 pub fn sort(all: &mut [Evaluation]) {
@@ -13,7 +13,11 @@ pub fn sort(all: &mut [Evaluation]) {
 
 /// Whether groups have unplaced allocations, as tables show it.
 pub fn placement_failures(e: &Evaluation) -> String {
-    if e.status == "blocked" { "N/A - In Progress".into() } else { (!e.failed_tg_allocs.is_empty()).to_string() }
+    if e.status == EvalStatus::Blocked {
+        "N/A - In Progress".into()
+    } else {
+        (!e.failed_tg_allocs.is_empty()).to_string()
+    }
 }
 
 /// The table of these evaluations, in their order.

@@ -17,7 +17,7 @@ pub fn evaluation(e: &PastEvaluation, zone: &jiff::tz::TimeZone) -> String {
         format!("ID|{}", e.id),
         format!("Job|{} (namespace {}, {})", e.job_id, e.namespace, e.r#type),
         format!("Triggered By|{}", e.triggered_by),
-        format!("Status|{}", if e.status_description.is_empty() { &e.status } else { &e.status_description }),
+        format!("Status|{}", if e.status_description.is_empty() { e.status.as_str() } else { &e.status_description }),
     ];
     let created = time(e.create_time, zone);
     let more = [

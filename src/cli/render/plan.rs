@@ -8,7 +8,7 @@ use super::table::{Form, table};
 use super::ui::Ui;
 use super::{diff, values};
 use encamp_model::cron::time_zone;
-use encamp_model::{AllocListStub, JobPlanResponse, PlanRejection, format_duration, quoted};
+use encamp_model::{AllocListStub, EvalTrigger, JobPlanResponse, JobType, PlanRejection, format_duration, quoted};
 
 /// From this number on, preempted allocations are counted by job, and jobs by type.
 const MANY: usize = 10;
@@ -18,7 +18,7 @@ pub struct PlanView<'a> {
     /// The result of the dry run.
     pub plan: &'a JobPlanResponse,
     /// The type of the planned job.
-    pub job_type: &'a str,
+    pub job_type: JobType,
     /// Whether the planned job is parameterized: such a job is not launched by its schedule.
     pub parameterized: bool,
     /// Whether servers apply the plan completely or not at all (`all_at_once`).
@@ -82,7 +82,7 @@ pub fn print_warnings(ui: &mut Ui<'_>, warnings: &str) {
 /// The result of the scheduler: the placements, and why the others failed.
 pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
     let plan = view.plan;
-    let next = plan.created_evals.iter().rfind(|e| e.triggered_by == "rolling-update");
+    let next = plan.created_evals.iter().rfind(|e| e.triggered_by == EvalTrigger::RollingUpdate);
     let mut out = TaggedText::new(colours);
     if !plan.plan_rejections.is_empty() {
         rejections(&mut out, view);
@@ -90,7 +90,7 @@ pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
     if plan.failed_tg_allocs.is_empty() && plan.plan_rejections.is_empty() {
         out.tags("[bold][green]- All tasks successfully allocated.[reset]\n");
     } else if !plan.failed_tg_allocs.is_empty() {
-        let what = if view.job_type == "system" { "allocations on all nodes" } else { "all allocations" };
+        let what = if view.job_type == JobType::System { "allocations on all nodes" } else { "all allocations" };
         out.tags(&format!("[bold][yellow]- WARNING: Failed to place {what}.[reset]\n"));
         for (group, metric) in &plan.failed_tg_allocs {
             let n = metric.failures();
@@ -149,8 +149,8 @@ fn preemptions(allocs: &[AllocListStub]) -> Vec<String> {
         let rows = allocs.iter().map(|a| format!("{}|{}|{}", a.id, a.job_id, a.task_group));
         return std::iter::once("Alloc ID|Job ID|Task Group".to_string()).chain(rows).collect();
     }
-    let mut jobs: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
-    let mut types: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut jobs: BTreeMap<(&JobType, &str, &str), u64> = BTreeMap::new();
+    let mut types: BTreeMap<&JobType, u64> = BTreeMap::new();
     for a in allocs {
         for n in
             [jobs.entry((&a.job_type, &a.namespace, &a.job_id)).or_default(), types.entry(&a.job_type).or_default()]

@@ -1,5 +1,6 @@
 //! Monitors: evaluations, deployments, drains and dispatched jobs are watched until they end.
 
+use encamp_model::{ClientStatus, DeploymentStatus};
 use serde_json::{Value, json};
 
 use crate::canned::*;
@@ -11,18 +12,18 @@ use crate::terminal::{encamp, stall};
 const JOB: &str = "job \"web\" {\n  group \"g\" {\n    task \"t\" {\n      driver = \"exec\"\n      config { command = \"a\" }\n    }\n  }\n}\n";
 
 /// A server with a deployment in progress that ends as `status`; without one, nothing new ever comes.
-pub fn deploying(status: Option<&'static str>) -> Server {
+pub fn deploying(status: Option<DeploymentStatus>) -> Server {
     Server::start(move |r: &Request| {
         let later = r.param("index").is_some();
-        let state = match (later, status) {
-            (false, _) => "running",
-            (true, Some(status)) => status,
+        let state = match (later, &status) {
+            (false, _) => DeploymentStatus::Running,
+            (true, Some(status)) => status.clone(),
             (true, None) => stall(),
         };
         let answer: Value = match r.line().as_str() {
             "PUT /v1/jobs" => json!({"EvalID": EVAL, "EvalCreateIndex": 20, "JobModifyIndex": 20, "Index": 20}),
             EVAL_LINE => eval(json!({"DeploymentID": DEPLOYMENT})),
-            ALLOCS_LINE => json!([alloc("aaaaaaaa-1111-2222-3333-444444444444", "running", json!({}))]),
+            ALLOCS_LINE => json!([alloc("aaaaaaaa-1111-2222-3333-444444444444", ClientStatus::Running, json!({}))]),
             DEPLOYMENT_LINE => deployment(DEPLOYMENT, state, false),
             "GET /v1/deployment/allocations/dddddddd-1111-2222-3333-444444444444" => many_allocations(),
             "GET /v1/evaluations" => json!([eval(json!({"DeploymentID": DEPLOYMENT}))]),
@@ -44,7 +45,9 @@ pub fn deploying(status: Option<&'static str>) -> Server {
 
 /// More allocations than a terminal has rows.
 fn many_allocations() -> Value {
-    (0..60).map(|i| alloc(&format!("aaaaaa{i:02}-1111-2222-3333-444444444444"), "running", json!({}))).collect()
+    (0..60)
+        .map(|i| alloc(&format!("aaaaaa{i:02}-1111-2222-3333-444444444444"), ClientStatus::Running, json!({})))
+        .collect()
 }
 
 fn node(drains: bool) -> Value {
@@ -73,7 +76,7 @@ pub fn bench(name: &str) -> Folder {
 #[test]
 fn monitors_end_with_what_they_watch() {
     let folder = bench("end");
-    let (good, bad) = (deploying(Some("successful")), deploying(Some("failed")));
+    let (good, bad) = (deploying(Some(DeploymentStatus::Successful)), deploying(Some(DeploymentStatus::Failed)));
     for size in SIZES {
         for (args, _) in COMMANDS {
             let ended = encamp(size, &folder, &good.address, args).ends().with(0).without("in progress");

@@ -1,5 +1,6 @@
 //! No escape sequence where none is welcome: `TERM=dumb`, `NO_COLOR`; and none from names, messages and logs of others.
 
+use encamp_model::{ClientStatus, DeploymentStatus, JobType};
 use serde_json::{Value, json};
 
 use crate::canned::*;
@@ -16,7 +17,7 @@ const PLAIN: [&[(&str, &str)]; 3] =
 fn plain_terminals_get_no_escape_sequences() {
     let folder = progress::bench("plain", SIZES[0]);
     let slow = progress::slow_cluster(false);
-    let deploying = crate::terminal::monitors::deploying(Some("successful"));
+    let deploying = crate::terminal::monitors::deploying(Some(DeploymentStatus::Successful));
     for size in SIZES {
         for env in PLAIN {
             for (args, code) in progress::COMMANDS {
@@ -58,17 +59,17 @@ fn poisoned(value: Value) -> Value {
 fn hostile() -> Server {
     let states =
         json!({HOSTILE: {"State": "running", "Events": [{"Type": "Driver", "DisplayMessage": HOSTILE, "Time": 1}]}});
-    let running = alloc("aaaaaaaa-1111-2222-3333-444444444444", "running", json!({"TaskStates": states}));
+    let running = alloc("aaaaaaaa-1111-2222-3333-444444444444", ClientStatus::Running, json!({"TaskStates": states}));
     let node =
         json!({"ID": NODE, "Name": "n", "Status": "ready", "Attributes": {"a": HOSTILE}, "Meta": {HOSTILE: HOSTILE}});
     let summary = json!({"JobID": "web", "Summary": {HOSTILE: {"Running": 1}}});
     Server::start(move |r: &Request| {
         let answer = match r.line().as_str() {
             "GET /v1/jobs" => json!([stub("web")]),
-            "GET /v1/job/web" => job("service"),
+            "GET /v1/job/web" => job(JobType::Service),
             "GET /v1/job/web/summary" => summary.clone(),
             "GET /v1/job/web/allocations" => json!([running]),
-            "GET /v1/job/web/versions" => json!({"Versions": [job("service")]}),
+            "GET /v1/job/web/versions" => json!({"Versions": [job(JobType::Service)]}),
             "GET /v1/nodes" => json!([node]),
             "GET /v1/allocations" => json!([running]),
             "GET /v1/allocation/aaaaaaaa-1111-2222-3333-444444444444" => running.clone(),
@@ -77,9 +78,11 @@ fn hostile() -> Server {
             "GET /v1/evaluations" => json!([eval(json!({}))]),
             EVAL_LINE => eval(json!({})),
             ALLOCS_LINE => json!([running]),
-            "GET /v1/deployments" | "GET /v1/job/web/deployments" => json!([deployment(DEPLOYMENT, "failed", false)]),
-            DEPLOYMENT_LINE => deployment(DEPLOYMENT, "failed", false),
-            "GET /v1/job/web/deployment" => deployment(DEPLOYMENT, "failed", false),
+            "GET /v1/deployments" | "GET /v1/job/web/deployments" => {
+                json!([deployment(DEPLOYMENT, DeploymentStatus::Failed, false)])
+            }
+            DEPLOYMENT_LINE => deployment(DEPLOYMENT, DeploymentStatus::Failed, false),
+            "GET /v1/job/web/deployment" => deployment(DEPLOYMENT, DeploymentStatus::Failed, false),
             "GET /v1/job/web/evaluations" => json!([eval(json!({}))]),
             "GET /v1/namespaces" => json!([{"Name": "n", "Description": "d"}]),
             _ => return Response::text(400, HOSTILE),

@@ -1,5 +1,6 @@
 //! Questions: y, n, Ctrl-C and Ctrl-D as answers.
 
+use encamp_model::JobType;
 use serde_json::json;
 
 use crate::canned::*;
@@ -48,7 +49,7 @@ fn served() -> Canned {
     let node = json!({"ID": NODE, "Name": "n1", "Status": "ready", "SchedulingEligibility": "eligible"});
     Canned::new(&[
         ("GET /v1/jobs", json!([stub("web")])),
-        ("GET /v1/job/web", job("service")),
+        ("GET /v1/job/web", job(JobType::Service)),
         ("DELETE /v1/job/web", json!({"EvalID": EVAL, "JobModifyIndex": 9})),
         ("GET /v1/nodes", json!([node])),
         ("GET /v1/node/bbbbbbbb-1111-2222-3333-444444444444", node),

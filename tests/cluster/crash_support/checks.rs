@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use encamp_model::{ClientStatus, DesiredStatus};
 use serde_json::Value as Json;
 
 use super::ledger::End;
@@ -47,6 +48,14 @@ impl Verdict {
 
 fn text<'a>(o: &'a Json, key: &str) -> &'a str {
     o[key].as_str().unwrap_or_default()
+}
+
+fn client_status(alloc: &Json) -> ClientStatus {
+    text(alloc, "ClientStatus").into()
+}
+
+fn desired_status(alloc: &Json) -> DesiredStatus {
+    text(alloc, "DesiredStatus").into()
 }
 
 fn ids(list: &[Json]) -> BTreeSet<&str> {
@@ -108,7 +117,9 @@ pub fn consistent(at: View, verdict: &mut Verdict) {
 fn live(at: View) -> Vec<Json> {
     let mut all = at.list("/v1/allocations?resources=true");
     all.retain(|a| {
-        a["DesiredStatus"] == "run" && !matches!(text(a, "ClientStatus"), "complete" | "failed" | "lost" | "unknown")
+        use ClientStatus::{Complete, Failed, Lost, Unknown};
+        let over = matches!(client_status(a), Complete | Failed | Lost | Unknown);
+        desired_status(a) == DesiredStatus::Run && !over
     });
     all
 }
@@ -118,9 +129,9 @@ fn open(at: View) -> Option<String> {
     let evals = at.list("/v1/evaluations");
     let pending = evals.iter().find(|e| e["Status"] == "pending");
     let moving = at.list("/v1/allocations");
-    let moving = moving.iter().find(|a| match text(a, "DesiredStatus") {
-        "run" => text(a, "ClientStatus") == "pending",
-        _ => matches!(text(a, "ClientStatus"), "pending" | "running"),
+    let moving = moving.iter().find(|a| match (desired_status(a), client_status(a)) {
+        (DesiredStatus::Run, status) => status == ClientStatus::Pending,
+        (_, status) => matches!(status, ClientStatus::Pending | ClientStatus::Running),
     });
     let nodes = at.list("/v1/nodes");
     let starting = nodes.iter().find(|n| n["Status"] != "ready");

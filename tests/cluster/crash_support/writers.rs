@@ -1,5 +1,6 @@
 //! Writers: each writes its own objects, one write after the other, until it is stopped or gets no answer.
 
+use encamp_model::JobType;
 use encamp_model::random::Random;
 use serde_json::{Value as Json, json};
 
@@ -106,7 +107,7 @@ impl Writer {
                 };
                 self.ledger.write(cell, "DELETE", &format!("/v1/job/{id}?purge={purge}"), &Json::Null, leaves)?;
             }
-            2..5 if runs && kind != "system" => {
+            2..5 if runs && kind != JobType::System => {
                 // A different count: the answer for an unchanged job would contain a different index.
                 let count = (acked["Count"].as_i64().unwrap_or(0) + self.random.between(1, 6)) % 7;
                 let body = json!({"Count": count, "Target": {"Group": "g"}, "Message": "load"});
@@ -115,21 +116,23 @@ impl Writer {
             }
             5 if runs => drop(self.ledger.make("PUT", &format!("/v1/job/{id}/evaluate"), &json!({"JobID": id}))?),
             _ => {
-                let count = if kind == "system" { 1 } else { self.random.between(0, 6) };
+                let count = if kind == JobType::System { 1 } else { self.random.between(0, 6) };
                 let seq = self.seq.to_string();
                 let leaves = json!({"Stop": false, "Count": count, "Seq": seq});
-                let body = json!({"Job": self.body(&id, kind, count)});
+                let body = json!({"Job": self.body(&id, &kind, count)});
                 self.ledger.write(cell, "PUT", "/v1/jobs", &body, leaves)?;
             }
         }
         Ok(())
     }
 
-    fn body(&mut self, id: &str, kind: &str, count: i64) -> Json {
+    fn body(&mut self, id: &str, kind: &JobType, count: i64) -> Json {
         let deploys = id.ends_with("rollout");
         let update = match (kind, deploys) {
-            ("service", true) => json!({"MaxParallel": 2, "MinHealthyTime": SECOND / 20, "HealthCheck": "task_states"}),
-            ("service", false) => json!({"MaxParallel": 0}),
+            (JobType::Service, true) => {
+                json!({"MaxParallel": 2, "MinHealthyTime": SECOND / 20, "HealthCheck": "task_states"})
+            }
+            (JobType::Service, false) => json!({"MaxParallel": 0}),
             _ => Json::Null,
         };
         json!({
@@ -238,11 +241,10 @@ impl Writer {
 }
 
 /// The type of a job, derived from its ID.
-fn kind_of(id: &str) -> &str {
+fn kind_of(id: &str) -> JobType {
     match id.split('-').nth(1) {
-        Some("batch") => "batch",
-        Some("system") => "system",
-        _ => "service",
+        Some(kind) if JobType::from(kind).is_known() => kind.into(),
+        _ => JobType::Service,
     }
 }
 

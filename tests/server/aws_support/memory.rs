@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::protection::Servers;
-use encamp_model::{Allocation, Job, Node};
+use encamp_model::{Allocation, Job, Node, NodeEligibility};
 use encamp_state::{Snapshot, State};
 use futures_util::FutureExt;
 use futures_util::future::ready;
@@ -108,10 +108,10 @@ impl Tables {
         self.state.upsert_node(Arc::new(Node { create_index, modify_index: index, ..node }));
     }
 
-    fn set_eligibility(&mut self, id: &str, eligibility: &str) -> Result<(), ClusterError> {
+    fn set_eligibility(&mut self, id: &str, eligibility: NodeEligibility) -> Result<(), ClusterError> {
         let found = self.state.node(id).map(|e| Node::clone(&e.node));
         let node = found.ok_or_else(|| ClusterError::NotFound(format!("node {id}")))?;
-        self.write_node(Node { scheduling_eligibility: eligibility.into(), ..node });
+        self.write_node(Node { scheduling_eligibility: eligibility, ..node });
         Ok(())
     }
 }
@@ -154,11 +154,11 @@ impl Cluster for Memory {
 
     /// Nothing runs on nodes that are removed here: a drain is over at once.
     fn drain<'a>(&'a self, node: &'a str, _: Duration) -> Answer<'a, ()> {
-        answer(self.tables().set_eligibility(node, "ineligible"))
+        answer(self.tables().set_eligibility(node, NodeEligibility::Ineligible))
     }
 
     fn cancel_drain<'a>(&'a self, node: &'a str) -> Answer<'a, ()> {
-        answer(self.tables().set_eligibility(node, "eligible"))
+        answer(self.tables().set_eligibility(node, NodeEligibility::Eligible))
     }
 
     fn purge<'a>(&'a self, node: &'a str) -> Answer<'a, ()> {

@@ -104,7 +104,7 @@ impl Fake {
     }
 
     pub fn stop(&self, id: &str) {
-        self.change(id, |a| a.desired_status = "stop".into());
+        self.change(id, |a| a.desired_status = DesiredStatus::Stop);
     }
 
     pub fn forget(&self, id: &str) {
@@ -130,8 +130,8 @@ impl Fake {
     }
 
     /// Waits for a client status.
-    pub async fn status(&self, id: &str, status: &str) -> Allocation {
-        self.wait(id, status, |a| a.client_status == status).await
+    pub async fn status(&self, id: &str, status: ClientStatus) -> Allocation {
+        self.wait(id, status.as_str(), |a| a.client_status == status).await
     }
 }
 
@@ -146,7 +146,7 @@ impl Servers for Fake {
         })
     }
 
-    fn update_status<'a>(&'a self, _: &'a Credentials, _: &'a str, _: bool) -> Answer<'a, NodeReply> {
+    fn update_status<'a>(&'a self, _: &'a Credentials, _: NodeStatus, _: bool) -> Answer<'a, NodeReply> {
         Box::pin(async move {
             self.up()?;
             let mut known = self.known.lock().unwrap();
@@ -270,7 +270,7 @@ impl Bench {
     }
 
     /// Runs an allocation of the job with these tasks. Returns its ID.
-    pub fn run(&self, job_type: &str, tasks: &str) -> String {
+    pub fn run(&self, job_type: JobType, tasks: &str) -> String {
         let alloc = alloc(job_type, tasks);
         let id = alloc.id.clone();
         self.servers.write(alloc);
@@ -284,7 +284,7 @@ impl Bench {
 }
 
 /// An allocation of a job with one group; `tasks`: JSON of the group's tasks.
-pub fn alloc(job_type: &str, tasks: &str) -> Allocation {
+pub fn alloc(job_type: JobType, tasks: &str) -> Allocation {
     static NEXT: Mutex<u32> = Mutex::new(0);
     let n = {
         let mut next = NEXT.lock().unwrap();
@@ -300,7 +300,7 @@ pub fn alloc(job_type: &str, tasks: &str) -> Allocation {
         id: "job".into(),
         name: "job".into(),
         namespace: "default".into(),
-        r#type: job_type.into(),
+        r#type: job_type,
         task_groups: vec![group],
         ..Job::default()
     };
@@ -311,8 +311,8 @@ pub fn alloc(job_type: &str, tasks: &str) -> Allocation {
         job_id: "job".into(),
         task_group: "g".into(),
         job: Some(Arc::new(job)),
-        desired_status: "run".into(),
-        client_status: "pending".into(),
+        desired_status: DesiredStatus::Run,
+        client_status: ClientStatus::Pending,
         allocated_resources: Some(Arc::default()),
         ..Allocation::default()
     }

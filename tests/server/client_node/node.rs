@@ -7,12 +7,12 @@ async fn a_node_registers_and_beats_and_registers_again() {
     let bench = Bench::with("register", |c| c.meta = [("rack".to_string(), "r1".to_string())].into()).await;
     until("beats", || (bench.servers.known.lock().unwrap().beats > 2).then_some(())).await;
     let node = bench.servers.known.lock().unwrap().nodes[0].clone();
-    assert_eq!((node.status.as_str(), node.meta["rack"].as_str()), ("initializing", "r1"));
+    assert_eq!((node.status, node.meta["rack"].as_str()), (NodeStatus::Initializing, "r1"));
     assert_eq!(node.drivers["raw_exec"].health_description, "Healthy");
     assert_eq!((node.attributes["driver.mock_driver"].as_str(), node.id), ("1", bench.handle().node_id()));
     bench.servers.known.lock().unwrap().forgot = true;
     until("a second registration", || (bench.servers.known.lock().unwrap().nodes.len() > 1).then_some(())).await;
-    assert_eq!(bench.servers.known.lock().unwrap().nodes[1].status, "ready");
+    assert_eq!(bench.servers.known.lock().unwrap().nodes[1].status, NodeStatus::Ready);
     let stats = bench.handle().stats();
     assert_eq!((stats["known_servers"].as_str(), stats["heartbeat_ttl"].as_str()), ("s1", "50ms"));
     bench.end().await;
@@ -31,10 +31,10 @@ async fn tasks_outlive_the_agent() {
     let start = async || Client::start(settings(), servers.clone()).await.unwrap();
     let client = start().await;
     let node_id = client.handle().node_id();
-    let alloc = alloc("service", &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
+    let alloc = alloc(JobType::Service, &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
     let id = alloc.id.clone();
     servers.write(alloc);
-    let before = servers.status(&id, "running").await.task_states["main"].clone();
+    let before = servers.status(&id, ClientStatus::Running).await.task_states["main"].clone();
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
     let log = dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
     let pid: u32 = until("the number", || std::fs::read_to_string(&log).ok()?.trim().parse().ok()).await;
@@ -79,7 +79,7 @@ async fn tasks_outlive_the_agent() {
         "{alloc:?}"
     );
     servers.stop(&id);
-    servers.status(&id, "complete").await;
+    servers.status(&id, ClientStatus::Complete).await;
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
 }
 
@@ -87,17 +87,17 @@ async fn tasks_outlive_the_agent() {
 async fn terminal_statuses_do_not_change_after_a_crash() {
     let bench = Bench::with("ended", |c| c.dev = false).await;
     let tasks = format!("[{}]", mock("main", r#"{"run_for": "10ms"}"#, ""));
-    let id = bench.run("batch", &tasks);
-    let told = bench.servers.status(&id, "complete").await;
+    let id = bench.run(JobType::Batch, &tasks);
+    let told = bench.servers.status(&id, ClientStatus::Complete).await;
     let servers = bench.servers.clone();
     let dir = bench.end().await;
     // The agent was killed while it removed the allocation: the files are removed before the stored state.
     for gone in ["alloc", "client/allocs"] {
         std::fs::remove_dir_all(dir.0.join(gone).join(&id)).unwrap();
         let client = Client::start(Config { dev: false, ..config(&dir.0) }, servers.clone()).await.unwrap();
-        let later = alloc("batch", &tasks);
+        let later = alloc(JobType::Batch, &tasks);
         servers.write(later.clone());
-        servers.status(&later.id, "complete").await;
+        servers.status(&later.id, ClientStatus::Complete).await;
         tokio::time::timeout(PATIENCE, client.shutdown()).await.expect("the node stops");
         let now = servers.alloc(&id);
         assert_eq!((&now.client_status, &now.task_states), (&told.client_status, &told.task_states), "{gone}");
@@ -122,10 +122,10 @@ async fn a_second_agent_does_not_get_the_directory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn terminal_allocations_are_collected_on_request() {
     let bench = Bench::new("gc").await;
-    let running = bench.run("service", &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, "")));
-    let dead = bench.run("batch", &format!("[{}]", mock("main", "{}", "")));
-    bench.servers.status(&running, "running").await;
-    bench.servers.status(&dead, "complete").await;
+    let running = bench.run(JobType::Service, &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, "")));
+    let dead = bench.run(JobType::Batch, &format!("[{}]", mock("main", "{}", "")));
+    bench.servers.status(&running, ClientStatus::Running).await;
+    bench.servers.status(&dead, ClientStatus::Complete).await;
     let files = |id: &str| bench.dir.0.join("alloc").join(id).exists();
     let error = bench.handle().gc_alloc(&running).await.unwrap_err();
     assert_eq!(error.to_string(), "No such allocation on client, or allocation not eligible for GC");
@@ -146,13 +146,13 @@ async fn terminal_allocations_are_collected_on_request() {
 async fn too_many_allocations_cause_collection_of_the_oldest() {
     let bench = Bench::with("pressure", |c| c.gc.max_allocs = 2).await;
     let task = format!("[{}]", mock("main", "{}", ""));
-    let ids: Vec<String> = (0..2).map(|_| bench.run("batch", &task)).collect();
+    let ids: Vec<String> = (0..2).map(|_| bench.run(JobType::Batch, &task)).collect();
     for id in &ids {
-        bench.servers.status(id, "complete").await;
+        bench.servers.status(id, ClientStatus::Complete).await;
     }
     let there = |id: &String| bench.dir.0.join("alloc").join(id).exists();
     assert!(ids.iter().all(there), "two are not over the limit of two");
-    let third = bench.run("service", &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, "")));
+    let third = bench.run(JobType::Service, &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, "")));
     until("one of the dead goes", || (!ids.iter().all(there)).then_some(())).await;
     assert!(there(&third));
     bench.end().await;
@@ -161,10 +161,11 @@ async fn too_many_allocations_cause_collection_of_the_oldest() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn allocations_that_cannot_be_added_are_reported() {
     let bench = Bench::new("refuse").await;
-    let bad = Allocation { task_group: "nope".into(), ..alloc("batch", &format!("[{}]", mock("main", "{}", ""))) };
+    let bad =
+        Allocation { task_group: "nope".into(), ..alloc(JobType::Batch, &format!("[{}]", mock("main", "{}", ""))) };
     let id = bad.id.clone();
     bench.servers.write(bad);
-    let alloc = bench.servers.status(&id, "failed").await;
+    let alloc = bench.servers.status(&id, ClientStatus::Failed).await;
     let want = "Unable to add allocation due to error: task group \"nope\" not found in the job";
     assert_eq!(alloc.client_description, want);
     bench.end().await;
@@ -174,21 +175,21 @@ async fn allocations_that_cannot_be_added_are_reported() {
 async fn a_node_without_servers_runs_on_and_stops_what_must_not() {
     let bench = Bench::new("disconnect").await;
     let task = format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, ""));
-    let short = with_group(alloc("service", &task), |g| {
+    let short = with_group(alloc(JobType::Service, &task), |g| {
         g.disconnect = Some(DisconnectStrategy { stop_on_client_after: Some(SECOND), ..DisconnectStrategy::default() });
     });
-    let (short_id, long_id) = (short.id.clone(), bench.run("service", &task));
+    let (short_id, long_id) = (short.id.clone(), bench.run(JobType::Service, &task));
     bench.servers.write(short);
-    bench.servers.status(&short_id, "running").await;
-    bench.servers.status(&long_id, "running").await;
+    bench.servers.status(&short_id, ClientStatus::Running).await;
+    bench.servers.status(&long_id, ClientStatus::Running).await;
     bench.servers.known.lock().unwrap().down = true;
     let files = |id: &str| bench.dir.0.join("alloc").join(id).exists();
     until("the first is stopped", || (!files(&short_id)).then_some(())).await;
     assert!(files(&long_id));
     bench.servers.known.lock().unwrap().down = false;
-    bench.servers.status(&short_id, "complete").await;
-    bench.servers.change(&long_id, |a| a.client_status = "unknown".into());
-    let alloc = bench.servers.status(&long_id, "running").await;
+    bench.servers.status(&short_id, ClientStatus::Complete).await;
+    bench.servers.change(&long_id, |a| a.client_status = ClientStatus::Unknown);
+    let alloc = bench.servers.status(&long_id, ClientStatus::Running).await;
     assert_eq!(events(&alloc, "main"), ["Received", "Task Setup", "Started", "Reconnected"]);
     bench.end().await;
 }
@@ -198,21 +199,21 @@ async fn an_allocation_waits_for_its_predecessor_and_takes_its_disk() {
     let bench = Bench::new("sticky").await;
     let writer =
         shell("main", "echo kept > $NOMAD_ALLOC_DIR/data/x; trap 'exit 0' INT; while :; do sleep 0.05; done", "");
-    let old = bench.run("service", &format!("[{writer}]"));
-    bench.servers.status(&old, "running").await;
+    let old = bench.run(JobType::Service, &format!("[{writer}]"));
+    bench.servers.status(&old, ClientStatus::Running).await;
     let written = bench.dir.0.join("alloc").join(&old).join("alloc/data/x");
     until("the file", || written.exists().then_some(())).await;
     let reader = format!("[{}]", shell("main", "cat $NOMAD_ALLOC_DIR/data/x", ""));
-    let new = with_group(alloc("batch", &reader), |g| {
+    let new = with_group(alloc(JobType::Batch, &reader), |g| {
         g.ephemeral_disk = Some(EphemeralDisk { sticky: true, ..EphemeralDisk::default() });
     });
     let new = Allocation { previous_allocation: old.clone(), ..new };
     let id = new.id.clone();
     bench.servers.write(new);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(bench.servers.alloc(&id).client_status, "pending");
+    assert_eq!(bench.servers.alloc(&id).client_status, ClientStatus::Pending);
     bench.servers.stop(&old);
-    bench.servers.status(&id, "complete").await;
+    bench.servers.status(&id, ClientStatus::Complete).await;
     let log = bench.dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
     assert_eq!(std::fs::read_to_string(log).unwrap(), "kept\n");
     bench.end().await;
@@ -221,8 +222,8 @@ async fn an_allocation_waits_for_its_predecessor_and_takes_its_disk() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_development_node_leaves_nothing_behind() {
     let bench = Bench::new("dev").await;
-    let id = bench.run("service", &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
-    bench.servers.status(&id, "running").await;
+    let id = bench.run(JobType::Service, &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
+    bench.servers.status(&id, ClientStatus::Running).await;
     let log = bench.dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
     let pid: u32 = until("the number", || std::fs::read_to_string(&log).ok()?.trim().parse().ok()).await;
     let dir = bench.end().await;

@@ -4,6 +4,7 @@ use super::*;
 use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
 use encamp_client::handle::{LogsRequest, Origin};
 use encamp_client::logs::stream::Frames;
+use encamp_client::policy::check_restart::CheckOutcome;
 use tokio::io::AsyncReadExt;
 
 async fn read_all(mut frames: Frames) -> String {
@@ -22,8 +23,8 @@ fn stdout(task: &str) -> LogsRequest {
 async fn logs_and_files() {
     let bench = Bench::new("logs").await;
     let script = "for n in 1 2 3 4 5; do echo line $n; done; echo secret > $NOMAD_SECRETS_DIR/key; exec sleep 1000";
-    let id = bench.run("service", &format!("[{}]", shell("talk", script, "")));
-    bench.servers.status(&id, "running").await;
+    let id = bench.run(JobType::Service, &format!("[{}]", shell("talk", script, "")));
+    bench.servers.status(&id, ClientStatus::Running).await;
     let node = bench.handle();
     let all = "line 1\nline 2\nline 3\nline 4\nline 5\n";
     until("all lines", || {
@@ -67,8 +68,8 @@ async fn logs_and_files() {
 async fn restarts_and_signals() {
     let bench = Bench::new("requests").await;
     let script = "trap 'echo usr1' USR1; echo up; while :; do sleep 0.05; done";
-    let id = bench.run("service", &format!("[{}]", shell("main", script, "")));
-    bench.servers.status(&id, "running").await;
+    let id = bench.run(JobType::Service, &format!("[{}]", shell("main", script, "")));
+    bench.servers.status(&id, ClientStatus::Running).await;
     let node = bench.handle();
     let error = async |task: &str, all| node.restart(&id, task, all).await.unwrap_err().to_string();
     assert_eq!(error("zz", false).await, "Could not find task runner for task: zz");
@@ -118,8 +119,9 @@ async fn finish(mut session: ExecSession) -> (String, String, Option<i64>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_beside_a_task() {
     let bench = Bench::new("exec").await;
-    let id = bench.run("service", &format!("[{}]", shell("main", "exec sleep 1000", r#","Env":{"GREETING":"hello"}"#)));
-    bench.servers.status(&id, "running").await;
+    let id = bench
+        .run(JobType::Service, &format!("[{}]", shell("main", "exec sleep 1000", r#","Env":{"GREETING":"hello"}"#)));
+    bench.servers.status(&id, ClientStatus::Running).await;
     let node = bench.handle();
     let run = async |script: &str, tty| {
         let command = ["/bin/sh", "-c", script].map(String::from).to_vec();
@@ -140,8 +142,8 @@ async fn commands_beside_a_task() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statistics_and_meta() {
     let bench = Bench::with("stats", |c| c.collection_interval = Duration::from_millis(100)).await;
-    let id = bench.run("service", &format!("[{}]", shell("main", "while :; do :; done", "")));
-    bench.servers.status(&id, "running").await;
+    let id = bench.run(JobType::Service, &format!("[{}]", shell("main", "while :; do :; done", "")));
+    bench.servers.status(&id, ClientStatus::Running).await;
     let node = bench.handle();
     let usage = until("a busy task", || {
         let usage = node.alloc_stats(&id, "main").unwrap();
@@ -172,7 +174,7 @@ async fn services_and_checks() {
         let text = r#"{"Provider":"nomad","PortLabel":"http","Checks":[{"Name":"up","Type":"tcp","Interval":50000000,"Timeout":1000000000}]}"#;
         Service { name: name.into(), ..serde_json::from_str(text).unwrap() }
     };
-    let alloc = with_group(alloc("service", &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, ""))), |g| {
+    let alloc = with_group(alloc(JobType::Service, &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, ""))), |g| {
         g.services = vec![service("web-${NOMAD_ALLOC_INDEX}")];
         g.tasks[0].services = vec![Service { checks: Vec::new(), ..service("own") }];
         let update =
@@ -194,8 +196,8 @@ async fn services_and_checks() {
     let results = bench.handle().checks(&id).unwrap();
     let only = results.values().next().unwrap();
     assert_eq!(
-        (only.status.as_str(), only.output.as_str(), only.group.as_str()),
-        ("success", "nomad: tcp ok", "job.g[0]")
+        (only.status, only.output.as_str(), only.group.as_str()),
+        (CheckOutcome::Success, "nomad: tcp ok", "job.g[0]")
     );
     bench.servers.stop(&id);
     until("no service", || ids().is_empty().then_some(())).await;

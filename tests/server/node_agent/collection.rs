@@ -1,12 +1,13 @@
 //! Which terminal allocations the node removes, and how many.
 
 use super::*;
+use encamp_model::{ClientStatus, JobType};
 
 /// Jobs that end one after the other, in order of their ends.
 fn ended(agent: &Agent, count: usize) -> Vec<Json> {
     let run = |n: usize| {
         let name = format!("ended-{n}");
-        run(agent, &job(&name, "batch", &[task("main", "true")]), "complete")
+        run(agent, &job(&name, JobType::Batch, &[task("main", "true")]), ClientStatus::Complete)
     };
     (0..count).map(run).collect()
 }
@@ -24,7 +25,7 @@ fn after_a_restart_only_as_many_of_the_oldest_as_necessary_are_removed() {
     let wanted = [false, false, false, true, true, true, true];
     wait_for("three are collected", || if there() == wanted { Ok(()) } else { Err(format!("{:?}", there())) });
     // One more ends: one more is removed.
-    let later = run(&agent, &job("later", "batch", &[task("main", "true")]), "complete");
+    let later = run(&agent, &job("later", JobType::Batch, &[task("main", "true")]), ClientStatus::Complete);
     let wanted = [false, false, false, false, true, true, true];
     wait_for("one more is collected", || if there() == wanted { Ok(()) } else { Err(format!("{:?}", there())) });
     assert!(dir(&folder, &later).exists());

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
+use encamp_model::{ClientStatus, JobType};
 
 /// Content that must never appear in a response.
 const FOREIGN: &str = "FOREIGN-CONTENT ";
@@ -94,7 +95,7 @@ fn links_that_lead_out_are_not_read() {
     let agent = start(&folder, "");
     let script = "echo own; mkdir local/d; echo own > local/d/f; ln -s d/f local/inside; \
                   touch local/done; exec sleep 600";
-    let alloc = run(&agent, &job("links", "service", &[task("main", script)]), "running");
+    let alloc = run(&agent, &job("links", JobType::Service, &[task("main", script)]), ClientStatus::Running);
     let (dir, id) = (dir(&folder, &alloc), id(&alloc));
     content(&dir.join("main/local/done"));
     let get = |path: &str| agent.ask("GET", path).1;
@@ -136,7 +137,7 @@ fn links_are_not_written_through_when_a_task_starts_again() {
     let mut main = task("main", &script);
     main["RestartPolicy"] = json!({"Attempts": 3, "Mode": "fail", "Interval": 60_000_000_000_i64, "Delay": 1_000_000});
     let before = mode(&outside);
-    let mut job = job("writes", "service", &[main]);
+    let mut job = job("writes", JobType::Service, &[main]);
     job["TaskGroups"][0]["RestartPolicy"] = Json::Null;
     let reply = agent.send("PUT", "/v1/jobs", &json!({ "Job": job }));
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -199,7 +200,7 @@ fn a_task_that_swaps_directories_for_links_cannot_read_foreign_files() {
     });
     main["Env"] = json!({"SWAP_OUTSIDE": outside});
     main["Resources"]["MemoryMB"] = json!(300);
-    let alloc = run(&agent, &job("race", "service", &[main]), "running");
+    let alloc = run(&agent, &job("race", JobType::Service, &[main]), ClientStatus::Running);
     content(&dir(&folder, &alloc).join("main/local/ready"));
     let paths = paths(id(&alloc), "main/local/d/f", "main/local/d");
     let threads: Vec<_> = (0..4_usize)
@@ -228,7 +229,7 @@ fn a_task_that_swaps_directories_for_links_cannot_read_foreign_files() {
         foreign.extend(f);
     }
     agent.send("DELETE", "/v1/job/race", &Json::Null);
-    super::alloc(&agent, "race", "complete");
+    super::alloc(&agent, "race", ClientStatus::Complete);
     println!("{count} requests: {own} own contents, {refused} refused, {} foreign", foreign.len());
     assert!(foreign.is_empty(), "{} of {count}, the first: {}", foreign.len(), foreign[0]);
     assert!(own > 0 && refused > 0, "the links were there only at times: {own} {refused}");

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use crate::agent::{Agent, wait_for};
 use crate::program::Folder;
+use encamp_model::{ClientStatus, JobType};
 use serde_json::{Value as Json, json};
 
 /// The configuration of an agent that is both server and node; `client`: additional settings of the node.
@@ -64,7 +65,7 @@ fn task(name: &str, script: &str) -> Json {
 }
 
 /// A job with one group.
-fn job(id: &str, kind: &str, tasks: &[Json]) -> Json {
+fn job(id: &str, kind: JobType, tasks: &[Json]) -> Json {
     json!({
         "ID": id, "Name": id, "Type": kind, "Datacenters": ["*"],
         "TaskGroups": [{
@@ -76,21 +77,25 @@ fn job(id: &str, kind: &str, tasks: &[Json]) -> Json {
 }
 
 /// Registers a job and waits until its allocation is in the expected state.
-fn run(agent: &Agent, job: &Json, status: &str) -> Json {
+fn run(agent: &Agent, job: &Json, status: ClientStatus) -> Json {
     let reply = agent.send("PUT", "/v1/jobs", &json!({ "Job": job }));
     assert_eq!(reply.status, 200, "{}", reply.body);
     alloc(agent, job["ID"].as_str().expect("an ID"), status)
 }
 
 /// Waits for the only allocation of a job to have a client status.
-fn alloc(agent: &Agent, job: &str, status: &str) -> Json {
+fn alloc(agent: &Agent, job: &str, status: ClientStatus) -> Json {
     let mut found = Json::Null;
     wait_for(&format!("an allocation of {job} that is {status}"), || {
         let list = agent.list(&format!("/v1/job/{job}/allocations"));
         let alloc = list.into_iter().next().ok_or("none yet")?;
         let states = alloc["TaskStates"].to_string();
         found = alloc;
-        if found["ClientStatus"] == status { Ok(()) } else { Err(format!("{} {states}", found["ClientStatus"])) }
+        if found["ClientStatus"] == status.as_str() {
+            Ok(())
+        } else {
+            Err(format!("{} {states}", found["ClientStatus"]))
+        }
     });
     found
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
+use encamp_model::{ClientStatus, JobType};
 
 /// Starts an agent that refuses to start, and returns its output.
 fn refused(folder: &Folder) -> String {
@@ -21,7 +22,7 @@ fn directories_of_the_agent_are_its_own() {
         std::fs::create_dir_all(folder.path().join(dir)).expect("a directory");
     }
     let agent = start(&folder, "");
-    let alloc = run(&agent, &job("modes", "batch", &[task("main", "true")]), "complete");
+    let alloc = run(&agent, &job("modes", JobType::Batch, &[task("main", "true")]), ClientStatus::Complete);
     let mode = |path: &str| {
         let meta = folder.path().join("data").join(path).metadata();
         meta.unwrap_or_else(|e| panic!("{path}: {e}")).permissions().mode() & 0o777
@@ -48,7 +49,7 @@ fn a_damaged_identity_is_refused_while_its_tasks_run_on() {
     let folder = Folder::new("node-identity");
     let agent = start(&folder, "");
     let script = "echo $$ > local/pid.new; mv local/pid.new local/pid; exec sleep 600";
-    let alloc = run(&agent, &job("runs-on", "service", &[task("main", script)]), "running");
+    let alloc = run(&agent, &job("runs-on", JobType::Service, &[task("main", script)]), ClientStatus::Running);
     let pid = content(&dir(&folder, &alloc).join("main/local/pid"));
     let process = Path::new("/proc").join(pid.trim());
     let node = agent.list("/v1/nodes")[0]["ID"].clone();
@@ -80,17 +81,17 @@ fn a_damaged_identity_is_refused_while_its_tasks_run_on() {
     let agent = start_again(&folder);
     let nodes = agent.list("/v1/nodes");
     assert_eq!((nodes.len(), &nodes[0]["ID"]), (1, &node), "the node is the one it was");
-    let again = super::alloc(&agent, "runs-on", "running");
+    let again = super::alloc(&agent, "runs-on", ClientStatus::Running);
     assert_eq!((id(&again), process.exists()), (id(&alloc), true));
     agent.send("DELETE", "/v1/job/runs-on", &Json::Null);
-    super::alloc(&agent, "runs-on", "complete");
+    super::alloc(&agent, "runs-on", ClientStatus::Complete);
 }
 
 #[test]
 fn a_server_whose_log_was_deleted_or_cut_off_is_refused() {
     let folder = Folder::new("node-log");
     let agent = start(&folder, "");
-    run(&agent, &job("logged", "batch", &[task("main", "true")]), "complete");
+    run(&agent, &job("logged", JobType::Batch, &[task("main", "true")]), ClientStatus::Complete);
     stop(agent);
     let raft = folder.path().join("data/server/raft");
     let entries = std::fs::read_dir(&raft).expect("listed").map(|e| e.expect("an entry").path());
@@ -107,5 +108,5 @@ fn a_server_whose_log_was_deleted_or_cut_off_is_refused() {
     }
     std::fs::write(&segment, &whole).expect("written");
     let agent = start_again(&folder);
-    assert_eq!(alloc(&agent, "logged", "complete")["JobID"], "logged");
+    assert_eq!(alloc(&agent, "logged", ClientStatus::Complete)["JobID"], "logged");
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::*;
+use encamp_model::{ClientStatus, JobType};
 
 /// The display message of an event.
 fn shown(events: &[Json], kind: &str) -> Vec<String> {
@@ -25,18 +26,22 @@ fn a_task_that_uses_more_memory_than_it_has_is_killed() {
     let mut agent = start(&folder, "");
     if !has_cgroups(&mut agent) {
         println!("this machine lets nobody make cgroups: the agent says so, and goes on");
-        run(&agent, &job("without", "batch", &[task("main", "true")]), "complete");
+        run(&agent, &job("without", JobType::Batch, &[task("main", "true")]), ClientStatus::Complete);
         return;
     }
     // The last program of the pipe buffers everything until a line ends.
-    let alloc = run(&agent, &job("greedy", "batch", &[task("main", "head -c 300m /dev/zero | tail")]), "failed");
+    let alloc = run(
+        &agent,
+        &job("greedy", JobType::Batch, &[task("main", "head -c 300m /dev/zero | tail")]),
+        ClientStatus::Failed,
+    );
     let events = events(&agent, &alloc, "main", "Terminated");
     let end = events.iter().find(|e| e["Type"] == "Terminated").expect("an end");
     assert_eq!(end["Details"]["oom_killed"], "true", "{end}");
     assert_eq!((&end["Details"]["exit_code"], &end["ExitCode"]), (&json!("137"), &json!(137)), "{end}");
     // A task below its limit runs in its own cgroup, which is removed with it.
     let script = "cp /proc/self/cgroup local/cgroup.new; mv local/cgroup.new local/cgroup; exec sleep 600";
-    let alloc = run(&agent, &job("modest", "service", &[task("main", script)]), "running");
+    let alloc = run(&agent, &job("modest", JobType::Service, &[task("main", script)]), ClientStatus::Running);
     let groups = content(&dir(&folder, &alloc).join("main/local/cgroup"));
     let scope = format!("{}.main", id(&alloc));
     assert!(groups.contains(&scope) && groups.contains("nomad.slice"), "{groups}");
@@ -44,7 +49,7 @@ fn a_task_that_uses_more_memory_than_it_has_is_killed() {
     let found = String::from_utf8_lossy(&output.expect("find").stdout).into_owned();
     assert!(!found.is_empty());
     agent.send("DELETE", "/v1/job/modest", &Json::Null);
-    super::alloc(&agent, "modest", "complete");
+    super::alloc(&agent, "modest", ClientStatus::Complete);
     wait_for("the groups are removed", || {
         let left: Vec<&str> = found.lines().filter(|dir| Path::new(dir).exists()).collect();
         if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
@@ -57,7 +62,7 @@ fn failing_checks_restart_their_task() {
     let agent = start(&folder, "");
     let mut main = task("main", "exec sleep 600");
     main["RestartPolicy"] = json!({"Attempts": 1, "Mode": "fail", "Interval": 600_000_000_000_i64, "Delay": 1_000_000});
-    let mut job = job("checked", "service", &[main]);
+    let mut job = job("checked", JobType::Service, &[main]);
     let group = &mut job["TaskGroups"][0];
     group["RestartPolicy"] = Json::Null;
     group["Networks"] = json!([{"Mode": "host", "DynamicPorts": [{"Label": "http"}]}]);
@@ -68,7 +73,7 @@ fn failing_checks_restart_their_task() {
             "CheckRestart": {"Limit": 2, "Grace": 1_000_000},
         }],
     }]);
-    let alloc = run(&agent, &job, "failed");
+    let alloc = run(&agent, &job, ClientStatus::Failed);
     let events = events(&agent, &alloc, "main", "Not Restarting");
     let reason = "healthcheck: check \"up\" unhealthy".to_string();
     assert_eq!(shown(&events, "Restart Signaled"), [reason.clone(), reason], "{events:?}");
@@ -87,7 +92,7 @@ fn a_dispatch_without_payload_writes_an_empty_file() {
     let agent = start(&folder, "");
     let mut main = task("main", "wc -c < local/in/input.txt");
     main["DispatchPayload"] = json!({"File": "in/input.txt"});
-    let mut parent = job("parent", "batch", &[main]);
+    let mut parent = job("parent", JobType::Batch, &[main]);
     parent["ParameterizedJob"] = json!({"Payload": "optional"});
     let reply = agent.send("PUT", "/v1/jobs", &json!({ "Job": parent }));
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -95,7 +100,7 @@ fn a_dispatch_without_payload_writes_an_empty_file() {
         let reply = agent.send("PUT", "/v1/job/parent/dispatch", &json!({"JobID": "parent", "Payload": payload}));
         assert_eq!(reply.status, 200, "{}", reply.body);
         let child = reply.json()["DispatchedJobID"].as_str().expect("a child").to_string();
-        let alloc = alloc(&agent, &child, "complete");
+        let alloc = alloc(&agent, &child, ClientStatus::Complete);
         let out = std::fs::read_to_string(dir(&folder, &alloc).join("alloc/logs/main.stdout.0")).expect("output");
         assert_eq!(out.trim(), size);
     }
@@ -105,7 +110,7 @@ fn a_dispatch_without_payload_writes_an_empty_file() {
 fn a_completed_batch_allocation_is_not_restarted() {
     let folder = Folder::new("node-restart");
     let agent = start(&folder, "");
-    let alloc = run(&agent, &job("done", "batch", &[task("main", "true")]), "complete");
+    let alloc = run(&agent, &job("done", JobType::Batch, &[task("main", "true")]), ClientStatus::Complete);
     let path = format!("/v1/client/allocation/{}/restart", id(&alloc));
     for body in [json!({}), json!({"AllTasks": true}), json!({"TaskName": "main"})] {
         let reply = agent.send("PUT", &path, &body);
@@ -119,9 +124,9 @@ fn a_completed_batch_allocation_is_not_restarted() {
 fn a_task_that_runs_too_long_is_killed() {
     let folder = Folder::new("node-limit");
     let agent = start(&folder, "");
-    let mut job = job("long", "batch", &[task("main", "exec sleep 600")]);
+    let mut job = job("long", JobType::Batch, &[task("main", "exec sleep 600")]);
     job["TaskGroups"][0]["MaxRunDuration"] = json!(1_000_000_000);
-    let alloc = run(&agent, &job, "complete");
+    let alloc = run(&agent, &job, ClientStatus::Complete);
     assert_eq!(alloc["ClientDescription"], "allocation exceeded max_run_duration");
     let events = events(&agent, &alloc, "main", "Killed");
     let killing = events.iter().find(|e| e["Type"] == "Killing").expect("a reason");
@@ -137,7 +142,11 @@ fn sidecars_end_when_the_main_tasks_are_dead() {
     before["Lifecycle"] = json!({"Hook": "prestart", "Sidecar": true});
     let mut after = task("after", "exec sleep 600");
     after["Lifecycle"] = json!({"Hook": "poststart", "Sidecar": true});
-    let alloc = run(&agent, &job("sidecars", "batch", &[task("main", "sleep 1"), before, after]), "complete");
+    let alloc = run(
+        &agent,
+        &job("sidecars", JobType::Batch, &[task("main", "sleep 1"), before, after]),
+        ClientStatus::Complete,
+    );
     for name in ["before", "after"] {
         let events = events(&agent, &alloc, name, "Main Tasks Dead");
         assert_eq!(shown(&events, "Main Tasks Dead"), ["Main tasks in the group died"], "{name}");
@@ -148,12 +157,12 @@ fn sidecars_end_when_the_main_tasks_are_dead() {
 fn a_failed_allocation_of_a_deployment_says_why_it_is_unhealthy() {
     let folder = Folder::new("node-health");
     let agent = start(&folder, "");
-    let mut job = job("sick", "service", &[task("main", "sleep 0.5; exit 1")]);
+    let mut job = job("sick", JobType::Service, &[task("main", "sleep 0.5; exit 1")]);
     job["TaskGroups"][0]["Update"] = json!({
         "MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": 10_000_000_000_i64,
         "HealthyDeadline": 60_000_000_000_i64, "ProgressDeadline": 120_000_000_000_i64,
     });
-    let alloc = run(&agent, &job, "failed");
+    let alloc = run(&agent, &job, ClientStatus::Failed);
     let events = events(&agent, &alloc, "main", "Alloc Unhealthy");
     assert_eq!(shown(&events, "Alloc Unhealthy"), ["Unhealthy because of failed task"]);
 }
@@ -164,17 +173,17 @@ fn an_allocation_with_network_mode_none_sees_its_loopback_alone() {
     let agent = start(&folder, "");
     let script =
         "cat /proc/net/dev > local/dev; cat /proc/net/fib_trie > local/routes; touch local/done; exec sleep 600";
-    let mut job = job("alone", "service", &[task("main", script)]);
+    let mut job = job("alone", JobType::Service, &[task("main", script)]);
     job["TaskGroups"][0]["Networks"] = json!([{"Mode": "none"}]);
     let reply = agent.send("PUT", "/v1/jobs", &json!({ "Job": job }));
     assert_eq!(reply.status, 200, "{}", reply.body);
     if !rustix_is_root() {
-        let alloc = alloc(&agent, "alone", "failed");
+        let alloc = alloc(&agent, "alone", ClientStatus::Failed);
         let events = events(&agent, &alloc, "main", "Setup Failure");
         assert!(shown(&events, "Setup Failure")[0].contains("failed to configure network"), "{events:?}");
         return;
     }
-    let alloc = alloc(&agent, "alone", "running");
+    let alloc = alloc(&agent, "alone", ClientStatus::Running);
     let local = dir(&folder, &alloc).join("main/local");
     content(&local.join("done"));
     let text = content(&local.join("dev"));
@@ -189,7 +198,7 @@ fn an_allocation_with_network_mode_none_sees_its_loopback_alone() {
     let namespace = Path::new("/var/run/netns").join(id(&alloc));
     assert!(namespace.exists());
     agent.send("DELETE", "/v1/job/alone", &Json::Null);
-    super::alloc(&agent, "alone", "complete");
+    super::alloc(&agent, "alone", ClientStatus::Complete);
     let gone = || if namespace.exists() { Err("still there".to_string()) } else { Ok(()) };
     wait_for("the namespace is removed", gone);
 }
@@ -219,7 +228,7 @@ fn secrets_of_the_agents_environment_do_not_reach_tasks() {
     ];
     let exported: String =
         secrets.iter().chain(&["HARMLESS"]).map(|name| format!("export {name}=value-of-{name}; ")).collect();
-    let job = job("curious", "batch", &[task("main", "env; echo ${NOMAD_TOKEN} ${VAULT_TOKEN}")]);
+    let job = job("curious", JobType::Batch, &[task("main", "env; echo ${NOMAD_TOKEN} ${VAULT_TOKEN}")]);
     let output = |options: &str| {
         let text = format!("ports {{\n  http = 0\n  rpc  = 0\n  serf = 0\n}}\n{}", config(&folder, options));
         folder.file("agent.hcl", text);
@@ -228,7 +237,7 @@ fn secrets_of_the_agents_environment_do_not_reach_tasks() {
         let mut agent = Agent::launch(&folder, command.args(["-c", &script]));
         agent.serves();
         ready(&agent);
-        let alloc = run(&agent, &job, "complete");
+        let alloc = run(&agent, &job, ClientStatus::Complete);
         let out = std::fs::read_to_string(dir(&folder, &alloc).join("alloc/logs/main.stdout.0")).expect("output");
         agent.send("DELETE", "/v1/job/curious?purge=true", &Json::Null);
         stop(agent);

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use encamp_model::SECOND;
+use encamp_model::{JobType, SECOND};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn case(memory: i64) -> Case {
         let memory = if id == "n3" { each - 500 } else { each };
         let name = format!("job-{id}");
         let groups = json!([group("g", 1, json!({"Tasks": [task("t", 1_000, memory)]}))]);
-        let job = job(&name, "service", json!({"TaskGroups": groups}));
+        let job = job(&name, JobType::Service, json!({"TaskGroups": groups}));
         state.upsert_job(job.clone());
         state.upsert_allocs([alloc(&format!("a-{id}"), &job, id, (1_000, memory, 10), json!({}))]);
     }
@@ -199,7 +199,7 @@ fn protected_nodes_stay() {
     let e = server.evaluate();
     assert_eq!((begun(e.outcome).node_id.as_str(), e.candidates.len()), ("n1", 4));
     let mut all = case(11_000);
-    let guarded = job("guarded", "service", json!({"Meta": {"encamp_protect": "true"}}));
+    let guarded = job("guarded", JobType::Service, json!({"Meta": {"encamp_protect": "true"}}));
     all.state.upsert_job(guarded.clone());
     for n in ["n1", "n2", "n3", "n4", "n5"] {
         all.state.upsert_allocs([alloc(&format!("g-{n}"), &guarded, n, (1, 1, 1), json!({}))]);
@@ -216,7 +216,7 @@ fn the_scheduler_has_the_last_word() {
     // It may run on n3 alone.
     let bound = json!([{"LTarget": "${node.unique.id}", "RTarget": "n3", "Operand": "="}]);
     let groups = json!([group("g", 1, json!({"Tasks": [task("t", 1_000, 1_800)]}))]);
-    let pinned = job("job-n3", "service", json!({"Constraints": bound, "TaskGroups": groups}));
+    let pinned = job("job-n3", JobType::Service, json!({"Constraints": bound, "TaskGroups": groups}));
     case.state.upsert_job(pinned.clone());
     case.state.upsert_allocs([alloc("a-n3", &pinned, "n3", (1_000, 1_800, 10), json!({}))]);
     let e = case.evaluate();
@@ -302,7 +302,7 @@ fn any_case() -> impl Strategy<Value = (Case, BTreeSet<String>)> {
             let on = format!("n{}", at % nodes + 1);
             let meta = if protects { json!({"encamp_protect": "true"}) } else { json!({}) };
             let groups = json!([group_of(cpu, memory)]);
-            let job = job(&format!("j{number}"), "service", json!({"Meta": meta, "TaskGroups": groups}));
+            let job = job(&format!("j{number}"), JobType::Service, json!({"Meta": meta, "TaskGroups": groups}));
             state.upsert_job(job.clone());
             state.upsert_allocs([alloc(&format!("a{number}"), &job, &on, (cpu, memory, 10), json!({}))]);
             if protects || own && number == 0 {

@@ -1,6 +1,6 @@
 //! Whether a job's group gets one allocation more or fewer (`docs/spec/cluster-scaling.md §13`).
 
-use encamp_model::{Allocation, Job, TaskGroup, Time, client_status, desired_status};
+use encamp_model::{Allocation, ClientStatus, DesiredStatus, Job, JobStatus, JobType, TaskGroup, Time};
 use encamp_state::{AllocEntry, State};
 
 use super::params::{Bounds, GroupParameters};
@@ -71,8 +71,8 @@ struct Share {
 /// periodic or parameterized job nor was launched by one. Launched jobs have a new ID each time, and would leave a
 /// state object each.
 pub fn scalable(job: &Job) -> bool {
-    let kind = matches!(job.r#type.as_str(), "service" | "batch");
-    kind && !job.stop && job.status == "running" && !job.is_template() && job.parent_id.is_empty()
+    let kind = matches!(job.r#type, JobType::Service | JobType::Batch);
+    kind && !job.stop && job.status == JobStatus::Running && !job.is_template() && job.parent_id.is_empty()
 }
 
 /// Whether a deployment of the job still goes on.
@@ -83,7 +83,7 @@ pub fn deploying(state: &State, job: &Job) -> bool {
 
 /// The running allocations of a group.
 pub fn running(state: &State, job: &Job, group: &str) -> Vec<std::sync::Arc<AllocEntry>> {
-    let runs = |a: &Allocation| a.client_status == client_status::RUNNING && a.desired_status == desired_status::RUN;
+    let runs = |a: &Allocation| a.client_status == ClientStatus::Running && a.desired_status == DesiredStatus::Run;
     let mut found = state.allocs_of_job(&job.namespace, &job.id);
     found.retain(|e| e.alloc.task_group == group && runs(&e.alloc));
     found

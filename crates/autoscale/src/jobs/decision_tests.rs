@@ -132,15 +132,16 @@ fn averages_over_allocations() {
 
 #[test]
 fn jobs_that_are_scaled() {
-    let job = |kind: &str| Job { r#type: kind.into(), status: "running".into(), ..Job::default() };
-    for (kind, want) in [("service", true), ("batch", true), ("system", false), ("sysbatch", false), ("", false)] {
-        assert_eq!(scalable(&job(kind)), want, "{kind}");
+    let job = |kind: JobType| Job { r#type: kind, status: JobStatus::Running, ..Job::default() };
+    for kind in JobType::ALL.iter().chain([&JobType::Unset]) {
+        let want = matches!(kind, JobType::Service | JobType::Batch);
+        assert_eq!(scalable(&job(kind.clone())), want, "{kind}");
     }
-    assert!(!scalable(&Job { stop: true, ..job("service") }));
-    assert!(!scalable(&Job { status: "pending".into(), ..job("service") }));
-    assert!(!scalable(&Job { status: "dead".into(), ..job("batch") }));
-    assert!(!scalable(&Job { parent_id: "p".into(), ..job("batch") }));
-    assert!(!scalable(&Job { parameterized_job: Some(Default::default()), ..job("batch") }));
+    assert!(!scalable(&Job { stop: true, ..job(JobType::Service) }));
+    assert!(!scalable(&Job { status: JobStatus::Pending, ..job(JobType::Service) }));
+    assert!(!scalable(&Job { status: JobStatus::Dead, ..job(JobType::Batch) }));
+    assert!(!scalable(&Job { parent_id: "p".into(), ..job(JobType::Batch) }));
+    assert!(!scalable(&Job { parameterized_job: Some(Default::default()), ..job(JobType::Batch) }));
     let periodic = encamp_model::PeriodicConfig { enabled: true, ..Default::default() };
-    assert!(!scalable(&Job { periodic: Some(periodic), ..job("batch") }));
+    assert!(!scalable(&Job { periodic: Some(periodic), ..job(JobType::Batch) }));
 }

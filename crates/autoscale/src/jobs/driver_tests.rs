@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use encamp_model::DeploymentStatus;
 use tokio::time::timeout;
 
 use super::super::fake::{Fake, Fault, Rollouts, START, Stop};
@@ -262,7 +263,7 @@ async fn other_changes_of_the_job_end_a_change() {
     run_for(&scaler, 5).await;
     assert_eq!(changes(&fake), [(2, 3)]);
     let job = fake.job();
-    fake.lock().deployment(&job, "d-web-1", "cancelled");
+    fake.lock().deployment(&job, "d-web-1", DeploymentStatus::Cancelled);
     fake.change(|job| job.task_groups[0].count = 5);
     run_for(&scaler, 5).await;
     let status = only(&scaler);
@@ -278,19 +279,19 @@ async fn a_deployment_in_the_way_is_no_failure() {
     let fake = Fake::with_job(2, &[]);
     fake.lock().load = Some(90.0);
     let job = fake.job();
-    fake.lock().deployment(&job, "d0", "running");
+    fake.lock().deployment(&job, "d0", DeploymentStatus::Running);
     let scaler = scaler(&fake);
     run_for(&scaler, 30).await;
     assert_eq!(only(&scaler).last_decision.reason, "the job is in a deployment");
     assert_eq!(fake.lock().points, 0);
-    fake.lock().deployment(&job, "d0", "successful");
+    fake.lock().deployment(&job, "d0", DeploymentStatus::Successful);
     // It begins between the change being written and the count being set.
     fake.lock().stop = Some(Stop::After(0));
     tokio::select! {
         () = scaler.run() => {}
         () = fake.stopped.notified() => {}
     }
-    fake.lock().deployment(&job, "d1", "running");
+    fake.lock().deployment(&job, "d1", DeploymentStatus::Running);
     run_for(&scaler, 8).await;
     assert_eq!(only(&scaler).last_decision.reason, "a deployment of the job began before the count was set");
     let record = fake.record();

@@ -120,8 +120,8 @@ impl Fake {
         let job = Job {
             namespace: namespace.into(),
             id: id.into(),
-            r#type: "service".into(),
-            status: "running".into(),
+            r#type: JobType::Service,
+            status: JobStatus::Running,
             create_index: 10,
             task_groups: vec![group],
             ..Job::default()
@@ -184,8 +184,7 @@ impl Inner {
         let of_job = self.state.allocs_of_job(&job.namespace, &job.id);
         let live: Vec<_> = of_job.into_iter().filter(|e| !e.phase.terminal()).collect();
         for surplus in live.iter().skip(wanted) {
-            let stopped = ("stop".to_string(), "complete".to_string());
-            let (desired_status, client_status) = stopped;
+            let (desired_status, client_status) = (DesiredStatus::Stop, ClientStatus::Complete);
             let alloc = Allocation { desired_status, client_status, ..Allocation::clone(&surplus.alloc) };
             self.state.upsert_allocs([Arc::new(alloc)]);
         }
@@ -204,8 +203,8 @@ impl Inner {
                 job_id: job.id.clone(),
                 job: Some(job.clone()),
                 task_group: "g".into(),
-                desired_status: "run".into(),
-                client_status: "running".into(),
+                desired_status: DesiredStatus::Run,
+                client_status: ClientStatus::Running,
                 allocated_resources: Some(Arc::new(resources)),
                 ..Allocation::default()
             })]);
@@ -223,11 +222,11 @@ impl Inner {
             return self.settle(&changed);
         }
         let id = format!("d-{}-{}", changed.id, changed.version);
-        self.deployment(&changed, &id, "running");
+        self.deployment(&changed, &id, DeploymentStatus::Running);
         self.rolling.push((changed, id, Instant::now() + DEPLOYMENT));
     }
 
-    pub(crate) fn deployment(&mut self, job: &Arc<Job>, id: &str, status: &str) {
+    pub(crate) fn deployment(&mut self, job: &Arc<Job>, id: &str, status: DeploymentStatus) {
         self.index += 1;
         self.state.upsert_deployment(Arc::new(Deployment {
             id: id.into(),
@@ -236,7 +235,7 @@ impl Inner {
             job_version: job.version,
             job_create_index: job.create_index,
             create_index: self.index,
-            status: status.into(),
+            status,
             ..Deployment::default()
         }));
     }
@@ -244,16 +243,16 @@ impl Inner {
     /// Deployments whose time has come end.
     fn advance(&mut self) {
         let status = match self.rollouts {
-            Rollouts::Succeed | Rollouts::None => "successful",
-            Rollouts::Fail => "failed",
+            Rollouts::Succeed | Rollouts::None => DeploymentStatus::Successful,
+            Rollouts::Fail => DeploymentStatus::Failed,
             Rollouts::NeverEnd => return,
         };
         let now = Instant::now();
         let (ended, rolling) = std::mem::take(&mut self.rolling).into_iter().partition(|(_, _, end)| *end <= now);
         self.rolling = rolling;
         for (job, id, _) in ended {
-            self.deployment(&job, &id, status);
-            if status == "successful" {
+            self.deployment(&job, &id, status.clone());
+            if status == DeploymentStatus::Successful {
                 self.settle(&job);
             }
         }

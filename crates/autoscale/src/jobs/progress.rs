@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use encamp_model::Deployment;
+use encamp_model::{Deployment, DeploymentStatus};
 use encamp_state::State;
 
 use super::decision;
@@ -83,11 +83,16 @@ enum Rollout {
 }
 
 fn rollout(deployment: &Deployment) -> Rollout {
-    match deployment.status.as_str() {
-        "successful" => Rollout::Successful,
-        "failed" => Rollout::Failed,
-        _ if deployment.active() => Rollout::Active,
-        _ => Rollout::Other,
+    match deployment.status {
+        DeploymentStatus::Successful => Rollout::Successful,
+        DeploymentStatus::Failed => Rollout::Failed,
+        DeploymentStatus::Running
+        | DeploymentStatus::Paused
+        | DeploymentStatus::Initializing
+        | DeploymentStatus::Pending
+        | DeploymentStatus::Blocked
+        | DeploymentStatus::Unblocking => Rollout::Active,
+        DeploymentStatus::Cancelled | DeploymentStatus::Unset | DeploymentStatus::Other(_) => Rollout::Other,
     }
 }
 

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use encamp_model::{Allocation, Job, SECOND, TaskGroup, Time};
+use encamp_model::{
+    Allocation, ClientStatus, DeploymentStatus, DesiredStatus, Job, JobStatus, JobType, SECOND, TaskGroup, Time,
+};
 
 use super::*;
 
@@ -16,8 +18,8 @@ fn job(version: u64, count: i64) -> Job {
     Job {
         namespace: "default".into(),
         id: "web".into(),
-        r#type: "service".into(),
-        status: "running".into(),
+        r#type: JobType::Service,
+        status: JobStatus::Running,
         version,
         create_index: 10,
         task_groups: vec![TaskGroup { name: "g".into(), count, ..TaskGroup::default() }],
@@ -25,20 +27,21 @@ fn job(version: u64, count: i64) -> Job {
     }
 }
 
-fn state(job: Job, running: usize, pending: usize, deployment: Option<(u64, &str)>) -> State {
+fn state(job: Job, running: usize, pending: usize, deployment: Option<(u64, DeploymentStatus)>) -> State {
     let mut state = State::new();
     let job = Arc::new(job);
     state.upsert_job(job.clone());
-    let words = std::iter::repeat_n("running", running).chain(std::iter::repeat_n("pending", pending));
-    state.upsert_allocs(words.enumerate().map(|(i, client_status)| {
+    let running = std::iter::repeat_n(ClientStatus::Running, running);
+    let statuses = running.chain(std::iter::repeat_n(ClientStatus::Pending, pending));
+    state.upsert_allocs(statuses.enumerate().map(|(i, client_status)| {
         Arc::new(Allocation {
             id: format!("a{i}"),
             namespace: "default".into(),
             job_id: "web".into(),
             job: Some(job.clone()),
             task_group: "g".into(),
-            desired_status: "run".into(),
-            client_status: client_status.into(),
+            desired_status: DesiredStatus::Run,
+            client_status,
             ..Allocation::default()
         })
     }));
@@ -49,7 +52,7 @@ fn state(job: Job, running: usize, pending: usize, deployment: Option<(u64, &str
             job_id: "web".into(),
             job_create_index: 10,
             job_version,
-            status: status.into(),
+            status,
             ..Deployment::default()
         }));
     }
@@ -64,15 +67,15 @@ fn what_the_state_says() {
     let no_group = Job { task_groups: Vec::new(), ..job(5, 3) };
     // In time, and after the limit.
     let cases: Vec<(&str, State, Progress, Progress)> = vec![
-        ("nothing happened", state(job(4, 2), 2, 0, Some((4, "successful"))), NotSet, Abandoned),
+        ("nothing happened", state(job(4, 2), 2, 0, Some((4, DeploymentStatus::Successful))), NotSet, Abandoned),
         ("not counted by versions", state(job(4, 3), 2, 0, None), Superseded, Superseded),
-        ("deploying", state(job(5, 3), 2, 1, Some((5, "running"))), Waiting, Late),
-        ("paused", state(job(5, 3), 3, 0, Some((5, "paused"))), Waiting, Late),
-        ("deployed", state(job(5, 3), 2, 1, Some((5, "successful"))), Succeeded, Succeeded),
-        ("failed", state(job(5, 3), 3, 0, Some((5, "failed"))), Failed, Failed),
-        ("failed and reverted", state(job(6, 2), 2, 0, Some((5, "failed"))), Failed, Failed),
-        ("cancelled", state(job(6, 3), 3, 0, Some((5, "cancelled"))), Superseded, Superseded),
-        ("an older deployment", state(job(5, 3), 2, 0, Some((4, "failed"))), Waiting, Late),
+        ("deploying", state(job(5, 3), 2, 1, Some((5, DeploymentStatus::Running))), Waiting, Late),
+        ("paused", state(job(5, 3), 3, 0, Some((5, DeploymentStatus::Paused))), Waiting, Late),
+        ("deployed", state(job(5, 3), 2, 1, Some((5, DeploymentStatus::Successful))), Succeeded, Succeeded),
+        ("failed", state(job(5, 3), 3, 0, Some((5, DeploymentStatus::Failed))), Failed, Failed),
+        ("failed and reverted", state(job(6, 2), 2, 0, Some((5, DeploymentStatus::Failed))), Failed, Failed),
+        ("cancelled", state(job(6, 3), 3, 0, Some((5, DeploymentStatus::Cancelled))), Superseded, Superseded),
+        ("an older deployment", state(job(5, 3), 2, 0, Some((4, DeploymentStatus::Failed))), Waiting, Late),
         ("no deployment, starting", state(job(5, 3), 2, 1, None), Waiting, Late),
         ("no deployment, all run", state(job(5, 3), 3, 0, None), Succeeded, Succeeded),
         ("no deployment, one more", state(job(5, 3), 3, 1, None), Waiting, Late),

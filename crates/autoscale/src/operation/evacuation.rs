@@ -2,24 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use encamp_model::{Allocation, client_status, desired_status};
+use encamp_model::{Allocation, ClientStatus, DesiredStatus, JobType};
 use encamp_state::State;
 
 /// How many replacements of replacements are followed.
 const MOST_REPLACEMENTS: usize = 64;
 
-/// The type of an allocation's job; empty if neither the allocation nor the cluster knows the job.
-fn job_type<'a>(state: &'a State, alloc: &'a Allocation) -> &'a str {
+/// The type of an allocation's job; unset if neither the allocation nor the cluster knows the job.
+fn job_type<'a>(state: &'a State, alloc: &'a Allocation) -> &'a JobType {
     let own = alloc.job.as_deref();
-    own.or_else(|| state.job(&alloc.namespace, &alloc.job_id).map(|j| &**j)).map_or("", |j| j.r#type.as_str())
+    own.or_else(|| state.job(&alloc.namespace, &alloc.job_id).map(|j| &**j)).map_or(&JobType::Unset, |j| &j.r#type)
 }
 
 fn of_system_job(state: &State, alloc: &Allocation) -> bool {
-    matches!(job_type(state, alloc), "system" | "sysbatch")
+    matches!(job_type(state, alloc), JobType::System | JobType::Sysbatch)
 }
 
 fn runs(alloc: &Allocation) -> bool {
-    alloc.client_status == client_status::RUNNING && alloc.desired_status == desired_status::RUN
+    alloc.client_status == ClientStatus::Running && alloc.desired_status == DesiredStatus::Run
 }
 
 /// Whether a node has an allocation that has not ended; those of system jobs do not count.
@@ -34,7 +34,7 @@ pub(super) fn lacks_replacement(state: &State, node: &str, since: u64) -> Option
     let on_node = state.allocs_of_node(node);
     for alloc in on_node.iter().map(|e| &*e.alloc) {
         let by_drain = alloc.desired_transition.migrate == Some(true) && alloc.modify_index > since;
-        if by_drain && job_type(state, alloc) == "service" {
+        if by_drain && *job_type(state, alloc) == JobType::Service {
             displaced.entry((&alloc.namespace, &alloc.job_id, &alloc.task_group)).or_default().push(alloc);
         }
     }

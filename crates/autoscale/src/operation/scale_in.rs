@@ -1,6 +1,6 @@
 //! The steps of a scale-in (`docs/spec/cluster-scaling.md §6`).
 
-use encamp_model::Node;
+use encamp_model::{Node, NodeEligibility, NodeStatus};
 
 use super::{At, Effect, Event, Next, evacuation};
 use crate::record::Step;
@@ -15,12 +15,14 @@ enum Seen<'a> {
     Open,
 }
 
+fn takes_work(node: &Node) -> bool {
+    node.drain_strategy.is_none() && node.scheduling_eligibility == NodeEligibility::Eligible
+}
+
 fn node<'a>(at: &At<'a>) -> Seen<'a> {
     match at.seen.state.node(&at.operation.node_id) {
         None => Seen::Gone,
-        Some(entry) if entry.node.drain_strategy.is_none() && entry.node.scheduling_eligibility == "eligible" => {
-            Seen::Open
-        }
+        Some(entry) if takes_work(&entry.node) => Seen::Open,
         Some(entry) => Seen::Closed(&entry.node),
     }
 }
@@ -54,7 +56,7 @@ pub(super) fn await_drained(at: &At<'_>) -> Next {
         }
         Seen::Closed(_) if has_work(at) => "it still has allocations".to_string(),
         // Allocations on a node that is down are lost, and replaced as after the loss of any node.
-        Seen::Closed(node) if node.status != "ready" => return at.go(Step::Terminate),
+        Seen::Closed(node) if node.status != NodeStatus::Ready => return at.go(Step::Terminate),
         Seen::Closed(_) => match evacuation::lacks_replacement(at.seen.state, id, at.operation.started_index) {
             None => return at.go(Step::Terminate),
             Some(group) => format!("an allocation of {group} does not run elsewhere yet"),

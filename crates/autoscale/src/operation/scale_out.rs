@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use encamp_model::Node;
+use encamp_model::{Node, NodeStatus};
 
 use super::{At, Effect, Event, MOST_INSTANCES, Next};
 use crate::params::NodeConfiguration;
@@ -40,7 +40,7 @@ fn has_joined(at: &At<'_>, nodes: &Nodes<'_>, instance: &str) -> bool {
 /// Whether an instance belongs to a node that is ready, of the pool or not, eligible or not. It is never removed: it
 /// may run work, whatever a provider says of it.
 fn is_in_use(nodes: &Nodes<'_>, instance: &str) -> bool {
-    nodes.get(instance).is_some_and(|nodes| nodes.iter().any(|n| n.status == "ready"))
+    nodes.get(instance).is_some_and(|nodes| nodes.iter().any(|n| n.status == NodeStatus::Ready))
 }
 
 /// The instances that are new since the operation began, by ID.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use encamp_model::JobType;
 use serde_json::{Value, json};
 
 use super::*;
@@ -243,7 +244,7 @@ fn a_node_is_drained_once() {
     // A drain that is complete, and an ineligible node that was never drained.
     let mut state = closed(json!({}));
     assert_eq!(step_after(&r, &state, &three), Some(Step::AwaitDrained));
-    state.upsert_allocs([alloc("a", &job("web", "service", json!({})), "n3", (1, 1, 1), json!({}))]);
+    state.upsert_allocs([alloc("a", &job("web", JobType::Service, json!({})), "n3", (1, 1, 1), json!({}))]);
     assert_eq!(after(&r, &state, &three, 0), Next::Act(drain));
     state.remove_node("n3");
     assert_eq!(step_after(&r, &state, &three), Some(Step::Terminate));
@@ -252,7 +253,7 @@ fn a_node_is_drained_once() {
 #[test]
 fn a_drain_is_complete_when_the_work_runs_elsewhere() {
     let (r, three) = (record(Step::AwaitDrained), group(3, &THREE, &[]));
-    let web = job("web", "service", json!({}));
+    let web = job("web", JobType::Service, json!({}));
     let old = |more: Value| {
         let mut value = json!({"DesiredStatus": "stop", "ClientStatus": "complete", "NextAllocation": "b",
             "DesiredTransition": {"Migrate": true}, "ModifyIndex": 25});
@@ -279,12 +280,12 @@ fn a_drain_is_complete_when_the_work_runs_elsewhere() {
     assert!(done(with(&[old(json!({})), new(json!({}))])));
     assert!(done(with(&[old(json!({"ModifyIndex": 20}))])), "it ended before the operation began");
     // A system job stays.
-    let agent = alloc("s", &job("agent", "system", json!({})), "n3", (1, 1, 1), json!({}));
+    let agent = alloc("s", &job("agent", JobType::System, json!({})), "n3", (1, 1, 1), json!({}));
     assert!(done(with(&[agent])));
     // The job is stopped, or the group gone: nobody wants a replacement.
     for more in [json!({"Stop": true}), json!({"TaskGroups": []})] {
         let mut state = draining();
-        state.upsert_job(job("web", "service", more));
+        state.upsert_job(job("web", JobType::Service, more));
         state.upsert_allocs([old(json!({}))]);
         assert!(done(after(&r, &state, &three, 0)));
     }
@@ -303,7 +304,7 @@ fn a_drain_is_complete_when_the_work_runs_elsewhere() {
 fn a_drain_that_does_not_finish_is_cancelled() {
     let (mut r, three) = (record(Step::AwaitDrained), group(3, &THREE, &[]));
     let mut state = draining();
-    state.upsert_allocs([alloc("a", &job("web", "service", json!({})), "n3", (1, 1, 1), json!({}))]);
+    state.upsert_allocs([alloc("a", &job("web", JobType::Service, json!({})), "n3", (1, 1, 1), json!({}))]);
     assert_eq!(after(&r, &state, &three, 17 * MINUTE - 1), Next::Wait);
     r.failure_count = 2;
     let (step, back, events) = written(after(&r, &state, &three, 17 * MINUTE));
@@ -335,7 +336,7 @@ fn an_instance_is_terminated_once_and_the_size_decremented_once() {
     }
     // The node is back in use.
     let mut busy = draining();
-    busy.upsert_allocs([alloc("a", &job("web", "service", json!({})), "n3", (1, 1, 1), json!({}))]);
+    busy.upsert_allocs([alloc("a", &job("web", JobType::Service, json!({})), "n3", (1, 1, 1), json!({}))]);
     for state in [cluster(3), busy] {
         assert_eq!(step_after(&r, &state, &group(3, &THREE, &[])), Some(Step::CancelDrain));
     }

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use encamp_model::{Job, PreemptionConfig, SchedulerConfiguration};
+use encamp_model::{Job, JobType, PreemptionConfig, SchedulerConfiguration};
 use serde_json::json;
 
 use super::*;
 use crate::test_cluster::{NOW, alloc, cluster, group, job, node, task};
 
 /// A stored job whose group `g` wants `count` allocations of so many MHz.
-fn stored(state: &mut State, id: &str, kind: &str, count: i64, cpu: i64) -> Arc<Job> {
+fn stored(state: &mut State, id: &str, kind: JobType, count: i64, cpu: i64) -> Arc<Job> {
     let groups = json!([group("g", count, json!({"Tasks": [task("t", cpu, 100)]}))]);
     let job = job(id, kind, json!({"TaskGroups": groups}));
     state.upsert_job(job.clone());
@@ -28,9 +28,9 @@ fn unplaced(proof: &Proof) -> Vec<(&str, &str, i64)> {
 #[test]
 fn what_migrates_finds_a_place() {
     let mut state = cluster(12);
-    let web = stored(&mut state, "web", "service", 3, 600);
-    let nightly = stored(&mut state, "nightly", "batch", 1, 600);
-    let system = stored(&mut state, "logs", "system", 1, 100);
+    let web = stored(&mut state, "web", JobType::Service, 3, 600);
+    let nightly = stored(&mut state, "nightly", JobType::Batch, 1, 600);
+    let system = stored(&mut state, "logs", JobType::System, 1, 100);
     for number in 0..3 {
         run(&mut state, &web, number, "n1");
     }
@@ -47,9 +47,9 @@ fn what_migrates_finds_a_place() {
 #[test]
 fn groups_that_find_no_place_are_named() {
     let mut state = cluster(3);
-    let big = stored(&mut state, "big", "service", 2, 6_000);
-    let small = stored(&mut state, "small", "service", 3, 1_500);
-    let fills = stored(&mut state, "fills", "service", 2, 6_000);
+    let big = stored(&mut state, "big", JobType::Service, 2, 6_000);
+    let small = stored(&mut state, "small", JobType::Service, 3, 1_500);
+    let fills = stored(&mut state, "fills", JobType::Service, 2, 6_000);
     run(&mut state, &big, 0, "n1");
     run(&mut state, &small, 0, "n1");
     run(&mut state, &fills, 0, "n2");
@@ -65,8 +65,8 @@ fn groups_that_find_no_place_are_named() {
 #[test]
 fn what_waited_for_room_before_does_not_count() {
     let mut state = cluster(3);
-    let waits = stored(&mut state, "waits", "service", 9, 6_000);
-    let small = stored(&mut state, "small", "service", 1, 500);
+    let waits = stored(&mut state, "waits", JobType::Service, 9, 6_000);
+    let small = stored(&mut state, "small", JobType::Service, 1, 500);
     run(&mut state, &waits, 0, "n1");
     run(&mut state, &waits, 1, "n2");
     run(&mut state, &small, 0, "n3");
@@ -84,11 +84,11 @@ fn what_would_be_preempted_needs_a_place_too() {
     let mut state = cluster(2);
     let vip = job(
         "vip",
-        "service",
+        JobType::Service,
         json!({"Priority": 90, "TaskGroups": [group("g", 1, json!({"Tasks": [task("t", 6_000, 100)]}))]}),
     );
     state.upsert_job(vip.clone());
-    let low = stored(&mut state, "low", "service", 1, 6_000);
+    let low = stored(&mut state, "low", JobType::Service, 1, 6_000);
     run(&mut state, &vip, 0, "n1");
     run(&mut state, &low, 0, "n2");
     // Without a stored configuration every scheduler may preempt.

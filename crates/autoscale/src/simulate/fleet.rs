@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use encamp_model::random::Random;
-use encamp_model::{Allocation, Node, client_status};
+use encamp_model::{Allocation, ClientStatus, JobType, Node};
 use encamp_plan::what_if::{Cause, Change, ChangeError, Displaced, Fate, Timeline, copy_of, missing};
 use encamp_state::State;
 
@@ -106,7 +106,7 @@ impl Fleet {
             .timeline
             .state()
             .allocs()
-            .all(|e| !matches!(e.alloc.client_status.as_str(), client_status::FAILED | client_status::UNKNOWN));
+            .all(|e| !matches!(e.alloc.client_status, ClientStatus::Failed | ClientStatus::Unknown));
     }
 
     /// The cluster.
@@ -223,8 +223,9 @@ impl Fleet {
             (Cause::Lost | Cause::Migrated | Cause::Updated | Cause::Stopped, _) => false,
         };
         let drained = self.timeline.drain(node, now);
-        let drained = drained.is_ok_and(|o| !o.displaced.iter().any(|d| d.owner.job_type != "system" && left(d)));
-        let stays = |a: &Allocation| a.job.as_ref().is_none_or(|j| j.r#type != "system");
+        let drained =
+            drained.is_ok_and(|o| !o.displaced.iter().any(|d| d.owner.job_type != JobType::System && left(d)));
+        let stays = |a: &Allocation| a.job.as_ref().is_none_or(|j| j.r#type != JobType::System);
         let empty = self.state().node(node).is_some_and(|e| !e.live_allocs().any(|a| stays(&a.alloc)));
         if !(drained && empty) {
             self.timeline.go_back(before);

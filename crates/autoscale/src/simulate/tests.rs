@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use encamp_model::JobType;
 use encamp_state::State;
 
 use super::report::{Ending, Report};
@@ -20,7 +21,7 @@ fn cluster() -> State {
     for id in ["aa01", "aa02"] {
         state.upsert_node(node(id, json!({})));
     }
-    let mut web = encamp_model::Job::clone(&job("web", "service", json!({})));
+    let mut web = encamp_model::Job::clone(&job("web", JobType::Service, json!({})));
     for group in &mut web.task_groups {
         group.count = 0;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use encamp_model::{Job, quoted};
+use encamp_model::{Job, JobType, quoted};
 use encamp_state::State;
 
 /// The columns, each of which a trace has once, in any order.
@@ -56,8 +56,8 @@ enum GroupError {
     Stopped(String),
     #[error("job {} is periodic or parameterized, and runs nothing itself", quoted(.0))]
     Template(String),
-    #[error("job {} is of type {}, whose groups have no count", quoted(.job), quoted(.kind))]
-    Type { job: String, kind: String },
+    #[error("job {} is of type {}, whose groups have no count", quoted(.job), quoted(.kind.as_str()))]
+    Type { job: String, kind: JobType },
 }
 
 /// A trace whose rows ascend by time. It has at least one.
@@ -221,11 +221,13 @@ fn group_bounds(state: &State, (namespace, id, name): &GroupKey) -> Result<(i64,
 }
 
 fn can_be_scaled(job: &Job) -> Result<(), GroupError> {
-    match job.r#type.as_str() {
+    match &job.r#type {
         _ if job.stop => Err(GroupError::Stopped(job.id.clone())),
         _ if job.is_template() => Err(GroupError::Template(job.id.clone())),
-        "service" | "batch" => Ok(()),
-        other => Err(GroupError::Type { job: job.id.clone(), kind: other.into() }),
+        JobType::Service | JobType::Batch => Ok(()),
+        kind @ (JobType::System | JobType::Sysbatch | JobType::Core | JobType::Unset | JobType::Other(_)) => {
+            Err(GroupError::Type { job: job.id.clone(), kind: kind.clone() })
+        }
     }
 }
 

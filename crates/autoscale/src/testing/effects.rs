@@ -1,6 +1,6 @@
 //! Side effects on the world, and the invariants that the autoscaler must never violate.
 
-use encamp_model::{DrainStrategy, SECOND};
+use encamp_model::{DrainStrategy, NodeEligibility, NodeStatus, SECOND};
 
 use super::faults::UNHEARD_OF;
 use super::machine::{Later, Machine, node_of};
@@ -102,7 +102,7 @@ impl Machine {
                 if *decrement && self.group.desired <= self.group.min {
                     return Err(Refusal::BelowMinimum);
                 }
-                let node = self.state.node(&node_of(id)).filter(|e| e.node.status == "ready");
+                let node = self.state.node(&node_of(id)).filter(|e| e.node.status == NodeStatus::Ready);
                 if node.is_some_and(|e| e.live_allocs().next().is_some() || e.node.ready()) {
                     self.violations.push(format!("{id} is terminated with allocations on it"));
                 }
@@ -119,7 +119,9 @@ impl Machine {
                 }
             }
             Effect::Detach(id) => {
-                if !self.group.has(id) || self.state.node(&node_of(id)).is_some_and(|e| e.node.status == "ready") {
+                if !self.group.has(id)
+                    || self.state.node(&node_of(id)).is_some_and(|e| e.node.status == NodeStatus::Ready)
+                {
                     self.violations.push(format!("{id} is detached"));
                     return Err(Refusal::NoSuchInstance);
                 }
@@ -141,13 +143,13 @@ impl Machine {
                 }
                 self.change_node(id, |n| {
                     n.drain_strategy = Some(DrainStrategy::default());
-                    n.scheduling_eligibility = "ineligible".into();
+                    n.scheduling_eligibility = NodeEligibility::Ineligible;
                 });
                 self.later.push((now + SECOND, Later::Drained(id.clone())));
             }
             Effect::CancelDrain(id) => self.change_node(id, |n| {
                 n.drain_strategy = None;
-                n.scheduling_eligibility = "eligible".into();
+                n.scheduling_eligibility = NodeEligibility::Eligible;
             }),
             Effect::Purge(id) => {
                 if self.state.remove_node(id).is_some() {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use encamp_model::{Allocation, DesiredTransition, Job, Node, SECOND};
+use encamp_model::{
+    Allocation, ClientStatus, DesiredStatus, DesiredTransition, Job, JobType, Node, NodeStatus, SECOND,
+};
 use encamp_state::State;
 
 use super::Crash;
@@ -136,7 +138,7 @@ impl Machine {
                 }
                 Later::Gone(instance) => {
                     self.group.instances.retain(|i| i.id != instance);
-                    self.change_node(&node_of(&instance), |n| n.status = "down".into());
+                    self.change_node(&node_of(&instance), |n| n.status = NodeStatus::Down);
                 }
                 Later::Drained(node) => self.move_work(&node, when),
                 Later::Start(id) => self.start(&id),
@@ -186,7 +188,7 @@ impl Machine {
     pub(crate) fn lose(&mut self, node: &str, now: i64) {
         let instance = node.replace("n-", "i-");
         self.group.instances.retain(|i| i.id != instance);
-        self.change_node(node, |n| n.status = "down".into());
+        self.change_node(node, |n| n.status = NodeStatus::Down);
         self.move_work(node, now);
     }
 
@@ -194,15 +196,17 @@ impl Machine {
     pub(crate) fn set_work(&mut self, count: usize) {
         let index = self.index();
         let group = crate::test_cluster::group("g", i64::try_from(count).unwrap(), json!({}));
-        self.state.upsert_job(job("app", "service", json!({"TaskGroups": [group], "ModifyIndex": index})));
+        self.state.upsert_job(job("app", JobType::Service, json!({"TaskGroups": [group], "ModifyIndex": index})));
         let live = self.live();
         for alloc in live.iter().skip(count) {
-            self.change_alloc(&alloc.id, |a| (a.desired_status, a.client_status) = ("stop".into(), "complete".into()));
+            self.change_alloc(&alloc.id, |a| {
+                (a.desired_status, a.client_status) = (DesiredStatus::Stop, ClientStatus::Complete)
+            });
         }
         for _ in live.len()..count {
             let Some(node) = self.place() else { return };
             let id = self.name("a-");
-            self.put_alloc(&id, &node, "running");
+            self.put_alloc(&id, &node, ClientStatus::Running);
         }
     }
 
@@ -222,7 +226,7 @@ impl Machine {
         (count < 10).then_some(id)
     }
 
-    fn put_alloc(&mut self, id: &str, node: &str, status: &str) {
+    fn put_alloc(&mut self, id: &str, node: &str, status: ClientStatus) {
         let index = self.index();
         let name = format!("app.g[{index}]");
         let more = json!({"ClientStatus": status, "CreateIndex": index, "ModifyIndex": index, "Name": name});
@@ -237,15 +241,15 @@ impl Machine {
     }
 
     fn start(&mut self, id: &str) {
-        if self.state.alloc(id).is_some_and(|e| e.alloc.client_status == "pending") {
-            self.change_alloc(id, |a| a.client_status = "running".into());
+        if self.state.alloc(id).is_some_and(|e| e.alloc.client_status == ClientStatus::Pending) {
+            self.change_alloc(id, |a| a.client_status = ClientStatus::Running);
         }
     }
 
     /// One allocation after the other leaves a node that drains or is down.
     fn move_work(&mut self, node: &str, now: i64) {
         let Some(entry) = self.state.node(node).cloned() else { return };
-        if (entry.node.drain_strategy.is_none() && entry.node.status == "ready") || self.drains_hang {
+        if (entry.node.drain_strategy.is_none() && entry.node.status == NodeStatus::Ready) || self.drains_hang {
             return;
         }
         let Some(old) = entry.live_allocs().next().map(|a| a.alloc.id.clone()) else {
@@ -254,10 +258,10 @@ impl Machine {
         self.later.push((now + 3 * SECOND, Later::Drained(node.into())));
         let Some(target) = self.place() else { return };
         let new = self.name("a-");
-        self.put_alloc(&new, &target, "pending");
+        self.put_alloc(&new, &target, ClientStatus::Pending);
         self.later.push((now + 2 * SECOND, Later::Start(new.clone())));
         self.change_alloc(&old, |a| {
-            (a.desired_status, a.client_status) = ("stop".into(), "complete".into());
+            (a.desired_status, a.client_status) = (DesiredStatus::Stop, ClientStatus::Complete);
             a.desired_transition = DesiredTransition { migrate: Some(true), ..DesiredTransition::default() };
             a.next_allocation = new;
         });

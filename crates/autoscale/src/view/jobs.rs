@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use encamp_model::{Allocation, Job, TaskGroup};
+use encamp_model::{Allocation, Job, JobType, TaskGroup};
 use encamp_state::State;
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
@@ -99,7 +99,7 @@ impl Jobs {
         let facts = &self.facts[job];
         AllocFacts {
             job,
-            is_system: placed_with.or(facts.current.as_deref()).is_some_and(|j| j.r#type == "system"),
+            is_system: placed_with.or(facts.current.as_deref()).is_some_and(|j| j.r#type == JobType::System),
             protects: facts.protects || placed_with.is_some_and(|j| params::is_set(&j.meta, PROTECT)),
             asks_cores: facts.asks_cores,
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use encamp_model::{Allocation, Job};
+use encamp_model::{Allocation, ClientStatus, DesiredStatus, Job, JobType};
 use encamp_state::State;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn of(state: &State, nodes: &[&str]) -> PoolView {
 
 /// A job of [`job`]'s shape that is stored in the state.
 fn stored(state: &mut State, id: &str, more: Value) -> Arc<Job> {
-    let job = job(id, "service", more);
+    let job = job(id, JobType::Service, more);
     state.upsert_job(job.clone());
     job
 }
@@ -52,19 +52,19 @@ fn meta_overrides_the_attribute_of_the_instance() {
 fn running_means_by_client_and_server() {
     let mut state = cluster(2);
     let web = stored(&mut state, "web", json!({}));
-    let system = job("logs", "system", json!({}));
+    let system = job("logs", JobType::System, json!({}));
     state.upsert_job(system.clone());
-    let with = |id: &str, node: &str, client: &str, desired: &str| {
+    let with = |id: &str, node: &str, client: ClientStatus, desired: DesiredStatus| {
         alloc(id, &web, node, (100, 200, 30), json!({"ClientStatus": client, "DesiredStatus": desired}))
     };
     state.upsert_allocs([
-        with("a", "n1", "running", "run"),
-        with("b", "n1", "pending", "run"),
-        with("c", "n1", "running", "stop"),
-        with("d", "n1", "complete", "run"),
-        with("e", "n1", "unknown", "run"),
+        with("a", "n1", ClientStatus::Running, DesiredStatus::Run),
+        with("b", "n1", ClientStatus::Pending, DesiredStatus::Run),
+        with("c", "n1", ClientStatus::Running, DesiredStatus::Stop),
+        with("d", "n1", ClientStatus::Complete, DesiredStatus::Run),
+        with("e", "n1", ClientStatus::Unknown, DesiredStatus::Run),
         alloc("s", &system, "n1", (10, 20, 3), json!({})),
-        with("f", "n2", "running", "run"),
+        with("f", "n2", ClientStatus::Running, DesiredStatus::Run),
     ]);
     let v = of(&state, &["n1"]);
     assert_eq!(v.consumed, amounts(110, 220, 33), "a and the system job");
@@ -101,7 +101,7 @@ fn the_current_job_decides_about_the_reserve() {
     let old = stored(&mut state, "web", json!({}));
     let scalable = [group("g", 1, json!({"Scaling": {"Max": 9}}))];
     stored(&mut state, "web", json!({"Version": 1, "TaskGroups": scalable}));
-    let purged = job("purged", "service", json!({"TaskGroups": scalable}));
+    let purged = job("purged", JobType::Service, json!({"TaskGroups": scalable}));
     state
         .upsert_allocs([alloc("a", &old, "n1", (1, 1, 1), json!({})), alloc("b", &purged, "n1", (1, 1, 1), json!({}))]);
     assert_eq!(of(&state, &["n1"]).reserve, amounts(1000, 2000, 300));
@@ -139,7 +139,7 @@ fn protected_nodes() {
     let loose = stored(&mut state, "loose", json!({"Meta": {"encamp_protect": "false"}}));
     let since = stored(&mut state, "since", json!({}));
     stored(&mut state, "since", json!({"Version": 1, "Meta": {"encamp_protect": "1"}}));
-    let purged = job("purged", "service", json!({"Meta": {"encamp_protect": "true"}}));
+    let purged = job("purged", JobType::Service, json!({"Meta": {"encamp_protect": "true"}}));
     state.upsert_allocs([
         alloc("a", &guarded, "n1", (1, 1, 1), json!({"ClientStatus": "pending"})),
         alloc("b", &guarded, "n2", (1, 1, 1), json!({"ClientStatus": "complete"})),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Agent;
 use crate::clock;
 use crate::error::DrainError;
-use encamp_model::{DrainStrategy, SECOND, Time};
+use encamp_model::{DrainStrategy, JobType, SECOND, Time};
 
 /// How often the time of the last contact is checked.
 const LOOK: Duration = Duration::from_millis(500);
@@ -62,7 +62,8 @@ impl Agent {
                 Ok(node) => node.is_none_or(|n| n.drain_strategy.is_none()),
                 Err(_) => self.all().iter().all(|r| {
                     let alloc = r.alloc();
-                    let system = alloc.job.as_ref().is_some_and(|j| matches!(j.r#type.as_str(), "system" | "sysbatch"));
+                    let system =
+                        alloc.job.as_ref().is_some_and(|j| matches!(j.r#type, JobType::System | JobType::Sysbatch));
                     r.is_terminal() || (settings.ignore_system_jobs && system)
                 }),
             };

@@ -4,8 +4,7 @@ use super::super::fingerprint::MIB;
 use super::super::runner::alloc::AllocRunner;
 use super::super::types::HostStats;
 use super::Agent;
-use crate::events::state;
-use encamp_model::{Node, client_status};
+use encamp_model::{ClientStatus, Node, TaskStatus};
 use encamp_telemetry::Metrics;
 
 /// Labels of the node.
@@ -16,8 +15,8 @@ fn node_labels(node: &Node) -> Vec<(&str, &str)> {
         ("datacenter", &node.datacenter),
         ("node_class", class),
         ("node_pool", &node.node_pool),
-        ("node_status", &node.status),
-        ("node_scheduling_eligibility", &node.scheduling_eligibility),
+        ("node_status", node.status.as_str()),
+        ("node_scheduling_eligibility", node.scheduling_eligibility.as_str()),
     ]
 }
 
@@ -77,20 +76,24 @@ fn publish_host(metrics: &Metrics, host: &HostStats, labels: &[(&str, &str)]) {
 fn publish_sums(metrics: &Metrics, node: &Node, runners: &[std::sync::Arc<AllocRunner>], labels: &[(&str, &str)]) {
     let (mut cpu, mut memory, mut max_memory, mut disk) = (0, 0, 0, 0);
     let (mut pending, mut running, mut terminal, mut blocked) = (0, 0, 0, 0);
-    let mut tasks = [(state::PENDING, 0), (state::RUNNING, 0), (state::DEAD, 0)];
+    let mut tasks = [(TaskStatus::Pending, 0), (TaskStatus::Running, 0), (TaskStatus::Dead, 0)];
     for runner in runners.iter().filter(|r| !r.is_destroyed()) {
         let view = runner.view();
-        for (name, count) in &mut tasks {
-            *count += view.task_states.values().filter(|t| t.state == *name).count();
+        for (state, count) in &mut tasks {
+            *count += view.task_states.values().filter(|t| t.state == *state).count();
         }
-        match view.client_status.as_str() {
-            client_status::COMPLETE | client_status::FAILED | client_status::LOST => {
+        match view.client_status {
+            ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost => {
                 terminal += 1;
                 continue;
             }
-            client_status::RUNNING => running += 1,
-            _ if runner.is_waiting() => blocked += 1,
-            _ => pending += 1,
+            ClientStatus::Running => running += 1,
+            ClientStatus::Pending | ClientStatus::Unknown | ClientStatus::Unset | ClientStatus::Other(_) => {
+                match runner.is_waiting() {
+                    true => blocked += 1,
+                    false => pending += 1,
+                }
+            }
         }
         if let Some(given) = runner.alloc().allocated_resources.as_ref() {
             for task in given.tasks.values() {
@@ -117,8 +120,8 @@ fn publish_sums(metrics: &Metrics, node: &Node, runners: &[std::sync::Arc<AllocR
     }
     // Disks are only taken over within the node.
     gauge("client.allocations.migrating", 0);
-    for (name, count) in tasks {
-        metrics.gauge(&format!("client.tasks.{name}"), count as f64, labels);
+    for (state, count) in tasks {
+        metrics.gauge(&format!("client.tasks.{state}"), count as f64, labels);
     }
 }
 

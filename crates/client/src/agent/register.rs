@@ -6,6 +6,7 @@ use super::super::policy::backoff;
 use super::super::servers::{NodeReply, ServersError};
 use super::{Agent, Beat};
 use crate::clock;
+use encamp_model::NodeStatus;
 
 impl Agent {
     /// Registers, then beats until the end.
@@ -26,7 +27,7 @@ impl Agent {
                 () = self.renew_identity.notified() => true,
             };
             let sent = clock::now();
-            wait = match self.servers.update_status(&self.who(), "ready", renew).await {
+            wait = match self.servers.update_status(&self.who(), NodeStatus::Ready, renew).await {
                 Ok(reply) => {
                     if reply.index != 0 && reply.signed_identity.is_empty() && beats > 0 {
                         tracing::warn!(target: "client", "missed heartbeat");
@@ -92,7 +93,7 @@ impl Agent {
             tracing::error!(target: "client", %error, "failed to store the registration");
         }
         let mut node = self.shared.node.write();
-        node.status = "ready".into();
+        node.status = NodeStatus::Ready;
         drop(node);
         self.registered.send_replace(true);
     }
@@ -101,7 +102,7 @@ impl Agent {
     fn answered(&self, reply: &NodeReply, sent: i64) {
         *self.beat.lock() = Beat { ok: clock::now(), last: Some((sent, reply.heartbeat_ttl)) };
         self.servers.learn(&reply.servers);
-        if !reply.scheduling_eligibility.is_empty() {
+        if !reply.scheduling_eligibility.is_unset() {
             let mut node = self.shared.node.write();
             node.scheduling_eligibility.clone_from(&reply.scheduling_eligibility);
         }

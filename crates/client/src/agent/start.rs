@@ -25,8 +25,7 @@ use super::node::{merged, put_driver};
 use super::{Agent, Beat, Gc, volumes};
 use crate::cgroups::Cgroups;
 use crate::clock;
-use crate::events::state;
-use encamp_model::{Node, NodeResources};
+use encamp_model::{Node, NodeEligibility, NodeResources, NodeStatus, TaskStatus};
 
 /// How long the loops may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -89,8 +88,11 @@ fn first_node(
         reserved_resources: Some(fingerprint::reserved(config)),
         node_class: config.node_class.clone(),
         node_pool: config.node_pool.clone(),
-        scheduling_eligibility: if config.default_ineligible { "ineligible" } else { "eligible" }.into(),
-        status: "initializing".into(),
+        scheduling_eligibility: match config.default_ineligible {
+            true => NodeEligibility::Ineligible,
+            false => NodeEligibility::Eligible,
+        },
+        status: NodeStatus::Initializing,
         host_volumes: config.host_volumes.clone(),
         host_networks: config.host_networks.clone(),
         gc_volumes_on_node_gc: config.gc.volumes_on_node_gc,
@@ -220,7 +222,7 @@ impl Agent {
         let (id, alloc) = (alloc.id.clone(), Arc::new(alloc));
         let there = self.shared.alloc_dir.join(&id).is_dir();
         // The agent ended before it had begun: servers send the allocation again.
-        if !there && record.tasks.values().all(|t| !t.built && t.state.state != state::DEAD) {
+        if !there && record.tasks.values().all(|t| !t.built && t.state.state != TaskStatus::Dead) {
             if let Err(error) = self.shared.store.delete(&id) {
                 tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
             }
@@ -230,7 +232,7 @@ impl Agent {
             self.queue.lock().acknowledge(known);
         }
         // The agent ended while it removed what had ended: what became of that still counts.
-        let ended = record.tasks.values().all(|t| t.state.state == state::DEAD);
+        let ended = record.tasks.values().all(|t| t.state.state == TaskStatus::Dead);
         let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), Some(record))
             .and_then(|r| if there || ended { Ok(r) } else { Err(InvalidAlloc::NoDirectory) });
         match runner {

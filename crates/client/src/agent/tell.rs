@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::policy::backoff;
 use super::Agent;
 use crate::clock;
-use encamp_model::{Allocation, client_status};
+use encamp_model::Allocation;
 
 /// How often the queue is checked.
 const TICK: Duration = Duration::from_millis(200);
@@ -34,10 +34,7 @@ impl Agent {
 
     fn take(&self, view: Allocation) {
         let id = view.id.clone();
-        let ended = matches!(
-            view.client_status.as_str(),
-            client_status::COMPLETE | client_status::FAILED | client_status::LOST
-        );
+        let ended = view.client_terminal();
         // A runner that was removed has nothing to tell.
         if self.runners.lock().contains_key(&id) {
             self.queue.lock().push(view);

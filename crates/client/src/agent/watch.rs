@@ -14,7 +14,7 @@ use super::super::runner::error::InvalidAlloc;
 use super::super::servers::{Servers, ServersError};
 use super::{Agent, BLOCK};
 use crate::clock;
-use encamp_model::{AllocDeploymentStatus, Allocation, TaskState, Time, client_status};
+use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, TaskState, Time};
 
 /// How often a predecessor on another node is polled.
 const REMOTE_POLL: Duration = Duration::from_secs(2);
@@ -136,7 +136,7 @@ impl Agent {
                 self.store_alloc(alloc).await.unwrap_or_else(|error| {
                     tracing::error!(target: "client", alloc_id = id, %error, "error updating the stored allocation");
                 });
-                let reconnects = alloc.client_status == client_status::UNKNOWN && !alloc.server_terminal();
+                let reconnects = alloc.client_status == ClientStatus::Unknown && !alloc.server_terminal();
                 runner.update(alloc.clone()).await;
                 if reconnects {
                     let event = || events::message("Reconnected", "Client reconnected");
@@ -208,7 +208,7 @@ impl Agent {
         self.queue.lock().push(Allocation {
             id: alloc.id.clone(),
             node_id: alloc.node_id.clone(),
-            client_status: client_status::FAILED.into(),
+            client_status: ClientStatus::Failed,
             client_description: format!("Unable to add allocation due to error: {error}"),
             task_states: states,
             deployment_status: Some(health),
@@ -223,7 +223,7 @@ async fn wait_remote(servers: &dyn Servers, who: &super::Credentials, id: String
     loop {
         match servers.allocs(who, &ids, 0).await {
             Ok(reply)
-                if reply.allocs.first().is_none_or(|a| a.terminal() || a.client_status == client_status::UNKNOWN) =>
+                if reply.allocs.first().is_none_or(|a| a.terminal() || a.client_status == ClientStatus::Unknown) =>
             {
                 return;
             }

@@ -1,5 +1,7 @@
 //! Whether a failing check restarts its task (`docs/spec/client.md §16.4`).
 
+use serde::{Deserialize, Serialize};
+
 /// When a check that fails restarts its task. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRestartRule {
@@ -12,9 +14,11 @@ pub struct CheckRestartRule {
 }
 
 /// The result of the last run of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CheckOutcome {
     /// It has not run yet.
+    #[default]
     Pending,
     /// It passed.
     Success,

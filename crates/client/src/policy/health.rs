@@ -1,7 +1,7 @@
 //! Whether an allocation is healthy, for its deployment or its migration (`docs/spec/client.md §14`).
 
 use super::lifecycle::Stage;
-use encamp_model::{Allocation, SECOND, SortedMap, TaskState, format_duration};
+use encamp_model::{Allocation, JobType, SECOND, SortedMap, TaskState, TaskStatus, format_duration};
 
 /// The rules of health for one allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl HealthRules {
     /// The rules of an allocation; none if nobody asks or somebody decided already.
     pub(crate) fn of(alloc: &Allocation) -> Option<HealthRules> {
         let job = alloc.job.as_ref()?;
-        if !matches!(job.r#type.as_str(), "service" | "system") || alloc.health().is_some() {
+        if !matches!(job.r#type, JobType::Service | JobType::System) || alloc.health().is_some() {
             return None;
         }
         let group = alloc.group()?;
@@ -96,7 +96,7 @@ impl HealthTracker {
             .map(|(name, state)| (name, stage(name), state))
             .filter(|(_, stage, state)| match stage {
                 Stage::Poststop => false,
-                Stage::PoststartEphemeral | Stage::PoststartSidecar => state.state != "dead" || state.failed,
+                Stage::PoststartEphemeral | Stage::PoststartSidecar => state.state != TaskStatus::Dead || state.failed,
                 _ => true,
             })
             .collect();
@@ -105,7 +105,7 @@ impl HealthTracker {
         if failed || broken || now >= self.deadline {
             return Verdict::Unhealthy(if failed { Vec::new() } else { self.reasons(&watched) });
         }
-        if watched.is_empty() || watched.iter().any(|(_, _, t)| t.state == "pending") {
+        if watched.is_empty() || watched.iter().any(|(_, _, t)| t.state == TaskStatus::Pending) {
             self.healthy_at = None;
             self.latest = 0;
             return Verdict::Wait(self.deadline);
@@ -139,14 +139,16 @@ impl HealthTracker {
         }
         let deadline = format_duration(self.rules.healthy_deadline);
         let least = format_duration(self.rules.min_healthy_time);
-        let text = |stage: Stage, t: &TaskState| match t.state.as_str() {
+        let text = |stage: Stage, t: &TaskState| match t.state {
             _ if t.failed => Some("Unhealthy because of failed task".to_string()),
-            "pending" => Some(format!("Task not running by healthy_deadline of {deadline}")),
-            "dead" if stage == Stage::Main || stage.is_sidecar() => Some("Unhealthy because of dead task".into()),
-            "running" => {
+            TaskStatus::Pending => Some(format!("Task not running by healthy_deadline of {deadline}")),
+            TaskStatus::Dead if stage == Stage::Main || stage.is_sidecar() => {
+                Some("Unhealthy because of dead task".into())
+            }
+            TaskStatus::Running => {
                 Some(format!("Task not running for min_healthy_time of {least} by healthy_deadline of {deadline}"))
             }
-            _ => None,
+            TaskStatus::Dead | TaskStatus::Unset | TaskStatus::Other(_) => None,
         };
         tasks.iter().filter_map(|(name, stage, t)| Some(((*name).clone(), text(*stage, t)?))).collect()
     }
@@ -155,6 +157,7 @@ impl HealthTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use TaskStatus::{Dead, Pending, Running};
     use encamp_model::Time;
 
     fn tracker() -> HealthTracker {
@@ -167,10 +170,11 @@ mod tests {
         HealthTracker::new(rules, 0)
     }
 
-    fn states(list: &[(&str, &str, i64, bool)]) -> SortedMap<TaskState> {
-        let make = |state: &str, started: i64, finished: bool| TaskState {
-            state: state.trim_end_matches('!').into(),
-            failed: state.ends_with('!'),
+    type Task = (&'static str, TaskStatus, i64, bool);
+
+    fn states(list: &[Task]) -> SortedMap<TaskState> {
+        let make = |state: &TaskStatus, started: i64, finished: bool| TaskState {
+            state: state.clone(),
             started_at: if started > 0 { Time::from_unix_nanos(started * SECOND) } else { Time::ZERO },
             finished_at: if finished { Time::from_unix_nanos(SECOND) } else { Time::ZERO },
             ..TaskState::default()
@@ -190,32 +194,32 @@ mod tests {
     #[test]
     fn every_restart_begins_the_wait_anew() {
         let mut t = tracker();
-        let mut see =
-            |now: i64, list: &[(&str, &str, i64, bool)]| t.step(now * SECOND, false, false, None, stage, &states(list));
-        assert_eq!(see(0, &[("a", "pending", 0, false)]), Verdict::Wait(60 * SECOND));
-        let up = |at| [("init", "dead", 1, true), ("a", "running", at, false), ("post", "dead", 3, true)];
+        let mut see = |now: i64, list: &[Task]| t.step(now * SECOND, false, false, None, stage, &states(list));
+        assert_eq!(see(0, &[("a", Pending, 0, false)]), Verdict::Wait(60 * SECOND));
+        let up = |at| [("init", Dead, 1, true), ("a", Running, at, false), ("post", Dead, 3, true)];
         assert_eq!(see(5, &up(5)), Verdict::Wait(15 * SECOND));
         assert_eq!(see(14, &up(5)), Verdict::Wait(15 * SECOND));
         assert_eq!(see(14, &up(14)), Verdict::Wait(24 * SECOND));
-        assert_eq!(see(20, &[("a", "pending", 14, false)]), Verdict::Wait(60 * SECOND));
+        assert_eq!(see(20, &[("a", Pending, 14, false)]), Verdict::Wait(60 * SECOND));
         assert_eq!(see(22, &up(22)), Verdict::Wait(32 * SECOND));
         assert_eq!(see(32, &up(22)), Verdict::Healthy);
     }
 
     #[test]
     fn failures_and_the_deadline() {
-        let see = |now: i64, list: &[(&str, &str, i64, bool)]| {
-            tracker().step(now * SECOND, false, false, None, stage, &states(list))
-        };
+        let see = |now: i64, list: &[Task]| tracker().step(now * SECOND, false, false, None, stage, &states(list));
         let texts = |v: Verdict| match v {
             Verdict::Unhealthy(r) => r.into_iter().map(|(n, t)| format!("{n}: {t}")).collect::<Vec<_>>(),
             other => vec![format!("{other:?}")],
         };
-        assert_eq!(texts(see(1, &[("a", "dead!", 1, true)])), ["a: Unhealthy because of failed task"]);
-        assert_eq!(texts(see(1, &[("a", "dead", 1, true)])), ["a: Unhealthy because of dead task"]);
-        assert_eq!(texts(see(60, &[("a", "pending", 0, false)])), ["a: Task not running by healthy_deadline of 1m0s"]);
+        let mut failed = states(&[("a", Dead, 1, true)]);
+        failed.values_mut().for_each(|t| t.failed = true);
+        let failed = tracker().step(SECOND, false, false, None, stage, &failed);
+        assert_eq!(texts(failed), ["a: Unhealthy because of failed task"]);
+        assert_eq!(texts(see(1, &[("a", Dead, 1, true)])), ["a: Unhealthy because of dead task"]);
+        assert_eq!(texts(see(60, &[("a", Pending, 0, false)])), ["a: Task not running by healthy_deadline of 1m0s"]);
         let late = "a: Task not running for min_healthy_time of 10s by healthy_deadline of 1m0s";
-        assert_eq!(texts(see(60, &[("a", "running", 2, false), ("stop", "pending", 0, false)])), [late]);
+        assert_eq!(texts(see(60, &[("a", Running, 2, false), ("stop", Pending, 0, false)])), [late]);
         assert_eq!(tracker().step(0, true, false, None, stage, &states(&[])), Verdict::Ended);
         assert_eq!(tracker().step(0, false, true, None, stage, &states(&[])), Verdict::Unhealthy(vec![]));
     }
@@ -223,13 +227,13 @@ mod tests {
     #[test]
     fn checks_have_to_pass_all_the_time() {
         let mut t = tracker();
-        let up = states(&[("a", "running", 1, false)]);
+        let up = states(&[("a", Running, 1, false)]);
         let mut see = |now: i64, passing| t.step(now * SECOND, false, false, Some(passing), stage, &up);
         assert!(matches!(see(1, true), Verdict::Wait(_)) && matches!(see(10, false), Verdict::Wait(_)));
         assert!(matches!(see(12, true), Verdict::Wait(_)) && matches!(see(21, true), Verdict::Wait(_)));
         assert_eq!(see(22, true), Verdict::Healthy);
         let mut t = tracker();
-        let stopped = states(&[("a", "pending", 0, false)]);
+        let stopped = states(&[("a", Pending, 0, false)]);
         assert!(matches!(t.step(0, false, false, Some(true), stage, &stopped), Verdict::Wait(_)));
         assert!(matches!(t.step(60 * SECOND, false, false, Some(true), stage, &stopped), Verdict::Unhealthy(_)));
     }

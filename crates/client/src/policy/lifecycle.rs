@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use encamp_model::{SortedMap, Task, TaskState};
+use encamp_model::{LifecycleHook, SortedMap, Task, TaskState, TaskStatus};
 
 /// Where in the life of the allocation a task belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,13 +24,13 @@ pub enum Stage {
 impl Stage {
     /// The stage of a task.
     pub fn of(task: &Task) -> Stage {
-        match task.lifecycle.as_ref().map(|l| (l.hook.as_str(), l.sidecar)) {
-            Some(("prestart", false)) => Stage::PrestartEphemeral,
-            Some(("prestart", true)) => Stage::PrestartSidecar,
-            Some(("poststart", false)) => Stage::PoststartEphemeral,
-            Some(("poststart", true)) => Stage::PoststartSidecar,
-            Some(("poststop", _)) => Stage::Poststop,
-            _ => Stage::Main,
+        match task.lifecycle.as_ref().map(|l| (&l.hook, l.sidecar)) {
+            Some((LifecycleHook::Prestart, false)) => Stage::PrestartEphemeral,
+            Some((LifecycleHook::Prestart, true)) => Stage::PrestartSidecar,
+            Some((LifecycleHook::Poststart, false)) => Stage::PoststartEphemeral,
+            Some((LifecycleHook::Poststart, true)) => Stage::PoststartSidecar,
+            Some((LifecycleHook::Poststop, _)) => Stage::Poststop,
+            Some((LifecycleHook::Unset | LifecycleHook::Other(_), _)) | None => Stage::Main,
         }
     }
 
@@ -98,10 +98,10 @@ impl Coordinator {
         let of = |wanted: Stage| {
             self.stages.iter().filter(move |(_, s)| **s == wanted).map(|(name, _)| {
                 let state = states.get(name);
-                (state.map_or("pending", |s| s.state.as_str()), state.is_some_and(|s| s.failed))
+                (state.map_or(&TaskStatus::Pending, |s| &s.state), state.is_some_and(|s| s.failed))
             })
         };
-        let none_left = |stage| of(stage).all(|(state, _)| state == "dead");
+        let none_left = |stage| of(stage).all(|(state, _)| *state == TaskStatus::Dead);
         let others = [Stage::PrestartEphemeral, Stage::PrestartSidecar, Stage::Main];
         let late = [Stage::PoststartEphemeral, Stage::PoststartSidecar];
         if self.phase != Phase::Poststop && others.into_iter().chain(late).all(none_left) {
@@ -109,13 +109,13 @@ impl Coordinator {
         }
         match self.phase {
             Phase::Init => {
-                let all = self.stages.keys().all(|t| states.get(t).is_none_or(|s| s.state == "pending"));
+                let all = self.stages.keys().all(|t| states.get(t).is_none_or(|s| s.state == TaskStatus::Pending));
                 all.then_some(Phase::Prestart)
             }
-            Phase::Prestart => (of(Stage::PrestartEphemeral).all(|(s, failed)| s == "dead" && !failed)
-                && of(Stage::PrestartSidecar).all(|(s, _)| s == "running"))
+            Phase::Prestart => (of(Stage::PrestartEphemeral).all(|(s, failed)| *s == TaskStatus::Dead && !failed)
+                && of(Stage::PrestartSidecar).all(|(s, _)| *s == TaskStatus::Running))
             .then_some(Phase::Main),
-            Phase::Main => of(Stage::Main).all(|(s, _)| s != "pending").then_some(Phase::Poststart),
+            Phase::Main => of(Stage::Main).all(|(s, _)| *s != TaskStatus::Pending).then_some(Phase::Poststart),
             Phase::Poststart => none_left(Stage::PoststartEphemeral).then_some(Phase::WaitAlloc),
             Phase::WaitAlloc | Phase::Poststop => None,
         }
@@ -125,19 +125,18 @@ impl Coordinator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use LifecycleHook::{Poststart, Poststop, Prestart};
+    use TaskStatus::{Dead, Pending, Running};
     use encamp_model::TaskLifecycleConfig;
 
-    fn task(name: &str, hook: &str, sidecar: bool) -> Task {
-        let lifecycle = (!hook.is_empty()).then(|| TaskLifecycleConfig { hook: hook.into(), sidecar });
+    fn task(name: &str, hook: impl Into<Option<LifecycleHook>>, sidecar: bool) -> Task {
+        let lifecycle = hook.into().map(|hook| TaskLifecycleConfig { hook, sidecar });
         Task { name: name.into(), lifecycle, ..Task::default() }
     }
 
-    fn states(list: &[(&str, &str)]) -> SortedMap<TaskState> {
-        let state = |s: &str| {
-            let (s, failed) = s.strip_suffix('!').map_or((s, false), |s| (s, true));
-            TaskState { state: s.into(), failed, ..TaskState::default() }
-        };
-        list.iter().map(|(n, s)| (n.to_string(), state(s))).collect()
+    fn states(list: &[(&str, TaskStatus)]) -> SortedMap<TaskState> {
+        let state = |state| TaskState { state, ..TaskState::default() };
+        list.iter().map(|(n, s)| (n.to_string(), state(s.clone()))).collect()
     }
 
     fn open(c: &Coordinator) -> String {
@@ -147,50 +146,52 @@ mod tests {
     #[test]
     fn the_stages_follow_each_other() {
         let tasks = [
-            task("init", "prestart", false),
-            task("side", "prestart", true),
-            task("main", "", false),
-            task("post", "poststart", false),
-            task("stop", "poststop", false),
+            task("init", Prestart, false),
+            task("side", Prestart, true),
+            task("main", None, false),
+            task("post", Poststart, false),
+            task("stop", Poststop, false),
         ];
         let mut c = Coordinator::new(&tasks, false);
         assert_eq!(open(&c), "");
-        let mut now = states(&[("init", "pending"), ("side", "pending"), ("main", "pending"), ("post", "pending")]);
-        let mut step = |name: &str, state: &str| {
-            now.extend([(name.to_string(), states(&[("x", state)])["x"].clone())]);
+        let mut now = states(&[("init", Pending), ("side", Pending), ("main", Pending), ("post", Pending)]);
+        let mut step = |name: &str, state: TaskStatus| {
+            now.extend(states(&[(name, state)]));
             c.update(&now);
             open(&c)
         };
-        assert_eq!(step("stop", "pending"), "init side");
-        assert_eq!(step("init", "running"), "init side");
-        assert_eq!(step("side", "running"), "init side");
-        assert_eq!(step("init", "dead"), "main side");
-        assert_eq!(step("main", "running"), "main post side");
-        assert_eq!(step("post", "running"), "main post side");
-        assert_eq!(step("post", "dead"), "main side");
-        assert_eq!(step("main", "dead"), "main side", "the sidecar lives");
-        assert_eq!(step("side", "dead"), "stop");
-        assert_eq!(step("stop", "dead"), "stop");
+        assert_eq!(step("stop", Pending), "init side");
+        assert_eq!(step("init", Running), "init side");
+        assert_eq!(step("side", Running), "init side");
+        assert_eq!(step("init", Dead), "main side");
+        assert_eq!(step("main", Running), "main post side");
+        assert_eq!(step("post", Running), "main post side");
+        assert_eq!(step("post", Dead), "main side");
+        assert_eq!(step("main", Dead), "main side", "the sidecar lives");
+        assert_eq!(step("side", Dead), "stop");
+        assert_eq!(step("stop", Dead), "stop");
     }
 
     #[test]
     fn a_failed_prestart_task_keeps_the_gate_shut() {
-        let mut c = Coordinator::new(&[task("init", "prestart", false), task("main", "", false)], false);
-        c.update(&states(&[("init", "pending"), ("main", "pending")]));
-        c.update(&states(&[("init", "dead!"), ("main", "pending")]));
+        let mut c = Coordinator::new(&[task("init", Prestart, false), task("main", None, false)], false);
+        c.update(&states(&[("init", Pending), ("main", Pending)]));
+        let mut failed = states(&[("init", Dead), ("main", Pending)]);
+        failed.values_mut().for_each(|t| t.failed = t.state == Dead);
+        c.update(&failed);
         assert_eq!(open(&c), "init");
     }
 
     #[test]
     fn restarts_and_restores() {
-        let tasks = [task("init", "prestart", false), task("main", "", false)];
+        let tasks = [task("init", Prestart, false), task("main", None, false)];
         let mut c = Coordinator::new(&tasks, true);
-        c.update(&states(&[("init", "dead"), ("main", "running")]));
+        c.update(&states(&[("init", Dead), ("main", Running)]));
         assert_eq!(open(&c), "main");
         c.restart();
-        c.update(&states(&[("init", "dead"), ("main", "running")]));
+        c.update(&states(&[("init", Dead), ("main", Running)]));
         assert_eq!(open(&c), "", "until all are pending");
-        c.update(&states(&[("init", "pending"), ("main", "pending")]));
+        c.update(&states(&[("init", Pending), ("main", Pending)]));
         assert_eq!(open(&c), "init");
     }
 }

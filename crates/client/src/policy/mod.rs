@@ -6,7 +6,7 @@
 //! - [`gc`]: which terminal allocation is collected first. [`identity`]: workload identity tokens.
 
 pub mod backoff;
-pub(crate) mod check_restart;
+pub mod check_restart;
 pub mod gc;
 pub mod health;
 pub mod identity;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use encamp_model::{Allocation, client_status};
+use encamp_model::{Allocation, ClientStatus};
 
 /// The queued reports, and the reports that the servers have.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +60,7 @@ impl ReportQueue {
 
 /// The servers know another client status; an allocation they heard nothing of yet is pending to them.
 fn is_urgent(a: &Allocation, known: Option<&Allocation>) -> bool {
-    known.map_or(client_status::PENDING, |k| &k.client_status) != a.client_status
+    *known.map_or(&ClientStatus::Pending, |k| &k.client_status) != a.client_status
 }
 
 fn differs(a: &Allocation, known: Option<&Allocation>) -> bool {
@@ -77,49 +77,44 @@ fn differs(a: &Allocation, known: Option<&Allocation>) -> bool {
 mod tests {
     use super::*;
 
-    fn alloc(id: &str, status: &str, description: &str) -> Allocation {
-        Allocation {
-            id: id.into(),
-            client_status: status.into(),
-            client_description: description.into(),
-            ..Allocation::default()
-        }
+    fn alloc(id: &str, client_status: ClientStatus, description: &str) -> Allocation {
+        Allocation { id: id.into(), client_status, client_description: description.into(), ..Allocation::default() }
     }
 
     #[test]
     fn changes_of_status_go_at_once_and_take_the_others_along() {
         let mut q = ReportQueue::default();
-        q.push(alloc("a", "pending", ""));
+        q.push(alloc("a", ClientStatus::Pending, ""));
         assert!((0..4).all(|_| q.tick(|_| true).is_empty()));
         let sent = q.tick(|_| true);
         assert_eq!(sent.len(), 1, "the fifth tick");
         q.sent(sent);
-        q.push(alloc("a", "pending", "x"));
-        q.push(alloc("b", "running", ""));
+        q.push(alloc("a", ClientStatus::Pending, "x"));
+        q.push(alloc("b", ClientStatus::Running, ""));
         let sent = q.tick(|_| true);
         assert_eq!(sent.len(), 2, "b is urgent");
         q.sent(sent);
-        q.push(alloc("b", "running", ""));
+        q.push(alloc("b", ClientStatus::Running, ""));
         assert!((0..9).all(|_| q.tick(|_| true).is_empty()), "nothing new");
     }
 
     #[test]
     fn failures_do_not_overwrite_what_is_newer() {
         let mut q = ReportQueue::default();
-        q.push(alloc("a", "running", ""));
+        q.push(alloc("a", ClientStatus::Running, ""));
         let sent = q.tick(|_| true);
-        q.push(alloc("a", "complete", ""));
+        q.push(alloc("a", ClientStatus::Complete, ""));
         q.failed(sent);
-        assert_eq!(q.tick(|_| true)[0].client_status, "complete");
+        assert_eq!(q.tick(|_| true)[0].client_status, ClientStatus::Complete);
     }
 
     #[test]
     fn allocations_without_a_runner_are_always_sent() {
         let mut q = ReportQueue::default();
-        q.acknowledge(alloc("a", "failed", ""));
-        q.push(alloc("a", "failed", ""));
+        q.acknowledge(alloc("a", ClientStatus::Failed, ""));
+        q.push(alloc("a", ClientStatus::Failed, ""));
         assert_eq!((0..5).map(|_| q.tick(|_| false).len()).sum::<usize>(), 1);
-        q.push(alloc("a", "failed", ""));
+        q.push(alloc("a", ClientStatus::Failed, ""));
         q.forget("a");
         assert!((0..5).all(|_| q.tick(|_| false).is_empty()));
     }

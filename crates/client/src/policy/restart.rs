@@ -1,7 +1,7 @@
 //! Whether a task restarts after it exited (`docs/spec/client.md §12`).
 
 use encamp_model::random::Random;
-use encamp_model::{RestartPolicy, TaskLifecycleConfig, format_duration};
+use encamp_model::{JobType, LifecycleHook, RestartPolicy, TaskLifecycleConfig, format_duration};
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,13 +66,13 @@ impl RestartTracker {
     /// A tracker for a task of a job of type `job_type`; `now` in Unix nanoseconds.
     pub(crate) fn new(
         policy: RestartPolicy,
-        job_type: &str,
+        job_type: &JobType,
         lifecycle: Option<&TaskLifecycleConfig>,
         now: i64,
     ) -> Self {
         let on_success = match lifecycle {
-            None => !matches!(job_type, "batch" | "sysbatch"),
-            Some(l) => l.hook != "poststop" && l.sidecar,
+            None => !matches!(job_type, JobType::Batch | JobType::Sysbatch),
+            Some(l) => l.hook != LifecycleHook::Poststop && l.sidecar,
         };
         RestartTracker { policy, on_success, interval_start: now, count: 0, killed: false, asked: None }
     }
@@ -159,8 +159,8 @@ mod tests {
         RestartPolicy { attempts, interval: 60 * SECOND, delay: SECOND, mode: mode.into(), render_templates: false }
     }
 
-    fn tracker(attempts: i64, mode: &str, job_type: &str) -> RestartTracker {
-        RestartTracker::new(policy(attempts, mode), job_type, None, 0)
+    fn tracker(attempts: i64, mode: &str, job_type: JobType) -> RestartTracker {
+        RestartTracker::new(policy(attempts, mode), &job_type, None, 0)
     }
 
     const FAILURE: Ending = Ending::Exited { success: false };
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn failures_restart_until_the_attempts_are_used_up() {
-        let (mut t, mut random) = (tracker(2, "fail", "service"), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(2, "fail", JobType::Service), Random::new(1, "t"));
         for n in 1..=2 {
             let Decision::Restart { reason, delay } = t.decide(&FAILURE, n * SECOND, &mut random) else { panic!() };
             assert_eq!(reason, WITHIN_POLICY);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn mode_delay_waits_for_the_end_of_the_interval() {
-        let (mut t, mut random) = (tracker(1, "delay", "service"), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(1, "delay", JobType::Service), Random::new(1, "t"));
         t.decide(&FAILURE, SECOND, &mut random);
         let want =
             Decision::Restart { reason: "Exceeded allowed attempts, applying a delay".into(), delay: 55 * SECOND };
@@ -192,22 +192,28 @@ mod tests {
     #[test]
     fn success_restarts_services_only() {
         let mut random = Random::new(1, "t");
-        assert_eq!(tracker(3, "fail", "batch").decide(&SUCCESS, 1, &mut random), Decision::Finished);
-        assert_eq!(tracker(0, "fail", "sysbatch").decide(&SUCCESS, 1, &mut random), Decision::Finished);
-        assert!(matches!(tracker(3, "fail", "system").decide(&SUCCESS, 1, &mut random), Decision::Restart { .. }));
+        assert_eq!(tracker(3, "fail", JobType::Batch).decide(&SUCCESS, 1, &mut random), Decision::Finished);
+        assert_eq!(tracker(0, "fail", JobType::Sysbatch).decide(&SUCCESS, 1, &mut random), Decision::Finished);
+        assert!(matches!(
+            tracker(3, "fail", JobType::System).decide(&SUCCESS, 1, &mut random),
+            Decision::Restart { .. }
+        ));
         let no = Decision::Failed { reason: "Policy allows no restarts".into() };
-        assert_eq!(tracker(0, "fail", "service").decide(&SUCCESS, 1, &mut random), no);
-        for (hook, sidecar, ends) in [("prestart", false, true), ("poststart", true, false), ("poststop", false, true)]
-        {
-            let l = TaskLifecycleConfig { hook: hook.into(), sidecar };
-            let mut t = RestartTracker::new(policy(3, "fail"), "service", Some(&l), 0);
-            assert_eq!(t.decide(&SUCCESS, 1, &mut random) == Decision::Finished, ends, "{hook}");
+        assert_eq!(tracker(0, "fail", JobType::Service).decide(&SUCCESS, 1, &mut random), no);
+        for (hook, sidecar, ends) in [
+            (LifecycleHook::Prestart, false, true),
+            (LifecycleHook::Poststart, true, false),
+            (LifecycleHook::Poststop, false, true),
+        ] {
+            let l = TaskLifecycleConfig { hook, sidecar };
+            let mut t = RestartTracker::new(policy(3, "fail"), &JobType::Service, Some(&l), 0);
+            assert_eq!(t.decide(&SUCCESS, 1, &mut random) == Decision::Finished, ends, "{l:?}");
         }
     }
 
     #[test]
     fn kills_and_requests_come_first() {
-        let (mut t, mut random) = (tracker(0, "fail", "batch"), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(0, "fail", JobType::Batch), Random::new(1, "t"));
         t.ask();
         assert_eq!(t.decide(&FAILURE, 1, &mut random), Decision::Restart { reason: String::new(), delay: 0 });
         assert!(matches!(t.decide(&FAILURE, 1, &mut random), Decision::Failed { .. }), "asked once");
@@ -217,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_makes_any_ending_a_failure() {
-        let (mut t, mut random) = (tracker(1, "fail", "batch"), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(1, "fail", JobType::Batch), Random::new(1, "t"));
         t.ask_failed();
         let again = t.decide(&SUCCESS, SECOND, &mut random);
         assert!(matches!(again, Decision::Restart { reason, .. } if reason == WITHIN_POLICY));
@@ -231,7 +237,10 @@ mod tests {
         let mut random = Random::new(1, "t");
         let start = |recoverable| Ending::NotStarted { recoverable };
         let want = Decision::Failed { reason: "Error was unrecoverable".into() };
-        assert_eq!(tracker(3, "fail", "batch").decide(&start(false), 1, &mut random), want);
-        assert!(matches!(tracker(3, "fail", "batch").decide(&start(true), 1, &mut random), Decision::Restart { .. }));
+        assert_eq!(tracker(3, "fail", JobType::Batch).decide(&start(false), 1, &mut random), want);
+        assert!(matches!(
+            tracker(3, "fail", JobType::Batch).decide(&start(true), 1, &mut random),
+            Decision::Restart { .. }
+        ));
     }
 }

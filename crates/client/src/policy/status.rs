@@ -1,21 +1,21 @@
 //! Computes an allocation's status from the states of its tasks (`docs/spec/client.md §9.5` to `§9.7`).
 
 use super::lifecycle::Stage;
-use encamp_model::{SortedMap, TaskState, client_status};
+use encamp_model::{ClientStatus, SortedMap, TaskState, TaskStatus};
 
 /// Client status and its description, from the states of the tasks (`docs/spec/client.md §9.6`).
-pub(crate) fn client_status_of(states: &SortedMap<TaskState>) -> (&'static str, &'static str) {
-    let any = |wanted: &str| states.values().any(|t| t.state == wanted);
-    if states.values().any(|t| t.state == "dead" && t.failed) {
-        (client_status::FAILED, "Failed tasks")
-    } else if any("running") {
-        (client_status::RUNNING, "Tasks are running")
-    } else if any("pending") {
-        (client_status::PENDING, "No tasks have started")
-    } else if any("dead") {
-        (client_status::COMPLETE, "All tasks have completed")
+pub(crate) fn client_status_of(states: &SortedMap<TaskState>) -> (ClientStatus, &'static str) {
+    let any = |wanted: TaskStatus| states.values().any(|t| t.state == wanted);
+    if states.values().any(|t| t.state == TaskStatus::Dead && t.failed) {
+        (ClientStatus::Failed, "Failed tasks")
+    } else if any(TaskStatus::Running) {
+        (ClientStatus::Running, "Tasks are running")
+    } else if any(TaskStatus::Pending) {
+        (ClientStatus::Pending, "No tasks have started")
+    } else if any(TaskStatus::Dead) {
+        (ClientStatus::Complete, "All tasks have completed")
     } else {
-        ("", "")
+        (ClientStatus::Unset, "")
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Reaction {
 pub(crate) fn reaction(roles: &[Role], states: &SortedMap<TaskState>) -> Reaction {
     let tasks: Vec<_> = roles.iter().filter(|r| r.stage != Stage::Poststop).collect();
     let state = |r: &Role| states.get(&r.name);
-    let dead = |r: &Role| state(r).is_some_and(|s| s.state == "dead");
+    let dead = |r: &Role| state(r).is_some_and(|s| s.state == TaskStatus::Dead);
     let live: Vec<_> = tasks.iter().filter(|r| !dead(r)).collect();
     let failed = tasks.iter().find(|r| dead(r) && state(r).is_some_and(|s| s.failed));
     let dead_leader = tasks.iter().find(|r| r.leader && dead(r));
@@ -88,12 +88,14 @@ pub(crate) fn kill_order(roles: &[Role], poststop_too: bool) -> Vec<Vec<String>>
 mod tests {
     use super::*;
 
-    fn states(list: &[(&str, &str)]) -> SortedMap<TaskState> {
-        let state = |s: &str| {
-            let (s, failed) = s.strip_suffix('!').map_or((s, false), |s| (s, true));
-            TaskState { state: s.into(), failed, ..TaskState::default() }
-        };
-        list.iter().map(|(n, s)| (n.to_string(), state(s))).collect()
+    const PENDING: (TaskStatus, bool) = (TaskStatus::Pending, false);
+    const RUNNING: (TaskStatus, bool) = (TaskStatus::Running, false);
+    const DEAD: (TaskStatus, bool) = (TaskStatus::Dead, false);
+    const FAILED: (TaskStatus, bool) = (TaskStatus::Dead, true);
+
+    fn states(list: &[(&str, (TaskStatus, bool))]) -> SortedMap<TaskState> {
+        let state = |(state, failed)| TaskState { state, failed, ..TaskState::default() };
+        list.iter().map(|(n, s)| (n.to_string(), state(s.clone()))).collect()
     }
 
     fn role(name: &str, stage: Stage, leader: bool) -> Role {
@@ -103,11 +105,11 @@ mod tests {
     #[test]
     fn the_worst_state_wins() {
         for (list, want) in [
-            (&[("a", "dead!"), ("b", "running")][..], "failed"),
-            (&[("a", "dead"), ("b", "running"), ("c", "pending")], "running"),
-            (&[("a", "dead"), ("c", "pending")], "pending"),
-            (&[("a", "dead"), ("c", "dead")], "complete"),
-            (&[], ""),
+            (&[("a", FAILED), ("b", RUNNING)][..], ClientStatus::Failed),
+            (&[("a", DEAD), ("b", RUNNING), ("c", PENDING)], ClientStatus::Running),
+            (&[("a", DEAD), ("c", PENDING)], ClientStatus::Pending),
+            (&[("a", DEAD), ("c", DEAD)], ClientStatus::Complete),
+            (&[], ClientStatus::Unset),
         ] {
             assert_eq!(client_status_of(&states(list)).0, want);
         }
@@ -121,15 +123,15 @@ mod tests {
             role("side", Stage::PrestartSidecar, false),
             role("stop", Stage::Poststop, false),
         ];
-        let see = |list: &[(&str, &str)]| reaction(&roles, &states(list)).kill;
-        assert_eq!(see(&[("lead", "running"), ("main", "dead"), ("side", "running")]), None);
+        let see = |list: &[(&str, (TaskStatus, bool))]| reaction(&roles, &states(list)).kill;
+        assert_eq!(see(&[("lead", RUNNING), ("main", DEAD), ("side", RUNNING)]), None);
         let failed = |n: &str| Some(KillCause::SiblingFailed(n.into()));
-        assert_eq!(see(&[("lead", "running"), ("main", "dead!"), ("side", "running")]), failed("main"));
-        assert_eq!(see(&[("lead", "dead"), ("main", "dead!"), ("side", "running")]), Some(KillCause::LeaderDead));
-        assert_eq!(see(&[("lead", "dead!"), ("main", "running"), ("side", "running")]), failed("lead"));
-        assert_eq!(see(&[("lead", "dead"), ("main", "dead"), ("side", "dead"), ("stop", "running")]), None);
+        assert_eq!(see(&[("lead", RUNNING), ("main", FAILED), ("side", RUNNING)]), failed("main"));
+        assert_eq!(see(&[("lead", DEAD), ("main", FAILED), ("side", RUNNING)]), Some(KillCause::LeaderDead));
+        assert_eq!(see(&[("lead", FAILED), ("main", RUNNING), ("side", RUNNING)]), failed("lead"));
+        assert_eq!(see(&[("lead", DEAD), ("main", DEAD), ("side", DEAD), ("stop", RUNNING)]), None);
         let plain = [role("main", Stage::Main, false), role("side", Stage::PrestartSidecar, false)];
-        let r = reaction(&plain, &states(&[("main", "dead"), ("side", "running")]));
+        let r = reaction(&plain, &states(&[("main", DEAD), ("side", RUNNING)]));
         assert_eq!((r.kill, r.live), (Some(KillCause::MainDead), vec!["side".to_string()]));
     }
 

@@ -6,9 +6,9 @@ use super::alloc::AllocRunner;
 use super::task::TaskRunner;
 use crate::drivers::{DriverError, RunningTask};
 use crate::error::ClientError;
-use crate::events::{self, state};
+use crate::events;
 use crate::policy::status;
-use encamp_model::duration;
+use encamp_model::{TaskStatus, duration};
 
 /// Why tasks are killed that ran longer than they may.
 const EXCEEDED: &str = "exceeded max_run_duration";
@@ -30,7 +30,7 @@ impl AllocRunner {
             let tasks: Vec<_> = step.iter().filter_map(|name| self.task(name)).collect();
             for task in &tasks {
                 let now = task.state();
-                if now.state != state::DEAD && now.finished_at.is_zero() && !task.is_killed() {
+                if now.state != TaskStatus::Dead && now.finished_at.is_zero() && !task.is_killed() {
                     let timeout = task.kill_timeout();
                     task.begin_kill(match exceeded {
                         true => events::killing_for(timeout, EXCEEDED),
@@ -51,7 +51,7 @@ impl AllocRunner {
         let alloc = self.alloc();
         let delay = alloc.group().and_then(|g| g.shutdown_delay).unwrap_or(0);
         // Nothing runs any more: nobody has to be given time.
-        let live = self.tasks.iter().any(|t| t.state().state == state::RUNNING);
+        let live = self.tasks.iter().any(|t| t.state().state == TaskStatus::Running);
         if delay > 0 && live {
             let mut hurry = self.hurry.subscribe();
             tokio::select! {
@@ -145,18 +145,18 @@ impl TaskRunner {
 
     /// Starts a dead task again whose loop is not over.
     fn revive(&self, reason: &str) {
-        if self.is_complete() || self.state().state != state::DEAD {
+        if self.is_complete() || self.state().state != TaskStatus::Dead {
             return;
         }
         self.emit(events::restart_signaled(reason));
-        self.change(events::restarting("", 0), Some(state::PENDING));
+        self.change(events::restarting("", 0), Some(TaskStatus::Pending));
         self.revive.send_modify(|n| *n += 1);
     }
 
     /// Ends when the task is dead.
     async fn wait_dead(&self) {
         let mut changes = self.changed.subscribe();
-        while self.state().state != state::DEAD {
+        while self.state().state != TaskStatus::Dead {
             if changes.changed().await.is_err() {
                 return;
             }

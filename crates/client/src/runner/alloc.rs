@@ -16,7 +16,7 @@ use super::identity::Identities;
 use super::task::TaskRunner;
 use crate::clock;
 use crate::dirs::AllocDir;
-use crate::events::{self, state};
+use crate::events;
 use crate::netns;
 use crate::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::policy::lifecycle::{Coordinator, Stage};
@@ -24,7 +24,8 @@ use crate::policy::status::{self, KillCause, Role};
 use crate::services::run::Checks;
 use crate::store::{AllocRecord, TaskRecord};
 use encamp_model::{
-    AllocDeploymentStatus, AllocNetworkStatus, Allocation, SortedMap, Task, TaskState, Time, client_status, duration,
+    AllocDeploymentStatus, AllocNetworkStatus, Allocation, ClientStatus, SortedMap, Task, TaskState, TaskStatus, Time,
+    duration,
 };
 
 /// Text of an allocation that ran longer than it may.
@@ -175,11 +176,7 @@ impl AllocRunner {
 
     /// Whether the allocation has ended here.
     pub fn is_terminal(&self) -> bool {
-        self.is_destroyed()
-            || matches!(
-                self.view().client_status.as_str(),
-                client_status::COMPLETE | client_status::FAILED | client_status::LOST
-            )
+        self.is_destroyed() || self.view().client_terminal()
     }
 
     /// Whether its files are gone.
@@ -232,14 +229,14 @@ impl AllocRunner {
         let inner = self.inner.lock();
         let (mut status, mut description) = status::client_status_of(&states);
         if inner.exceeded {
-            (status, description) = (client_status::COMPLETE, EXCEEDED);
+            (status, description) = (ClientStatus::Complete, EXCEEDED);
         }
         let mut deployment_status = inner.deployment_status.clone();
-        if matches!(status, client_status::COMPLETE | client_status::FAILED) {
+        if matches!(status, ClientStatus::Complete | ClientStatus::Failed) {
             let now = Time::from_unix_nanos(clock::now());
             states.values_mut().filter(|t| t.finished_at.is_zero()).for_each(|t| t.finished_at = now);
             let undecided = deployment_status.as_ref().is_none_or(|d| d.healthy.is_none());
-            if status == client_status::FAILED && !alloc.deployment_id.is_empty() && undecided {
+            if status == ClientStatus::Failed && !alloc.deployment_id.is_empty() && undecided {
                 let old = deployment_status.unwrap_or_default();
                 deployment_status = Some(AllocDeploymentStatus { healthy: Some(false), timestamp: now, ..old });
             }
@@ -247,7 +244,7 @@ impl AllocRunner {
         Allocation {
             id: self.id.clone(),
             node_id: alloc.node_id.clone(),
-            client_status: status.into(),
+            client_status: status,
             client_description: description.into(),
             task_states: states,
             deployment_status,
@@ -289,7 +286,7 @@ impl AllocRunner {
             if let Err(error) = self.prerun(previous).await {
                 let text = format!("failed to setup alloc: {error}");
                 for task in &self.tasks {
-                    task.change(events::setup_failure(&text), Some(state::DEAD));
+                    task.change(events::setup_failure(&text), Some(TaskStatus::Dead));
                     task.kill.send_replace(true);
                 }
             }
@@ -502,7 +499,7 @@ impl AllocRunner {
         let states = self.states();
         let mut inner = self.inner.lock();
         // By the servers' word: what a task's failure means the tracker tells, with a reason.
-        let failed = alloc.client_status == client_status::FAILED;
+        let failed = alloc.client_status == ClientStatus::Failed;
         let Inner { health, coordinator, .. } = &mut *inner;
         let Some(tracker) = health else { return };
         let stage = |t: &str| coordinator.stage(t);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::task::TaskRunner;
 use crate::drivers::{DriverError, Exit, RunningTask};
-use crate::events::{self, state};
-use encamp_model::{TaskEvent, duration, format_duration};
+use crate::events;
+use encamp_model::{TaskEvent, TaskStatus, duration, format_duration};
 
 /// Pauses between the attempts to stop a task, in seconds.
 const PAUSES: [u64; 4] = [5, 20, 80, 120];
@@ -46,7 +46,7 @@ impl TaskRunner {
                 self.emit(events::message("Skipping shutdown delay", text));
             } else {
                 let text = format!("Waiting for shutdown_delay of {text} before killing the task.");
-                self.change(events::message("Waiting for shutdown delay", text), Some(state::PENDING));
+                self.change(events::message("Waiting for shutdown delay", text), Some(TaskStatus::Pending));
                 let mut hurry = self.hurry.subscribe();
                 tokio::select! {
                     // Ended by itself: nothing is left to kill.

@@ -12,9 +12,9 @@ use crate::clock;
 use crate::directory::{Links, PathError};
 use crate::drivers::{Driver, LogSettings, RunningTask, StartFailure, StartTask};
 use crate::env::{Input, TaskEnv};
-use crate::events::{self, state};
+use crate::events;
 use crate::policy::restart::Ending;
-use encamp_model::Task;
+use encamp_model::{Task, TaskStatus};
 
 /// Drivers for which `user.denylist` holds unless `user.checked_drivers` says otherwise.
 const CHECKED_DRIVERS: &str = "exec,qemu,java";
@@ -73,7 +73,7 @@ impl TaskRunner {
             inner.record.network = started.network;
             inner.handle = Some(started.handle.clone());
         }
-        self.change(events::started(), Some(state::RUNNING));
+        self.change(events::started(), Some(TaskStatus::Running));
         self.count("running");
         Ok(started.handle)
     }

@@ -9,13 +9,13 @@ use super::Shared;
 use super::alloc::AllocRunner;
 use crate::clock;
 use crate::drivers::{DriverError, Exit, RunningTask};
-use crate::events::{self, state};
+use crate::events;
 use crate::policy::lifecycle::Stage;
 use crate::policy::restart::{Decision, Ending, RestartTracker};
 use crate::processes::Table;
 use crate::store::TaskRecord;
 use crate::types::TaskResourceUsage;
-use encamp_model::{Allocation, Task, TaskEvent, TaskState, duration};
+use encamp_model::{Allocation, JobType, Task, TaskEvent, TaskState, TaskStatus, duration};
 
 /// Runs one task of an allocation.
 pub struct TaskRunner {
@@ -71,11 +71,11 @@ impl TaskRunner {
         shutdown: watch::Receiver<bool>,
     ) -> TaskRunner {
         let now = clock::now();
-        let job_type = alloc.job.as_ref().map_or("", |j| j.r#type.as_str());
+        let job_type = alloc.job.as_ref().map_or(&JobType::Unset, |j| &j.r#type);
         let policy = policy_of(alloc, task);
         let restored = record.is_some();
         let record = record.unwrap_or_else(|| {
-            let mut state = TaskState { state: state::PENDING.into(), ..TaskState::default() };
+            let mut state = TaskState { state: TaskStatus::Pending, ..TaskState::default() };
             events::append(&mut state, events::received(), now);
             TaskRecord { state, ..TaskRecord::default() }
         });
@@ -121,7 +121,7 @@ impl TaskRunner {
     /// The running task, if it runs.
     pub fn handle(&self) -> Option<Arc<dyn RunningTask>> {
         let inner = self.inner.lock();
-        inner.handle.clone().filter(|_| inner.record.state.state == state::RUNNING)
+        inner.handle.clone().filter(|_| inner.record.state.state == TaskStatus::Running)
     }
 
     /// Whether its loop is over.
@@ -153,7 +153,7 @@ impl TaskRunner {
     }
 
     /// Appends an event and moves into a state.
-    pub(super) fn change(&self, event: impl Into<Option<TaskEvent>>, to: Option<&str>) {
+    pub(super) fn change(&self, event: impl Into<Option<TaskEvent>>, to: Option<TaskStatus>) {
         {
             let mut inner = self.inner.lock();
             let now = clock::now();
@@ -195,7 +195,7 @@ impl TaskRunner {
     pub async fn run(self: Arc<Self>) {
         let (complete, dead, restored) = {
             let inner = self.inner.lock();
-            let dead = inner.record.state.state == state::DEAD;
+            let dead = inner.record.state.state == TaskStatus::Dead;
             (inner.record.complete, dead, inner.restored)
         };
         if complete {
@@ -220,7 +220,7 @@ impl TaskRunner {
                 Next::Shutdown => return,
                 Next::Dead => {
                     self.deregister_services();
-                    self.change(None, Some(state::DEAD));
+                    self.change(None, Some(TaskStatus::Dead));
                     self.count(if self.state().failed { "failed" } else { "complete" });
                     if self.stage == Stage::Poststop || self.is_killed() {
                         break;
@@ -245,7 +245,7 @@ impl TaskRunner {
     async fn restore(&self) -> Option<Arc<dyn RunningTask>> {
         let (handle, running) = {
             let inner = self.inner.lock();
-            (inner.record.handle.clone()?, inner.record.state.state == state::RUNNING)
+            (inner.record.handle.clone()?, inner.record.state.state == TaskStatus::Running)
         };
         let driver = self.shared.drivers.get(&self.task().driver).cloned()?;
         match driver.recover(&handle).await {
@@ -257,11 +257,11 @@ impl TaskRunner {
                 driver.forget(&handle).await;
                 self.inner.lock().record.handle = None;
                 let alloc = self.owner.upgrade().map(|o| o.alloc())?;
-                let system = alloc.job.as_ref().is_some_and(|j| j.r#type == "system");
+                let system = alloc.job.as_ref().is_some_and(|j| j.r#type == JobType::System);
                 if running && !alloc.terminal() && !system {
                     tracing::warn!(target: "client.alloc_runner.task_runner", alloc_id = alloc.id, task = self.name, %error, "task not found again");
                     let text = "failed to restore task; will not run until server is contacted";
-                    self.change(events::message("Failed Restoring Task", text), Some(state::PENDING));
+                    self.change(events::message("Failed Restoring Task", text), Some(TaskStatus::Pending));
                     let mut contacted = self.shared.contacted.subscribe();
                     tokio::select! {
                         _ = contacted.wait_for(|c| *c) => {}
@@ -339,16 +339,16 @@ impl TaskRunner {
         let delay = match decision {
             Decision::Killed => {
                 let error = std::mem::take(&mut self.inner.lock().kill_error);
-                self.change(events::killed(&error), Some(state::DEAD));
+                self.change(events::killed(&error), Some(TaskStatus::Dead));
                 return Next::Dead;
             }
             Decision::Finished => return Next::Dead,
             Decision::Failed { reason } => {
-                self.change(events::not_restarting(&reason), Some(state::DEAD));
+                self.change(events::not_restarting(&reason), Some(TaskStatus::Dead));
                 return Next::Dead;
             }
             Decision::Restart { reason, delay } => {
-                self.change(events::restarting(&reason, delay), Some(state::PENDING));
+                self.change(events::restarting(&reason, delay), Some(TaskStatus::Pending));
                 self.count("restart");
                 delay
             }

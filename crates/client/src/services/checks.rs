@@ -8,18 +8,19 @@ use sha2::Digest;
 
 use super::{AddressError, Place, address};
 use crate::clock;
-use crate::policy::check_restart::CheckRestartRule;
+use crate::policy::check_restart::{CheckOutcome, CheckRestartRule};
 use encamp_model::json::is_default;
 use encamp_model::{Service, ServiceCheck, duration};
 
-/// Status words of results.
-pub mod status {
-    /// It passed.
-    pub const SUCCESS: &str = "success";
-    /// It failed.
-    pub(crate) const FAILURE: &str = "failure";
-    /// It has not run yet.
-    pub const PENDING: &str = "pending";
+/// What the result of a check means for its allocation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckMode {
+    /// A failure makes the allocation unhealthy.
+    #[default]
+    Healthiness,
+    /// A failure is ignored.
+    Readiness,
 }
 
 /// The `CheckQueryResult` object of the HTTP API.
@@ -29,10 +30,10 @@ pub struct CheckResult {
     /// A hash of the check and the allocation it belongs to.
     #[serde(rename = "ID")]
     pub id: String,
-    /// `healthiness` or `readiness`.
-    pub mode: String,
-    /// `success`, `failure` or `pending`.
-    pub status: String,
+    /// What a failure means.
+    pub mode: CheckMode,
+    /// The result of the last run.
+    pub status: CheckOutcome,
     /// Of an HTTP answer.
     #[serde(skip_serializing_if = "is_default")]
     pub status_code: i64,
@@ -123,8 +124,8 @@ fn of_check(check: &ServiceCheck, service: &Service, place: &Place) -> Result<Ch
     let task = place.task.unwrap_or_default();
     let first = CheckResult {
         id: id(check, &label, place),
-        mode: if check.on_update == "ignore" { "readiness" } else { "healthiness" }.into(),
-        status: status::PENDING.into(),
+        mode: if check.on_update == "ignore" { CheckMode::Readiness } else { CheckMode::Healthiness },
+        status: CheckOutcome::Pending,
         output: "nomad: waiting to run".into(),
         timestamp: clock::now() / 1_000_000_000,
         group: place.alloc.name.clone(),
@@ -188,7 +189,11 @@ fn id(check: &ServiceCheck, label: &str, place: &Place) -> String {
 
 /// Whether all results speak for the allocation (`docs/spec/client.md §14`); none of no checks.
 pub(crate) fn passing(results: &BTreeMap<String, CheckResult>) -> Option<bool> {
-    let good = |r: &CheckResult| r.status == status::SUCCESS || (r.mode == "readiness" && r.status == status::FAILURE);
+    let good = |r: &CheckResult| match r.status {
+        CheckOutcome::Success => true,
+        CheckOutcome::Failure => r.mode == CheckMode::Readiness,
+        CheckOutcome::Pending => false,
+    };
     (!results.is_empty()).then(|| results.values().all(good))
 }
 
@@ -220,27 +225,25 @@ mod tests {
         let all: Vec<Check> = of_service(&service, &place).into_iter().map(Result::unwrap).collect();
         assert_eq!(all.len(), 2);
         assert_eq!(
-            (all[0].host.as_str(), all[0].port, all[0].first.mode.as_str()),
-            ("127.0.0.1", 22_503, "healthiness")
+            (all[0].host.as_str(), all[0].port, all[0].first.mode),
+            ("127.0.0.1", 22_503, CheckMode::Healthiness)
         );
-        assert_eq!((all[1].first.mode.as_str(), all[1].http.as_ref().unwrap().method.as_str()), ("readiness", "GET"));
+        assert_eq!((all[1].first.mode, all[1].http.as_ref().unwrap().method.as_str()), (CheckMode::Readiness, "GET"));
         assert_ne!(all[0].first.id, all[1].first.id);
         assert_eq!((all[0].first.group.as_str(), all[0].first.id.len()), ("web.web[0]", 64));
     }
 
     #[test]
     fn only_success_passes() {
-        let result = |mode: &str, status: &str| CheckResult {
-            mode: mode.into(),
-            status: status.into(),
-            ..CheckResult::default()
-        };
-        let all = |list: &[(&str, &str)]| {
-            passing(&list.iter().enumerate().map(|(n, (m, s))| (n.to_string(), result(m, s))).collect())
+        use CheckMode::{Healthiness, Readiness};
+        use CheckOutcome::{Failure, Pending, Success};
+        let all = |list: &[(CheckMode, CheckOutcome)]| {
+            let result = |&(mode, status)| CheckResult { mode, status, ..CheckResult::default() };
+            passing(&list.iter().enumerate().map(|(n, r)| (n.to_string(), result(r))).collect())
         };
         assert_eq!(all(&[]), None);
-        assert_eq!(all(&[("healthiness", "success"), ("readiness", "failure")]), Some(true));
-        assert_eq!(all(&[("readiness", "pending")]), Some(false));
-        assert_eq!(all(&[("healthiness", "failure"), ("healthiness", "success")]), Some(false));
+        assert_eq!(all(&[(Healthiness, Success), (Readiness, Failure)]), Some(true));
+        assert_eq!(all(&[(Readiness, Pending)]), Some(false));
+        assert_eq!(all(&[(Healthiness, Failure), (Healthiness, Success)]), Some(false));
     }
 }

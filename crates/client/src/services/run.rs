@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use super::checks::{Check, CheckRestart, CheckResult, Http, passing, status};
+use super::checks::{Check, CheckRestart, CheckResult, Http, passing};
 use crate::clock;
 use crate::policy::check_restart::CheckOutcome;
 
@@ -42,11 +42,7 @@ impl Checks {
     /// The checks whose failures restart something, by ID, with what they said last.
     pub fn restarts(&self) -> Vec<(String, CheckRestart, CheckOutcome)> {
         let results = self.results.lock();
-        let outcome = |id: &str| match results.get(id).map(|r| r.status.as_str()) {
-            Some(status::SUCCESS) => CheckOutcome::Success,
-            Some(status::FAILURE) => CheckOutcome::Failure,
-            _ => CheckOutcome::Pending,
-        };
+        let outcome = |id: &str| results.get(id).map(|r| r.status).unwrap_or_default();
         self.restarts.lock().iter().map(|(id, r)| (id.clone(), r.clone(), outcome(id))).collect()
     }
 
@@ -76,13 +72,8 @@ async fn repeat(check: Check, results: Arc<Mutex<BTreeMap<String, CheckResult>>>
     tokio::time::sleep(check.interval / 2).await;
     loop {
         let (status, status_code, output) = run(&check).await;
-        let result = CheckResult {
-            status: status.into(),
-            status_code,
-            output,
-            timestamp: clock::now() / 1_000_000_000,
-            ..check.first.clone()
-        };
+        let result =
+            CheckResult { status, status_code, output, timestamp: clock::now() / 1_000_000_000, ..check.first.clone() };
         results.lock().insert(check.first.id.clone(), result);
         // An interval of nothing would never let go.
         tokio::time::sleep(check.interval.max(std::time::Duration::from_millis(10))).await;
@@ -90,19 +81,19 @@ async fn repeat(check: Check, results: Arc<Mutex<BTreeMap<String, CheckResult>>>
 }
 
 /// Runs a check once: status, status code, output.
-pub async fn run(check: &Check) -> (&'static str, i64, String) {
+pub async fn run(check: &Check) -> (CheckOutcome, i64, String) {
     let host = if check.host.is_empty() { "127.0.0.1" } else { &check.host };
     let at = if host.contains(':') { format!("[{host}]:{}", check.port) } else { format!("{host}:{}", check.port) };
     match &check.http {
         None => tcp(check, &at).await,
-        Some(http) => ask(check, http, &at).await.unwrap_or_else(|e| (status::FAILURE, 0, format!("nomad: {e}"))),
+        Some(http) => ask(check, http, &at).await.unwrap_or_else(|e| (CheckOutcome::Failure, 0, format!("nomad: {e}"))),
     }
 }
 
-async fn tcp(check: &Check, at: &str) -> (&'static str, i64, String) {
-    let failed = |why: &str| (status::FAILURE, 0, format!("dial tcp {at}: {why}"));
+async fn tcp(check: &Check, at: &str) -> (CheckOutcome, i64, String) {
+    let failed = |why: &str| (CheckOutcome::Failure, 0, format!("dial tcp {at}: {why}"));
     match tokio::time::timeout(check.timeout, tokio::net::TcpStream::connect(at)).await {
-        Ok(Ok(_)) => (status::SUCCESS, 0, "nomad: tcp ok".into()),
+        Ok(Ok(_)) => (CheckOutcome::Success, 0, "nomad: tcp ok".into()),
         Ok(Err(e)) if e.kind() == std::io::ErrorKind::ConnectionRefused => failed("connect: connection refused"),
         Ok(Err(e)) => failed(&e.to_string()),
         Err(_) => failed("i/o timeout"),
@@ -132,7 +123,7 @@ fn cause(e: &reqwest::Error) -> String {
     e.source().map_or_else(|| e.to_string(), ToString::to_string)
 }
 
-async fn ask(check: &Check, http: &Http, at: &str) -> Result<(&'static str, i64, String), AskError> {
+async fn ask(check: &Check, http: &Http, at: &str) -> Result<(CheckOutcome, i64, String), AskError> {
     let url = format!("{}://{at}{}", http.scheme, http.path);
     let wrong = |source| AskError::Exchange { method: http.method.clone(), url: url.clone(), source };
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -157,9 +148,9 @@ async fn ask(check: &Check, http: &Http, at: &str) -> Result<(&'static str, i64,
     body.truncate(MOST_BODY);
     let body = String::from_utf8_lossy(&body).into_owned();
     Ok(match code {
-        200 => (status::SUCCESS, 200, "nomad: http ok".into()),
-        c if c < 400 => (status::SUCCESS, c.into(), body),
-        c => (status::FAILURE, c.into(), body),
+        200 => (CheckOutcome::Success, 200, "nomad: http ok".into()),
+        c if c < 400 => (CheckOutcome::Success, c.into(), body),
+        c => (CheckOutcome::Failure, c.into(), body),
     })
 }
 
@@ -201,7 +192,7 @@ mod tests {
             body: String::new(),
             tls_skip_verify: false,
         });
-        let first = CheckResult { id: "c".into(), mode: "healthiness".into(), ..CheckResult::default() };
+        let first = CheckResult { id: "c".into(), ..CheckResult::default() };
         Check {
             first,
             host: String::new(),
@@ -217,16 +208,16 @@ mod tests {
     async fn answers_become_results() {
         let ok = server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi").await;
         let bad = server("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbusy").await;
-        assert_eq!(run(&check(ok, false)).await, ("success", 0, "nomad: tcp ok".into()));
-        assert_eq!(run(&check(ok, true)).await, ("success", 200, "nomad: http ok".into()));
-        assert_eq!(run(&check(bad, true)).await, ("failure", 503, "busy".into()));
+        assert_eq!(run(&check(ok, false)).await, (CheckOutcome::Success, 0, "nomad: tcp ok".into()));
+        assert_eq!(run(&check(ok, true)).await, (CheckOutcome::Success, 200, "nomad: http ok".into()));
+        assert_eq!(run(&check(bad, true)).await, (CheckOutcome::Failure, 503, "busy".into()));
         let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = i64::from(free.local_addr().unwrap().port());
         drop(free);
         let want = format!("dial tcp 127.0.0.1:{port}: connect: connection refused");
-        assert_eq!(run(&check(port, false)).await, ("failure", 0, want));
+        assert_eq!(run(&check(port, false)).await, (CheckOutcome::Failure, 0, want));
         let (result, _, output) = run(&check(port, true)).await;
-        assert!(result == "failure" && output.starts_with("nomad: Get \"http://127.0.0.1:"), "{output}");
+        assert!(result == CheckOutcome::Failure && output.starts_with("nomad: Get \"http://127.0.0.1:"), "{output}");
     }
 
     #[tokio::test]

@@ -190,7 +190,7 @@ impl<'a> Serializer for Picker<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{Evaluation, Node};
+    use encamp_model::{EvalStatus, Evaluation, Node};
 
     fn picked<T: Serialize>(object: &T, names: &[&str]) -> Value {
         fields(object, &names.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("JSON")
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn only_what_is_named_is_written() {
-        let eval = Evaluation { id: "e".into(), status: "pending".into(), priority: 50, ..Default::default() };
+        let eval = Evaluation { id: "e".into(), status: EvalStatus::Pending, priority: 50, ..Default::default() };
         assert_eq!(
             picked(&eval, &["Status", "Priority", "Wait", "Nope"]),
             serde_json::json!({"Status": "pending", "Priority": 50})

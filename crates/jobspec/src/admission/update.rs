@@ -4,7 +4,7 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use encamp_model::{Job, api};
+use encamp_model::{Job, JobType, api};
 
 use encamp_model::random::Random;
 
@@ -63,7 +63,7 @@ pub fn check_request(job: Option<&api::Job>, entry: Entry) -> Result<(), Invalid
         (Entry::Plan { path_id }, Some(id)) if id != path_id => Err(InvalidRequest::OtherPlannedId),
         (Entry::Register { path_id: Some(path_id), .. }, Some(id)) if id != path_id => Err(InvalidRequest::OtherId),
         (Entry::Register { .. }, Some(_))
-            if job.r#type.as_deref() == Some("system")
+            if job.r#type.as_deref().map(JobType::from) == Some(JobType::System)
                 && job.task_groups.iter().flatten().any(|g| g.scaling.is_some()) =>
         {
             Err(InvalidRequest::SystemScaling)
@@ -122,9 +122,9 @@ pub enum UpdateRefused {
     #[error("cannot update job from type {old:?} to {new:?}")]
     Type {
         /// The type of the stored job.
-        old: String,
+        old: JobType,
         /// The type of the new job.
-        new: String,
+        new: JobType,
     },
     /// A periodic or parameterized job becomes a plain one.
     #[error("cannot update {kind} job to being non-{kind}")]
@@ -224,14 +224,16 @@ fn same_value(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{ParameterizedJobConfig, PeriodicConfig, ScalingPolicy, Task, TaskGroup};
+    use encamp_model::{
+        JobStatus, ParameterizedJobConfig, PeriodicConfig, ScalingPolicy, ScalingPolicyType, Task, TaskGroup,
+    };
 
     #[test]
     fn a_job_keeps_its_type_and_its_way_of_launching() {
-        let plain = Job { r#type: "batch".into(), ..Job::default() };
+        let plain = Job { r#type: JobType::Batch, ..Job::default() };
         let periodic = Job { periodic: Some(PeriodicConfig::default()), ..plain.clone() };
         let parameterized = Job { parameterized_job: Some(ParameterizedJobConfig::default()), ..plain.clone() };
-        let service = Job { r#type: "service".into(), ..Job::default() };
+        let service = Job { r#type: JobType::Service, ..Job::default() };
         let dispatched = Job { dispatched: true, ..plain.clone() };
         for (old, new, want) in [
             (Some(&plain), &plain, None),
@@ -281,17 +283,18 @@ mod tests {
 
     #[test]
     fn scaling_policies_keep_their_ids() {
-        let with_policy = |group: &str, r#type: &str, id: &str| {
-            let policy = ScalingPolicy { id: id.into(), r#type: r#type.into(), ..ScalingPolicy::default() };
+        let with_policy = |group: &str, id: &str| {
+            let r#type = ScalingPolicyType::Horizontal;
+            let policy = ScalingPolicy { id: id.into(), r#type, ..ScalingPolicy::default() };
             let group = TaskGroup { name: group.into(), scaling: Some(policy), ..TaskGroup::default() };
             Job { task_groups: vec![group], ..Job::default() }
         };
         let id_after = |old: Option<&Job>, group: &str| {
-            let mut new = with_policy(group, "horizontal", "");
+            let mut new = with_policy(group, "");
             copy_scaling_ids(old, &mut new, 1);
             new.task_groups.remove(0).scaling.unwrap().id
         };
-        let old = with_policy("web", "horizontal", "kept");
+        let old = with_policy("web", "kept");
         assert_eq!(id_after(Some(&old), "web"), "kept");
         let fresh = id_after(None, "web");
         assert_eq!(fresh.len(), 36);
@@ -300,7 +303,7 @@ mod tests {
 
     #[test]
     fn bookkeeping_does_not_change_the_spec() {
-        let old = Job { version: 3, stable: true, status: "running".into(), submit_time: 9, ..Job::default() };
+        let old = Job { version: 3, stable: true, status: JobStatus::Running, submit_time: 9, ..Job::default() };
         assert!(!spec_changed(&old, &Job::default()));
         assert!(spec_changed(&old, &Job { priority: 1, ..old.clone() }));
         let with_config = |port: Value| {

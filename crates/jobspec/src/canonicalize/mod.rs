@@ -7,6 +7,7 @@ mod service;
 mod task;
 
 use encamp_model::api::*;
+use encamp_model::{JobType, ScalingPolicyType};
 
 use policies::Fill;
 
@@ -14,12 +15,13 @@ use policies::Fill;
 pub fn canonicalize(job: &mut Job) {
     let id = job.id.get_or_insert_default().clone();
     let name = job.name.get_or_insert(id).clone();
+    let service = JobType::Service;
     for (field, default) in [
         (&mut job.parent_id, ""),
         (&mut job.namespace, "default"),
         (&mut job.region, "global"),
         (&mut job.node_pool, ""),
-        (&mut job.r#type, "service"),
+        (&mut job.r#type, service.as_str()),
         (&mut job.consul_namespace, ""),
         (&mut job.vault_namespace, ""),
         (&mut job.nomad_token_id, ""),
@@ -38,10 +40,10 @@ pub fn canonicalize(job: &mut Job) {
     if let Some(periodic) = &mut job.periodic {
         canonicalize_periodic(periodic);
     }
-    let r#type = job.r#type.clone().unwrap_or_default();
+    let r#type = JobType::from(job.r#type.as_deref().unwrap_or_default());
     match &mut job.update {
         Some(update) => update.fill(&policies::default_update()),
-        None if matches!(r#type.as_str(), "service" | "system") => job.update = Some(policies::default_update()),
+        None if matches!(r#type, JobType::Service | JobType::System) => job.update = Some(policies::default_update()),
         None => {}
     }
     let mut groups = std::mem::take(&mut job.task_groups);
@@ -56,7 +58,7 @@ pub fn canonicalize(job: &mut Job) {
 /// The facts about a job that its groups need.
 struct JobFacts<'a> {
     name: &'a str,
-    r#type: &'a str,
+    r#type: &'a JobType,
     /// The job without its groups.
     job: &'a Job,
 }
@@ -78,7 +80,7 @@ fn canonicalize_group(group: &mut TaskGroup, parent: &JobFacts) {
     if let Some(scaling) = &mut group.scaling {
         scaling.enabled.get_or_insert(true);
         scaling.min.get_or_insert(count);
-        default_to(&mut scaling.r#type, "horizontal");
+        default_to(&mut scaling.r#type, ScalingPolicyType::Horizontal.as_str());
     }
     let disk = EphemeralDisk { sticky: Some(false), migrate: Some(false), size_mb: Some(300) };
     group.ephemeral_disk.get_or_insert_default().fill(&disk);

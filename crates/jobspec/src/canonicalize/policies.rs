@@ -1,7 +1,7 @@
 //! Defaults of policies, and the merging of a group's policies with the job's (`docs/spec/jobspec.md §10`).
 
 use encamp_model::api::*;
-use encamp_model::{HOUR, MINUTE, SECOND};
+use encamp_model::{HOUR, JobType, MINUTE, SECOND};
 
 /// Values that are taken from elsewhere where they are null.
 pub(crate) trait Fill {
@@ -49,11 +49,13 @@ pub(crate) fn default_update() -> UpdateStrategy {
 }
 
 /// The reschedule policy of a job type; all zero for types that do not reschedule.
-pub(crate) fn default_reschedule(r#type: &str) -> ReschedulePolicy {
+pub(crate) fn default_reschedule(r#type: &JobType) -> ReschedulePolicy {
     let (attempts, interval, delay, function, max_delay, unlimited) = match r#type {
-        "service" => (0, 0, 30 * SECOND, "exponential", HOUR, true),
-        "batch" => (1, 24 * HOUR, 5 * SECOND, "constant", 0, false),
-        _ => (0, 0, 0, "", 0, false),
+        JobType::Service => (0, 0, 30 * SECOND, "exponential", HOUR, true),
+        JobType::Batch => (1, 24 * HOUR, 5 * SECOND, "constant", 0, false),
+        JobType::System | JobType::Sysbatch | JobType::Core | JobType::Unset | JobType::Other(_) => {
+            (0, 0, 0, "", 0, false)
+        }
     };
     ReschedulePolicy {
         attempts: Some(attempts),
@@ -76,10 +78,10 @@ pub(crate) fn default_migrate() -> MigrateStrategy {
 }
 
 /// The restart policy of a job type.
-pub(crate) fn default_restart(r#type: &str) -> RestartPolicy {
+pub(crate) fn default_restart(r#type: &JobType) -> RestartPolicy {
     let (attempts, interval) = match r#type {
-        "service" | "system" => (2, 30 * MINUTE),
-        _ => (3, 24 * HOUR),
+        JobType::Service | JobType::System => (2, 30 * MINUTE),
+        JobType::Batch | JobType::Sysbatch | JobType::Core | JobType::Unset | JobType::Other(_) => (3, 24 * HOUR),
     };
     RestartPolicy {
         interval: Some(interval),
@@ -96,15 +98,20 @@ pub(crate) fn default_logs() -> LogConfig {
 }
 
 /// Update, reschedule, migrate and restart of a group, in this order.
-pub(crate) fn merge_group_policies(group: &mut TaskGroup, job: &Job, r#type: &str) {
+pub(crate) fn merge_group_policies(group: &mut TaskGroup, job: &Job, r#type: &JobType) {
     // An empty update block of the job still lies below the group's own.
     let job_update = job.update.as_ref().filter(|u| group.update.is_some() || !is_empty(u));
     inherit(&mut group.update, job_update, || None, &default_update());
     let reschedule = default_reschedule(r#type);
-    let own = || (!matches!(r#type, "system" | "sysbatch")).then(|| reschedule.clone());
+    let own = || (!matches!(r#type, JobType::System | JobType::Sysbatch)).then(|| reschedule.clone());
     inherit(&mut group.reschedule_policy, job.reschedule.as_ref(), own, &reschedule);
     let migrate = default_migrate();
-    inherit(&mut group.migrate, job.migrate.as_ref(), || (r#type == "service").then(|| migrate.clone()), &migrate);
+    inherit(
+        &mut group.migrate,
+        job.migrate.as_ref(),
+        || (*r#type == JobType::Service).then(|| migrate.clone()),
+        &migrate,
+    );
     group.restart_policy.get_or_insert_default().fill(&default_restart(r#type));
 }
 

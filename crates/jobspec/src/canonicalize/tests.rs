@@ -39,10 +39,10 @@ fn a_job_update_with_only_zeros_does_not_reach_groups() {
 #[test]
 fn policies_follow_the_job_type() {
     for (r#type, update, reschedule, migrate, attempts) in [
-        ("service", true, json!("exponential"), true, 2),
-        ("batch", false, json!("constant"), false, 3),
-        ("system", true, Value::Null, false, 2),
-        ("sysbatch", false, Value::Null, false, 3),
+        (JobType::Service, true, json!("exponential"), true, 2),
+        (JobType::Batch, false, json!("constant"), false, 3),
+        (JobType::System, true, Value::Null, false, 2),
+        (JobType::Sysbatch, false, Value::Null, false, 3),
     ] {
         let group = group_of(json!({"Type": r#type, "TaskGroups": [{}]}));
         assert_eq!(group["Update"].is_object(), update, "{type}");
@@ -50,7 +50,7 @@ fn policies_follow_the_job_type() {
         assert_eq!(group["Migrate"].is_object(), migrate, "{type}");
         assert_eq!(group["RestartPolicy"]["Attempts"], json!(attempts), "{type}");
     }
-    let system = group_of(json!({"Type": "system", "Reschedule": {"Attempts": 4}, "TaskGroups": [{}]}));
+    let system = group_of(json!({"Type": JobType::System, "Reschedule": {"Attempts": 4}, "TaskGroups": [{}]}));
     assert_eq!(system["ReschedulePolicy"]["Attempts"], json!(4));
     assert_eq!(system["ReschedulePolicy"]["DelayFunction"], json!(""));
 }

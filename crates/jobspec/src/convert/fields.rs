@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use encamp_model::api;
+use encamp_model::{JobType, LifecycleHook, api};
 
 /// The stored form `M` of a client value.
 pub(crate) trait Stored<M> {
@@ -30,6 +30,23 @@ macro_rules! same {
 }
 
 same!(String, i64, u64, bool);
+
+macro_rules! texts {
+    ($($t:ty),*) => {
+        $(impl Stored<$t> for String {
+            fn stored(&self) -> $t {
+                self.into()
+            }
+        }
+        impl Stored<$t> for Option<String> {
+            fn stored(&self) -> $t {
+                self.as_deref().unwrap_or_default().into()
+            }
+        })*
+    };
+}
+
+texts!(JobType, LifecycleHook);
 
 impl<A: Stored<M>, M> Stored<Option<M>> for Option<A> {
     fn stored(&self) -> Option<M> {

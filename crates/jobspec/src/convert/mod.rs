@@ -131,7 +131,7 @@ fn scaling_to_server(
 ) -> encamp_model::ScalingPolicy {
     encamp_model::ScalingPolicy {
         id: policy.id.clone(),
-        r#type: policy.r#type.clone(),
+        r#type: policy.r#type.as_str().into(),
         target: target.clone(),
         policy: policy.policy.clone(),
         min: policy.min.unwrap_or(min),

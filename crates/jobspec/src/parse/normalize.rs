@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
+use encamp_model::ScalingPolicyType;
 use encamp_model::api::job::{Job, NetworkResource, Secret, Task, TaskGroup, Template, Vault};
 use encamp_model::time::SECOND;
 
@@ -63,7 +64,7 @@ impl Group {
         if let Some(scaling) = &mut self.group.scaling
             && scaling.r#type.is_empty()
         {
-            scaling.r#type = "horizontal".to_owned();
+            scaling.r#type = ScalingPolicyType::Horizontal.to_string();
         }
         let vault = self.vault.as_ref().or(job_vault);
         for task in self.group.tasks.iter_mut().flatten() {

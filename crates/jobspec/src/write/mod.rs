@@ -7,8 +7,8 @@
 mod body;
 mod value;
 
-use encamp_model::api;
 use encamp_model::json::differences;
+use encamp_model::{JobType, api};
 use serde_json::{Map, Value as Json};
 use thiserror::Error;
 
@@ -89,7 +89,7 @@ fn members(job: &api::Job) -> Result<Map<String, Json>, WriteError> {
     };
     SET_BY_SERVERS.iter().for_each(|name| drop(members.remove(*name)));
     // A stored job without rollouts has a block of zeros; in a job file that would be one.
-    let updates = matches!(job.r#type.as_deref(), Some("service" | "system"));
+    let updates = matches!(job.r#type.as_deref().map(JobType::from), Some(JobType::Service | JobType::System));
     if !updates && members.get("Update").is_some_and(is_zero) {
         members.remove("Update");
     }

@@ -39,13 +39,13 @@ fn values_that_may_be_omitted_are_marked() {
 
 #[test]
 fn a_rollout_that_is_switched_off_stays_so() {
-    let off = |r#type: &str| {
+    let off = |r#type: JobType| {
         let mut off = job(json!({"ID": "web", "Type": r#type, "TaskGroups": [{"Name": "g", "Tasks": []}]}));
         off.update = Some(serde_json::from_value(json!({"MaxParallel": 0, "Stagger": 0})).expect("an update"));
         text(&off)
     };
-    assert!(off("service").contains("max_parallel"), "{}", off("service"));
-    assert!(!off("batch").contains("update"), "a batch job has no rollouts: {}", off("batch"));
+    assert!(off(JobType::Service).contains("max_parallel"), "{}", off(JobType::Service));
+    assert!(!off(JobType::Batch).contains("update"), "a batch job has no rollouts: {}", off(JobType::Batch));
 }
 
 #[test]

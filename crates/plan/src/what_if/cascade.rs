@@ -197,10 +197,10 @@ impl Cascade {
             namespace: key.0.clone(),
             priority: t.priority,
             r#type: t.r#type.clone(),
-            triggered_by: t.reason.into(),
+            triggered_by: t.reason.clone(),
             job_id: key.1.clone(),
             job_modify_index: job.map_or(0, |j| j.modify_index),
-            status: "pending".into(),
+            status: EvalStatus::Pending,
             create_time: self.now,
             modify_time: self.now,
             ..Default::default()
@@ -267,7 +267,7 @@ impl Cascade {
     /// down, of the same version of the job.
     fn replaces_all(&self, before: &State, (namespace, id): &JobKey, answer: &Answer) -> bool {
         let [plan] = answer.plans.as_slice() else { return false };
-        let done = |e: &Evaluation| e.failed_tg_allocs.is_empty() && e.status == "complete";
+        let done = |e: &Evaluation| e.failed_tg_allocs.is_empty() && e.status == EvalStatus::Complete;
         let deploys = plan.deployment.is_some() || !plan.deployment_updates.is_empty();
         if !answer.created.is_empty()
             || !answer.updates.iter().all(done)
@@ -280,7 +280,7 @@ impl Cascade {
         let Some(job) = before.job(namespace, id) else { return false };
         for a in plan.node_update.values().flatten() {
             let ran = before.alloc(&a.id).is_some_and(|e| stable(before, job, &e.alloc));
-            if a.client_status != client_status::LOST || !self.down.contains(&a.node_id) || !ran {
+            if a.client_status != ClientStatus::Lost || !self.down.contains(&a.node_id) || !ran {
                 return false;
             }
             *missing.entry(&a.task_group).or_default() += 1;
@@ -358,7 +358,8 @@ impl Cascade {
         self.misled |= victims.iter().any(|v| self.quiet.contains_key(v) && !self.stirred.contains(v));
         for victim in victims {
             let Some(job) = self.state.job(&victim.0, &victim.1) else { continue };
-            let trigger = Trigger { reason: "preemption", r#type: job.r#type.clone(), priority: job.priority };
+            let trigger =
+                Trigger { reason: EvalTrigger::Preemption, r#type: job.r#type.clone(), priority: job.priority };
             self.affected.insert(victim.clone());
             self.whole.remove(&victim);
             self.enqueue(&victim, &trigger);
@@ -376,7 +377,8 @@ impl Cascade {
         keys.extend(absent_system_jobs(&self.state, &freed));
         for key in keys {
             let Some(job) = self.state.job(&key.0, &key.1).filter(|j| !j.stop) else { continue };
-            let trigger = Trigger { reason: "queued-allocs", r#type: job.r#type.clone(), priority: job.priority };
+            let trigger =
+                Trigger { reason: EvalTrigger::QueuedAllocs, r#type: job.r#type.clone(), priority: job.priority };
             self.enqueue(&key, &trigger);
         }
         !self.queue.is_empty()
@@ -391,7 +393,8 @@ impl Cascade {
                 continue;
             }
             let Some(job) = self.state.job(&key.0, &key.1).filter(|j| !j.stop) else { continue };
-            let trigger = Trigger { reason: "deployment-watcher", r#type: job.r#type.clone(), priority: job.priority };
+            let trigger =
+                Trigger { reason: EvalTrigger::DeploymentWatcher, r#type: job.r#type.clone(), priority: job.priority };
             self.enqueue(&key, &trigger);
         }
         !self.queue.is_empty()
@@ -420,7 +423,7 @@ impl Cascade {
         self.changed.clear();
         let ready: Vec<Evaluation> = ready;
         for eval in ready {
-            self.push(Evaluation { status: "pending".into(), ..eval });
+            self.push(Evaluation { status: EvalStatus::Pending, ..eval });
         }
         !self.queue.is_empty() || self.wait()
     }
@@ -429,8 +432,8 @@ impl Cascade {
 /// An allocation as a plan stops it because its node is down.
 fn stopped(a: &Allocation) -> Allocation {
     Allocation {
-        client_status: client_status::LOST.into(),
-        desired_status: desired_status::STOP.into(),
+        client_status: ClientStatus::Lost,
+        desired_status: DesiredStatus::Stop,
         desired_description: descriptions::LOST.into(),
         ..a.clone()
     }

@@ -15,7 +15,7 @@ use encamp_state::State;
 pub(crate) fn next(state: &State, draining: &BTreeSet<String>) -> (Vec<Arc<Allocation>>, Triggers) {
     let mut left: Vec<&Arc<Allocation>> = Vec::new();
     for entry in draining.iter().filter_map(|id| state.node(id)) {
-        let stays = |a: &Allocation| kind(a) == "system" && ignores_system_jobs(&entry.node);
+        let stays = |a: &Allocation| *kind(a) == JobType::System && ignores_system_jobs(&entry.node);
         let allocs = entry.allocs.iter().map(|e| &e.alloc);
         left.extend(allocs.filter(|a| !a.terminal() && !a.desired_transition.should_migrate() && !stays(a)));
     }
@@ -33,7 +33,7 @@ pub(crate) fn next(state: &State, draining: &BTreeSet<String>) -> (Vec<Arc<Alloc
 fn in_turn<'a>(state: &State, left: &[&'a Arc<Allocation>]) -> Vec<&'a Arc<Allocation>> {
     let mut room: BTreeMap<(&str, &str, &str), i64> = BTreeMap::new();
     let mut out = Vec::new();
-    for a in left.iter().filter(|a| kind(a) == "service" && !last(a)) {
+    for a in left.iter().filter(|a| *kind(a) == JobType::Service && !last(a)) {
         let at_once = || {
             let group = state.job(&a.namespace, &a.job_id)?.lookup_group(&a.task_group)?;
             Some(group.migrate.as_ref()?.max_parallel)
@@ -50,15 +50,15 @@ fn in_turn<'a>(state: &State, left: &[&'a Arc<Allocation>]) -> Vec<&'a Arc<Alloc
 /// System and plugin allocations stay until all else is gone.
 fn last(a: &Allocation) -> bool {
     let plugin = || a.group().is_some_and(|g| g.tasks.iter().any(|t| t.csi_plugin_config.is_some()));
-    kind(a) == "system" || plugin()
+    *kind(a) == JobType::System || plugin()
 }
 
 fn ignores_system_jobs(node: &Node) -> bool {
     node.drain_strategy.as_ref().is_some_and(|s| s.ignore_system_jobs)
 }
 
-fn kind(a: &Allocation) -> &str {
-    a.job.as_ref().map_or("service", |j| &j.r#type)
+fn kind(a: &Allocation) -> &JobType {
+    a.job.as_ref().map_or(&JobType::Service, |j| &j.r#type)
 }
 
 fn mark(state: &State, turn: &[&Arc<Allocation>]) -> (Vec<Arc<Allocation>>, Triggers) {
@@ -74,8 +74,8 @@ fn mark(state: &State, turn: &[&Arc<Allocation>]) -> (Vec<Arc<Allocation>>, Trig
         let key: JobKey = (a.namespace.clone(), a.job_id.clone());
         let job = a.job.as_ref();
         triggers.entry(key).or_insert_with(|| Trigger {
-            reason: "node-drain",
-            r#type: kind(&a).into(),
+            reason: EvalTrigger::NodeDrain,
+            r#type: kind(&a).clone(),
             priority: job.map_or(50, |j| j.priority),
         });
         marked.push(Arc::new(a));

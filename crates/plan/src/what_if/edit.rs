@@ -20,9 +20,9 @@ pub(crate) type JobKey = (String, String);
 #[derive(Debug, Clone)]
 pub(crate) struct Trigger {
     /// `TriggeredBy` of the evaluation.
-    pub reason: &'static str,
+    pub reason: EvalTrigger,
     /// The scheduler.
-    pub r#type: String,
+    pub r#type: JobType,
     /// Its priority.
     pub priority: i64,
 }
@@ -110,11 +110,11 @@ pub fn copy_of(model: &Node, name: &str, id: &str) -> Node {
         }
     }
     n.host_volumes.retain(|_, v| v.id.is_empty());
-    n.status = "ready".into();
-    n.scheduling_eligibility = "eligible".into();
+    n.status = NodeStatus::Ready;
+    n.scheduling_eligibility = NodeEligibility::Eligible;
     (n.drain_strategy, n.last_drain) = (None, None);
     (n.last_missed_heartbeat_index, n.last_alloc_update_index) = (0, 0);
-    n.drivers.values_mut().filter(|d| d.detected && model.status != "ready").for_each(|d| d.healthy = true);
+    n.drivers.values_mut().filter(|d| d.detected && model.status != NodeStatus::Ready).for_each(|d| d.healthy = true);
     n.events.clear();
     n
 }
@@ -148,12 +148,12 @@ impl Edited {
     fn drain(&mut self, which: &Nodes) -> Result<(), ChangeProblem> {
         let nodes = find::nodes(&self.state, which)?;
         for node in &nodes {
-            if self.down.contains(&node.id) || node.status == "down" {
+            if self.down.contains(&node.id) || node.status == NodeStatus::Down {
                 return Err(ChangeProblem::NodeDown { name: node.name.clone() });
             }
             let mut node = Node::clone(node);
             node.drain_strategy.get_or_insert_default();
-            node.scheduling_eligibility = "ineligible".into();
+            node.scheduling_eligibility = NodeEligibility::Ineligible;
             node.modify_index = self.next_index();
             self.draining.insert(node.id.clone());
             self.state.replace_node_record(Arc::new(node));
@@ -166,11 +166,11 @@ impl Edited {
     fn down(&mut self, which: &Nodes, now: i64) -> Result<(), ChangeProblem> {
         let nodes = find::nodes(&self.state, which)?;
         for node in &nodes {
-            if node.status == "down" {
+            if node.status == NodeStatus::Down {
                 continue;
             }
             let mut node = Node::clone(node);
-            node.status = "down".into();
+            node.status = NodeStatus::Down;
             node.status_updated_at = now / SECOND;
             node.modify_index = self.next_index();
             node.last_missed_heartbeat_index = node.modify_index;
@@ -222,7 +222,7 @@ impl Edited {
                 hint: find::instead(group, &names),
             });
         };
-        if old.r#type == "system" && count > 1 {
+        if old.r#type == JobType::System && count > 1 {
             return Err(ChangeProblem::SystemCount);
         }
         if let Some(policy) = g.scaling.as_ref() {
@@ -241,7 +241,7 @@ impl Edited {
         if old.stop {
             self.notes.push(format!("{} is stopped: scaling it starts nothing", named_job(&old)));
         }
-        self.store(&old, &job, "job-scaling", &old.r#type, now);
+        self.store(&old, &job, EvalTrigger::JobScaling, old.r#type.clone(), now);
         self.descriptions.push(format!("scale group {} of {} from {was} to {count}", quoted(group), named_job(&old)));
         Ok(())
     }
@@ -252,17 +252,18 @@ impl Edited {
         if old.stop {
             self.notes.push(format!("{} was stopped already", named_job(&old)));
         }
-        self.store(&old, &Job { stop: true, ..Job::clone(&old) }, "job-deregister", "service", now);
+        let stopped = Job { stop: true, ..Job::clone(&old) };
+        self.store(&old, &stopped, EvalTrigger::JobDeregister, JobType::Service, now);
         self.descriptions.push(format!("stop {}", named_job(&old)));
         Ok(())
     }
 
     /// Stores a new version; periodic and parameterized jobs get no evaluation.
-    fn store(&mut self, old: &Job, new: &Job, reason: &'static str, r#type: &str, now: i64) {
+    fn store(&mut self, old: &Job, new: &Job, reason: EvalTrigger, r#type: JobType, now: i64) {
         let stored = stored_form(Some(old), new, now);
         self.state.upsert_job(stored.clone());
         if !stored.is_template() {
-            let trigger = Trigger { reason, r#type: r#type.into(), priority: stored.priority };
+            let trigger = Trigger { reason, r#type, priority: stored.priority };
             // Stops are written first: what is stopped is evaluated as that, whatever else happens to it.
             self.triggers.entry(key(&stored)).or_insert(trigger);
         }
@@ -283,10 +284,10 @@ impl Edited {
         let Some(entry) = self.state.node(id).cloned() else { return };
         for a in entry.allocs.iter().map(|e| &e.alloc) {
             let Some(job) = &a.job else { continue };
-            let over = match job.r#type.as_str() {
-                "service" => a.server_terminal() && a.client_terminal(),
-                "batch" => a.client_terminal(),
-                _ => true,
+            let over = match job.r#type {
+                JobType::Service => a.server_terminal() && a.client_terminal(),
+                JobType::Batch => a.client_terminal(),
+                JobType::System | JobType::Sysbatch | JobType::Core | JobType::Unset | JobType::Other(_) => true,
             };
             if !over {
                 self.trigger((a.namespace.clone(), a.job_id.clone()), job);
@@ -298,11 +299,11 @@ impl Edited {
     }
 
     fn system_jobs(&self) -> Vec<Arc<Job>> {
-        self.state.jobs().map(|e| &e.current).filter(|j| j.r#type == "system").cloned().collect()
+        self.state.jobs().map(|e| &e.current).filter(|j| j.r#type == JobType::System).cloned().collect()
     }
 
     fn trigger(&mut self, key: JobKey, job: &Job) {
-        let trigger = Trigger { reason: "node-update", r#type: job.r#type.clone(), priority: job.priority };
+        let trigger = Trigger { reason: EvalTrigger::NodeUpdate, r#type: job.r#type.clone(), priority: job.priority };
         self.triggers.entry(key).or_insert(trigger);
     }
 

@@ -70,7 +70,7 @@ pub struct Owner {
     pub job_id: String,
     /// Type of the job.
     #[serde(rename = "JobType")]
-    pub job_type: String,
+    pub job_type: JobType,
     /// The group.
     pub task_group: String,
 }
@@ -178,8 +178,8 @@ pub(super) fn outcome(
         let cause = match () {
             () if draining.contains(&old.node_id) => Cause::Drained,
             () if down.contains(&old.node_id) => Cause::Lost,
-            () if new.client_status == client_status::LOST => Cause::Lost,
-            () if new.desired_status == desired_status::EVICT => Cause::Preempted,
+            () if new.client_status == ClientStatus::Lost => Cause::Lost,
+            () if new.desired_status == DesiredStatus::Evict => Cause::Preempted,
             () if old.desired_transition.should_migrate() => Cause::Migrated,
             () if new.desired_description == descriptions::UPDATING => Cause::Updated,
             () => Cause::Stopped,
@@ -200,7 +200,7 @@ pub(super) fn outcome(
         let lacking = short.get_mut(&((old.namespace.clone(), old.job_id.clone()), old.task_group.clone()));
         let fate = match &place {
             Some(_) => Fate::Moved,
-            None if !new.terminal() && kind(&old) != "sysbatch" => Fate::Stays,
+            None if !new.terminal() && *kind(&old) != JobType::Sysbatch => Fate::Stays,
             None if cause == Cause::Stopped || !moves(&new) => Fate::Stopped,
             None => match lacking.filter(|n| **n > 0) {
                 Some(n) => {
@@ -237,18 +237,18 @@ pub(super) fn outcome(
 
 /// Whether an allocation that leaves is to be replaced elsewhere.
 fn moves(a: &Allocation) -> bool {
-    matches!(kind(a), "service" | "batch") && !a.desired_transition.migrate_disable_placement()
+    matches!(kind(a), JobType::Service | JobType::Batch) && !a.desired_transition.migrate_disable_placement()
 }
 
-fn kind(a: &Allocation) -> &str {
-    a.job.as_ref().map_or("service", |j| &j.r#type)
+fn kind(a: &Allocation) -> &JobType {
+    a.job.as_ref().map_or(&JobType::Service, |j| &j.r#type)
 }
 
 fn owner(a: &Allocation) -> Owner {
     Owner {
         namespace: a.namespace.clone(),
         job_id: a.job_id.clone(),
-        job_type: kind(a).into(),
+        job_type: kind(a).clone(),
         task_group: a.task_group.clone(),
     }
 }
@@ -314,7 +314,7 @@ impl<'a> Successors<'a> {
     /// One of the same group that names no predecessor, as replacements of preempted allocations do: the one of the
     /// same name, else any.
     fn namesake(&mut self, old: &Allocation, cause: Cause) -> Option<Place> {
-        if cause == Cause::Stopped || !matches!(kind(old), "service" | "batch") {
+        if cause == Cause::Stopped || !matches!(kind(old), JobType::Service | JobType::Batch) {
             return None;
         }
         let group = self.by_group.get(&group_of(old))?;

@@ -28,7 +28,7 @@ fn node(id: &str, name: &str, dc: &str, pool: &str) -> Arc<Node> {
     Arc::new(node)
 }
 
-fn job(id: &str, kind: &str, more: Value) -> Arc<Job> {
+fn job(id: &str, kind: JobType, more: Value) -> Arc<Job> {
     let mut value = json!({
         "ID": id, "Name": id, "Namespace": "default", "Type": kind, "Priority": 50, "Datacenters": ["*"],
         "NodePool": "default", "Status": "running", "CreateIndex": 10, "ModifyIndex": 10, "JobModifyIndex": 10,
@@ -62,9 +62,9 @@ fn cluster() -> State {
         "Tasks": [{"Name": "t", "Driver": "exec", "Resources": {"CPU": 100, "MemoryMB": 10}}]}]);
     // The system job is for one node alone, so that no other one lacks it.
     let here = json!([{"LTarget": "${attr.unique.hostname}", "RTarget": "n1", "Operand": "="}]);
-    let web = job("web", "service", json!({}));
-    let watch = job("watch", "system", json!({"TaskGroups": groups, "Constraints": here}));
-    for j in [&web, &watch, &job("web", "batch", json!({"Namespace": "prod", "TaskGroups": []}))] {
+    let web = job("web", JobType::Service, json!({}));
+    let watch = job("watch", JobType::System, json!({"TaskGroups": groups, "Constraints": here}));
+    for j in [&web, &watch, &job("web", JobType::Batch, json!({"Namespace": "prod", "TaskGroups": []}))] {
         state.upsert_job(j.clone());
     }
     state.upsert_allocs([alloc("a1", &web, "aa11", 600), alloc("s1", &watch, "aa11", 100)]);
@@ -84,8 +84,8 @@ fn one(name: &str) -> Nodes {
     Nodes::One(name.into())
 }
 
-fn triggers(e: &Edited) -> Vec<(&str, &str, &str)> {
-    e.triggers.iter().map(|(key, t)| (key.1.as_str(), t.reason, t.r#type.as_str())).collect()
+fn triggers(e: &Edited) -> Vec<(&str, EvalTrigger, JobType)> {
+    e.triggers.iter().map(|(key, t)| (key.1.as_str(), t.reason.clone(), t.r#type.clone())).collect()
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn jobs_are_found_in_their_namespace() {
     let found = |text: &str, namespace: &str| {
         find::job(&state, text, namespace).map(|j| (j.namespace.clone(), j.r#type.clone()))
     };
-    let is = |namespace: &str, kind: &str| Ok((namespace.to_string(), kind.to_string()));
-    assert_eq!(found("web", "default"), is("default", "service"));
-    assert_eq!(found("web@prod", "default"), is("prod", "batch"));
+    let is = |namespace: &str, kind: JobType| Ok((namespace.to_string(), kind));
+    assert_eq!(found("web", "default"), is("default", JobType::Service));
+    assert_eq!(found("web@prod", "default"), is("prod", JobType::Batch));
     let watch = found("watch", "prod").unwrap_err().to_string();
     assert_eq!(watch, "no job in namespace \"prod\" has this ID; there is watch@default");
     let near = found("wep", "default").unwrap_err().to_string();
@@ -148,8 +148,8 @@ fn a_drain_makes_a_node_ineligible_and_waits_for_its_turn() {
     let e = changed(&[Change::Drain(one("n1"))]);
     let n = &e.state.node("aa11").unwrap().node;
     assert_eq!(
-        (n.scheduling_eligibility.as_str(), n.drain_strategy.is_some(), n.modify_index),
-        ("ineligible", true, 21)
+        (&n.scheduling_eligibility, n.drain_strategy.is_some(), n.modify_index),
+        (&NodeEligibility::Ineligible, true, 21)
     );
     assert_eq!(e.draining, BTreeSet::from(["aa11".to_string()]));
     assert!(e.triggers.is_empty() && !e.gained);
@@ -166,10 +166,13 @@ fn a_lost_node_causes_evaluations_of_what_ran_there() {
     let e = changed(&[Change::Down(Nodes::Datacenter("dc1".into()))]);
     for id in ["aa11", "aa22"] {
         let n = &e.state.node(id).unwrap().node;
-        assert_eq!((n.status.as_str(), n.status_updated_at), ("down", NOW / SECOND));
+        assert_eq!((&n.status, n.status_updated_at), (&NodeStatus::Down, NOW / SECOND));
         assert_eq!(n.last_missed_heartbeat_index, n.modify_index);
     }
-    assert_eq!(triggers(&e), [("watch", "node-update", "system"), ("web", "node-update", "service")]);
+    assert_eq!(
+        triggers(&e),
+        [("watch", EvalTrigger::NodeUpdate, JobType::System), ("web", EvalTrigger::NodeUpdate, JobType::Service)]
+    );
     assert_eq!(e.descriptions, ["down 2 nodes, \"n1\" among them"]);
     let again = edit(&e.state, &[Change::Down(one("n2"))], "default", NOW).unwrap();
     assert_eq!(again.notes, ["node \"n2\" (aa22) was down already"]);
@@ -201,12 +204,15 @@ fn counts_are_set_within_the_rules() {
     let e = changed(&[Change::Scale { job: "web".into(), group: "g".into(), count: 3 }]);
     let web = e.state.job("default", "web").unwrap();
     assert_eq!((web.task_groups[0].count, web.version), (3, 1));
-    assert_eq!(triggers(&e), [("web", "job-scaling", "service")]);
+    assert_eq!(triggers(&e), [("web", EvalTrigger::JobScaling, JobType::Service)]);
     assert_eq!(e.descriptions, ["scale group \"g\" of job \"web\" from 1 to 3"]);
     let scale = |job: &str, group: &str, count| Change::Scale { job: job.into(), group: group.into(), count };
     let mut state = cluster();
-    let bounded =
-        job("bounded", "service", json!({"TaskGroups": [{"Name": "g", "Count": 2, "Scaling": {"Min": 2, "Max": 4}}]}));
+    let bounded = job(
+        "bounded",
+        JobType::Service,
+        json!({"TaskGroups": [{"Name": "g", "Count": 2, "Scaling": {"Min": 2, "Max": 4}}]}),
+    );
     state.upsert_job(bounded);
     for (change, want) in [
         (scale("web", "h", 1), "job \"web\" has no group \"h\"; did you mean \"g\"?"),
@@ -223,7 +229,7 @@ fn a_stop_decides_whatever_else_is_written() {
     let scale = Change::Scale { job: "web".into(), group: "g".into(), count: 2 };
     let e = changed(&[scale, Change::Stop("web".into())]);
     assert!(e.state.job("default", "web").unwrap().stop);
-    assert_eq!(triggers(&e), [("web", "job-deregister", "service")]);
+    assert_eq!(triggers(&e), [("web", EvalTrigger::JobDeregister, JobType::Service)]);
     assert_eq!(e.notes, ["job \"web\" is stopped: scaling it starts nothing"], "stops come before counts");
     let prod = changed(&[Change::Stop("web@prod".into())]);
     assert_eq!(prod.descriptions, ["stop job \"web\" of namespace \"prod\""]);
@@ -234,7 +240,7 @@ fn settings_come_first() {
     let config = Change::Config { key: "scheduler_algorithm".into(), value: "spread".into() };
     let e = changed(&[Change::Drain(one("n1")), config]);
     let stored = e.state.scheduler_config.as_ref().expect("a configuration");
-    assert_eq!((stored.scheduler_algorithm.as_str(), stored.modify_index), ("spread", 21));
+    assert_eq!((&stored.scheduler_algorithm, stored.modify_index), (&SchedulerAlgorithm::Spread, 21));
     assert!(e.gained);
     assert_eq!(e.descriptions, ["set scheduler_algorithm to spread", "drain node \"n1\" (aa11)"]);
 }
@@ -271,7 +277,7 @@ fn a_drain_may_leave_system_jobs_alone() {
     let mut state = cluster();
     let small = job(
         "small",
-        "service",
+        JobType::Service,
         json!({"TaskGroups": [{"Name": "g", "Count": 1, "EphemeralDisk": {"SizeMB": 10},
         "Tasks": [{"Name": "t", "Driver": "exec", "Resources": {"CPU": 100, "MemoryMB": 10}}]}]}),
     );
@@ -296,7 +302,7 @@ fn a_drain_may_leave_system_jobs_alone() {
 #[test]
 fn batch_work_ends_with_a_drain_and_stopped_jobs_are_gone() {
     let mut state = cluster();
-    let batch = job("nightly", "batch", json!({}));
+    let batch = job("nightly", JobType::Batch, json!({}));
     state.upsert_job(batch.clone());
     state.upsert_allocs([alloc("b1", &batch, "bb33", 600)]);
     let out = outcome(&state, &[Change::Drain(one("n3"))]);
@@ -314,7 +320,7 @@ fn preempted_allocations_name_their_cause() {
     let vip = json!({"Priority": 90, "TaskGroups": [{"Name": "g", "Count": 0, "EphemeralDisk": {"SizeMB": 10},
         "Constraints": [{"LTarget": "${attr.unique.hostname}", "RTarget": "n1", "Operand": "="}],
         "Tasks": [{"Name": "t", "Driver": "exec", "Resources": {"CPU": 600, "MemoryMB": 100}}]}]});
-    state.upsert_job(job("vip", "service", vip));
+    state.upsert_job(job("vip", JobType::Service, vip));
     let config = Change::Config { key: "preemption_config.service_scheduler_enabled".into(), value: "true".into() };
     let out = outcome(&state, &[config, Change::Scale { job: "vip".into(), group: "g".into(), count: 1 }]);
     let told: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();

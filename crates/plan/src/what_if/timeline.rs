@@ -92,7 +92,7 @@ impl Timeline {
         let deployments: Vec<Arc<Deployment>> = self.state.deployments().filter(|d| d.active()).cloned().collect();
         for d in deployments {
             let mut d = Deployment::clone(&d);
-            d.status = "successful".into();
+            d.status = DeploymentStatus::Successful;
             self.state.upsert_deployment(Arc::new(d));
         }
         let latest =

@@ -10,7 +10,7 @@ use encamp_state::State;
 /// The service and batch jobs with fewer allocations than they want.
 pub(crate) fn short_jobs(state: &State) -> BTreeSet<JobKey> {
     let jobs = state.jobs().map(|e| &e.current).filter(|j| !j.stop && !j.is_template());
-    let generic = jobs.filter(|j| matches!(j.r#type.as_str(), "service" | "batch"));
+    let generic = jobs.filter(|j| matches!(j.r#type, JobType::Service | JobType::Batch));
     generic.filter(|j| short(state, j)).map(|j| key(j)).collect()
 }
 
@@ -21,9 +21,9 @@ fn short(state: &State, job: &Job) -> bool {
 /// How many allocations a group of a service or batch job lacks. What finished well keeps its place in a batch job; so
 /// does what was drained.
 pub fn missing(state: &State, job: &Job, group: &TaskGroup) -> i64 {
-    let holds = |a: &Allocation| match job.r#type.as_str() {
-        "batch" => {
-            a.client_status == client_status::COMPLETE && (!a.server_terminal() || a.ran_successfully())
+    let holds = |a: &Allocation| match job.r#type {
+        JobType::Batch => {
+            a.client_status == ClientStatus::Complete && (!a.server_terminal() || a.ran_successfully())
                 || a.desired_transition.migrate_disable_placement()
                 || !a.terminal()
         }
@@ -38,7 +38,7 @@ pub fn missing(state: &State, job: &Job, group: &TaskGroup) -> i64 {
 /// The system jobs that want to be on one of these nodes and are not.
 pub(crate) fn absent_system_jobs(state: &State, nodes: &BTreeSet<String>) -> BTreeSet<JobKey> {
     let mut out = BTreeSet::new();
-    for job in state.jobs().map(|e| &e.current).filter(|j| j.r#type == "system" && !j.stop) {
+    for job in state.jobs().map(|e| &e.current).filter(|j| j.r#type == JobType::System && !j.stop) {
         let runs = |a: &Allocation| a.job_id == job.id && a.namespace == job.namespace && !a.terminal();
         let absent = nodes.iter().filter_map(|id| state.node(id)).any(|n| {
             let wanted: usize = job.task_groups.iter().filter(|g| g.count > 0).count();

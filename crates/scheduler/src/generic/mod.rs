@@ -33,7 +33,7 @@ pub(crate) fn process(
     ctx: &mut Context,
     planner: &mut dyn Planner,
 ) -> Result<(), ScheduleError> {
-    let batch = eval.r#type == "batch";
+    let batch = eval.r#type == JobType::Batch;
     let max = if batch { MAX_BATCH_ATTEMPTS } else { MAX_SERVICE_ATTEMPTS };
     let state = snapshot.clone();
     let mut g = Generic { eval: eval.clone(), batch, ctx, planner, state, lists: 0, blocked: false };
@@ -49,8 +49,8 @@ pub(crate) fn process(
             Outcome::Again { progress: false } => attempts += 1,
         }
         if attempts == max {
-            a.block(&mut g, "max-plan-attempts", descriptions::BLOCKED_MAX_PLANS);
-            g.write_status(a, "failed", &format!("maximum attempts reached ({max})"));
+            a.block(&mut g, EvalTrigger::MaxPlanAttempts, descriptions::BLOCKED_MAX_PLANS);
+            g.write_status(a, EvalStatus::Failed, &format!("maximum attempts reached ({max})"));
             return Ok(());
         }
     }
@@ -91,8 +91,8 @@ struct Attempt {
 impl Generic<'_, '_> {
     /// Completes the evaluation, or hands it back to the blocked queue.
     fn conclude(&mut self, a: Attempt) {
-        if self.eval.status != "blocked" || a.failed.is_empty() {
-            self.write_status(a, "complete", "");
+        if self.eval.status != EvalStatus::Blocked || a.failed.is_empty() {
+            self.write_status(a, EvalStatus::Complete, "");
             return;
         }
         let e = Evaluation {
@@ -105,7 +105,7 @@ impl Generic<'_, '_> {
         self.planner.reblock_eval(e);
     }
 
-    fn write_status(&mut self, a: Attempt, status: &str, description: &str) {
+    fn write_status(&mut self, a: Attempt, status: EvalStatus, description: &str) {
         let deployment = a.deployment.as_ref().map_or("", |d| d.id.as_str());
         let e = Evaluation {
             failed_tg_allocs: a.failed,
@@ -159,8 +159,12 @@ impl Attempt {
 
         // A delayed evaluation that is processed early has follow-ups of its own to wait for.
         let due = g.eval.wait_until.unix_nanos().is_none_or(|at| g.ctx.now > at);
-        if g.eval.status != "blocked" && !self.failed.is_empty() && !g.blocked && (follow_ups.is_empty() || due) {
-            self.block(g, "queued-allocs", descriptions::BLOCKED_FAILED_PLACEMENTS);
+        if g.eval.status != EvalStatus::Blocked
+            && !self.failed.is_empty()
+            && !g.blocked
+            && (follow_ups.is_empty() || due)
+        {
+            self.block(g, EvalTrigger::QueuedAllocs, descriptions::BLOCKED_FAILED_PLACEMENTS);
         }
         if self.plan.plan.is_no_op() && !g.eval.annotate_plan {
             return Ok(Outcome::Done);
@@ -249,11 +253,11 @@ impl Attempt {
     }
 
     /// Creates the evaluation that waits for capacity (`docs/spec/reconciliation.md §3.5`).
-    fn block(&mut self, g: &mut Generic, trigger: &str, description: &str) {
+    fn block(&mut self, g: &mut Generic, trigger: EvalTrigger, description: &str) {
         let classes = (!self.stack.escaped()).then(|| self.stack.class_eligibility());
         let missing = self.stack.missing_non_node_resources();
         let mut e = blocked_eval(&g.eval, g.ctx, &self.failed, classes, missing);
-        e.triggered_by = trigger.into();
+        e.triggered_by = trigger;
         e.status_description = description.into();
         g.eval.blocked_eval = e.id.clone();
         g.blocked = true;

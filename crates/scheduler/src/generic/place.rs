@@ -50,7 +50,7 @@ impl Attempt {
         // The flag goes by the job's own type, and by the global configuration alone.
         let preemption = g.state.scheduler_config.as_ref().is_none_or(|c| {
             let c = &c.preemption_config;
-            if job.r#type == "batch" { c.batch_scheduler_enabled } else { c.service_scheduler_enabled }
+            if job.r#type == JobType::Batch { c.batch_scheduler_enabled } else { c.service_scheduler_enabled }
         });
         let deployment = self.deployment.as_ref().filter(|d| d.active()).map(|d| d.id.clone()).unwrap_or_default();
         let mut round = Round { job, ready, deployment, names: results.names, preemption, deployments: None };
@@ -93,7 +93,7 @@ impl Attempt {
         }
         let preferred = preferred_node(g, &round.job, tg, &p);
         if destructive && let Some(previous) = &p.previous {
-            self.plan.append_stop(previous, descriptions::UPDATING, "", "");
+            self.plan.append_stop(previous, descriptions::UPDATING, ClientStatus::Unset, "");
         }
         let penalty = penalty_nodes(p.previous.as_deref());
         let options = SelectOptions {
@@ -239,7 +239,7 @@ fn preferred_node(g: &Generic, job: &Job, tg: &TaskGroup, p: &Placement) -> Opti
 /// Nodes on which the allocation failed before.
 fn penalty_nodes(previous: Option<&Allocation>) -> Vec<String> {
     let Some(a) = previous else { return Vec::new() };
-    let failed = (a.client_status == client_status::FAILED).then(|| a.node_id.clone());
+    let failed = (a.client_status == ClientStatus::Failed).then(|| a.node_id.clone());
     let events = a.reschedule_tracker.iter().flat_map(|t| t.events.iter().flatten());
     failed.into_iter().chain(events.map(|e| e.prev_node_id.clone())).collect()
 }

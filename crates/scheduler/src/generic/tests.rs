@@ -25,7 +25,7 @@ fn job() -> Job {
     Job {
         id: "web".into(),
         namespace: "default".into(),
-        r#type: "service".into(),
+        r#type: JobType::Service,
         priority: 50,
         datacenters: vec!["*".into()],
         node_pool: "default".into(),
@@ -48,8 +48,8 @@ fn node(id: &str) -> Node {
         id: id.into(),
         datacenter: "dc1".into(),
         node_pool: "default".into(),
-        status: "ready".into(),
-        scheduling_eligibility: "eligible".into(),
+        status: NodeStatus::Ready,
+        scheduling_eligibility: NodeEligibility::Eligible,
         node_resources: Some(resources.into()),
         drivers: [("exec".to_string(), driver)].into(),
         ..Default::default()
@@ -68,10 +68,10 @@ fn eval() -> Evaluation {
         id: "00000000-0000-0000-0000-000000000001".into(),
         namespace: "default".into(),
         priority: 50,
-        r#type: "service".into(),
-        triggered_by: "job-register".into(),
+        r#type: JobType::Service,
+        triggered_by: EvalTrigger::JobRegister,
         job_id: "web".into(),
-        status: "pending".into(),
+        status: EvalStatus::Pending,
         ..Default::default()
     }
 }
@@ -143,8 +143,8 @@ fn failed_alloc() -> Allocation {
         job_id: "web".into(),
         task_group: "g".into(),
         job: Some(Arc::new(job())),
-        desired_status: "run".into(),
-        client_status: "failed".into(),
+        desired_status: DesiredStatus::Run,
+        client_status: ClientStatus::Failed,
         modify_time: NOW,
         ..Default::default()
     }
@@ -156,7 +156,7 @@ fn accepted_plans_complete_the_evaluation() {
     result.unwrap();
     let placed: Vec<&str> = r.plans[0].node_allocation["n1"].iter().map(|a| a.name.as_str()).collect();
     assert_eq!(placed, ["web.g[0]", "web.g[1]"]);
-    assert_eq!((r.plans.len(), r.updated[0].status.as_str()), (1, "complete"));
+    assert_eq!((r.plans.len(), &r.updated[0].status), (1, &EvalStatus::Complete));
     assert_eq!(r.updated[0].queued_allocations, BTreeMap::from([("g".to_string(), 0)]));
 }
 
@@ -166,11 +166,11 @@ fn rejections_in_a_row_end_the_evaluation() {
     result.unwrap();
     assert_eq!(r.plans.len(), 5);
     assert_eq!(r.updated[0].status_description, "maximum attempts reached (5)");
-    assert_eq!(r.created[0].triggered_by, "max-plan-attempts");
+    assert_eq!(r.created[0].triggered_by, EvalTrigger::MaxPlanAttempts);
     assert_eq!(r.updated[0].blocked_eval, r.created[0].id);
 
     let mut batch = eval();
-    batch.r#type = "batch".into();
+    batch.r#type = JobType::Batch;
     assert_eq!(run(state(), &batch, &[Fate::Rejected; 9]).0.plans.len(), 2);
 }
 
@@ -182,7 +182,7 @@ fn progress_starts_the_count_of_attempts_anew() {
     let (r, result) = run(state(), &eval(), &fates);
     result.unwrap();
     assert_eq!(r.plans.len(), 10);
-    assert_eq!(r.updated[0].status, "complete");
+    assert_eq!(r.updated[0].status, EvalStatus::Complete);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn plans_that_change_nothing_are_submitted_for_their_annotations_alone() {
         let (r, _) = run(s, &e, &[]);
         assert_eq!(r.plans.len(), usize::from(annotate));
         assert!(r.plans.iter().all(|p| p.annotations.is_some()));
-        assert_eq!(r.updated[0].status, "complete");
+        assert_eq!(r.updated[0].status, EvalStatus::Complete);
     }
 }
 

@@ -58,11 +58,11 @@ impl<'a> InPlaceCheck<'a> {
         }
         // Meant for changed durations; in effect every change that got here is taken (`docs/spec/reconciliation.md §7`
         // Q8).
-        if old.r#type == "batch" && a.group().and_then(|g| g.max_run_duration).is_some_and(|d| d > 0) {
+        if old.r#type == JobType::Batch && a.group().and_then(|g| g.max_run_duration).is_some_and(|d| d > 0) {
             return UpdateCheck::InPlace(Box::new(Allocation { eval_id: self.eval_id.into(), ..(**a).clone() }));
         }
         self.stack.set_node(node);
-        self.plan.append_stop(a, descriptions::IN_PLACE, "", "");
+        self.plan.append_stop(a, descriptions::IN_PLACE, ClientStatus::Unset, "");
         let options = SelectOptions { alloc_name: &a.name, ..Default::default() };
         let found = self.stack.select(self.plan, tg, &options, self.random);
         self.plan.pop_stop(a);

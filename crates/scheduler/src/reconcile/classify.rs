@@ -47,12 +47,12 @@ pub(super) struct Filtered {
 impl Reconciler<'_> {
     pub(super) fn class(&self, a: &Allocation) -> Class {
         let can_reconnect =
-            matches!(a.client_status.as_str(), client_status::UNKNOWN | client_status::RUNNING | client_status::FAILED);
+            matches!(a.client_status, ClientStatus::Unknown | ClientStatus::Running | ClientStatus::Failed);
         let back = can_reconnect && disconnect::needs_reconnect(a);
-        let failed = a.client_status == client_status::FAILED;
-        let unknown = a.client_status == client_status::UNKNOWN;
+        let failed = a.client_status == ClientStatus::Failed;
+        let unknown = a.client_status == ClientStatus::Unknown;
         let migrate = a.desired_transition.should_migrate();
-        if back && failed && a.desired_status == desired_status::RUN {
+        if back && failed && a.desired_status == DesiredStatus::Run {
             return Class::Reconnecting;
         }
         if !back && a.server_terminal() {
@@ -65,15 +65,15 @@ impl Reconciler<'_> {
         if disconnect::expired(a, self.input.now) {
             return Class::Expiring;
         }
-        if back && failed && a.desired_status == desired_status::STOP {
+        if back && failed && a.desired_status == DesiredStatus::Stop {
             return Class::Ignore;
         }
         let node = self.input.tainted.get(&a.node_id);
-        let status = node.and_then(|n| n.as_ref()).map(|n| n.node.status.as_str());
-        if status == Some("disconnected") {
-            return match a.client_status.as_str() {
-                client_status::UNKNOWN => Class::Untainted,
-                client_status::PENDING => Class::Lost,
+        let status = node.and_then(|n| n.as_ref()).map(|n| &n.node.status);
+        if status == Some(&NodeStatus::Disconnected) {
+            return match a.client_status {
+                ClientStatus::Unknown => Class::Untainted,
+                ClientStatus::Pending => Class::Lost,
                 _ if disconnect::lost_after(a) == 0 => Class::Lost,
                 _ => Class::Disconnecting,
             };
@@ -82,7 +82,7 @@ impl Reconciler<'_> {
             return Class::Migrate;
         }
         match (node, status) {
-            (None, _) | (_, Some("ready")) => {
+            (None, _) | (_, Some(NodeStatus::Ready)) => {
                 if back {
                     Class::Reconnecting
                 } else {
@@ -90,17 +90,21 @@ impl Reconciler<'_> {
                 }
             }
             (Some(None), _) => Class::Lost,
-            (_, Some("down")) => {
+            (_, Some(NodeStatus::Down)) => {
                 let replace = disconnect::replace(a);
                 if !replace && unknown {
                     Class::Untainted
-                } else if !replace && a.client_status == client_status::RUNNING {
+                } else if !replace && a.client_status == ClientStatus::Running {
                     Class::Disconnecting
                 } else {
                     Class::Lost
                 }
             }
-            _ => Class::Untainted,
+            (
+                _,
+                Some(NodeStatus::Initializing | NodeStatus::Disconnected | NodeStatus::Unset | NodeStatus::Other(_)),
+            )
+            | (Some(Some(_)), None) => Class::Untainted,
         }
     }
 
@@ -121,11 +125,11 @@ impl Reconciler<'_> {
     /// Stops everything that still runs or may come back; tells how many allocations were given, not how many stop.
     pub(super) fn stop_all(&mut self, allocs: Vec<Arc<Allocation>>) -> u64 {
         for a in &allocs {
-            let unknown = a.client_status == client_status::UNKNOWN;
+            let unknown = a.client_status == ClientStatus::Unknown;
             let (description, client_status) = match self.class(a) {
-                Class::Lost => (descriptions::LOST, client_status::LOST),
+                Class::Lost => (descriptions::LOST, ClientStatus::Lost),
                 Class::Ignore | Class::Expiring if !unknown => continue,
-                _ => (descriptions::NOT_NEEDED, ""),
+                _ => (descriptions::NOT_NEEDED, ClientStatus::Unset),
             };
             let followup_eval = String::new();
             self.out.stop.push(Stop { alloc: a.clone(), description, client_status, followup_eval });
@@ -141,7 +145,7 @@ impl Reconciler<'_> {
         let mut later = Vec::new();
         for i in set.iter() {
             let a = &allocs[i];
-            if disconnecting && a.client_status == client_status::UNKNOWN {
+            if disconnecting && a.client_status == ClientStatus::Unknown {
                 continue;
             }
             if !a.next_allocation.is_empty() && a.terminal() {
@@ -171,20 +175,20 @@ impl Reconciler<'_> {
     fn keeps_slot(&self, a: &Allocation) -> Slot {
         let t = &a.desired_transition;
         if !self.input.batch {
-            return match a.client_status.as_str() {
+            return match a.client_status {
                 _ if a.server_terminal() && a.last_reschedule_failed() => Slot::Candidate,
                 _ if a.server_terminal() => Slot::Drop,
-                client_status::COMPLETE | client_status::LOST => Slot::Drop,
+                ClientStatus::Complete | ClientStatus::Lost => Slot::Drop,
                 _ => Slot::Candidate,
             };
         }
-        match a.desired_status.as_str() {
+        match a.desired_status {
             _ if t.migrate_disable_placement() => Slot::Keep,
             _ if t.should_reschedule() => Slot::Candidate,
-            desired_status::STOP if a.ran_successfully() => Slot::Keep,
-            desired_status::STOP if a.last_reschedule_failed() => Slot::Candidate,
-            desired_status::STOP | desired_status::EVICT => Slot::Drop,
-            _ if a.client_status == client_status::FAILED => Slot::Candidate,
+            DesiredStatus::Stop if a.ran_successfully() => Slot::Keep,
+            DesiredStatus::Stop if a.last_reschedule_failed() => Slot::Candidate,
+            DesiredStatus::Stop | DesiredStatus::Evict => Slot::Drop,
+            _ if a.client_status == ClientStatus::Failed => Slot::Candidate,
             _ => Slot::Keep,
         }
     }
@@ -206,17 +210,22 @@ mod tests {
 
     const NOW: i64 = 1_000 * SECOND;
 
-    /// Nodes are named by their status; `gone` is one that does not exist, `ok` one that is not tainted.
-    fn class(a: &Allocation) -> Class {
-        let mut tainted: TaintedNodes = ["down", "disconnected", "ready", "initializing"]
-            .map(|s| {
-                (
-                    s.to_string(),
-                    Some(Arc::new(NodeEntry::new(Arc::new(Node { status: s.into(), ..Node::default() }), 0))),
-                )
-            })
-            .into();
-        tainted.insert("gone".into(), None);
+    /// The node of an allocation.
+    #[derive(Debug)]
+    enum On {
+        NotTainted,
+        Tainted(NodeStatus),
+        Gone,
+    }
+
+    fn class(a: &Allocation, on: &On) -> Class {
+        let mut tainted = TaintedNodes::new();
+        let entry = |status| NodeEntry::new(Arc::new(Node { status, ..Node::default() }), 0);
+        match on {
+            On::NotTainted => None,
+            On::Tainted(status) => tainted.insert(a.node_id.clone(), Some(Arc::new(entry(status.clone())))),
+            On::Gone => tainted.insert(a.node_id.clone(), None),
+        };
         let check: &mut CheckUpdate = &mut |_, _| UpdateCheck::Ignore;
         let input = Input {
             job: None,
@@ -234,19 +243,20 @@ mod tests {
         r.class(a)
     }
 
-    /// An allocation `desired/client` on the node; `back`: it was unknown last, for 10 s; flags: `lost_after` of a
+    /// An allocation of these statuses; `back`: it was unknown last, for 10 s; flags: `lost_after` of a
     /// minute, no replacement, to be migrated, without placement, a canary.
-    fn alloc(desired: &str, client: &str, node: &str, flags: &str) -> Allocation {
+    fn alloc(desired: &DesiredStatus, client: &ClientStatus, flags: &str) -> Allocation {
         let has = |f: &str| flags.split_whitespace().any(|w| w == f);
         let lost_after = if has("lost_after") { MINUTE } else { 0 };
         let disconnect = DisconnectStrategy { lost_after, replace: Some(!has("no-replace")), ..Default::default() };
         let group = TaskGroup { name: "g".into(), disconnect: Some(disconnect), ..Default::default() };
-        let unknown = AllocState { field: 0, value: "unknown".into(), time: Time::from_unix_nanos(NOW - 10 * SECOND) };
+        let time = Time::from_unix_nanos(NOW - 10 * SECOND);
+        let unknown = AllocState { field: 0, value: ClientStatus::Unknown, time };
         Allocation {
             task_group: "g".into(),
-            node_id: node.into(),
-            desired_status: desired.into(),
-            client_status: client.into(),
+            node_id: "n".into(),
+            desired_status: desired.clone(),
+            client_status: client.clone(),
             job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
             alloc_states: if has("back") { vec![unknown] } else { Vec::new() },
             desired_transition: DesiredTransition {
@@ -262,38 +272,39 @@ mod tests {
     #[test]
     fn the_first_rule_that_matches_decides() {
         use Class::*;
+        use ClientStatus::{Complete, Failed, Pending, Running, Unknown};
+        use DesiredStatus::{Evict, Run, Stop};
+        use NodeStatus::{Disconnected, Down, Initializing, Ready};
+        use On::{Gone, NotTainted, Tainted};
         for (rule, desired, client, node, flags, want) in [
-            (1, "run", "failed", "down", "back migrate", Reconnecting),
-            (2, "stop", "complete", "ok", "no-placement", Untainted),
-            (3, "stop", "running", "down", "migrate", Ignore),
-            (3, "evict", "running", "ok", "", Ignore),
-            (4, "run", "failed", "ok", "canary migrate", Migrate),
-            (5, "run", "failed", "down", "migrate", Untainted),
-            (5, "run", "complete", "ok", "back", Untainted),
-            (6, "run", "unknown", "down", "back no-replace", Expiring),
-            (7, "stop", "failed", "ok", "back", Ignore),
-            (8, "run", "unknown", "disconnected", "back lost_after migrate", Untainted),
-            (9, "run", "pending", "disconnected", "lost_after", Lost),
-            (10, "run", "running", "disconnected", "migrate", Lost),
-            (11, "run", "running", "disconnected", "lost_after migrate", Disconnecting),
-            (12, "run", "running", "down", "migrate", Migrate),
-            (12, "run", "running", "ok", "back migrate", Migrate),
-            (13, "run", "running", "ok", "back", Reconnecting),
-            (13, "stop", "running", "ready", "back", Reconnecting),
-            (14, "run", "running", "ready", "", Untainted),
-            (15, "run", "running", "gone", "no-replace lost_after", Lost),
-            (16, "run", "unknown", "down", "back no-replace lost_after", Untainted),
-            (17, "run", "running", "down", "no-replace", Disconnecting),
-            (18, "run", "running", "down", "lost_after", Lost),
-            (18, "run", "pending", "down", "no-replace", Lost),
-            (18, "run", "unknown", "down", "back lost_after", Lost),
-            (19, "run", "running", "initializing", "back", Untainted),
+            (1, Run, Failed, Tainted(Down), "back migrate", Reconnecting),
+            (2, Stop, Complete, NotTainted, "no-placement", Untainted),
+            (3, Stop, Running, Tainted(Down), "migrate", Ignore),
+            (3, Evict, Running, NotTainted, "", Ignore),
+            (4, Run, Failed, NotTainted, "canary migrate", Migrate),
+            (5, Run, Failed, Tainted(Down), "migrate", Untainted),
+            (5, Run, Complete, NotTainted, "back", Untainted),
+            (6, Run, Unknown, Tainted(Down), "back no-replace", Expiring),
+            (7, Stop, Failed, NotTainted, "back", Ignore),
+            (8, Run, Unknown, Tainted(Disconnected), "back lost_after migrate", Untainted),
+            (9, Run, Pending, Tainted(Disconnected), "lost_after", Lost),
+            (10, Run, Running, Tainted(Disconnected), "migrate", Lost),
+            (11, Run, Running, Tainted(Disconnected), "lost_after migrate", Disconnecting),
+            (12, Run, Running, Tainted(Down), "migrate", Migrate),
+            (12, Run, Running, NotTainted, "back migrate", Migrate),
+            (13, Run, Running, NotTainted, "back", Reconnecting),
+            (13, Stop, Running, Tainted(Ready), "back", Reconnecting),
+            (14, Run, Running, Tainted(Ready), "", Untainted),
+            (15, Run, Running, Gone, "no-replace lost_after", Lost),
+            (16, Run, Unknown, Tainted(Down), "back no-replace lost_after", Untainted),
+            (17, Run, Running, Tainted(Down), "no-replace", Disconnecting),
+            (18, Run, Running, Tainted(Down), "lost_after", Lost),
+            (18, Run, Pending, Tainted(Down), "no-replace", Lost),
+            (18, Run, Unknown, Tainted(Down), "back lost_after", Lost),
+            (19, Run, Running, Tainted(Initializing), "back", Untainted),
         ] {
-            assert_eq!(
-                class(&alloc(desired, client, node, flags)),
-                want,
-                "rule {rule}: {desired}/{client} {node} {flags}"
-            );
+            let class = class(&alloc(&desired, &client, flags), &node);
+            assert_eq!(class, want, "rule {rule}: {desired}/{client} {node:?} {flags}");
         }
     }
 }

@@ -25,10 +25,10 @@ impl Group<'_, '_> {
         let mut stopped: BTreeSet<usize> = BTreeSet::new();
         for i in reconnecting.iter() {
             let a = &self.allocs[i];
-            let verdict = if !a.server_terminal() && a.client_status == client_status::FAILED {
-                Some((descriptions::RESCHEDULED, client_status::FAILED))
-            } else if a.desired_status != desired_status::RUN || marked(a) || a.older_than(self.job) {
-                Some((descriptions::NOT_NEEDED, ""))
+            let verdict = if !a.server_terminal() && a.client_status == ClientStatus::Failed {
+                Some((descriptions::RESCHEDULED, ClientStatus::Failed))
+            } else if a.desired_status != DesiredStatus::Run || marked(a) || a.older_than(self.job) {
+                Some((descriptions::NOT_NEEDED, ClientStatus::Unset))
             } else {
                 None
             };
@@ -41,10 +41,10 @@ impl Group<'_, '_> {
             for k in self.replacements(all, i).iter() {
                 if self.prefers_original(&self.allocs[i], &self.allocs[k]) {
                     if stopped.insert(k) {
-                        self.stop(k, descriptions::RECONNECTED, "");
+                        self.stop(k, descriptions::RECONNECTED, ClientStatus::Unset);
                     }
                 } else if stopped.insert(i) {
-                    self.stop(i, descriptions::NOT_NEEDED, "");
+                    self.stop(i, descriptions::NOT_NEEDED, ClientStatus::Unset);
                 }
             }
         }
@@ -57,9 +57,9 @@ impl Group<'_, '_> {
         back.remove_all(&stopped);
         for i in back.iter() {
             let a = &self.allocs[i];
-            let runs = a.desired_status == desired_status::RUN && a.client_status == client_status::RUNNING;
+            let runs = a.desired_status == DesiredStatus::Run && a.client_status == ClientStatus::Running;
             if runs && !a.older_than(self.job) && !marked(a) {
-                let update = with_status_entry(a, client_status::RUNNING, self.r.input.now);
+                let update = with_status_entry(a, ClientStatus::Running, self.r.input.now);
                 self.r.out.reconnect_updates.push(update);
                 self.d.reconnect += 1;
             }
@@ -135,7 +135,7 @@ impl Group<'_, '_> {
         let due = |i: usize| (i, now.saturating_add(lost_after(&self.allocs[i]).max(0)));
         let due: Vec<(usize, i64)> = self.disconnecting.iter().map(due).collect();
         let kind = FollowUpKind {
-            trigger: "max-disconnect-timeout",
+            trigger: EvalTrigger::MaxDisconnectTimeout,
             description: descriptions::DISCONNECT_TIMEOUT,
             uniform: true,
         };
@@ -156,15 +156,18 @@ impl Group<'_, '_> {
             let a = &self.allocs[i];
             let wait = a.stop_on_client_after()?;
             let kill = a.group()?.tasks.iter().map(|t| t.kill_timeout).max().unwrap_or(0).max(MIN_KILL_WAIT);
-            let lost = a.alloc_states.iter().find(|s| s.field == 0 && s.value == client_status::LOST);
+            let lost = a.alloc_states.iter().find(|s| s.field == 0 && s.value == ClientStatus::Lost);
             let since = lost.and_then(|s| s.time.unix_nanos()).unwrap_or(now);
             let at = since.saturating_add(wait).saturating_add(kill);
             (at > now).then_some((i, at))
         };
         let due: Vec<(usize, i64)> = self.lost.iter().filter_map(due).collect();
         self.lost_later = !due.is_empty();
-        let kind =
-            FollowUpKind { trigger: "alloc-failure", description: descriptions::DELAYED_RESCHEDULE, uniform: false };
+        let kind = FollowUpKind {
+            trigger: EvalTrigger::AllocFailure,
+            description: descriptions::DELAYED_RESCHEDULE,
+            uniform: false,
+        };
         let evals = self.follow_up(kind, due);
         self.follow_up_of.extend(evals);
     }
@@ -176,8 +179,11 @@ impl Group<'_, '_> {
             return;
         }
         self.d.reschedule_later = self.later.len() as u64;
-        let kind =
-            FollowUpKind { trigger: "alloc-reschedule", description: descriptions::DELAYED_RESCHEDULE, uniform: false };
+        let kind = FollowUpKind {
+            trigger: EvalTrigger::AllocReschedule,
+            description: descriptions::DELAYED_RESCHEDULE,
+            uniform: false,
+        };
         let mut evals = self.follow_up(kind, self.later.clone());
         evals.sort_unstable_by_key(|(i, _)| *i);
         for (i, eval) in evals {
@@ -219,6 +225,6 @@ fn best_score_is_original(original: &Allocation, replacement: &Allocation) -> bo
         (Some(a), Some(b)) => b.partial_cmp(&a) == Some(Ordering::Greater),
         _ => false,
     };
-    let running = |a: &Allocation| a.client_status == client_status::RUNNING;
+    let running = |a: &Allocation| a.client_status == ClientStatus::Running;
     !(better && (running(replacement) || !running(original)))
 }

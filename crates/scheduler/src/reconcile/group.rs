@@ -177,7 +177,7 @@ impl Group<'_, '_> {
     }
 
     /// Plans a stop. A migrating or lost allocation takes its follow-up evaluation along.
-    pub(super) fn stop(&mut self, i: usize, description: &'static str, client_status: &'static str) {
+    pub(super) fn stop(&mut self, i: usize, description: &'static str, client_status: ClientStatus) {
         let followup_eval = self.follow_up_of.get(&i).cloned().unwrap_or_default();
         let alloc = self.allocs[i].clone();
         self.r.out.stop.push(Stop { alloc, description, client_status, followup_eval });
@@ -202,7 +202,7 @@ impl Group<'_, '_> {
         };
         let unneeded = ids(self, all, &unneeded);
         for i in unneeded.iter() {
-            self.stop(i, descriptions::NOT_NEEDED, "");
+            self.stop(i, descriptions::NOT_NEEDED, ClientStatus::Unset);
         }
         self.d.stop += unneeded.len() as u64;
         all.remove_all(&unneeded);
@@ -211,10 +211,10 @@ impl Group<'_, '_> {
         let canaries = ids(self, all, &current);
         let classes = self.r.classify(&self.allocs, &canaries);
         for i in classes.migrate.iter() {
-            self.stop(i, descriptions::MIGRATING, "");
+            self.stop(i, descriptions::MIGRATING, ClientStatus::Unset);
         }
         for i in classes.lost.iter() {
-            self.stop(i, descriptions::LOST, client_status::LOST);
+            self.stop(i, descriptions::LOST, ClientStatus::Lost);
         }
         all.remove_all(&classes.migrate);
         all.remove_all(&classes.lost);

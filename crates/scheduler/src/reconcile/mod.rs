@@ -73,8 +73,8 @@ pub struct Stop {
     pub alloc: Arc<Allocation>,
     /// Its desired description.
     pub description: &'static str,
-    /// Its new client status, if not empty.
-    pub client_status: &'static str,
+    /// Its new client status, if set.
+    pub client_status: ClientStatus,
     /// Its new follow-up evaluation, if not empty.
     pub followup_eval: String,
 }
@@ -192,9 +192,10 @@ impl<'a> Reconciler<'a> {
             }
             return;
         };
-        self.paused =
-            self.current.as_ref().is_some_and(|d| matches!(d.status.as_str(), "paused" | "pending" | "initializing"));
-        self.failed = self.current.as_ref().is_some_and(|d| d.status == "failed");
+        self.paused = self.current.as_ref().is_some_and(|d| {
+            matches!(d.status, DeploymentStatus::Paused | DeploymentStatus::Pending | DeploymentStatus::Initializing)
+        });
+        self.failed = self.current.as_ref().is_some_and(|d| d.status == DeploymentStatus::Failed);
         let mut complete = true;
         for (name, allocs) in groups {
             complete &= self.group(job, &name, allocs);
@@ -214,27 +215,27 @@ impl<'a> Reconciler<'a> {
         };
         if let Some(description) = cancel {
             if d.active() {
-                self.update_deployment(&d.id, "cancelled", description);
+                self.update_deployment(&d.id, DeploymentStatus::Cancelled, description);
             }
             self.old = Some(d);
-        } else if d.status == "successful" {
+        } else if d.status == DeploymentStatus::Successful {
             self.old = Some(d);
         } else {
             self.current = Some(d);
         }
     }
 
-    fn update_deployment(&mut self, id: &str, status: &str, description: &str) {
+    fn update_deployment(&mut self, id: &str, status: DeploymentStatus, description: &str) {
         self.out.deployment_updates.push(DeploymentStatusUpdate {
             deployment_id: id.into(),
-            status: status.into(),
+            status,
             status_description: description.into(),
         });
     }
 
     fn finish(&mut self, complete: bool) {
         if complete && let Some(id) = self.current.as_ref().map(|d| d.id.clone()) {
-            self.update_deployment(&id, "successful", "Deployment completed successfully");
+            self.update_deployment(&id, DeploymentStatus::Successful, "Deployment completed successfully");
         }
         if !self.created {
             return;

@@ -80,7 +80,7 @@ impl Group<'_, '_> {
     /// limit.
     pub(super) fn apply_candidates(&mut self, candidates: Vec<Placement>, ready: bool, limit: usize) -> usize {
         let replaced = |group: &Self, i: usize| {
-            let gone = group.disconnected.contains_key(&i) || group.allocs[i].client_status == client_status::UNKNOWN;
+            let gone = group.disconnected.contains_key(&i) || group.allocs[i].client_status == ClientStatus::Unknown;
             !gone && !group.migrate.contains(i)
         };
         if ready {
@@ -89,7 +89,7 @@ impl Group<'_, '_> {
             self.place.extend(candidates);
             let failures: Set = self.now.iter().filter(|i| replaced(self, *i)).collect();
             for i in failures.iter() {
-                self.stop(i, descriptions::RESCHEDULED, "");
+                self.stop(i, descriptions::RESCHEDULED, ClientStatus::Unset);
             }
             self.d.stop += failures.len() as u64;
             return left;
@@ -109,7 +109,7 @@ impl Group<'_, '_> {
             self.place.push(p);
             self.d.place += 1;
             if !self.disconnected.contains_key(&i) {
-                self.stop(i, descriptions::RESCHEDULED, "");
+                self.stop(i, descriptions::RESCHEDULED, ClientStatus::Unset);
                 self.d.stop += 1;
             }
         }
@@ -140,7 +140,7 @@ impl Group<'_, '_> {
     pub(super) fn migrate_all(&mut self, canarying: bool) {
         self.d.migrate += self.migrate.len() as u64;
         for i in self.by_name_index(&self.migrate) {
-            self.stop(i, descriptions::MIGRATING, "");
+            self.stop(i, descriptions::MIGRATING, ClientStatus::Unset);
             let a = self.allocs[i].clone();
             let t = &a.desired_transition;
             if !(a.of_batch_job() && (t.should_reschedule() || t.migrate_disable_placement())) {
@@ -177,7 +177,7 @@ impl Group<'_, '_> {
                 job_modify_index: job.modify_index,
                 job_spec_modify_index: job.job_modify_index,
                 job_create_index: job.create_index,
-                status: "running".into(),
+                status: DeploymentStatus::Running,
                 status_description: "Deployment is running".into(),
                 eval_priority: r.input.eval_priority,
                 create_time: r.input.now,

@@ -14,7 +14,7 @@ impl Group<'_, '_> {
     pub(super) fn scale_down(&mut self) {
         let lost = std::mem::take(&mut self.lost);
         for i in lost.iter() {
-            self.stop(i, descriptions::LOST, client_status::LOST);
+            self.stop(i, descriptions::LOST, ClientStatus::Lost);
         }
         self.d.stop += lost.len() as u64;
         self.untainted.remove_all(&lost);
@@ -25,12 +25,12 @@ impl Group<'_, '_> {
         if canarying {
             working.remove_all(&self.canaries);
         }
-        let present = working.iter().filter(|i| self.allocs[*i].client_status != client_status::UNKNOWN).count();
+        let present = working.iter().filter(|i| self.allocs[*i].client_status != ClientStatus::Unknown).count();
         let Some(surplus) = (present + self.migrate.len()).checked_sub(self.count).filter(|n| *n > 0) else { return };
         working.retain(|i| !self.allocs[i].server_terminal());
         let stopped: Set = self.surplus(surplus, &working, canarying).into_iter().collect();
         for i in stopped.iter() {
-            self.stop(i, descriptions::NOT_NEEDED, "");
+            self.stop(i, descriptions::NOT_NEEDED, ClientStatus::Unset);
         }
         self.d.stop += stopped.len() as u64;
         self.untainted.remove_all(&stopped);

@@ -25,12 +25,12 @@ fn job(count: i64) -> Job {
         tasks: vec![task],
         ..Default::default()
     };
-    Job { id: "web".into(), r#type: "service".into(), create_index: 1, task_groups: vec![group], ..Default::default() }
+    Job { id: "web".into(), r#type: JobType::Service, create_index: 1, task_groups: vec![group], ..Default::default() }
 }
 
 fn batch_job(count: i64) -> Job {
     let mut j = job(count);
-    j.r#type = "batch".into();
+    j.r#type = JobType::Batch;
     let policy = ReschedulePolicy {
         attempts: 1,
         interval: 24 * HOUR,
@@ -60,8 +60,8 @@ fn alloc(i: usize, job: &Job) -> Allocation {
         job_id: "web".into(),
         task_group: "g".into(),
         job: Some(Arc::new(job.clone())),
-        desired_status: "run".into(),
-        client_status: "running".into(),
+        desired_status: DesiredStatus::Run,
+        client_status: ClientStatus::Running,
         ..Default::default()
     }
 }
@@ -71,7 +71,7 @@ fn allocs(n: usize, job: &Job) -> Vec<Allocation> {
 }
 
 fn failed(mut a: Allocation, at: i64) -> Allocation {
-    a.client_status = "failed".into();
+    a.client_status = ClientStatus::Failed;
     let state = TaskState { failed: true, finished_at: Time::from_unix_nanos(at), ..Default::default() };
     a.task_states.insert("t".into(), state);
     a
@@ -84,7 +84,7 @@ fn deployment(job: &Job, state: DeploymentState) -> Deployment {
         job_id: "web".into(),
         job_version: job.version,
         job_create_index: job.create_index,
-        status: "running".into(),
+        status: DeploymentStatus::Running,
         task_groups: BTreeMap::from([("g".to_string(), Some(state))]),
         ..Default::default()
     }
@@ -107,8 +107,8 @@ impl Default for Run {
 }
 
 impl Run {
-    fn taint(mut self, node: &str, status: &str) -> Run {
-        let n = Node { id: node.into(), status: status.into(), ..Default::default() };
+    fn taint(mut self, node: &str, status: NodeStatus) -> Run {
+        let n = Node { id: node.into(), status, ..Default::default() };
         self.tainted.insert(node.into(), Some(Arc::new(NodeEntry::new(Arc::new(n), 0))));
         self
     }
@@ -119,7 +119,7 @@ impl Run {
         let input = Input {
             job: Some(job),
             job_id: "web",
-            batch: job.r#type == "batch",
+            batch: job.r#type == JobType::Batch,
             deployment: self.deployment.clone(),
             allocs,
             eval_id: self.eval_id,
@@ -274,13 +274,13 @@ fn e4_canaries() {
     assert_eq!(desired(&r), DesiredUpdates { stop: 1, destructive_update: 1, ignore: 3, ..none() });
 
     // Not promoted: a lost stable allocation is replaced by the old version, a lost canary by another canary.
-    let r = under_way.taint("n2", "down").on(&new, with_canary());
+    let r = under_way.taint("n2", NodeStatus::Down).on(&new, with_canary());
     assert_eq!(stops(&r), [("a2", descriptions::LOST)]);
     assert_eq!(names(&r.place), ["g[2]"]);
     assert!(r.place[0].downgrade && r.place[0].min_version == old.version);
     assert_eq!(desired(&r), DesiredUpdates { place: 1, stop: 1, ignore: 4, ..none() });
     let under_way = Run { deployment: Some(deployment(&new, waiting.clone())), ..Run::default() };
-    let r = under_way.taint("nc", "down").on(&new, with_canary());
+    let r = under_way.taint("nc", NodeStatus::Down).on(&new, with_canary());
     assert_eq!(stops(&r), [("c", descriptions::LOST)]);
     assert!(r.place.len() == 1 && r.place[0].canary);
     assert_eq!(desired(&r), DesiredUpdates { canary: 1, ignore: 4, ..none() });
@@ -302,7 +302,7 @@ fn e5_failed_allocation() {
     assert_eq!(desired(&r), DesiredUpdates { ignore: 3, reschedule_later: 1, ..none() });
     assert_eq!(r.follow_ups.len(), 1);
     let f = &r.follow_ups[0];
-    assert_eq!((f.triggered_by.as_str(), f.status.as_str()), ("alloc-reschedule", "pending"));
+    assert_eq!((&f.triggered_by, &f.status), (&EvalTrigger::AllocReschedule, &EvalStatus::Pending));
     assert_eq!(f.wait_until.unix_nanos(), Some(NOW + 30 * SECOND));
     assert_eq!(r.attribute_updates[0].followup_eval_id, f.id);
 
@@ -325,10 +325,11 @@ fn e5_failures_share_evaluations() {
     let evals: Vec<_> = r
         .follow_ups
         .iter()
-        .map(|e| (e.triggered_by.as_str(), e.status_description.as_str(), e.wait_until.unix_nanos().unwrap() - NOW))
+        .map(|e| (e.triggered_by.clone(), e.status_description.as_str(), e.wait_until.unix_nanos().unwrap() - NOW))
         .collect();
     let delayed = "created for delayed rescheduling";
-    assert_eq!(evals, [("alloc-reschedule", delayed, 30 * SECOND), ("alloc-failure", "", 36 * SECOND)]);
+    let (reschedule, failure) = (EvalTrigger::AllocReschedule, EvalTrigger::AllocFailure);
+    assert_eq!(evals, [(reschedule, delayed, 30 * SECOND), (failure, "", 36 * SECOND)]);
     let of: Vec<&str> = r.attribute_updates.iter().map(|a| a.followup_eval_id.as_str()).collect();
     assert_eq!(of, [&*r.follow_ups[0].id, &*r.follow_ups[0].id, &*r.follow_ups[1].id, &*r.follow_ups[1].id]);
 }
@@ -336,17 +337,17 @@ fn e5_failures_share_evaluations() {
 #[test]
 fn e6_node_down() {
     let j = job(3);
-    let r = Run::default().taint("n0", "down").on(&j, allocs(3, &j));
+    let r = Run::default().taint("n0", NodeStatus::Down).on(&j, allocs(3, &j));
     assert_eq!(stops(&r), [("a0", descriptions::LOST)]);
-    assert_eq!(r.stop[0].client_status, "lost");
+    assert_eq!(r.stop[0].client_status, ClientStatus::Lost);
     assert!(names(&r.place) == ["g[0]"] && r.place[0].previous.is_some() && !r.place[0].reschedule);
     assert_eq!(desired(&r), DesiredUpdates { place: 1, stop: 1, ignore: 2, ..none() });
 
     let mut j = job(3);
     j.task_groups[0].disconnect =
         Some(DisconnectStrategy { stop_on_client_after: Some(30 * SECOND), ..Default::default() });
-    let r = Run::default().taint("n0", "down").on(&j, allocs(3, &j));
-    assert_eq!(r.follow_ups[0].triggered_by, "alloc-failure");
+    let r = Run::default().taint("n0", NodeStatus::Down).on(&j, allocs(3, &j));
+    assert_eq!(r.follow_ups[0].triggered_by, EvalTrigger::AllocFailure);
     assert_eq!(r.follow_ups[0].wait_until.unix_nanos(), Some(NOW + 35 * SECOND));
     assert_eq!(r.stop[0].followup_eval, r.follow_ups[0].id);
     assert!(r.place.is_empty());
@@ -360,20 +361,21 @@ fn disconnecting_job(count: i64, d: DisconnectStrategy) -> Job {
 }
 
 fn unknown_since(mut a: Allocation, at: i64) -> Allocation {
-    a.client_status = "unknown".into();
-    a.alloc_states.push(AllocState { field: 0, value: "unknown".into(), time: Time::from_unix_nanos(at) });
+    a.client_status = ClientStatus::Unknown;
+    a.alloc_states.push(AllocState { field: 0, value: ClientStatus::Unknown, time: Time::from_unix_nanos(at) });
     a
 }
 
 #[test]
 fn e7_disconnect_and_reconnect() {
     let j = disconnecting_job(3, DisconnectStrategy { lost_after: 5 * MINUTE, ..Default::default() });
-    let r = Run::default().taint("n0", "disconnected").on(&j, allocs(3, &j));
+    let r = Run::default().taint("n0", NodeStatus::Disconnected).on(&j, allocs(3, &j));
     let triggers: Vec<_> =
-        r.follow_ups.iter().map(|e| (e.triggered_by.as_str(), e.wait_until.unix_nanos().unwrap() - NOW)).collect();
-    assert_eq!(triggers, [("max-disconnect-timeout", 5 * MINUTE), ("alloc-reschedule", 30 * SECOND)]);
+        r.follow_ups.iter().map(|e| (e.triggered_by.clone(), e.wait_until.unix_nanos().unwrap() - NOW)).collect();
+    let (timeout, reschedule) = (EvalTrigger::MaxDisconnectTimeout, EvalTrigger::AllocReschedule);
+    assert_eq!(triggers, [(timeout, 5 * MINUTE), (reschedule, 30 * SECOND)]);
     let u = &r.disconnect_updates[0];
-    assert_eq!((u.client_status.as_str(), u.client_description.as_str()), ("unknown", descriptions::UNKNOWN));
+    assert_eq!((&u.client_status, u.client_description.as_str()), (&ClientStatus::Unknown, descriptions::UNKNOWN));
     assert_eq!(u.followup_eval_id, r.follow_ups[1].id);
     assert_eq!(desired(&r), DesiredUpdates { disconnect: 1, reschedule_later: 1, ignore: 3, ..none() });
 
@@ -381,26 +383,27 @@ fn e7_disconnect_and_reconnect() {
     let mut existing = allocs(3, &j);
     existing[0] = unknown_since(existing[0].clone(), NOW);
     existing[0].followup_eval_id = "f".into();
-    let later = Run { now: NOW + 30 * SECOND, eval_id: "f", ..Run::default() }.taint("n0", "disconnected");
+    let later = Run { now: NOW + 30 * SECOND, eval_id: "f", ..Run::default() }.taint("n0", NodeStatus::Disconnected);
     let r = later.on(&j, existing.clone());
     assert!(r.stop.is_empty() && r.place[0].reschedule);
     assert_eq!(desired(&r), DesiredUpdates { place: 1, ignore: 2, ..none() });
 
     // It comes back while the replacement is pending: best_score keeps the original.
     let mut replacement = alloc(0, &j);
-    (replacement.id, replacement.node_id, replacement.client_status) = ("b0".into(), "nb".into(), "pending".into());
+    (replacement.id, replacement.node_id) = ("b0".into(), "nb".into());
+    replacement.client_status = ClientStatus::Pending;
     existing[0].next_allocation = "b0".into();
-    existing[0].client_status = "running".into();
+    existing[0].client_status = ClientStatus::Running;
     existing.push(replacement);
     let r = Run { now: NOW + MINUTE, ..Run::default() }.on(&j, existing.clone());
     assert_eq!(stops(&r), [("b0", descriptions::RECONNECTED)]);
-    let states: Vec<&str> = r.reconnect_updates[0].alloc_states.iter().map(|s| s.value.as_str()).collect();
-    assert_eq!(states, ["unknown", "running"]);
+    let states: Vec<_> = r.reconnect_updates[0].alloc_states.iter().map(|s| s.value.clone()).collect();
+    assert_eq!(states, [ClientStatus::Unknown, ClientStatus::Running]);
     assert_eq!(desired(&r), DesiredUpdates { stop: 1, reconnect: 1, ignore: 3, ..none() });
 
     // Or it never does.
-    existing[0].client_status = "unknown".into();
-    let expired = Run { now: NOW + 5 * MINUTE, ..Run::default() }.taint("n0", "disconnected");
+    existing[0].client_status = ClientStatus::Unknown;
+    let expired = Run { now: NOW + 5 * MINUTE, ..Run::default() }.taint("n0", NodeStatus::Disconnected);
     assert_eq!(stops(&expired.on(&j, existing)), [("a0", descriptions::LOST)]);
 }
 
@@ -421,13 +424,13 @@ fn reconnecting_allocations_and_their_replacements() {
         };
         let started = |at| TaskState { started_at: Time::from_unix_nanos(at), ..Default::default() };
         let mut a = unknown_since(alloc(0, &j), NOW - MINUTE);
-        (a.client_status, a.next_allocation, a.metrics) = ("running".into(), "b0".into(), scored(0.5));
+        (a.client_status, a.next_allocation, a.metrics) = (ClientStatus::Running, "b0".into(), scored(0.5));
         a.task_states.insert("t".into(), started(NOW - HOUR));
         let mut b = alloc(0, &j);
         (b.id, b.metrics) = ("b0".into(), scored(0.6));
         b.task_states.insert("t".into(), started(NOW - SECOND));
         if !running {
-            b.client_status = "pending".into();
+            b.client_status = ClientStatus::Pending;
         }
         let r = run(&j, vec![a, b]);
         let stopped = if kept == "a0" { "b0" } else { "a0" };
@@ -439,12 +442,12 @@ fn reconnecting_allocations_and_their_replacements() {
 fn e8_no_replacement() {
     let j =
         disconnecting_job(3, DisconnectStrategy { lost_after: 2 * SECOND, replace: Some(false), ..Default::default() });
-    let r = Run::default().taint("n0", "disconnected").on(&j, allocs(3, &j));
+    let r = Run::default().taint("n0", NodeStatus::Disconnected).on(&j, allocs(3, &j));
     assert_eq!(desired(&r), DesiredUpdates { disconnect: 1, ignore: 3, ..none() });
     assert_eq!(r.follow_ups.len(), 1);
     let mut existing = allocs(3, &j);
     existing[0] = unknown_since(existing[0].clone(), NOW - 2 * SECOND);
-    let r = Run::default().taint("n0", "disconnected").on(&j, existing);
+    let r = Run::default().taint("n0", NodeStatus::Disconnected).on(&j, existing);
     assert_eq!(stops(&r), [("a0", descriptions::LOST)]);
     assert_eq!(desired(&r), DesiredUpdates { place: 1, stop: 1, ignore: 2, ..none() });
 }
@@ -452,7 +455,7 @@ fn e8_no_replacement() {
 #[test]
 fn e9_drain() {
     let j = job(3);
-    let r = Run::default().taint("n0", "ready").on(&j, allocs(3, &j));
+    let r = Run::default().taint("n0", NodeStatus::Ready).on(&j, allocs(3, &j));
     assert_eq!(desired(&r), DesiredUpdates { ignore: 3, ..none() });
     let migrating = |j: &Job| {
         let mut existing = allocs(3, j);
@@ -469,7 +472,7 @@ fn e9_drain() {
     existing[0].desired_transition.migrate_disable_placement = Some(true);
     let r = run(&b, existing.clone());
     assert!(r.place.is_empty() && r.stop.len() == 1);
-    (existing[0].desired_status, existing[0].client_status) = ("stop".into(), "complete".into());
+    (existing[0].desired_status, existing[0].client_status) = (DesiredStatus::Stop, ClientStatus::Complete);
     assert_eq!(desired(&run(&b, existing)), DesiredUpdates { ignore: 3, ..none() });
 
     // Stopped by hand: placed at once, or later if a reschedule was asked for.
@@ -488,8 +491,8 @@ fn e9_drain() {
 fn e10_batch() {
     let j = batch_job(3);
     let mut existing = allocs(3, &j);
-    existing[0].client_status = "complete".into();
-    existing[1].client_status = "complete".into();
+    existing[0].client_status = ClientStatus::Complete;
+    existing[1].client_status = ClientStatus::Complete;
     assert_eq!(desired(&run(&j, existing.clone())), DesiredUpdates { ignore: 3, ..none() });
     existing[2] = failed(existing[2].clone(), NOW);
     let r = run(&j, existing.clone());
@@ -500,7 +503,7 @@ fn e10_batch() {
 
     // The one attempt is used up.
     let mut replaced = existing[2].clone();
-    (replaced.desired_status, replaced.next_allocation) = ("stop".into(), "b2".into());
+    (replaced.desired_status, replaced.next_allocation) = (DesiredStatus::Stop, "b2".into());
     let mut again = failed(alloc(2, &j), NOW + MINUTE);
     again.id = "b2".into();
     again.reschedule_tracker = Some(crate::reschedule::tracker_of_replacement(&existing[2], NOW));
@@ -521,7 +524,7 @@ fn stopped_and_purged_jobs() {
     let stopped = next(&old, |j| j.stop = true);
     let running = deployment(&old, DeploymentState::default());
     let mut existing = allocs(3, &old);
-    existing[2].client_status = "complete".into();
+    existing[2].client_status = ClientStatus::Complete;
     let r = Run { deployment: Some(running), ..Run::default() }.on(&stopped, existing);
     assert_eq!(stops(&r), [("a0", descriptions::NOT_NEEDED), ("a1", descriptions::NOT_NEEDED)]);
     assert_eq!(r.deployment_updates[0].status_description, "Cancelled because job is stopped");
@@ -532,10 +535,10 @@ fn stopped_and_purged_jobs() {
 fn paused_and_failed_deployments_only_replace() {
     let old = job(3);
     let new = next(&old, |_| {});
-    for status in ["paused", "failed"] {
+    for status in [DeploymentStatus::Paused, DeploymentStatus::Failed] {
         let mut d = deployment(&new, DeploymentState { desired_total: 3, ..Default::default() });
-        d.status = status.into();
-        let r = Run { deployment: Some(d), ..Run::default() }.taint("n0", "down").on(&new, allocs(3, &old));
+        d.status = status;
+        let r = Run { deployment: Some(d), ..Run::default() }.taint("n0", NodeStatus::Down).on(&new, allocs(3, &old));
         assert!(r.destructive.is_empty());
         assert_eq!(names(&r.place), ["g[0]"]);
         assert_eq!(desired(&r), DesiredUpdates { place: 1, stop: 1, ignore: 2, ..none() });
@@ -555,7 +558,7 @@ fn more_canaries_than_allocations_are_cut_off() {
 fn finished_service_allocations_are_replaced_without_a_trace() {
     let j = job(2);
     let mut existing = allocs(2, &j);
-    existing[0].client_status = "complete".into();
+    existing[0].client_status = ClientStatus::Complete;
     let r = run(&j, existing);
     assert!(r.stop.is_empty() && r.place.len() == 1 && r.place[0].previous.is_none());
     assert_eq!(names(&r.place), ["g[0]"]);

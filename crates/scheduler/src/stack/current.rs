@@ -56,10 +56,8 @@ impl CurrentJob {
     pub(crate) fn new(state: &State, job: &Arc<Job>, system: bool) -> CurrentJob {
         let config = state.scheduler_config.as_ref();
         let pool = state.node_pool(&job.node_pool).and_then(|p| p.scheduler_configuration.as_ref());
-        let algorithm = pool
-            .map(|p| p.scheduler_algorithm.as_str())
-            .filter(|a| !a.is_empty())
-            .or(config.map(|c| c.scheduler_algorithm.as_str()));
+        let algorithm =
+            pool.map(|p| &p.scheduler_algorithm).filter(|a| !a.is_unset()).or(config.map(|c| &c.scheduler_algorithm));
         let oversubscription = pool
             .and_then(|p| p.memory_oversubscription_enabled)
             .unwrap_or(config.is_some_and(|c| c.memory_oversubscription_enabled));
@@ -74,7 +72,7 @@ impl CurrentJob {
             constraints: Constraints::new(job.constraints.iter().map(Check::from).collect()),
             distinct: distinct_properties(state, job, None, &job.constraints),
             groups: Vec::new(),
-            spread_algorithm: algorithm == Some("spread"),
+            spread_algorithm: algorithm == Some(&SchedulerAlgorithm::Spread),
             oversubscription,
             system,
             own,

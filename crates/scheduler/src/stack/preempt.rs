@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::devices::{self, DeviceAsk};
-use encamp_model::{AllocatedResources, Allocation, Job, NetworkResource};
+use encamp_model::{AllocatedResources, Allocation, Job, LifecycleHook, NetworkResource};
 use encamp_state::{AllocEntry, AllocUsage, NodeEntry};
 
 /// A victim's priority must be at least this much lower (the documentation says more, ten suffices).
@@ -175,9 +175,9 @@ struct FlatNetwork {
 /// Networks of all tasks by lifecycle phase, then the group's; those of one device merged.
 fn flat_networks(r: &AllocatedResources) -> Vec<FlatNetwork> {
     let phase = |name: &str| match r.lifecycle(name) {
-        Some(("prestart", true)) => [true, true, false],
-        Some(("prestart", false)) => [true, false, false],
-        Some(("poststop", _)) => [false, false, true],
+        Some((LifecycleHook::Prestart, true)) => [true, true, false],
+        Some((LifecycleHook::Prestart, false)) => [true, false, false],
+        Some((LifecycleHook::Poststop, _)) => [false, false, true],
         _ => [false, true, false],
     };
     let mut out: Vec<FlatNetwork> = Vec::new();

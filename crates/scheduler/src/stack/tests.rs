@@ -12,7 +12,7 @@ fn job(id: &str, priority: i64, tasks: Vec<Task>) -> Job {
     Job {
         id: id.into(),
         namespace: "default".into(),
-        r#type: "service".into(),
+        r#type: JobType::Service,
         priority,
         node_pool: "default".into(),
         task_groups: vec![group],
@@ -64,8 +64,8 @@ fn running(id: &str, job: Job, resources: AllocatedTaskResources) -> Arc<Allocat
         node_id: "n1".into(),
         job_id: job.id.clone(),
         task_group: "g".into(),
-        desired_status: "run".into(),
-        client_status: "running".into(),
+        desired_status: DesiredStatus::Run,
+        client_status: ClientStatus::Running,
         allocated_resources: Some(Arc::new(AllocatedResources { tasks, ..Default::default() })),
         job: Some(Arc::new(job)),
         ..Default::default()

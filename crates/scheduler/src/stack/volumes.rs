@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::working_plan::WorkingPlan;
-use encamp_model::{CsiVolume, HostVolume, Job, Node, TaskGroup, TaskGroupHostVolumeClaim, VolumeRequest};
+use encamp_model::{
+    ClientStatus, CsiVolume, DesiredStatus, HostVolume, Job, Node, TaskGroup, TaskGroupHostVolumeClaim, VolumeRequest,
+};
 use encamp_state::{NodeEntry, State};
 
 const NO_HOST_VOLUMES: &str = "missing compatible host volumes";
@@ -234,7 +236,7 @@ fn volumes_in_use(state: &State, node: &NodeEntry) -> Vec<Arc<CsiVolume>> {
     let mut out: Vec<Arc<CsiVolume>> = Vec::new();
     for a in &node.allocs {
         let a = &a.alloc;
-        if a.desired_status != "run" && a.client_status != "running" {
+        if a.desired_status != DesiredStatus::Run && a.client_status != ClientStatus::Running {
             continue;
         }
         let group = a.job.as_ref().and_then(|j| j.lookup_group(&a.task_group));

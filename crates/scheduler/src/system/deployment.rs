@@ -34,12 +34,8 @@ pub(crate) fn update_strategy(group: &TaskGroup) -> Option<&UpdateStrategy> {
 }
 
 /// A status change of a deployment.
-pub(crate) fn status_update(d: &Deployment, status: &str, description: &str) -> DeploymentStatusUpdate {
-    DeploymentStatusUpdate {
-        deployment_id: d.id.clone(),
-        status: status.into(),
-        status_description: description.into(),
-    }
+pub(crate) fn status_update(d: &Deployment, status: DeploymentStatus, description: &str) -> DeploymentStatusUpdate {
+    DeploymentStatusUpdate { deployment_id: d.id.clone(), status, status_description: description.into() }
 }
 
 impl<'a> DeploymentTracker<'a> {
@@ -72,15 +68,15 @@ impl<'a> DeploymentTracker<'a> {
         let Some(d) = &self.current else { return };
         if self.stopped {
             if d.active() {
-                self.updates.push(status_update(d, "cancelled", "Cancelled because job is stopped"));
+                self.updates.push(status_update(d, DeploymentStatus::Cancelled, "Cancelled because job is stopped"));
             }
             return;
         }
         let Some(job) = self.job else { return };
         if d.active() && (d.job_version != job.version || d.job_create_index != job.create_index) {
-            self.updates.push(status_update(d, "cancelled", "Cancelled due to newer version of job"));
+            self.updates.push(status_update(d, DeploymentStatus::Cancelled, "Cancelled due to newer version of job"));
             self.old = self.current.take();
-        } else if d.status == "successful" {
+        } else if d.status == DeploymentStatus::Successful {
             self.old = self.current.take();
         }
     }
@@ -111,7 +107,8 @@ impl<'a> DeploymentTracker<'a> {
     ) {
         let (Some(job), Some(strategy), true) = (self.job, update_strategy(group), self.enabled) else { return };
         if let Some(d) = &self.current
-            && (d.task_groups.contains_key(&group.name) || matches!(d.status.as_str(), "paused" | "failed"))
+            && (d.task_groups.contains_key(&group.name)
+                || matches!(d.status, DeploymentStatus::Paused | DeploymentStatus::Failed))
         {
             return;
         }
@@ -136,7 +133,7 @@ impl<'a> DeploymentTracker<'a> {
         let (new_id, updates, now) = (&mut self.new_id, &mut self.updates, self.now);
         let current = self.current.get_or_insert_with(|| {
             let d = new_deployment(job, job.priority, new_id(), now);
-            updates.push(status_update(&d, "running", "Deployment is running"));
+            updates.push(status_update(&d, DeploymentStatus::Running, "Deployment is running"));
             d
         });
         current.task_groups.insert(group.name.clone(), Some(state));
@@ -162,7 +159,7 @@ fn new_deployment(job: &Job, priority: i64, id: String, now: i64) -> Deployment 
         job_modify_index: job.modify_index,
         job_spec_modify_index: job.job_modify_index,
         job_create_index: job.create_index,
-        status: "running".into(),
+        status: DeploymentStatus::Running,
         status_description: "Deployment is running".into(),
         eval_priority: priority,
         create_time: now,
@@ -196,16 +193,10 @@ mod tests {
         Job { id: "j".into(), version, priority: 70, task_groups: vec![group], ..Default::default() }
     }
 
-    fn stored(version: u64, status: &str) -> Arc<Deployment> {
+    fn stored(version: u64, status: DeploymentStatus) -> Arc<Deployment> {
         let state = Some(DeploymentState::default());
         let task_groups = [("g".to_string(), state)].into();
-        Arc::new(Deployment {
-            id: "d".into(),
-            job_version: version,
-            status: status.into(),
-            task_groups,
-            ..Default::default()
-        })
+        Arc::new(Deployment { id: "d".into(), job_version: version, status, task_groups, ..Default::default() })
     }
 
     /// Runs the tracker over two empty nodes; returns current deployment and status changes.
@@ -232,15 +223,15 @@ mod tests {
 
     #[test]
     fn a_new_version_cancels_the_old_deployment_and_gets_its_own() {
-        let (current, updates) = track(&job(1), Some(stored(0, "running")), &State::new(), true);
+        let (current, updates) = track(&job(1), Some(stored(0, DeploymentStatus::Running)), &State::new(), true);
         assert_eq!(current.map(|d| (d.id, d.eval_priority, d.task_groups.len())), Some(("new".into(), 70, 1)));
-        let got: Vec<_> = updates.iter().map(|u| (u.deployment_id.as_str(), u.status.as_str())).collect();
-        assert_eq!(got, [("d", "cancelled"), ("new", "running")]);
+        let got: Vec<_> = updates.iter().map(|u| (u.deployment_id.as_str(), u.status.clone())).collect();
+        assert_eq!(got, [("d", DeploymentStatus::Cancelled), ("new", DeploymentStatus::Running)]);
     }
 
     #[test]
     fn a_failed_deployment_of_an_older_version_stays_current() {
-        let (current, updates) = track(&job(1), Some(stored(0, "failed")), &State::new(), false);
+        let (current, updates) = track(&job(1), Some(stored(0, DeploymentStatus::Failed)), &State::new(), false);
         assert_eq!(current.map(|d| d.id), Some("d".into()));
         assert!(updates.is_empty());
     }
@@ -248,7 +239,7 @@ mod tests {
     #[test]
     fn a_stopped_job_cancels_once_per_node() {
         let stopped = Job { stop: true, task_groups: Vec::new(), ..job(0) };
-        let (_, updates) = track(&stopped, Some(stored(0, "running")), &State::new(), false);
+        let (_, updates) = track(&stopped, Some(stored(0, DeploymentStatus::Running)), &State::new(), false);
         assert_eq!(updates.len(), 2);
     }
 
@@ -260,8 +251,8 @@ mod tests {
                 state.upsert_node(Arc::new(Node {
                     id: v.into(),
                     datacenter: "dc1".into(),
-                    status: "ready".into(),
-                    scheduling_eligibility: "eligible".into(),
+                    status: NodeStatus::Ready,
+                    scheduling_eligibility: NodeEligibility::Eligible,
                     attributes: [("nomad.version".to_string(), v.to_string())].into(),
                     ..Default::default()
                 }));
@@ -272,7 +263,7 @@ mod tests {
         assert!(made(&ready("1.11.0"), false));
         assert!(!made(&ready("1.11.0"), true), "an allocation of this version runs already");
         assert!(!made(&ready("1.10.9"), false), "an old client");
-        assert!(track(&job(1), Some(stored(0, "successful")), &ready("1.10.9"), true).0.is_some());
+        assert!(track(&job(1), Some(stored(0, DeploymentStatus::Successful)), &ready("1.10.9"), true).0.is_some());
     }
 
     #[test]
@@ -284,8 +275,8 @@ mod tests {
                 .wants_canaries(&job.task_groups[0])
         };
         assert!(wants(None));
-        assert!(wants(Some(stored(1, "running"))));
-        let mut promoted = Deployment::clone(&stored(1, "running"));
+        assert!(wants(Some(stored(1, DeploymentStatus::Running))));
+        let mut promoted = Deployment::clone(&stored(1, DeploymentStatus::Running));
         promoted.task_groups.values_mut().flatten().for_each(|s| s.promoted = true);
         assert!(!wants(Some(Arc::new(promoted))));
     }

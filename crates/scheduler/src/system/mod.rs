@@ -31,14 +31,14 @@ pub fn process(
     ctx: &mut Context,
     planner: &mut dyn Planner,
 ) -> Result<(), ScheduleError> {
-    let max_attempts = if eval.r#type == "sysbatch" { 2 } else { 5 };
+    let max_attempts = if eval.r#type == JobType::Sysbatch { 2 } else { 5 };
     let mut snapshot = snapshot.clone();
     let mut attempts = 0;
     loop {
         let Attempt { plan, mut outcome, blocked } = attempt(&snapshot, eval, ctx);
         blocked.into_iter().for_each(|e| planner.create_eval(e));
         if plan.is_no_op() && !eval.annotate_plan {
-            planner.update_eval(outcome.into_eval(eval, "complete", "", ctx.now));
+            planner.update_eval(outcome.into_eval(eval, EvalStatus::Complete, "", ctx.now));
             return Ok(());
         }
         let count = |nodes: &BTreeMap<String, Vec<Arc<Allocation>>>| nodes.values().map(Vec::len).sum::<usize>();
@@ -46,13 +46,13 @@ pub fn process(
         let result = planner.submit_plan(plan)?;
         common::subtract_placed(&mut outcome.queued, &result, &snapshot);
         if result.refresh.is_none() && count(&result.node_allocation) == planned {
-            planner.update_eval(outcome.into_eval(eval, "complete", "", ctx.now));
+            planner.update_eval(outcome.into_eval(eval, EvalStatus::Complete, "", ctx.now));
             return Ok(());
         }
         attempts = if result.made_progress() { 0 } else { attempts + 1 };
         if attempts >= max_attempts {
             let description = format!("maximum attempts reached ({max_attempts})");
-            planner.update_eval(outcome.into_eval(eval, "failed", &description, ctx.now));
+            planner.update_eval(outcome.into_eval(eval, EvalStatus::Failed, &description, ctx.now));
             return Ok(());
         }
         if let Some(newer) = result.refresh {
@@ -79,7 +79,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn into_eval(self, eval: &Evaluation, status: &str, description: &str, now: i64) -> Evaluation {
+    fn into_eval(self, eval: &Evaluation, status: EvalStatus, description: &str, now: i64) -> Evaluation {
         Evaluation {
             failed_tg_allocs: self.failed,
             queued_allocations: self.queued,
@@ -90,7 +90,7 @@ impl Outcome {
 }
 
 fn attempt(snapshot: &Snapshot, eval: &Evaluation, ctx: &mut Context) -> Attempt {
-    let sysbatch = eval.r#type == "sysbatch";
+    let sysbatch = eval.r#type == JobType::Sysbatch;
     let job = snapshot.job(&eval.namespace, &eval.job_id);
     let wanted = job.filter(|j| !j.stop);
     let ready = wanted.map_or_else(ReadyNodes::default, |j| ready_nodes(snapshot, &j.datacenters, &j.node_pool));
@@ -151,13 +151,13 @@ fn attempt(snapshot: &Snapshot, eval: &Evaluation, ctx: &mut Context) -> Attempt
 /// Plans allocations that are displaced, and those whose node is disconnected.
 fn plan_departures(plan: &mut WorkingPlan, found: &Reconciled, now: i64) {
     for a in &found.stop {
-        plan.append_stop(a, descriptions::NOT_NEEDED, "", "");
+        plan.append_stop(a, descriptions::NOT_NEEDED, ClientStatus::Unset, "");
     }
     for a in &found.migrate {
-        plan.append_stop(a, descriptions::NODE_TAINTED, "", "");
+        plan.append_stop(a, descriptions::NODE_TAINTED, ClientStatus::Unset, "");
     }
     for a in &found.lost {
-        plan.append_stop(a, descriptions::LOST, client_status::LOST, "");
+        plan.append_stop(a, descriptions::LOST, ClientStatus::Lost, "");
     }
     for a in &found.disconnecting {
         plan.push_alloc(Arc::new(disconnect::to_unknown(a, now)));

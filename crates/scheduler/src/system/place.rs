@@ -57,7 +57,7 @@ impl<'a, 'p> Placer<'a, 'p> {
         plan: &'p mut WorkingPlan,
         rollout: &'p mut Rollout<'a>,
     ) -> Placer<'a, 'p> {
-        let sysbatch = eval.r#type == "sysbatch";
+        let sysbatch = eval.r#type == JobType::Sysbatch;
         let mut stack = Stack::new(if sysbatch { StackKind::SysBatch } else { StackKind::System }, snapshot.clone());
         stack.set_job(job);
         Placer {
@@ -108,7 +108,7 @@ impl<'a, 'p> Placer<'a, 'p> {
         if !covers(self.job, &node.node) {
             return false;
         }
-        self.plan.append_stop(alloc, descriptions::IN_PLACE, "", "");
+        self.plan.append_stop(alloc, descriptions::IN_PLACE, ClientStatus::Unset, "");
         let selection = self.select(entry, node, ctx);
         self.plan.pop_stop(alloc);
         let Some(option) = selection.option else { return false };
@@ -178,7 +178,7 @@ impl<'a, 'p> Placer<'a, 'p> {
                 tally.limit -= 1;
             }
             if let Some(a) = &e.alloc {
-                self.plan.append_stop(a, descriptions::UPDATING, "", "");
+                self.plan.append_stop(a, descriptions::UPDATING, ClientStatus::Unset, "");
             }
             list.push(e);
         }

@@ -164,31 +164,31 @@ impl<'a> Inputs<'a> {
             alloc: Some(alloc),
             canary,
         };
-        let status = alloc.client_status.as_str();
+        let status = &alloc.client_status;
         let reconnects =
-            matches!(status, client_status::UNKNOWN | client_status::RUNNING) && disconnect::needs_reconnect(alloc);
+            matches!(status, ClientStatus::Unknown | ClientStatus::Running) && disconnect::needs_reconnect(alloc);
         if alloc.desired_transition.should_migrate() {
             out.migrate.push(alloc);
         } else if reconnects && disconnect::expired(alloc, self.now) {
             out.lost.push(alloc);
-        } else if status == client_status::UNKNOWN && alloc.desired_status == desired_status::RUN {
+        } else if *status == ClientStatus::Unknown && alloc.desired_status == DesiredStatus::Run {
             out.ignore.push(entry(alloc.clone(), false));
         } else if let Some(node) = self.tainted.get(&alloc.node_id) {
-            let sysbatch = alloc.job.as_ref().is_some_and(|j| j.r#type == "sysbatch");
-            let node_status = node.as_ref().map_or("", |n| n.node.status.as_str());
+            let sysbatch = alloc.job.as_ref().is_some_and(|j| j.r#type == JobType::Sysbatch);
+            let node_status = node.as_ref().map(|n| &n.node.status);
             if sysbatch && alloc.ran_successfully() {
                 deployments.same_version_seen();
                 out.ignore.push(entry(alloc.clone(), false));
-            } else if node_status == "disconnected" && status == client_status::RUNNING {
+            } else if node_status == Some(&NodeStatus::Disconnected) && *status == ClientStatus::Running {
                 out.disconnecting.push(alloc);
-            } else if node.is_none() || node_status == "down" {
+            } else if node.is_none() || node_status == Some(&NodeStatus::Down) {
                 out.lost.push(alloc);
             } else {
                 deployments.same_version_seen();
                 out.ignore.push(entry(alloc.clone(), false));
             }
         } else if reconnects {
-            let back = disconnect::with_status_entry(alloc, status, self.now);
+            let back = disconnect::with_status_entry(alloc, status.clone(), self.now);
             out.reconnecting.push(entry(Arc::new(back), false));
         } else if self.ready.is_not_ready(self.state, node_id) {
             if self.other_version(alloc) {
@@ -221,7 +221,7 @@ impl<'a> Inputs<'a> {
         let finished = on_node.terminal.get(name).copied();
         let entry = Entry { name, group, node_id, node, alloc: finished.cloned(), canary: false };
         match finished {
-            Some(a) if self.job.is_some_and(|j| j.r#type == "sysbatch") => {
+            Some(a) if self.job.is_some_and(|j| j.r#type == JobType::Sysbatch) => {
                 if self.other_version(a) {
                     out.update.push(entry);
                 } else {
@@ -249,11 +249,11 @@ mod tests {
     use crate::tainted::tainted_nodes;
     use encamp_state::State;
 
-    fn job(kind: &str, modify_index: u64) -> Job {
+    fn job(r#type: JobType, modify_index: u64) -> Job {
         Job {
             id: "j".into(),
             name: "job".into(),
-            r#type: kind.into(),
+            r#type,
             datacenters: vec!["dc1".into()],
             node_pool: "default".into(),
             job_modify_index: modify_index,
@@ -262,26 +262,30 @@ mod tests {
         }
     }
 
-    fn node(id: &str, status: &str, eligibility: &str, datacenter: &str) -> Arc<Node> {
+    fn node(id: &str, status: NodeStatus, datacenter: &str) -> Arc<Node> {
         Arc::new(Node {
             id: id.into(),
-            status: status.into(),
-            scheduling_eligibility: eligibility.into(),
+            status,
+            scheduling_eligibility: NodeEligibility::Eligible,
             datacenter: datacenter.into(),
             node_pool: "default".into(),
             ..Default::default()
         })
     }
 
-    fn alloc(node: &str, status: &str, job: &Job) -> Allocation {
+    fn ready(id: &str) -> Arc<Node> {
+        node(id, NodeStatus::Ready, "dc1")
+    }
+
+    fn alloc(node: &str, client_status: ClientStatus, job: &Job) -> Allocation {
         Allocation {
             id: format!("a-{node}"),
             job_id: "j".into(),
             name: "job.g[0]".into(),
             task_group: "g".into(),
             node_id: node.into(),
-            desired_status: "run".into(),
-            client_status: status.into(),
+            desired_status: DesiredStatus::Run,
+            client_status,
             job: Some(Arc::new(job.clone())),
             ..Default::default()
         }
@@ -326,19 +330,20 @@ mod tests {
 
     #[test]
     fn each_node_gets_what_it_needs() {
-        let (old, new) = (job("system", 1), job("system", 2));
+        let (old, new) = (job(JobType::System, 1), job(JobType::System, 2));
         let nodes = [
-            node("n0", "ready", "eligible", "dc1"),
-            node("n1", "ready", "eligible", "dc1"),
-            node("n2", "down", "eligible", "dc1"),
-            node("n3", "disconnected", "eligible", "dc1"),
-            node("n4", "ready", "ineligible", "dc1"),
-            node("n5", "ready", "eligible", "dc2"),
-            node("n6", "ready", "eligible", "dc1"),
+            ready("n0"),
+            ready("n1"),
+            node("n2", NodeStatus::Down, "dc1"),
+            node("n3", NodeStatus::Disconnected, "dc1"),
+            Arc::new(Node { scheduling_eligibility: NodeEligibility::Ineligible, ..Node::clone(&ready("n4")) }),
+            node("n5", NodeStatus::Ready, "dc2"),
+            ready("n6"),
         ];
-        let mut allocs: Vec<Allocation> = ["n1", "n2", "n3", "n4", "n5"].map(|n| alloc(n, "running", &new)).into();
-        allocs.push(alloc("n6", "running", &old));
-        allocs.push(alloc("n9", "running", &new));
+        let running = |node: &str, job: &Job| alloc(node, ClientStatus::Running, job);
+        let mut allocs: Vec<Allocation> = ["n1", "n2", "n3", "n4", "n5"].map(|n| running(n, &new)).into();
+        allocs.push(running("n6", &old));
+        allocs.push(running("n9", &new));
         let got = run(&new, &nodes, allocs);
         let want = [
             ("place", vec!["n0"]),
@@ -354,18 +359,22 @@ mod tests {
 
     #[test]
     fn finished_allocations_count_for_sysbatch_only() {
-        let nodes = [node("n0", "ready", "eligible", "dc1")];
-        for (kind, modify_index, want) in
-            [("sysbatch", 1, "ignore"), ("sysbatch", 2, "update"), ("system", 1, "place"), ("system", 2, "place")]
-        {
-            let got = run(&job(kind, modify_index), &nodes, vec![alloc("n0", "complete", &job(kind, 1))]);
-            assert_eq!(got, [(want, vec!["n0".to_string()])].into(), "{kind} {modify_index}");
+        let nodes = [ready("n0")];
+        for (job_type, modify_index, want) in [
+            (JobType::Sysbatch, 1, "ignore"),
+            (JobType::Sysbatch, 2, "update"),
+            (JobType::System, 1, "place"),
+            (JobType::System, 2, "place"),
+        ] {
+            let finished = alloc("n0", ClientStatus::Complete, &job(job_type.clone(), 1));
+            let got = run(&job(job_type.clone(), modify_index), &nodes, vec![finished]);
+            assert_eq!(got, [(want, vec!["n0".to_string()])].into(), "{job_type} {modify_index}");
         }
     }
 
     #[test]
     fn names_are_ordered_as_text() {
-        let mut j = job("system", 1);
+        let mut j = job(JobType::System, 1);
         j.task_groups[0].count = 11;
         let names = required_names(&j);
         assert_eq!(names[1].0, "job.g[10]");

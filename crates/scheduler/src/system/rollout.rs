@@ -116,7 +116,7 @@ impl<'a> Rollout<'a> {
         if d.requires_promotion() {
             d.status_description = promotion_text(&d).into();
         } else if complete {
-            self.updates.push(status_update(&d, "successful", "Deployment completed successfully"));
+            self.updates.push(status_update(&d, DeploymentStatus::Successful, "Deployment completed successfully"));
         }
         if d.task_groups.values().any(Option::is_some) {
             plan.plan.deployment = Some(d.clone());
@@ -138,7 +138,7 @@ impl<'a> Rollout<'a> {
         let counts = self.groups.get(group.name.as_str());
         let candidates = counts.map_or(0, |c| c.candidates);
         if candidates < 1 {
-            if d.status == "successful" {
+            if d.status == DeploymentStatus::Successful {
                 d.task_groups.insert(group.name.clone(), None);
             }
             return true;
@@ -200,12 +200,12 @@ mod tests {
     use super::*;
 
     /// Finishes a rollout of groups `a`, which has a candidate, and `b`, which has none and no part in the deployment.
-    fn finish(status: &str) -> Option<Deployment> {
+    fn finish(status: DeploymentStatus) -> Option<Deployment> {
         let group = |name: &str| TaskGroup { name: name.into(), count: 1, ..Default::default() };
         let job = Job { task_groups: vec![group("a"), group("b")], ..Default::default() };
         let state = DeploymentState { healthy_allocs: 1, ..Default::default() };
         let task_groups = [("a".to_string(), Some(state))].into();
-        let d = Deployment { id: "d".into(), status: status.into(), task_groups, ..Default::default() };
+        let d = Deployment { id: "d".into(), status, task_groups, ..Default::default() };
         let mut rollout = Rollout::new(Some(&job), Some(d), Vec::new());
         rollout.group("a").candidates = 1;
         let cluster = State::new();
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn groups_without_nodes_are_void_in_finished_deployments() {
         let voids = |status| finish(status).and_then(|d| d.task_groups.get("b").cloned());
-        assert_eq!(voids("successful"), Some(None));
-        assert_eq!(voids("running"), None);
+        assert_eq!(voids(DeploymentStatus::Successful), Some(None));
+        assert_eq!(voids(DeploymentStatus::Running), None);
     }
 
     /// A placed allocation on a node, with the entry it was placed for.
@@ -239,7 +239,7 @@ mod tests {
         let group = TaskGroup { name: "g".into(), count: 1, update, ..Default::default() };
         let job = Job { version: 1, task_groups: vec![group.clone()], ..Default::default() };
         let task_groups = [("g".to_string(), Some(DeploymentState::default()))].into();
-        let d = Deployment { id: "d".into(), status: "running".into(), task_groups, ..Default::default() };
+        let d = Deployment { id: "d".into(), status: DeploymentStatus::Running, task_groups, ..Default::default() };
         for (failed_canary, kept) in [(false, vec!["old", "new-n1", "new-n2"]), (true, vec!["old", "new-n1"])] {
             let mut rollout = Rollout::new(Some(&job), Some(d.clone()), Vec::new());
             let counts = rollout.group("g");

@@ -27,9 +27,13 @@ const ROLLED_OUT: [u64; 2] = [1, 4];
 /// A generated version of a job. The type depends on the ID.
 fn version(number: u64, random: &mut Random) -> Job {
     let mut job = job(&format!("job-{number}"), random.below(6) as i64);
-    job.r#type = ["service", "service", "batch", "system", "service"][number as usize % 5].into();
+    job.r#type = match number % 5 {
+        2 => JobType::Batch,
+        3 => JobType::System,
+        _ => JobType::Service,
+    };
     job.priority = [50, 50, 30, 80, 70][number as usize % 5];
-    if job.r#type == "system" {
+    if job.r#type == JobType::System {
         job.task_groups[0].count = 1;
     }
     if ROLLED_OUT.contains(&number) {
@@ -71,7 +75,7 @@ async fn carry_out(server: Server, id: String, wish: Wish) -> Result<u64, Error>
     match wish {
         Wish::Register(job) => {
             let now = ids::now();
-            let eval = Some(Evaluation::pending(&job, "job-register", now, ids::uuid()));
+            let eval = Some(Evaluation::pending(&job, EvalTrigger::JobRegister, now, ids::uuid()));
             let r = JobRegister { job: Arc::new(*job), eval, submission: None, enforce_index: None, now };
             Ok(server.commit(Operation::JobRegister(Box::new(r))).await?.0)
         }

@@ -37,15 +37,16 @@ pub(crate) struct Node {
     /// The allocations to run.
     allocs: Vec<Arc<Allocation>>,
     /// The last reported status of each allocation.
-    runs: BTreeMap<String, String>,
+    runs: BTreeMap<String, ClientStatus>,
 }
 
 /// The state of the single task of an allocation.
-fn task_state(status: &str) -> TaskState {
-    let (now, over) = (Time::from_unix_nanos(ids::now()), status != client_status::RUNNING);
+fn task_state(status: &ClientStatus) -> TaskState {
+    let (now, over) = (Time::from_unix_nanos(ids::now()), *status != ClientStatus::Running);
     let finished_at = if over { now } else { Time::default() };
-    let (state, failed) = (if over { "dead" } else { "running" }, status == client_status::FAILED);
-    TaskState { state: state.into(), failed, finished_at, ..Default::default() }
+    let state = if over { TaskStatus::Dead } else { TaskStatus::Running };
+    let failed = *status == ClientStatus::Failed;
+    TaskState { state, failed, finished_at, ..Default::default() }
 }
 
 type Reply<T> = Result<T, Error>;
@@ -113,11 +114,11 @@ impl Node {
         let work = move |s: Server| -> BoxFuture<'static, Reply<NodeAnswer>> {
             Box::pin(async move {
                 if registered {
-                    return node_rpc::update_status(&s, &id, SECRET, &held, "ready").await;
+                    return node_rpc::update_status(&s, &id, SECRET, &held, NodeStatus::Ready).await;
                 }
                 let mut node = node(&id);
                 node.secret_id = SECRET.into();
-                node.status = "ready".into();
+                node.status = NodeStatus::Ready;
                 node_rpc::register(&s, node, &held).await
             })
         };
@@ -165,13 +166,13 @@ impl Node {
     }
 
     /// The health of an allocation in a deployment: unset at first, then constant.
-    fn health(&mut self, a: &Allocation, status: &str) -> Option<bool> {
+    fn health(&mut self, a: &Allocation, status: &ClientStatus) -> Option<bool> {
         let known = a.health();
         if known.is_some() || a.deployment_id.is_empty() {
             return known;
         }
-        let bad = status == client_status::FAILED || !self.calm.now() && self.random.below(30) == 0;
-        let good = status == client_status::RUNNING && self.random.below(3) > 0;
+        let bad = *status == ClientStatus::Failed || !self.calm.now() && self.random.below(30) == 0;
+        let good = *status == ClientStatus::Running && self.random.below(3) > 0;
         (bad || good).then_some(!bad)
     }
 
@@ -181,29 +182,29 @@ impl Node {
             return None;
         }
         let last = self.runs.get(&a.id).unwrap_or(&a.client_status).clone();
-        let kind = a.job.as_ref().map_or("", |j| j.r#type.as_str());
+        let is = |r#type| a.job.as_ref().is_some_and(|j| j.r#type == r#type);
         // A failed allocation of a system job is only replaced with the next evaluation.
-        let fails = kind != "system" && !self.calm.now() && self.random.below(300) == 0;
-        let status = match last.as_str() {
-            over @ (client_status::COMPLETE | client_status::FAILED) => over,
-            _ if a.desired_status != "run" => client_status::COMPLETE,
-            client_status::RUNNING if kind == "batch" && self.random.below(20) == 0 => client_status::COMPLETE,
-            client_status::RUNNING if fails => client_status::FAILED,
-            _ => client_status::RUNNING,
+        let fails = !is(JobType::System) && !self.calm.now() && self.random.below(300) == 0;
+        let status = match &last {
+            ClientStatus::Complete | ClientStatus::Failed => last.clone(),
+            _ if a.desired_status != DesiredStatus::Run => ClientStatus::Complete,
+            ClientStatus::Running if is(JobType::Batch) && self.random.below(20) == 0 => ClientStatus::Complete,
+            ClientStatus::Running if fails => ClientStatus::Failed,
+            _ => ClientStatus::Running,
         };
         self.cluster
             .sim
             .watch
-            .count("reports of failed allocations", u64::from(status != last && status == client_status::FAILED));
-        let health = self.health(a, status);
+            .count("reports of failed allocations", u64::from(status != last && status == ClientStatus::Failed));
+        let health = self.health(a, &status);
         (status != a.client_status || status != last || health != a.health()).then(|| Allocation {
-            client_status: status.into(),
+            task_states: [("t".to_string(), task_state(&status))].into(),
+            client_status: status,
             deployment_status: health.map(|h| AllocDeploymentStatus {
                 healthy: Some(h),
                 timestamp: Time::from_unix_nanos(ids::now()),
                 ..a.deployment_status.clone().unwrap_or_default()
             }),
-            task_states: [("t".to_string(), task_state(status))].into(),
             job: None,
             modify_time: ids::now(),
             ..a.clone()

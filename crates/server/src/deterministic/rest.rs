@@ -64,12 +64,12 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
         }
     }
     for id in nodes {
-        let status = store.state().node(id).map_or("unknown", |n| n.node.status.as_str());
-        if status != "ready" {
-            return Err(violation!("node {id} is {status}"));
+        let status = store.state().node(id).map(|n| &n.node.status);
+        if status != Some(&NodeStatus::Ready) {
+            return Err(violation!("node {id} is {status:?}"));
         }
     }
-    if let Some(e) = store.evals_from("").find(|e| !e.terminal() && e.status != "blocked") {
+    if let Some(e) = store.evals_from("").find(|e| !e.terminal() && e.status != EvalStatus::Blocked) {
         return Err(violation!("evaluation {} of {} ({}) is {}", e.id, e.job_id, e.triggered_by, e.status));
     }
     let queued = leader.queues().broker().stats();
@@ -78,8 +78,9 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
     }
     for job in store.state().jobs().map(|j| &j.current) {
         for a in store.state().allocs_of_job(&job.namespace, &job.id).iter().map(|e| &e.alloc) {
-            let done = a.client_terminal() || a.desired_status == "run" && a.client_status == "running";
-            let batch = job.r#type == "batch" && a.desired_status == "run" && !a.client_terminal();
+            let done = a.client_terminal()
+                || a.desired_status == DesiredStatus::Run && a.client_status == ClientStatus::Running;
+            let batch = job.r#type == JobType::Batch && a.desired_status == DesiredStatus::Run && !a.client_terminal();
             if !done || batch {
                 let state = (&a.desired_status, &a.client_status);
                 return Err(violation!("allocation {} of {} is to {} and {}", a.id, job.id, state.0, state.1));
@@ -155,7 +156,7 @@ fn tables(store: &StoreSnapshot) -> Vec<(&'static str, u32)> {
 /// The stored blocked evaluations are exactly the tracked ones, one per job and node.
 fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
     let mut blocked: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
-    for e in store.evals_from("").filter(|e| e.status == "blocked") {
+    for e in store.evals_from("").filter(|e| e.status == EvalStatus::Blocked) {
         if let Some(other) = blocked.insert((&e.namespace, &e.job_id, &e.node_id), &e.id) {
             return Err(violation!("evaluations {other} and {} of {} are blocked", e.id, e.job_id));
         }
@@ -169,14 +170,14 @@ fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
 
 /// Whether a job is blocked for lack of capacity.
 fn waits(store: &StoreSnapshot, job: &Job) -> bool {
-    store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked")
+    store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == EvalStatus::Blocked)
 }
 
 /// Whether the deployment of a job's version has failed: allocations that were not placed before stay unplaced
 /// (`docs/spec/reconciliation.md §5`).
 fn failed(store: &StoreSnapshot, job: &Job) -> bool {
     let latest = store.state().latest_deployment(&job.namespace, &job.id);
-    latest.is_some_and(|d| d.status == "failed" && d.job_version == job.version)
+    latest.is_some_and(|d| d.status == DeploymentStatus::Failed && d.job_version == job.version)
 }
 
 /// Whether a failed allocation is not replaced, which happens in Nomad in two cases (`docs/spec/reconciliation.md`): it
@@ -186,18 +187,18 @@ fn left_alone(store: &StoreSnapshot, a: &Allocation) -> bool {
     let went_on = |d: &Arc<Deployment>| d.modify_index > a.modify_index;
     let rolled_out = a.health() == Some(true) && store.state().deployment(&a.deployment_id).is_some_and(went_on);
     let forgotten = !a.followup_eval_id.is_empty() && store.eval(&a.followup_eval_id).is_none();
-    a.desired_status == "run" && a.client_status == client_status::FAILED && (rolled_out || forgotten)
+    a.desired_status == DesiredStatus::Run && a.client_status == ClientStatus::Failed && (rolled_out || forgotten)
 }
 
 /// A job has all its allocations, or it has fewer and is blocked, or fewer after a failed deployment.
 fn placed(store: &StoreSnapshot, job: &Job) -> Verdict {
-    if job.r#type == "batch" {
+    if job.r#type == JobType::Batch {
         return Ok(());
     }
     let nodes = store.state().nodes().count() as i64;
-    let wanted = match job.r#type.as_str() {
+    let wanted = match job.r#type {
         _ if job.stop => 0,
-        "system" => nodes * job.task_groups[0].count,
+        JobType::System => nodes * job.task_groups[0].count,
         _ => job.task_groups[0].count,
     };
     let allocs = store.state().allocs_of_job(&job.namespace, &job.id);

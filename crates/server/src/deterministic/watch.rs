@@ -111,7 +111,7 @@ impl Watch {
         }
         if let Operation::EvalUpdate { evals } = op {
             for e in evals {
-                let why = [e.triggered_by.as_str(), &e.status, &e.status_description].join(", ");
+                let why = [e.triggered_by.as_str(), e.status.as_str(), &e.status_description].join(", ");
                 sim.tell(format_args!("applied {index} evaluation {} of {}: {why}", e.id, e.job_id));
             }
         }
@@ -165,7 +165,7 @@ pub(crate) fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
 fn live_on(state: &State, node: &str) -> Vec<String> {
     let tell = |a: &Allocation| {
         let (t, version) = (taken(a), a.job.as_ref().map_or(0, |j| j.version));
-        let places = [&a.name, &a.id, &a.desired_status, &a.client_status].map(String::as_str).join(" ");
+        let places = [a.name.as_str(), &a.id, a.desired_status.as_str(), a.client_status.as_str()].join(" ");
         format!("{places} of version {version} with {} and {} since {}", t.cpu, t.memory, a.modify_index)
     };
     state.allocs_of_node(node).iter().filter(|e| !e.phase.terminal()).map(|e| tell(&e.alloc)).collect()
@@ -173,7 +173,7 @@ fn live_on(state: &State, node: &str) -> Vec<String> {
 
 /// No allocation name of a job is used twice.
 fn no_twins(state: &State, job: &Job, may: &impl Fn(&Job) -> bool) -> Verdict {
-    let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let everywhere = matches!(job.r#type, JobType::System | JobType::Sysbatch);
     let mut names: BTreeMap<(&str, &str), &Allocation> = BTreeMap::new();
     let allocs = state.allocs_of_job(&job.namespace, &job.id);
     for a in allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal()) {

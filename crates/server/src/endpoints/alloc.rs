@@ -29,7 +29,7 @@ pub async fn stop(
     let eval = match &job {
         Some(job) => Evaluation {
             job_modify_index: job.modify_index,
-            ..Evaluation::pending(job, "alloc-stop", now, ids::uuid())
+            ..Evaluation::pending(job, EvalTrigger::AllocStop, now, ids::uuid())
         },
         None => return Err(missing()),
     };

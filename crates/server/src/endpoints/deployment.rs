@@ -9,7 +9,7 @@ use crate::jobs::rollout::{self, Cause, Failure};
 use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_model::*;
-use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus, Operation};
+use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatusChange, Operation};
 use encamp_state::StateStore;
 
 /// An active deployment, and its job.
@@ -47,12 +47,12 @@ pub async fn pause(server: &Server, id: &str, pause: bool) -> Result<DeploymentU
     let verb = if pause { "pause" } else { "resume" };
     let t = target(&server.snapshot(), id, &format!("can't {verb} terminal deployment"))?;
     let now = ids::now();
-    let (status, text) = if pause { ("paused", rollout::PAUSED) } else { ("running", rollout::RUNNING) };
-    let update =
-        DeploymentStatusUpdate { deployment_id: id.into(), status: status.into(), status_description: text.into() };
+    let (status, text) =
+        if pause { (DeploymentStatus::Paused, rollout::PAUSED) } else { (DeploymentStatus::Running, rollout::RUNNING) };
+    let update = DeploymentStatusUpdate { deployment_id: id.into(), status, status_description: text.into() };
     let eval = (!pause).then(|| rollout::evaluation(&t.deployment, &t.job, now, ids::uuid()));
     let eval_id = eval.as_ref().map(|e| e.id.clone()).unwrap_or_default();
-    let op = DeploymentStatus { update, job: None, eval, now };
+    let op = DeploymentStatusChange { update, job: None, eval, now };
     let (index, _) = server.commit(Operation::DeploymentStatus(Box::new(op))).await?;
     Ok(answer(eval_id, index))
 }
@@ -76,7 +76,7 @@ pub async fn fail(server: &Server, id: &str) -> Result<DeploymentUpdateResponse,
     let f = failure(&store, &t, Cause::Operator, rollout::any_auto_revert(&t.deployment));
     let eval = rollout::evaluation(&t.deployment, &t.job, now, ids::uuid());
     let eval_id = eval.id.clone();
-    let op = DeploymentStatus { update: f.update, job: f.rollback, eval: Some(eval), now };
+    let op = DeploymentStatusChange { update: f.update, job: f.rollback, eval: Some(eval), now };
     let (index, _) = server.commit(Operation::DeploymentStatus(Box::new(op))).await?;
     Ok(DeploymentUpdateResponse { reverted_job_version: f.reverted_version, ..answer(eval_id, index) })
 }

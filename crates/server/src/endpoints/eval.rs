@@ -59,14 +59,14 @@ fn stub(e: &Evaluation) -> EvaluationStub {
 /// Whether no running or yet to be replaced allocation depends on an evaluation.
 pub(crate) fn safe_to_delete(store: &StateStore, eval: &Evaluation) -> bool {
     let job = store.state().job(&eval.namespace, &eval.job_id);
-    if job.is_none_or(|j| j.stop || j.status == "dead") {
+    if job.is_none_or(|j| j.stop || j.status == JobStatus::Dead) {
         return true;
     }
     store.allocs_of_eval(&eval.id).all(|entry| {
         let a = &entry.alloc;
-        match a.client_status.as_str() {
-            client_status::RUNNING | client_status::UNKNOWN => return false,
-            client_status::FAILED => {}
+        match a.client_status {
+            ClientStatus::Running | ClientStatus::Unknown => return false,
+            ClientStatus::Failed => {}
             _ => return true,
         }
         let Some(policy) = reschedule::policy(a).filter(|p| p.unlimited || p.attempts != 0) else { return true };
@@ -184,7 +184,7 @@ mod tests {
             Job { namespace: "n".into(), id: "j".into(), task_groups: vec![group], ..Default::default() }
         };
         store.put_job(Arc::new(job(None)));
-        let mut safe = |status: &str, next: &str, policy, events: usize| {
+        let mut safe = |client_status, next: &str, policy, events: usize| {
             let tracker =
                 RescheduleTracker { events: Some(vec![RescheduleEvent::default(); events]), ..Default::default() };
             store.put_allocs(vec![Arc::new(Allocation {
@@ -193,7 +193,7 @@ mod tests {
                 job_id: "j".into(),
                 eval_id: "e".into(),
                 task_group: "g".into(),
-                client_status: status.into(),
+                client_status,
                 next_allocation: next.into(),
                 job: Some(Arc::new(job(policy))),
                 reschedule_tracker: Some(tracker),
@@ -201,12 +201,15 @@ mod tests {
             })]);
             safe_to_delete(&store, &e)
         };
-        assert!(!safe("running", "", None, 0) && !safe("unknown", "", None, 0));
-        assert!(safe("complete", "", policy(1, false), 0));
-        assert!(safe("failed", "", None, 0) && safe("failed", "", policy(0, false), 0));
-        assert!(!safe("failed", "", policy(1, false), 1), "to be replaced");
-        assert!(!safe("failed", "x", policy(0, true), 1), "unlimited rescheduling");
-        assert!(!safe("failed", "x", policy(1, false), 0) && safe("failed", "x", policy(1, false), 1));
+        assert!(!safe(ClientStatus::Running, "", None, 0) && !safe(ClientStatus::Unknown, "", None, 0));
+        assert!(safe(ClientStatus::Complete, "", policy(1, false), 0));
+        assert!(safe(ClientStatus::Failed, "", None, 0) && safe(ClientStatus::Failed, "", policy(0, false), 0));
+        assert!(!safe(ClientStatus::Failed, "", policy(1, false), 1), "to be replaced");
+        assert!(!safe(ClientStatus::Failed, "x", policy(0, true), 1), "unlimited rescheduling");
+        assert!(
+            !safe(ClientStatus::Failed, "x", policy(1, false), 0)
+                && safe(ClientStatus::Failed, "x", policy(1, false), 1)
+        );
         store.put_job(Arc::new(Job { stop: true, ..job(None) }));
         assert!(safe_to_delete(&store, &e));
     }

@@ -141,7 +141,7 @@ pub async fn register(
     job.submit_time = now;
     let priority = if request.eval_priority > 0 { request.eval_priority } else { job.priority };
     let eval = (!job.launches_others())
-        .then(|| Evaluation { priority, ..Evaluation::pending(&job, "job-register", now, ids::uuid()) });
+        .then(|| Evaluation { priority, ..Evaluation::pending(&job, EvalTrigger::JobRegister, now, ids::uuid()) });
     let (submission, warning) = kept_source(request.submission, &job.namespace, server.settings().job_max_source_size);
     if let Some(w) = warning {
         warnings = add_warning(&warnings, &w);

@@ -49,9 +49,9 @@ pub async fn deregister(
     let now = ids::now();
     let priority = [stop.eval_priority, job.priority, DEFAULT_PRIORITY].into_iter().find(|p| *p > 0);
     let eval = (!job.launches_others()).then(|| Evaluation {
-        r#type: "service".into(),
+        r#type: JobType::Service,
         priority: priority.unwrap_or(DEFAULT_PRIORITY),
-        ..Evaluation::pending(&job, "job-deregister", now, ids::uuid())
+        ..Evaluation::pending(&job, EvalTrigger::JobDeregister, now, ids::uuid())
     });
     let eval_id = eval.as_ref().map(|e| e.id.clone()).unwrap_or_default();
     let op = JobDeregister {
@@ -75,7 +75,7 @@ pub async fn deregister(
 fn to_force(store: &StateStore, job: &Job) -> BTreeMap<String, DesiredTransition> {
     let enabled = |a: &Allocation| reschedule::policy(a).is_some_and(|p| p.attempts != 0 || p.unlimited);
     let wanted = |a: &Allocation| {
-        a.client_status == client_status::FAILED
+        a.client_status == ClientStatus::Failed
             && a.next_allocation.is_empty()
             && !a.desired_transition.should_force_reschedule()
             && enabled(a)
@@ -107,7 +107,7 @@ pub async fn evaluate(
     let now = ids::now();
     let eval = Evaluation {
         job_modify_index: job.modify_index,
-        ..Evaluation::pending(&job, "job-register", now, ids::uuid())
+        ..Evaluation::pending(&job, EvalTrigger::JobRegister, now, ids::uuid())
     };
     let eval_id = eval.id.clone();
     let transitions = if options.force_reschedule { to_force(&store, &job) } else { BTreeMap::new() };
@@ -168,7 +168,7 @@ pub async fn revert(
     let admitted = admission::admit(job, &context, Some(&current)).map_err(|e| Error::internal(e.to_string()))?;
     let job = admitted.job;
     let put = Put {
-        eval: (!job.launches_others()).then(|| Evaluation::pending(&job, "job-register", now, ids::uuid())),
+        eval: (!job.launches_others()).then(|| Evaluation::pending(&job, EvalTrigger::JobRegister, now, ids::uuid())),
         submission: store.submission(namespace, id, request.job_version).map(|s| JobSubmission::clone(s)),
         enforce_index: Some(current.job_modify_index),
         job,
@@ -254,7 +254,7 @@ mod tests {
                 namespace: "n".into(),
                 job_id: "j".into(),
                 task_group: "g".into(),
-                client_status: "failed".into(),
+                client_status: ClientStatus::Failed,
                 job: Some(job(1)),
                 ..Default::default()
             };
@@ -264,8 +264,8 @@ mod tests {
         store.put_allocs(vec![
             alloc("failed", &|_| {}),
             alloc("replaced", &|a| a.next_allocation = "x".into()),
-            alloc("running", &|a| a.client_status = "running".into()),
-            alloc("lost", &|a| a.client_status = "lost".into()),
+            alloc("running", &|a| a.client_status = ClientStatus::Running),
+            alloc("lost", &|a| a.client_status = ClientStatus::Lost),
             alloc("forced", &|a| a.desired_transition.force_reschedule = Some(true)),
             alloc("never", &|a| a.job = Some(job(0))),
         ]);

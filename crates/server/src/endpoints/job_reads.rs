@@ -153,7 +153,7 @@ pub fn scale_status(store: &StateStore, namespace: &str, id: &str) -> (u64, Opti
         index = index.max(a.modify_index);
         let Some(g) = groups.get_mut(&a.task_group).filter(|_| !a.terminal()) else { continue };
         g.placed += 1;
-        g.running += i64::from(a.client_status == client_status::RUNNING);
+        g.running += i64::from(a.client_status == ClientStatus::Running);
         g.healthy += i64::from(a.health() == Some(true));
         g.unhealthy += i64::from(a.health() == Some(false));
     }
@@ -294,24 +294,24 @@ mod tests {
         let mut store = StateStore::new();
         let group = TaskGroup { name: "g".into(), count: 3, ..Default::default() };
         store.put_job(Arc::new(Job { task_groups: vec![group], ..job(0, 10) }));
-        let alloc = |id: &str, desired: &str, healthy, modify_index| {
+        let alloc = |id: &str, desired_status, healthy, modify_index| {
             Arc::new(Allocation {
                 id: id.into(),
                 namespace: "n".into(),
                 job_id: "j".into(),
                 task_group: "g".into(),
-                desired_status: desired.into(),
-                client_status: "running".into(),
+                desired_status,
+                client_status: ClientStatus::Running,
                 deployment_status: Some(AllocDeploymentStatus { healthy, ..Default::default() }),
                 modify_index,
                 ..Default::default()
             })
         };
         store.put_allocs(vec![
-            alloc("a", "run", Some(true), 40),
-            alloc("b", "run", Some(false), 30),
-            alloc("c", "run", None, 20),
-            alloc("d", "stop", Some(true), 50),
+            alloc("a", DesiredStatus::Run, Some(true), 40),
+            alloc("b", DesiredStatus::Run, Some(false), 30),
+            alloc("c", DesiredStatus::Run, None, 20),
+            alloc("d", DesiredStatus::Stop, Some(true), 50),
         ]);
         let (index, status) = scale_status(&store, "n", "j");
         let g = &status.unwrap().task_groups["g"];

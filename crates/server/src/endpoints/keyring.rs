@@ -7,7 +7,7 @@ use crate::Server;
 use crate::error::Error;
 use crate::keyring::{KeyringError, new_key};
 use crate::leadership::gc;
-use encamp_model::{RootKey, root_key_state as state};
+use encamp_model::{RootKey, RootKeyState};
 use encamp_ops::Operation;
 
 impl From<KeyringError> for Error {
@@ -24,7 +24,7 @@ pub(crate) async fn make_first(server: &Server) -> Result<(), Error> {
     if server.snapshot().root_keys().next().is_some() {
         return Ok(());
     }
-    let key = new_key(state::ACTIVE, 0).await?;
+    let key = new_key(RootKeyState::Active, 0).await?;
     let id = key.meta.key_id.clone();
     server.commit_shared(Arc::new(Operation::RootKeyUpsert { key, rekey: false })).await?;
     tracing::info!(target: "nomad.core", key_id = id.as_str(), "initialized keyring");
@@ -49,8 +49,8 @@ pub enum Rotation {
 pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64), Error> {
     server.wait_ready().await?;
     let key = match rotation {
-        Rotation::At(time) => new_key(state::PREPUBLISHED, time).await?,
-        Rotation::Now | Rotation::Full => new_key(state::ACTIVE, 0).await?,
+        Rotation::At(time) => new_key(RootKeyState::Prepublished, time).await?,
+        Rotation::Now | Rotation::Full => new_key(RootKeyState::Active, 0).await?,
     };
     let meta = key.meta.clone();
     let (index, _) = server.commit(Operation::RootKeyUpsert { key, rekey: rotation == Rotation::Full }).await?;
@@ -69,7 +69,7 @@ pub async fn delete(server: &Server, id: &str, force: bool) -> Result<u64, Error
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let key = snapshot.root_key(id).ok_or_else(|| Error::internal("root key not found"))?;
-    if key.meta.state == state::ACTIVE {
+    if key.meta.state == RootKeyState::Active {
         return Err(Error::internal("active root key cannot be deleted - call rotate first"));
     }
     if !force && gc::keys::in_use(&snapshot, id) {

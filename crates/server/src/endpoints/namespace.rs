@@ -42,7 +42,7 @@ pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
     let region = server.settings().region.clone();
     let live_allocs = state.allocs().any(|a| a.alloc.namespace == name && !a.phase.terminal());
     let volumes = state.host_volumes().any(|v| v.namespace == name) || state.csi_volumes().any(|v| v.namespace == name);
-    let live_jobs = state.jobs().any(|j| j.current.namespace == name && j.current.status != "dead");
+    let live_jobs = state.jobs().any(|j| j.current.namespace == name && j.current.status != JobStatus::Dead);
     let wrong: Vec<String> = [
         (live_jobs, "has non-terminal jobs in"),
         (live_allocs, "has non-terminal allocations in"),

@@ -20,24 +20,23 @@ fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
 /// Sets the scheduling eligibility of a node.
 ///
 /// # Errors
-/// The word is invalid, the node is unknown or draining, or there is no leader.
-pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<NodeAnswer, Error> {
+/// The eligibility is invalid, the node is unknown or draining, or there is no leader.
+pub async fn eligibility(server: &Server, id: &str, eligibility: NodeEligibility) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
-    if !matches!(word, "eligible" | "ineligible") {
-        return Err(Error::internal(format!("invalid scheduling eligibility {}", quoted(word))));
+    if !eligibility.is_known() {
+        return Err(Error::internal(format!("invalid scheduling eligibility {}", quoted(eligibility.as_str()))));
     }
     let node = node_of(server, id)?;
-    if node.drain_strategy.is_some() && word == "eligible" {
+    if node.drain_strategy.is_some() && eligibility == NodeEligibility::Eligible {
         let text = "can not set node's scheduling eligibility to eligible while it is draining";
         return Err(Error::internal(text));
     }
-    if node.scheduling_eligibility == word {
+    if node.scheduling_eligibility == eligibility {
         return Ok(NodeAnswer::default());
     }
     let now = ids::now();
-    let event = cluster_event(&format!("Node marked as {word} for scheduling"), now);
-    let op =
-        Operation::NodeEligibility { id: id.into(), eligibility: word.into(), event: Some(event), updated_at: now };
+    let event = cluster_event(&format!("Node marked as {eligibility} for scheduling"), now);
+    let op = Operation::NodeEligibility { id: id.into(), eligibility, event: Some(event), updated_at: now };
     // This response does not include the node's index.
     Ok(NodeAnswer { node_modify_index: 0, ..NodeAnswer::of(node_status::change(server, op).await?) })
 }

@@ -9,7 +9,7 @@ use super::identity;
 use crate::Server;
 use crate::error::Error;
 use crate::leadership::loops::drain::set::{DrainRequest, set_drain};
-use crate::nodes::node_evals::{decide_status, is_status, node_status::*};
+use crate::nodes::node_evals::decide_status;
 use crate::nodes::node_status::{self, Changed, set_status};
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
@@ -55,7 +55,7 @@ pub struct NodeAnswer {
     /// The number of nodes.
     pub num_nodes: usize,
     /// The node's eligibility.
-    pub scheduling_eligibility: String,
+    pub scheduling_eligibility: NodeEligibility,
     /// The index of the write; 0 if nothing was written.
     pub index: u64,
     /// The node's new identity; empty if the current one remains valid.
@@ -110,14 +110,14 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
             return Err(Error::bad(format!("the node's {what} is longer than {LONGEST_NAME} bytes")));
         }
     }
-    if node.status.is_empty() {
-        node.status = INIT.into();
+    if node.status.is_unset() {
+        node.status = NodeStatus::Initializing;
     }
-    if !is_status(&node.status) {
+    if !node.status.is_known() {
         return Err(Error::internal("invalid status for node"));
     }
-    if node.scheduling_eligibility.is_empty() {
-        node.scheduling_eligibility = "eligible".into();
+    if node.scheduling_eligibility.is_unset() {
+        node.scheduling_eligibility = NodeEligibility::Eligible;
     }
     if node.node_pool.is_empty() {
         node.node_pool = "default".into();
@@ -133,14 +133,14 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     if before.is_none() {
         identity::check_introduction(server, &node, held)?;
     }
-    let (id, status) = (node.id.clone(), node.status.clone());
+    let (id, down) = (node.id.clone(), node.status == NodeStatus::Down);
     let identity = identity::of_node(server, &node, held);
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
     let changed = node_status::change(server, op).await?;
     let signed_identity = identity.map_or_else(String::new, |(jwt, _)| jwt);
     let mut answer = NodeAnswer { signed_identity, ..NodeAnswer::of(changed) };
-    if status != DOWN {
+    if !down {
         answer.heartbeat_ttl = heartbeat(server, &id)?;
         come_again_for_identity(server, &mut answer);
     }
@@ -196,11 +196,11 @@ pub async fn update_status(
     id: &str,
     secret: &str,
     held: &str,
-    status: &str,
+    status: NodeStatus,
 ) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     let node = authenticate(server, id, secret)?;
-    if !is_status(status) {
+    if !status.is_known() {
         return Err(Error::internal("invalid status for node"));
     }
     let snapshot = server.snapshot();
@@ -209,19 +209,20 @@ pub async fn update_status(
     let decision = decide_status(&node, status, None, live, pool, ids::now());
     let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();
     let mut answer = NodeAnswer { signed_identity: signed_identity.clone(), ..Default::default() };
+    let down = decision.status == NodeStatus::Down;
     if decision.changes(&node) || (!key.is_empty() && key != node.identity_signing_key_id) {
-        let written = set_status(server, &node, &decision.status, decision.event.clone(), key).await;
-        if written.is_err() && decision.status != DOWN {
+        let written = set_status(server, &node, decision.status, decision.event, key).await;
+        if written.is_err() && !down {
             // A node that sends heartbeats is not lost, although its status cannot be written now: the disk may be
             // full.
             let _ = heartbeat(server, id);
         }
         answer = NodeAnswer { signed_identity, ..NodeAnswer::of(written?) };
-    } else if decision.status == DOWN {
+    } else if down {
         let made = node_status::evaluate(server, &node).await?;
         (answer.eval_create_index, answer.eval_ids) = (made.index, made.eval_ids);
     }
-    if decision.status != DOWN {
+    if !down {
         answer.heartbeat_ttl = heartbeat(server, id)?;
         come_again_for_identity(server, &mut answer);
     }
@@ -337,7 +338,7 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
     let Some(node) = snapshot.state().node(id).map(|n| n.node.clone()) else {
         return Err(Error::internal(format!("node {id} not found")));
     };
-    if matches!(node.status.as_str(), DOWN | DISCONNECTED) {
+    if matches!(node.status, NodeStatus::Down | NodeStatus::Disconnected) {
         let text = format!("node {id} is not allowed to update allocs while in status {}", node.status);
         return Err(Error::internal(text));
     }
@@ -453,7 +454,7 @@ mod tests {
                 id: id.into(),
                 node_id: node.into(),
                 job_id: "web".into(),
-                client_status: "running".into(),
+                client_status: ClientStatus::Running,
                 previous_allocation: previous.into(),
                 ..Allocation::default()
             })
@@ -462,7 +463,7 @@ mod tests {
         let read = |id: &str| for_node(&state, "other", id);
         assert_eq!(read("new").map(|a| a.job_id.clone()).as_deref(), Some("web"), "its own");
         let old = read("old").expect("the one it replaces");
-        assert_eq!((old.client_status.as_str(), old.job_id.as_str()), ("running", ""));
+        assert_eq!((&old.client_status, old.job_id.as_str()), (&ClientStatus::Running, ""));
         assert!(read("else").is_none() && read("none").is_none());
     }
 }

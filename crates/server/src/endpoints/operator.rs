@@ -19,7 +19,7 @@ pub async fn set_scheduler_config(
     cas: Option<u64>,
 ) -> Result<(bool, u64), Error> {
     server.wait_ready().await?;
-    if !matches!(config.scheduler_algorithm.as_str(), "" | "binpack" | "spread") {
+    if matches!(config.scheduler_algorithm, SchedulerAlgorithm::Other(_)) {
         return Err(Error::bad(format!("invalid scheduler algorithm: {}", config.scheduler_algorithm)));
     }
     let (index, reply) = server.commit(Operation::SchedulerConfig { config, cas }).await?;

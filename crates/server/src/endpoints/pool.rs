@@ -67,7 +67,7 @@ pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
     if state.nodes().any(|n| n.node.node_pool == name) {
         wrong.push(format!("node pool {} has nodes in regions: [{region}]", quoted(name)));
     }
-    if state.jobs().any(|j| j.current.node_pool == name && j.current.status != "dead") {
+    if state.jobs().any(|j| j.current.node_pool == name && j.current.status != JobStatus::Dead) {
         wrong.push(format!("node pool {} has non-terminal jobs in regions: [{region}]", quoted(name)));
     }
     if !wrong.is_empty() {

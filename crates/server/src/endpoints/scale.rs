@@ -33,7 +33,7 @@ pub fn check_request<'r>(job_id: &str, request: &'r ScalingRequest) -> Result<&'
 /// Validates a request against the job. Returns the current count of the group. `most`: the maximum number of
 /// allocations of a job, 0 for no limit.
 fn check(store: &StateStore, job: &Job, group: &str, request: &ScalingRequest, most: i64) -> Result<i64, Error> {
-    if job.r#type == "system" && request.count.is_some_and(|n| n > 1) {
+    if job.r#type == JobType::System && request.count.is_some_and(|n| n > 1) {
         return Err(Error::bad("jobs of type \"system\" can only be scaled between 0 and 1"));
     }
     let Some(scaled) = job.lookup_group(group) else {
@@ -97,7 +97,8 @@ pub async fn scale(
             g.count = count;
         }
         // Written together with the job: a server that stops in between would leave a job that is never evaluated.
-        let eval = (!job.launches_others()).then(|| Evaluation::pending(&job, "job-scaling", now, ids::uuid()));
+        let eval =
+            (!job.launches_others()).then(|| Evaluation::pending(&job, EvalTrigger::JobScaling, now, ids::uuid()));
         let put = Put { job: scaled, eval, submission: None, enforce_index: Some(job.job_modify_index), now };
         answer = put_job(server, put, Some(&job)).await?;
     }
@@ -148,7 +149,7 @@ mod tests {
         let job = Job {
             namespace: "n".into(),
             id: "j".into(),
-            r#type: "service".into(),
+            r#type: JobType::Service,
             create_index: 5,
             job_modify_index: 9,
             task_groups: vec![group("g", Some(policy)), group("h", None)],
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(told(&store, &job, "h", request(Some(9), "h")), bad(text));
         let text = "task group \"x\" specified for scaling does not exist in job";
         assert_eq!(told(&store, &job, "x", request(None, "x")), bad(text));
-        let system = Job { r#type: "system".into(), ..job.clone() };
+        let system = Job { r#type: JobType::System, ..job.clone() };
         let text = "jobs of type \"system\" can only be scaled between 0 and 1";
         assert_eq!(told(&store, &system, "h", request(Some(2), "h")), bad(text));
         assert_eq!(told(&store, &system, "h", request(None, "h")), Ok(2));
@@ -178,7 +179,7 @@ mod tests {
             namespace: "n".into(),
             job_id: "j".into(),
             job_create_index: 5,
-            status: "running".into(),
+            status: DeploymentStatus::Running,
             ..Default::default()
         }));
         let blocked = "job scaling blocked due to active deployment";

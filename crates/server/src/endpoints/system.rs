@@ -3,6 +3,7 @@
 use crate::Server;
 use crate::error::Error;
 use crate::leadership::gc;
+use encamp_model::EvalStatus;
 use encamp_ops::Operation;
 
 /// Forces garbage collection regardless of age.
@@ -23,7 +24,7 @@ pub async fn reconcile_summaries(server: &Server) -> Result<u64, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let mut queued = Vec::new();
-    for eval in snapshot.evals_by_create().filter(|e| e.status == "blocked") {
+    for eval in snapshot.evals_by_create().filter(|e| e.status == EvalStatus::Blocked) {
         for (group, n) in &eval.queued_allocations {
             queued.push((eval.namespace.clone(), eval.job_id.clone(), group.clone(), *n));
         }

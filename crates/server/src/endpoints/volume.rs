@@ -97,7 +97,10 @@ fn place(state: &State, volume: &HostVolume) -> Result<Arc<Node>, Error> {
     let in_pool = |n: &Node| volume.node_pool.is_empty() || volume.node_pool == n.node_pool;
     let (mut have, mut infeasible) = (0, 0);
     for node in state.nodes().map(|n| &n.node) {
-        if node.status != "ready" || node.scheduling_eligibility != "eligible" || !in_pool(node) {
+        if node.status != NodeStatus::Ready
+            || node.scheduling_eligibility != NodeEligibility::Eligible
+            || !in_pool(node)
+        {
             continue;
         }
         // The node may not have reported the volume yet.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::evals::blocked::{BlockedEvals, Released};
 use crate::evals::broker::Broker;
 use crate::fsm::{Applied, Change};
-use encamp_model::Evaluation;
+use encamp_model::{EvalStatus, Evaluation};
 use encamp_ops::Operation;
 use encamp_state::StateStore;
 
@@ -31,13 +31,13 @@ pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: 
         if e.id == planned {
             continue;
         }
-        match e.status.as_str() {
-            "pending" => released.push((e.clone(), None)),
-            "blocked" => released.extend(blocked.block(e.clone(), None, now)),
+        match e.status {
+            EvalStatus::Pending => released.push((e.clone(), None)),
+            EvalStatus::Blocked => released.extend(blocked.block(e.clone(), None, now)),
             // `docs/spec/server.md §3.4` untracks the blocked evaluations of a job when one of its evaluations
             // succeeds. The store cancels them in the same entry.
-            _ if e.terminal() => blocked.untrack(&e.id, now),
-            _ => {}
+            EvalStatus::Complete | EvalStatus::Failed | EvalStatus::Canceled => blocked.untrack(&e.id, now),
+            EvalStatus::Unset | EvalStatus::Other(_) => {}
         }
     }
     // A purged job frees capacity, which unblocks its own blocked evaluations, and ends them.
@@ -69,9 +69,9 @@ pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut B
 /// Fills queues that were just enabled from the store.
 pub fn refill(store: &StateStore, now: i64, broker: &mut Broker, blocked: &mut BlockedEvals) {
     for eval in store.evals_by_create() {
-        match eval.status.as_str() {
-            "pending" => broker.restore(eval.clone(), now),
-            "blocked" => broker.enqueue_all(blocked.block(eval.clone(), None, now), now),
+        match eval.status {
+            EvalStatus::Pending => broker.restore(eval.clone(), now),
+            EvalStatus::Blocked => broker.enqueue_all(blocked.block(eval.clone(), None, now), now),
             _ => {}
         }
     }
@@ -84,15 +84,14 @@ mod tests {
     use super::*;
     use crate::fsm::{self, Limits};
     use crate::tests::job;
-    use encamp_model::Allocation;
+    use encamp_model::{Allocation, ClientStatus, DesiredStatus, JobType};
     use encamp_ops::{JobDeregister, JobRegister, PlanResults, Reply};
 
     const NOW: i64 = 1_700_000_000_000_000_000;
 
-    fn eval(id: &str, priority: i64, status: &str, snapshot_index: u64) -> Evaluation {
-        let r#type = "service".to_string();
-        let (namespace, job_id) = ("default".to_string(), "web".to_string());
-        let (id, status) = (id.to_string(), status.to_string());
+    fn eval(id: &str, priority: i64, status: EvalStatus, snapshot_index: u64) -> Evaluation {
+        let (id, namespace, job_id) = (id.to_string(), "default".to_string(), "web".to_string());
+        let r#type = JobType::Service;
         Evaluation { id, namespace, job_id, r#type, status, priority, snapshot_index, ..Default::default() }
     }
 
@@ -130,7 +129,7 @@ mod tests {
         }
 
         fn take(&mut self) -> Option<String> {
-            let taken = self.broker.dequeue(&["service".to_string()], NOW, 0, || "t".into());
+            let taken = self.broker.dequeue(&[JobType::Service], NOW, 0, || "t".into());
             taken.expect("enabled").map(|d| d.eval.id.clone())
         }
     }
@@ -138,29 +137,29 @@ mod tests {
     #[test]
     fn a_plan_of_an_evaluation_that_has_ended_leaves_blocked_ones_tracked() {
         let mut w = World::new();
-        w.register(Some(eval("first", 50, "pending", 0)));
+        w.register(Some(eval("first", 50, EvalStatus::Pending, 0)));
         // As if its job were purged and registered again while a worker holds the evaluation.
-        w.evals(vec![eval("first", 50, "complete", 1)]);
-        w.evals(vec![eval("blocked", 50, "blocked", 1)]);
+        w.evals(vec![eval("first", 50, EvalStatus::Complete, 1)]);
+        w.evals(vec![eval("blocked", 50, EvalStatus::Blocked, 1)]);
         w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "first".into(), ..Default::default() })));
-        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("blocked"));
+        assert_eq!(w.store.eval("blocked").map(|e| &e.status), Some(&EvalStatus::Blocked));
         assert_eq!(w.blocked.stats().blocked, 1);
-        w.evals(vec![eval("second", 50, "complete", 2)]);
-        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
+        w.evals(vec![eval("second", 50, EvalStatus::Complete, 2)]);
+        assert_eq!(w.store.eval("blocked").map(|e| &e.status), Some(&EvalStatus::Canceled));
         assert_eq!(w.blocked.stats().blocked, 0);
     }
 
     #[test]
     fn a_blocked_evaluation_with_a_plan_is_no_duplicate() {
         let mut w = World::new();
-        w.register(Some(eval("first", 50, "pending", 0)));
-        w.evals(vec![eval("older", 50, "blocked", 1)]);
+        w.register(Some(eval("first", 50, EvalStatus::Pending, 0)));
+        w.evals(vec![eval("older", 50, EvalStatus::Blocked, 1)]);
         // The older evaluation is unblocked and scheduled; another one of the job is blocked meanwhile.
         assert_eq!(w.blocked.unblock_class("any", 9, NOW).len(), 1);
-        w.evals(vec![eval("newer", 50, "blocked", 9)]);
+        w.evals(vec![eval("newer", 50, EvalStatus::Blocked, 9)]);
         w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "older".into(), ..Default::default() })));
         assert!(w.blocked.take_duplicates().is_empty());
-        w.blocked.block(Arc::new(eval("older", 50, "blocked", 10)), None, NOW);
+        w.blocked.block(Arc::new(eval("older", 50, EvalStatus::Blocked, 10)), None, NOW);
         let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.clone()).collect();
         assert_eq!((duplicates, w.blocked.stats().blocked), (vec!["newer".to_string()], 1));
     }
@@ -170,30 +169,30 @@ mod tests {
         let mut w = World::new();
         let node = crate::tests::node("n1");
         w.store.put_node(Arc::new(node));
-        w.register(Some(eval("first", 50, "pending", 0)));
+        w.register(Some(eval("first", 50, EvalStatus::Pending, 0)));
         let alloc = Allocation {
             id: "a".into(),
             namespace: "default".into(),
             job_id: "web".into(),
             node_id: "n1".into(),
-            client_status: "running".into(),
-            desired_status: "run".into(),
+            client_status: ClientStatus::Running,
+            desired_status: DesiredStatus::Run,
             ..Default::default()
         };
         w.store.put_allocs(vec![Arc::new(alloc)]);
-        w.evals(vec![eval("blocked", 80, "blocked", 1)]);
+        w.evals(vec![eval("blocked", 80, EvalStatus::Blocked, 1)]);
         assert_eq!((w.take().as_deref(), w.blocked.stats().blocked), (Some("first"), 1));
         let purge = JobDeregister {
             job: ("default".into(), "web".into()),
             purge: true,
             no_shutdown_delay: false,
-            eval: Some(eval("purge", 50, "pending", 0)),
+            eval: Some(eval("purge", 50, EvalStatus::Pending, 0)),
             submit_time: NOW,
         };
         w.write(Operation::JobDeregister(Box::new(purge)));
-        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("complete"));
+        assert_eq!(w.store.eval("blocked").map(|e| &e.status), Some(&EvalStatus::Complete));
         // The job is registered again. Only an evaluation that has not ended is retained.
-        w.register(Some(eval("newest", 30, "pending", 0)));
+        w.register(Some(eval("newest", 30, EvalStatus::Pending, 0)));
         w.broker.ack("first", "t", NOW).expect("ours");
         assert_eq!((w.take().as_deref(), w.blocked.stats().blocked), (Some("purge"), 0));
     }
@@ -201,15 +200,15 @@ mod tests {
     #[test]
     fn a_blocked_evaluation_that_ends_in_flight_does_not_replace_a_newer_one() {
         let mut w = World::new();
-        w.register(Some(eval("first", 50, "pending", 0)));
+        w.register(Some(eval("first", 50, EvalStatus::Pending, 0)));
         assert_eq!(w.take().as_deref(), Some("first"));
-        w.evals(vec![eval("blocked", 80, "blocked", 1)]);
+        w.evals(vec![eval("blocked", 80, EvalStatus::Blocked, 1)]);
         let unblocked = w.store.eval("blocked").cloned().expect("stored");
         w.broker.enqueue(unblocked, None, NOW);
-        w.register(Some(eval("newest", 30, "pending", 0)));
+        w.register(Some(eval("newest", 30, EvalStatus::Pending, 0)));
         // The first evaluation succeeds, which cancels the blocked one in the store.
-        w.evals(vec![eval("first", 50, "complete", 2)]);
-        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
+        w.evals(vec![eval("first", 50, EvalStatus::Complete, 2)]);
+        assert_eq!(w.store.eval("blocked").map(|e| &e.status), Some(&EvalStatus::Canceled));
         w.broker.ack("first", "t", NOW).expect("ours");
         assert_eq!((w.broker.stats().cancelable, w.take().as_deref()), (0, Some("newest")));
     }

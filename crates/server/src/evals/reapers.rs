@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::evals::broker::{CORE, DELIVERY_LIMIT};
-use encamp_model::{Evaluation, SECOND};
+use crate::evals::broker::DELIVERY_LIMIT;
+use encamp_model::{EvalStatus, EvalTrigger, Evaluation, JobType, SECOND};
 
 /// The minimum delay of the follow-up of a failed evaluation, in nanoseconds.
 pub(crate) const FOLLOW_UP_DELAY: i64 = 60 * SECOND;
@@ -17,13 +17,8 @@ pub fn modify_time(eval: &Evaluation, now: i64) -> i64 {
     if now <= eval.create_time { eval.create_time.saturating_add(1) } else { now }
 }
 
-fn ended(eval: &Evaluation, status: &str, description: String, now: i64) -> Evaluation {
-    Evaluation {
-        status: status.into(),
-        status_description: description,
-        modify_time: modify_time(eval, now),
-        ..eval.clone()
-    }
+fn ended(eval: &Evaluation, status: EvalStatus, description: String, now: i64) -> Evaluation {
+    Evaluation { status, status_description: description, modify_time: modify_time(eval, now), ..eval.clone() }
 }
 
 /// The evaluations to write, in one entry, for an evaluation of the failed queue: itself as failed and, if its job
@@ -36,10 +31,10 @@ pub fn failed(
     random: u64,
     new_id: impl FnOnce() -> String,
 ) -> Vec<Evaluation> {
-    if eval.r#type == CORE {
+    if eval.r#type == JobType::Core {
         return Vec::new();
     }
-    let mut old = ended(eval, "failed", format!("evaluation reached delivery limit ({DELIVERY_LIMIT})"), now);
+    let mut old = ended(eval, EvalStatus::Failed, format!("evaluation reached delivery limit ({DELIVERY_LIMIT})"), now);
     if !job_exists {
         return vec![old];
     }
@@ -48,10 +43,10 @@ pub fn failed(
         namespace: eval.namespace.clone(),
         priority: eval.priority,
         r#type: eval.r#type.clone(),
-        triggered_by: "failed-follow-up".into(),
+        triggered_by: EvalTrigger::FailedFollowUp,
         job_id: eval.job_id.clone(),
         job_modify_index: eval.job_modify_index,
-        status: "pending".into(),
+        status: EvalStatus::Pending,
         wait: FOLLOW_UP_DELAY.saturating_add_unsigned(random % FOLLOW_UP_SPREAD),
         previous_eval: eval.id.clone(),
         create_time: now,
@@ -65,8 +60,10 @@ pub fn failed(
 /// The records to write, in one entry, for evaluations that were superseded by newer ones of their jobs
 /// ([`crate::evals::broker::Broker::take_cancelable`]).
 pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
-    let stored = evals.iter().filter(|e| e.r#type != CORE);
-    stored.map(|e| ended(e, "canceled", "canceled after more recent eval was processed".into(), now)).collect()
+    let stored = evals.iter().filter(|e| e.r#type != JobType::Core);
+    stored
+        .map(|e| ended(e, EvalStatus::Canceled, "canceled after more recent eval was processed".into(), now))
+        .collect()
 }
 
 /// The records to write, in one entry, for duplicate blocked evaluations of a job
@@ -74,7 +71,7 @@ pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
 pub fn duplicates(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
     let text =
         |e: &Evaluation| format!("existing blocked evaluation exists for job {}", encamp_model::quoted(&e.job_id));
-    evals.iter().map(|e| ended(e, "canceled", text(e), now)).collect()
+    evals.iter().map(|e| ended(e, EvalStatus::Canceled, text(e), now)).collect()
 }
 
 #[cfg(test)]
@@ -88,9 +85,9 @@ mod tests {
             job_id: "j".into(),
             job_modify_index: 7,
             priority: 60,
-            r#type: "batch".into(),
-            triggered_by: "job-register".into(),
-            status: "pending".into(),
+            r#type: JobType::Batch,
+            triggered_by: EvalTrigger::JobRegister,
+            status: EvalStatus::Pending,
             create_time: 100,
             modify_time: 100,
             ..Evaluation::default()
@@ -102,7 +99,7 @@ mod tests {
         let written = failed(&eval(), true, 500, 0, || "new".into());
         let [old, new] = written.as_slice() else { panic!("{written:?}") };
         let want = Evaluation {
-            status: "failed".into(),
+            status: EvalStatus::Failed,
             status_description: "evaluation reached delivery limit (3)".into(),
             next_eval: "new".into(),
             modify_time: 500,
@@ -111,7 +108,7 @@ mod tests {
         assert_eq!(*old, want);
         let want = Evaluation {
             id: "new".into(),
-            triggered_by: "failed-follow-up".into(),
+            triggered_by: EvalTrigger::FailedFollowUp,
             previous_eval: "old".into(),
             wait: 60 * SECOND,
             create_time: 500,
@@ -125,21 +122,21 @@ mod tests {
 
         let alone = failed(&eval(), false, 100, 0, || panic!("no ID is needed"));
         assert_eq!((alone.len(), alone[0].next_eval.as_str(), alone[0].modify_time), (1, "", 101));
-        let core = Evaluation { r#type: CORE.into(), ..eval() };
+        let core = Evaluation { r#type: JobType::Core, ..eval() };
         assert!(failed(&core, true, 500, 0, || panic!("no ID is needed")).is_empty());
     }
 
     #[test]
     fn cancelled_evaluations_have_a_description() {
-        let core = Evaluation { r#type: CORE.into(), ..eval() };
+        let core = Evaluation { r#type: JobType::Core, ..eval() };
         let written = cancelled(&[Arc::new(eval()), Arc::new(core)], 50);
         let text = "canceled after more recent eval was processed";
         let want =
-            Evaluation { status: "canceled".into(), status_description: text.into(), modify_time: 101, ..eval() };
+            Evaluation { status: EvalStatus::Canceled, status_description: text.into(), modify_time: 101, ..eval() };
         assert_eq!(written, [want], "the clock may be behind the one that created it");
 
         let written = duplicates(&[Arc::new(eval())], 200);
-        assert_eq!(written[0].status, "canceled");
+        assert_eq!(written[0].status, EvalStatus::Canceled);
         assert_eq!(written[0].status_description, r#"existing blocked evaluation exists for job "j""#);
         assert_eq!(written[0].modify_time, 200);
     }

@@ -70,7 +70,7 @@ pub(crate) fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), R
             return Err(Refusal::NamespaceNotFound);
         }
         let state = txn.store.state();
-        if state.jobs().any(|j| j.current.namespace == *name && j.current.status != "dead") {
+        if state.jobs().any(|j| j.current.namespace == *name && j.current.status != JobStatus::Dead) {
             return Err(Refusal::NamespaceHasJobs { name: name.clone() });
         }
         if txn.store.variables_below(name, "").next().is_some() {

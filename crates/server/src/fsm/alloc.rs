@@ -5,9 +5,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::status::{self, job_status};
 use super::txn::Txn;
-use super::{eval, summary};
+use super::{eval, status, summary};
 use encamp_model::*;
 use encamp_ops::Refusal;
 use encamp_state::{Id, IdHash};
@@ -170,8 +169,8 @@ pub(crate) fn client_update(
     for update in updates {
         let Some(old) = writes.current(&update.id).cloned().filter(|old| !outdated(old, update)) else { continue };
         let mut new = Allocation::clone(&old);
-        if old.client_status == client_status::UNKNOWN
-            && update.client_status != client_status::UNKNOWN
+        if old.client_status == ClientStatus::Unknown
+            && update.client_status != ClientStatus::Unknown
             && !old.followup_eval_id.is_empty()
         {
             reconnected.push(old.clone());
@@ -185,7 +184,7 @@ pub(crate) fn client_update(
         new.modify_time = now;
         new.modify_index = index;
         let freed = nodes.entry(Id::new(&new.node_id)).or_default();
-        *freed |= matches!(new.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
+        *freed |= matches!(new.client_status, ClientStatus::Complete | ClientStatus::Failed);
         writes.write_after(Some(&old), new);
     }
     let jobs = writes.finish();
@@ -210,7 +209,7 @@ pub(crate) fn client_update(
 /// client sent a newer one to another server. A terminal allocation does not run again, and the last event of a task
 /// does not precede others.
 fn outdated(stored: &Allocation, told: &Allocation) -> bool {
-    let ended = matches!(stored.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
+    let ended = matches!(stored.client_status, ClientStatus::Complete | ClientStatus::Failed);
     let behind = |(task, told): (&String, &TaskState)| {
         let newest = told.events.last();
         let later = stored.task_states.get(task).and_then(|s| s.events.split_last());
@@ -250,7 +249,7 @@ fn cancel_followup(txn: &mut Txn, back: &Allocation, now: i64) {
     let Some(eval) = txn.store.eval(id).filter(|e| !e.terminal()) else { return };
     let mut eval = Evaluation::clone(eval);
     txn.dropped_evals.push(Arc::new(eval.clone()));
-    eval.status = "canceled".into();
+    eval.status = EvalStatus::Canceled;
     eval.status_description = "allocs reconnected".into();
     eval.modify_index = txn.index;
     eval.modify_time = now;
@@ -293,6 +292,6 @@ pub(crate) fn transition(
 /// Updates the statuses of jobs after a plan: the last written allocation of a job decides whether it is running.
 pub(crate) fn statuses_after_plan(txn: &mut Txn, jobs: Kept) {
     for ((namespace, job), runs) in jobs {
-        status::refresh(txn, &namespace.to_string(), &job.to_string(), runs.then_some(job_status::RUNNING), false);
+        status::refresh(txn, &namespace.to_string(), &job.to_string(), runs.then_some(JobStatus::Running), false);
     }
 }

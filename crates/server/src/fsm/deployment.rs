@@ -7,7 +7,7 @@ use super::alloc::Writes;
 use super::txn::Txn;
 use super::{Limits, eval, job};
 use encamp_model::*;
-use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus, Refusal};
+use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatusChange, Refusal};
 
 const RUNNING: &str = "Deployment is running";
 
@@ -23,14 +23,15 @@ pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) ->
     d.status = u.status.clone();
     d.status_description = u.status_description.clone();
     (d.modify_index, d.modify_time) = (txn.index, now);
-    if matches!(d.status.as_str(), "running" | "paused") {
+    if matches!(d.status, DeploymentStatus::Running | DeploymentStatus::Paused) {
         for group in d.task_groups.values_mut().flatten() {
             if group.progress_deadline > 0 && !group.require_progress_by.is_zero() {
                 group.require_progress_by = Time::from_unix_nanos(now.saturating_add(group.progress_deadline));
             }
         }
     }
-    let (key, version, successful) = ((d.namespace.clone(), d.job_id.clone()), d.job_version, d.status == "successful");
+    let (key, version) = ((d.namespace.clone(), d.job_id.clone()), d.job_version);
+    let successful = d.status == DeploymentStatus::Successful;
     txn.put_deployment(d);
     if successful {
         job::stability(txn, &key, version, true)?;
@@ -39,7 +40,7 @@ pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) ->
 }
 
 /// Writes a status together with its consequences: a rollback, an evaluation.
-pub(crate) fn status(txn: &mut Txn, s: &DeploymentStatus, limits: Limits) -> Result<(), Refusal> {
+pub(crate) fn status(txn: &mut Txn, s: &DeploymentStatusChange, limits: Limits) -> Result<(), Refusal> {
     set_status(txn, &s.update, s.now)?;
     follow(txn, s.job.as_ref(), s.eval.as_ref(), limits);
     Ok(())

@@ -26,7 +26,7 @@ pub(crate) fn write(txn: &mut Txn, evals: &[Evaluation]) {
         eval.create_index = stored.unwrap_or(txn.index);
         eval.modify_index = txn.index;
         summary::queued(txn, &eval);
-        if eval.status == "complete" && eval.failed_tg_allocs.is_empty() {
+        if eval.status == EvalStatus::Complete && eval.failed_tg_allocs.is_empty() {
             cancel_blocked(txn, &eval);
         }
         txn.put_eval(Arc::new(eval));
@@ -36,10 +36,11 @@ pub(crate) fn write(txn: &mut Txn, evals: &[Evaluation]) {
 /// Cancels the blocked evaluations of a job after a successful one.
 fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
     let of_job = txn.store.evals_of_job(&done.namespace, &done.job_id);
-    let blocked: Vec<Arc<Evaluation>> = of_job.filter(|e| e.status == "blocked" && e.id != done.id).cloned().collect();
+    let blocked: Vec<Arc<Evaluation>> =
+        of_job.filter(|e| e.status == EvalStatus::Blocked && e.id != done.id).cloned().collect();
     for eval in blocked {
         let mut eval = Evaluation::clone(&eval);
-        eval.status = "canceled".into();
+        eval.status = EvalStatus::Canceled;
         eval.status_description = format!("evaluation {:?} successful", done.id);
         eval.modify_index = txn.index;
         eval.modify_time = done.modify_time;

@@ -54,11 +54,11 @@ pub(crate) fn put_version(txn: &mut Txn, mut job: Job, limits: Limits) -> Arc<Jo
         None => {
             job.create_index = index;
             job.version = 0;
-            String::new()
+            JobStatus::Unset
         }
     };
     (job.modify_index, job.job_modify_index) = (index, index);
-    job.status = status::derive(txn.store, &job, false).into();
+    job.status = status::derive(txn.store, &job, false);
     summary::register(txn, &job);
     status::child_moved(txn, &job, &old_status);
     scaling_policies(txn, &job);

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::txn::Txn;
-use encamp_model::{WrappedRootKey, root_key_state as state};
+use encamp_model::{RootKeyState, WrappedRootKey};
 use encamp_ops::Refusal;
 use encamp_state::Table;
 
 /// Writes a key. A key that becomes active replaces the previous active key.
 pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), Refusal> {
-    let active = key.meta.state == state::ACTIVE;
+    let active = key.meta.state == RootKeyState::Active;
     if rekey && !active {
         return Err(Refusal::RekeyInactive);
     }
@@ -19,17 +19,17 @@ pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<()
         old.map_or((txn.index, key.meta.create_time), |o| (o.create_index, o.create_time));
     key.meta.modify_index = txn.index;
     if active {
-        let to = if rekey { state::REKEYING } else { state::INACTIVE };
+        let to = if rekey { RootKeyState::Rekeying } else { RootKeyState::Inactive };
         let others = txn.store.root_keys().filter(|k| k.meta.key_id != key.meta.key_id);
-        let replaced = |k: &&Arc<WrappedRootKey>| match k.meta.state.as_str() {
-            state::ACTIVE => true,
-            state::INACTIVE => rekey,
+        let replaced = |k: &&Arc<WrappedRootKey>| match k.meta.state {
+            RootKeyState::Active => true,
+            RootKeyState::Inactive => rekey,
             _ => false,
         };
         let replaced: Vec<_> = others.filter(replaced).cloned().collect();
         for mut k in replaced {
             let meta = &mut Arc::make_mut(&mut k).meta;
-            (meta.state, meta.modify_index) = (to.into(), txn.index);
+            (meta.state, meta.modify_index) = (to.clone(), txn.index);
             txn.store.put_root_key(k);
         }
     }

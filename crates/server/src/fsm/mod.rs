@@ -29,7 +29,7 @@ pub use volume::refuse_used;
 use std::sync::Arc;
 
 use crate::storage::persist;
-use encamp_model::{Deployment, Evaluation};
+use encamp_model::{Deployment, DeploymentStatus, Evaluation};
 use encamp_ops::{Operation, Refusal, Reply};
 use encamp_state::StateStore;
 
@@ -101,7 +101,7 @@ fn cancel_orphans(store: &mut StateStore) {
     let orphans: Vec<Arc<Deployment>> = store.deployments_by_create().filter(orphan).cloned().collect();
     for d in orphans {
         store.put_deployment(Arc::new(Deployment {
-            status: "cancelled".into(),
+            status: DeploymentStatus::Cancelled,
             status_description: "Cancelled because job is stopped".into(),
             ..Deployment::clone(&d)
         }));

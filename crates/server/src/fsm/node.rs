@@ -7,7 +7,7 @@ use super::txn::{Change, Txn, Unblock};
 use super::volume;
 use crate::nodes::node_evals::cluster_event;
 use encamp_model::*;
-use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus, Refusal};
+use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatusChange, Refusal};
 use encamp_state::Table;
 
 /// The number of retained events per node.
@@ -42,7 +42,7 @@ pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), Refusal> {
             node.last_missed_heartbeat_index = old.last_missed_heartbeat_index.max(node.last_missed_heartbeat_index);
             node.last_alloc_update_index = old.last_alloc_update_index.max(node.last_alloc_update_index);
             note_status(&mut node, &old.status, index);
-            if old.status == "down" {
+            if old.status == NodeStatus::Down {
                 add_event(&mut node, &cluster_event("Node re-registered", r.now), index);
             }
         }
@@ -61,7 +61,7 @@ pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), Refusal> {
         txn.touch(Table::NodePools);
         txn.changes.push(Change::NodePool(pool.name.clone(), Some(pool)));
     }
-    if node.status == "ready" {
+    if node.status == NodeStatus::Ready {
         txn.unblocks.push(Unblock { class: node.computed_class.clone(), node: None });
     }
     volume::follow(txn, &node);
@@ -70,11 +70,11 @@ pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), Refusal> {
 }
 
 /// Records when contact was lost, as a log index.
-fn note_status(node: &mut Node, old: &str, index: u64) {
-    let lost = |s: &str| matches!(s, "down" | "disconnected");
+fn note_status(node: &mut Node, old: &NodeStatus, index: u64) {
+    let lost = |s: &NodeStatus| matches!(s, NodeStatus::Down | NodeStatus::Disconnected);
     if lost(&node.status) && !lost(old) {
         node.last_missed_heartbeat_index = index;
-    } else if node.status == "ready" && old != "ready" {
+    } else if node.status == NodeStatus::Ready && *old != NodeStatus::Ready {
         node.last_missed_heartbeat_index = 0;
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), Refusal> {
 }
 
 /// Sets the status of a node (`docs/spec/server.md §9.4`).
-pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), Refusal> {
+pub(crate) fn status(txn: &mut Txn, s: &NodeStatusChange) -> Result<(), Refusal> {
     let mut node = stored(txn, &s.id)?;
     let old = std::mem::replace(&mut node.status, s.status.clone());
     note_status(&mut node, &old, txn.index);
@@ -108,7 +108,7 @@ pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), Refusal> {
     if let Some(e) = &s.event {
         add_event(&mut node, e, txn.index);
     }
-    if node.status == "ready" {
+    if node.status == NodeStatus::Ready {
         txn.unblock(&node.id);
     }
     txn.put_node_record(node);
@@ -116,7 +116,7 @@ pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), Refusal> {
 }
 
 /// Sets the statuses of several nodes; nodes that do not exist are skipped.
-pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), Refusal> {
+pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatusChange]) -> Result<(), Refusal> {
     for s in statuses {
         if txn.store.state().node(&s.id).is_some() {
             status(txn, s)?;
@@ -145,7 +145,7 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
     // Drain records use full seconds.
     let now_time = Time::from_unix_nanos(now - now.rem_euclid(SECOND_NANOS));
     let was_draining = node.drain_strategy.is_some();
-    let was_ineligible = node.scheduling_eligibility == "ineligible";
+    let was_ineligible = node.scheduling_eligibility == NodeEligibility::Ineligible;
     match &update.strategy {
         Some(strategy) => {
             let mut strategy = strategy.clone();
@@ -156,17 +156,17 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
                 node.last_drain = Some(DrainMetadata {
                     started_at: now_time,
                     updated_at: now_time,
-                    status: "draining".into(),
+                    status: DrainStatus::Draining,
                     ..Default::default()
                 });
             }
             node.drain_strategy = Some(strategy);
-            node.scheduling_eligibility = "ineligible".into();
+            node.scheduling_eligibility = NodeEligibility::Ineligible;
         }
         None => {
             node.drain_strategy = None;
             if update.mark_eligible {
-                node.scheduling_eligibility = "eligible".into();
+                node.scheduling_eligibility = NodeEligibility::Eligible;
                 if was_ineligible {
                     txn.unblock(&node.id);
                 }
@@ -178,11 +178,10 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
         let last = node.last_drain.get_or_insert_default();
         last.updated_at = now_time;
         last.status = match (&update.strategy, update.complete) {
-            (Some(_), _) => "draining",
-            (None, true) => "complete",
-            (None, false) => "canceled",
-        }
-        .into();
+            (Some(_), _) => DrainStatus::Draining,
+            (None, true) => DrainStatus::Complete,
+            (None, false) => DrainStatus::Canceled,
+        };
         if !update.meta.is_empty() {
             last.meta = update.meta.clone();
         }
@@ -199,16 +198,16 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
 pub(crate) fn eligibility(
     txn: &mut Txn,
     id: &str,
-    eligibility: &str,
+    eligibility: &NodeEligibility,
     event: Option<&NodeEvent>,
     now: i64,
 ) -> Result<(), Refusal> {
     let mut node = stored(txn, id)?;
-    if node.drain_strategy.is_some() && eligibility == "eligible" {
+    if node.drain_strategy.is_some() && *eligibility == NodeEligibility::Eligible {
         return Err(Refusal::NodeDraining);
     }
-    let old = std::mem::replace(&mut node.scheduling_eligibility, eligibility.into());
-    if old == "ineligible" && eligibility == "eligible" {
+    let old = std::mem::replace(&mut node.scheduling_eligibility, eligibility.clone());
+    if old == NodeEligibility::Ineligible && *eligibility == NodeEligibility::Eligible {
         txn.unblock(&node.id);
     }
     if let Some(e) = event {
@@ -223,7 +222,7 @@ pub(crate) fn eligibility(
 /// Makes a node that rejected too many plans ineligible (`docs/spec/server.md §7.7`).
 pub(crate) fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
     let Ok(mut node) = stored(txn, id) else { return };
-    node.scheduling_eligibility = "ineligible".into();
+    node.scheduling_eligibility = NodeEligibility::Ineligible;
     add_event(&mut node, event, txn.index);
     node.modify_index = txn.index;
     txn.put_node_record(node);

@@ -11,7 +11,7 @@ use super::txn::Txn;
 use super::{Limits, eval, run};
 use crate::nodes::node_evals::{node_evals, registration_makes_evals, system_jobs, transition_makes_evals};
 use encamp_model::random::Random;
-use encamp_model::{Evaluation, Node};
+use encamp_model::{Evaluation, Node, NodeEligibility};
 use encamp_ops::{NodeChange, Operation, Refusal, Reply};
 
 /// Applies a change, then writes its evaluations. Returns their IDs.
@@ -53,7 +53,10 @@ pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Rep
                 Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } => {
                     transition_makes_evals(&old.status, &node.status)
                 }
-                _ => old.scheduling_eligibility == "ineligible" && node.scheduling_eligibility == "eligible",
+                _ => {
+                    old.scheduling_eligibility == NodeEligibility::Ineligible
+                        && node.scheduling_eligibility == NodeEligibility::Eligible
+                }
             };
             for (id, old) in &before {
                 if let Some(node) = stored(txn, id).filter(|node| entails(old, node)) {

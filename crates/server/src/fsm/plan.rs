@@ -52,7 +52,7 @@ fn put_deployment(txn: &mut Txn, d: &Deployment, now: i64) -> Result<(), Refusal
     if d.create_time == 0 {
         d.create_time = now;
     }
-    let successful = d.status == "successful";
+    let successful = d.status == DeploymentStatus::Successful;
     let (job, version) = ((d.namespace.clone(), d.job_id.clone()), d.job_version);
     txn.put_deployment(d);
     if successful {
@@ -66,7 +66,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), Refusal> {
     let mut writes = Writes::new(txn);
     for s in &p.stops {
         let Some(mut a) = writes.current(&s.id).map(|a| Allocation::clone(a)) else { continue };
-        a.desired_status = desired_status::STOP.into();
+        a.desired_status = DesiredStatus::Stop;
         a.desired_description = s.desired_description.clone();
         // The scheduler's state may be outdated: the node may have reported meanwhile that the tasks have ended.
         if given_by_servers(&s.client_status) {
@@ -80,7 +80,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), Refusal> {
     }
     for (id, by) in &p.victims {
         let Some(mut a) = writes.current(id).map(|a| Allocation::clone(a)) else { continue };
-        a.desired_status = desired_status::EVICT.into();
+        a.desired_status = DesiredStatus::Evict;
         a.desired_description = format!("Preempted by alloc ID {by}");
         a.preempted_by_allocation = by.clone();
         changed_by_servers(&mut a, index, p.now);
@@ -142,8 +142,8 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), Refusal> {
 }
 
 /// Whether a plan may set a client status; all others are set by the node.
-fn given_by_servers(status: &str) -> bool {
-    matches!(status, client_status::LOST | client_status::UNKNOWN)
+fn given_by_servers(status: &ClientStatus) -> bool {
+    matches!(status, ClientStatus::Lost | ClientStatus::Unknown)
 }
 
 fn changed_by_servers(a: &mut Allocation, index: u64, now: i64) {

@@ -77,7 +77,7 @@ fn job(r: &mut Random, id: &str) -> Job {
         id: id.into(),
         name: id.into(),
         namespace: "default".into(),
-        r#type: if id == "cron" { "batch".into() } else { "service".into() },
+        r#type: if id == "cron" { JobType::Batch } else { JobType::Service },
         priority: 1 + r.below(99) as i64,
         node_pool: "default".into(),
         periodic: (id == "cron").then(|| PeriodicConfig { enabled: true, spec: "@daily".into(), ..Default::default() }),
@@ -98,13 +98,12 @@ fn job(r: &mut Random, id: &str) -> Job {
 }
 
 fn eval(r: &mut Random, id: String) -> Evaluation {
-    let status = ["pending", "blocked", "complete", "failed", "canceled"];
     Evaluation {
         id,
         namespace: "default".into(),
         job_id: (*r.pick(&JOBS).unwrap()).into(),
-        r#type: "service".into(),
-        status: (*r.pick(&status).unwrap()).into(),
+        r#type: JobType::Service,
+        status: r.pick(EvalStatus::ALL).unwrap().clone(),
         queued_allocations: [("g".to_string(), r.below(3) as i64)].into(),
         modify_time: r.below(1000) as i64,
         ..Default::default()
@@ -132,7 +131,7 @@ fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
         id: format!("{}-{}", e.job_id, r.below(2)),
         namespace: "default".into(),
         job_id: e.job_id.clone(),
-        status: "running".into(),
+        status: DeploymentStatus::Running,
         task_groups: [("g".to_string(), Some(DeploymentState { progress_deadline: 5, ..Default::default() }))].into(),
         ..Default::default()
     });
@@ -147,8 +146,8 @@ fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
                 node_id: (*r.pick(&NODES).unwrap()).into(),
                 deployment_id: deployment.as_ref().map(|d| d.id.clone()).unwrap_or_default(),
                 previous_allocation: existing(r, alloc_ids(s)).unwrap_or_default(),
-                desired_status: "run".into(),
-                client_status: "pending".into(),
+                desired_status: DesiredStatus::Run,
+                client_status: ClientStatus::Pending,
                 ..Default::default()
             })
         })
@@ -203,7 +202,7 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             let id = *r.pick(&NODES).unwrap();
             let node = Node {
                 id: id.into(),
-                status: "ready".into(),
+                status: NodeStatus::Ready,
                 node_pool: format!("p{}", r.below(3)),
                 ..Default::default()
             };
@@ -220,13 +219,13 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
         },
         7 | 8 => plan(r, s, n)?,
         9..=11 => {
-            let status = ["running", "complete", "failed", "lost", "unknown"];
+            let status = &ClientStatus::ALL[1..];
             let healthy = [None, Some(true), Some(false)][r.below(3) as usize];
             let health =
                 AllocDeploymentStatus { healthy, timestamp: Time::from_unix_nanos(n as i64), ..Default::default() };
             let update = Allocation {
                 id: existing(r, alloc_ids(s))?,
-                client_status: (*r.pick(&status).unwrap()).into(),
+                client_status: r.pick(status).unwrap().clone(),
                 deployment_status: Some(health),
                 ..Default::default()
             };
@@ -242,10 +241,9 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             Operation::JobVersionTag { job: key, name: "t".into(), tag }
         }
         15 => {
-            let state = ["active", "inactive", "rekeying", "prepublished", "deprecated"];
             let meta = RootKey {
                 key_id: format!("k{}", r.below(4)),
-                state: (*r.pick(&state).unwrap()).into(),
+                state: r.pick(RootKeyState::ALL).unwrap().clone(),
                 create_time: n as i64,
                 ..Default::default()
             };
@@ -298,23 +296,23 @@ fn rebuilt(s: &StateStore) -> StateStore {
 fn counts_hold(s: &StateStore) {
     for summary in s.summaries() {
         let Some(job) = s.state().job(&summary.namespace, &summary.job_id) else { continue };
-        let mut live: BTreeMap<&str, i64> = BTreeMap::new();
+        let mut live: BTreeMap<&ClientStatus, i64> = BTreeMap::new();
         let allocs = s.state().allocs_of_job(&summary.namespace, &summary.job_id);
         for a in allocs.iter().filter(|a| a.alloc.job.as_ref().is_some_and(|j| j.create_index == job.create_index)) {
-            *live.entry(a.alloc.client_status.as_str()).or_default() += 1;
+            *live.entry(&a.alloc.client_status).or_default() += 1;
         }
         let group = summary.summary.get("g").cloned().unwrap_or_default();
-        let of = |status: &str| live.get(status).copied().unwrap_or(0);
+        let of = |status| live.get(&status).copied().unwrap_or(0);
         for (name, counted, least) in [
-            ("running", group.running, of("running")),
-            ("starting", group.starting, of("pending")),
-            ("lost", group.lost, of("lost")),
-            ("unknown", group.unknown, of("unknown")),
+            ("running", group.running, of(ClientStatus::Running)),
+            ("starting", group.starting, of(ClientStatus::Pending)),
+            ("lost", group.lost, of(ClientStatus::Lost)),
+            ("unknown", group.unknown, of(ClientStatus::Unknown)),
         ] {
             assert!(counted >= least, "{name} of {}: {counted} counted, {least} there", summary.job_id);
         }
     }
-    assert!(s.root_keys().filter(|k| k.meta.state == "active").count() <= 1);
+    assert!(s.root_keys().filter(|k| k.meta.state == RootKeyState::Active).count() <= 1);
     for d in s.deployments_by_create() {
         let g = d.task_groups.get("g").cloned().flatten().unwrap_or_default();
         // An allocation that becomes healthy again is not counted, but one that becomes unhealthy again is: the healthy

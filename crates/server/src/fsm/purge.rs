@@ -24,7 +24,7 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Refu
     let open: Vec<_> = txn.store.evals_of_job(namespace, id).filter(|e| !e.terminal()).cloned().collect();
     for eval in open {
         let mut eval = Evaluation::clone(&eval);
-        eval.status = "complete".into();
+        eval.status = EvalStatus::Complete;
         eval.status_description = format!("job {id} deleted");
         txn.put_eval(Arc::new(eval));
     }
@@ -43,7 +43,7 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Refu
 
 /// A finished child job remains counted as dead in the summary of its parent.
 fn leave_parent(txn: &mut Txn, job: &Job) {
-    if job.parent_id.is_empty() || job.status == "dead" {
+    if job.parent_id.is_empty() || job.status == JobStatus::Dead {
         return;
     }
     let Some(summary) = txn.store.summary(&job.namespace, &job.parent_id) else { return };

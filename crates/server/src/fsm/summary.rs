@@ -21,15 +21,15 @@ pub(crate) fn register(txn: &mut Txn, job: &Job) {
     txn.put_summary(summary);
 }
 
-fn bucket<'s>(s: &'s mut TaskGroupSummary, client_status: &str) -> Option<&'s mut i64> {
-    Some(match client_status {
-        client_status::PENDING => &mut s.starting,
-        client_status::RUNNING => &mut s.running,
-        client_status::COMPLETE => &mut s.complete,
-        client_status::FAILED => &mut s.failed,
-        client_status::LOST => &mut s.lost,
-        client_status::UNKNOWN => &mut s.unknown,
-        _ => return None,
+fn bucket<'s>(s: &'s mut TaskGroupSummary, status: &ClientStatus) -> Option<&'s mut i64> {
+    Some(match status {
+        ClientStatus::Pending => &mut s.starting,
+        ClientStatus::Running => &mut s.running,
+        ClientStatus::Complete => &mut s.complete,
+        ClientStatus::Failed => &mut s.failed,
+        ClientStatus::Lost => &mut s.lost,
+        ClientStatus::Unknown => &mut s.unknown,
+        ClientStatus::Unset | ClientStatus::Other(_) => return None,
     })
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Al
     }
     let Some(group) = summary.summary.get_mut(&new.task_group) else { return };
     let Some(old) = old else {
-        if new.client_status == client_status::PENDING {
+        if new.client_status == ClientStatus::Pending {
             group.starting += 1;
             group.queued = (group.queued - 1).max(0);
         } else if let Some(n) = bucket(group, &new.client_status) {
@@ -54,7 +54,7 @@ pub(crate) fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Al
     if let Some(n) = bucket(group, &new.client_status) {
         *n += 1;
     }
-    if !matches!(old.client_status.as_str(), client_status::COMPLETE | client_status::FAILED)
+    if !matches!(old.client_status, ClientStatus::Complete | ClientStatus::Failed)
         && let Some(n) = bucket(group, &old.client_status)
     {
         *n = (*n - 1).max(0);

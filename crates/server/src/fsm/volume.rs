@@ -100,7 +100,7 @@ mod tests {
             )
         };
         let host_volumes = volumes.iter().map(volume).collect();
-        let node = Node { id: "n".into(), status: "ready".into(), host_volumes, ..Default::default() };
+        let node = Node { id: "n".into(), status: NodeStatus::Ready, host_volumes, ..Default::default() };
         Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: false, now: 1 }))
     }
 
@@ -150,7 +150,7 @@ mod tests {
         let volumes = Some([("v".to_string(), request)].into());
         let group = TaskGroup { name: "g".into(), volumes, ..Default::default() };
         let job = Arc::new(Job { id: "j".into(), task_groups: vec![group], ..Default::default() });
-        let alloc = |n: u32, status: &str| Allocation {
+        let alloc = |n: u32, client_status| Allocation {
             id: format!("alloc-{n}"),
             name: format!("j.g[{n}]"),
             namespace: "default".into(),
@@ -158,14 +158,14 @@ mod tests {
             job_id: "j".into(),
             task_group: "g".into(),
             job: Some(job.clone()),
-            client_status: status.into(),
+            client_status,
             ..Default::default()
         };
         let delete = Operation::HostVolumeDelete { id: "a".into() };
-        store.put_allocs(vec![Arc::new(alloc(0, "running")), Arc::new(alloc(1, "running"))]);
+        store.put_allocs(vec![Arc::new(alloc(0, ClientStatus::Running)), Arc::new(alloc(1, ClientStatus::Running))]);
         let used = "volume a in use by allocations: [alloc-1]";
         assert_eq!(refusal(apply(&mut store, 13, &delete, Limits::default()).reply), used);
-        store.put_allocs(vec![Arc::new(alloc(1, "complete"))]);
+        store.put_allocs(vec![Arc::new(alloc(1, ClientStatus::Complete))]);
         assert_eq!(apply(&mut store, 14, &delete, Limits::default()).reply, Reply::Done);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use encamp_model::{Bytes, Evaluation, Job, SECOND, quoted};
+use encamp_model::{Bytes, EvalTrigger, Evaluation, Job, JobStatus, SECOND, quoted};
 
 /// The maximum payload size in bytes.
 pub(crate) const MOST_PAYLOAD: usize = 16 * 1024;
@@ -134,7 +134,7 @@ pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> 
         parent_id: parent.id.clone(),
         dispatched: true,
         dispatch_idempotency_token: request.idempotency_token.clone(),
-        status: String::new(),
+        status: JobStatus::Unset,
         status_description: String::new(),
         submit_time: now,
         meta,
@@ -147,13 +147,13 @@ pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> 
 /// The evaluation written together with the child; `None` if the child is periodic itself.
 pub fn evaluation(child: &Job, now: i64, new_id: impl FnOnce() -> String) -> Option<Evaluation> {
     let launched_later = child.periodic.is_some();
-    (!launched_later).then(|| Evaluation::pending(child, "job-register", now, new_id()))
+    (!launched_later).then(|| Evaluation::pending(child, EvalTrigger::JobRegister, now, new_id()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{ParameterizedJobConfig, PeriodicConfig};
+    use encamp_model::{JobType, ParameterizedJobConfig, PeriodicConfig};
 
     fn words(list: &[&str]) -> Vec<String> {
         list.iter().map(|s| s.to_string()).collect()
@@ -164,9 +164,9 @@ mod tests {
             id: "p".into(),
             name: "p".into(),
             namespace: "ns".into(),
-            r#type: "batch".into(),
+            r#type: JobType::Batch,
             priority: 40,
-            status: "running".into(),
+            status: JobStatus::Running,
             parameterized_job: Some(ParameterizedJobConfig {
                 payload: payload.into(),
                 meta_required: words(&["z", "a"]),
@@ -228,7 +228,7 @@ mod tests {
         let now = 1_795_243_541 * SECOND + 7;
         let c = child(&p, &r, now, 0xe73).unwrap();
         assert_eq!(c.id, "p/dispatch-pre-1795243541-00000e73");
-        assert_eq!((c.name.as_str(), c.parent_id.as_str(), c.status.as_str()), (c.id.as_str(), "p", ""));
+        assert_eq!((c.name.as_str(), c.parent_id.as_str(), &c.status), (c.id.as_str(), "p", &JobStatus::Unset));
         assert!(c.dispatched && !c.is_parameterized() && c.submit_time == now);
         assert_eq!(c.meta.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(), ["a=1", "k=v", "o=1"]);
         assert_eq!((c.priority, c.uncompressed_payload()), (40, Some(Bytes(r.payload.clone()))));
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(c2.uncompressed_payload(), Some(Bytes(Vec::new())));
 
         let e = evaluation(&c, now, || "e".into()).unwrap();
-        assert_eq!((e.triggered_by.as_str(), e.job_id.as_str(), e.priority), ("job-register", c.id.as_str(), 40));
+        assert_eq!((&e.triggered_by, e.job_id.as_str(), e.priority), (&EvalTrigger::JobRegister, c.id.as_str(), 40));
         let periodic = Job { periodic: Some(PeriodicConfig::default()), ..c.clone() };
         assert_eq!(evaluation(&periodic, now, || panic!("no ID is needed")), None);
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use encamp_model::{Evaluation, Job, SECOND, quoted};
+use encamp_model::{EvalTrigger, Evaluation, Job, JobStatus, SECOND, quoted};
 use encamp_state::StateStore;
 
 /// Namespace and ID.
@@ -233,7 +233,7 @@ pub fn child(job: &Job, at: i64, now: i64) -> Job {
         id,
         parent_id: job.id.clone(),
         periodic: None,
-        status: String::new(),
+        status: JobStatus::Unset,
         status_description: String::new(),
         // The launches of a dispatched job are separate dispatches.
         dispatch_idempotency_token: String::new(),
@@ -244,7 +244,7 @@ pub fn child(job: &Job, at: i64, now: i64) -> Job {
 
 /// The evaluation written together with the child.
 pub fn evaluation(child: &Job, now: i64, id: String) -> Evaluation {
-    Evaluation::pending(child, "periodic-job", now, id)
+    Evaluation::pending(child, EvalTrigger::PeriodicJob, now, id)
 }
 
 /// The launch time of a child, parsed from its ID; `None` if the ID is not that of a periodic job's child.
@@ -256,7 +256,7 @@ pub(crate) fn launch_time(child_id: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{Allocation, ParameterizedJobConfig, PeriodicConfig};
+    use encamp_model::{Allocation, ClientStatus, EvalStatus, JobType, ParameterizedJobConfig, PeriodicConfig};
 
     const HOUR: i64 = 3600 * SECOND;
 
@@ -266,9 +266,9 @@ mod tests {
             id: id.into(),
             name: id.into(),
             namespace: "ns".into(),
-            r#type: "batch".into(),
+            r#type: JobType::Batch,
             priority: 30,
-            status: "running".into(),
+            status: JobStatus::Running,
             periodic: Some(periodic),
             ..Job::default()
         })
@@ -397,10 +397,10 @@ mod tests {
         let j = job("j", "0 * * * *");
         let c = child(&j, 7 * SECOND + 1, 9);
         assert_eq!((c.id.as_str(), c.name.as_str(), c.parent_id.as_str()), ("j/periodic-7", "j/periodic-7", "j"));
-        assert_eq!((c.periodic.is_none(), c.status.as_str(), c.submit_time), (true, "", 9));
+        assert_eq!((c.periodic.is_none(), &c.status, c.submit_time), (true, &JobStatus::Unset, 9));
         assert_eq!((launch_time(&c.id), launch_time("j"), launch_time("j/periodic-x")), (Some(7 * SECOND), None, None));
         let e = evaluation(&c, 9, "e".into());
-        assert_eq!((e.triggered_by.as_str(), e.job_id.as_str(), e.priority), ("periodic-job", "j/periodic-7", 30));
+        assert_eq!((&e.triggered_by, e.job_id.as_str(), e.priority), (&EvalTrigger::PeriodicJob, "j/periodic-7", 30));
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
         s.put_eval(Arc::new(e.clone()));
         assert!(!may_launch(&s, &j));
         assert!(may_launch(&s, &free));
-        e.status = "complete".into();
+        e.status = EvalStatus::Complete;
         s.put_eval(Arc::new(e));
         assert!(may_launch(&s, &j));
         let mut a = Allocation {
@@ -424,12 +424,12 @@ mod tests {
             namespace: "ns".into(),
             job_id: c.id.clone(),
             eval_id: "e".into(),
-            client_status: "running".into(),
+            client_status: ClientStatus::Running,
             ..Allocation::default()
         };
         s.put_allocs(vec![Arc::new(a.clone())]);
         assert!(!may_launch(&s, &j));
-        a.client_status = "complete".into();
+        a.client_status = ClientStatus::Complete;
         s.put_allocs(vec![Arc::new(a)]);
         assert!(may_launch(&s, &j));
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use encamp_jobspec::admission::spec_changed;
-use encamp_model::{Deployment, DeploymentStatusUpdate, Evaluation, Job};
+use encamp_model::{Deployment, DeploymentStatus, DeploymentStatusUpdate, EvalTrigger, Evaluation, Job};
 
 /// The description of a running deployment.
 pub const RUNNING: &str = "Deployment is running";
@@ -74,7 +74,7 @@ pub fn failure<'a>(
     }
     let update = DeploymentStatusUpdate {
         deployment_id: deployment_id.into(),
-        status: "failed".into(),
+        status: DeploymentStatus::Failed,
         status_description: description,
     };
     let reverted_version = rollback.as_ref().map(|j| j.version);
@@ -98,14 +98,14 @@ pub fn evaluation(deployment: &Deployment, job: &Job, now: i64, id: String) -> E
     Evaluation {
         priority: if deployment.eval_priority > 0 { deployment.eval_priority } else { job.priority },
         deployment_id: deployment.id.clone(),
-        ..Evaluation::pending(job, "deployment-watcher", now, id)
+        ..Evaluation::pending(job, EvalTrigger::DeploymentWatcher, now, id)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{DeploymentState, JobVersionTag};
+    use encamp_model::{DeploymentState, JobType, JobVersionTag};
 
     fn version(version: u64, priority: i64, stable: bool) -> Arc<Job> {
         let tag = stable.then(|| JobVersionTag { name: "good".into(), ..Default::default() });
@@ -118,7 +118,7 @@ mod tests {
         let same = version(3, 20, false);
         let fail = |cause, back, job: &Job, versions: &[&Arc<Job>]| {
             let f = failure("d", cause, back, job, versions.iter().copied());
-            assert_eq!((f.update.deployment_id.as_str(), f.update.status.as_str()), ("d", "failed"));
+            assert_eq!((f.update.deployment_id.as_str(), &f.update.status), ("d", &DeploymentStatus::Failed));
             assert_eq!(f.rollback.as_ref().map(|j| j.version), f.reverted_version);
             (f.update.status_description, f.rollback)
         };
@@ -144,9 +144,10 @@ mod tests {
         assert!(!any_auto_revert(&d));
         d.task_groups.insert("c".into(), group(true));
         assert!(any_auto_revert(&d));
-        let job = Job { priority: 40, r#type: "service".into(), ..Job::default() };
+        let job = Job { priority: 40, r#type: JobType::Service, ..Job::default() };
         let e = evaluation(&d, &job, 7, "e".into());
-        assert_eq!((e.priority, e.deployment_id.as_str(), e.r#type.as_str(), e.create_time), (40, "d", "service", 7));
+        let e = (e.priority, e.deployment_id.as_str(), &e.r#type, e.create_time);
+        assert_eq!(e, (40, "d", &JobType::Service, 7));
         d.eval_priority = 60;
         assert_eq!(evaluation(&d, &job, 7, "e".into()).priority, 60);
     }

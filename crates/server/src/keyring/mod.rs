@@ -23,7 +23,7 @@ use claims::Claims;
 use encamp_host::ids;
 use encamp_host::threads;
 use encamp_host::watch_value;
-use encamp_model::{Bytes, RootKey, WrappedRootKey, root_key_state};
+use encamp_model::{Bytes, RootKey, RootKeyState, WrappedRootKey};
 use encamp_ops::Sealed;
 use encamp_state::StateStore;
 use material::Key;
@@ -191,19 +191,13 @@ impl Keyring {
 ///
 /// # Errors
 /// The system provides no random numbers, or the agent is stopping.
-pub(crate) async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKey>, KeyringError> {
-    let meta = RootKey {
-        key_id: ids::uuid(),
-        state: state.into(),
-        create_time: ids::now(),
-        publish_time,
-        ..Default::default()
-    };
+pub(crate) async fn new_key(state: RootKeyState, publish_time: i64) -> Result<Arc<WrappedRootKey>, KeyringError> {
+    let meta = RootKey { key_id: ids::uuid(), state, create_time: ids::now(), publish_time, ..Default::default() };
     let made = threads::unblock(move || material::generate(meta)).await;
     Ok(Arc::new(made.map_err(|_| KeyringError::Stopping)??))
 }
 
 /// Whether a key is published to verifiers of tokens (`docs/spec/http-api.md §10.4`).
 pub fn published(key: &WrappedRootKey) -> bool {
-    key.meta.state != root_key_state::DEPRECATED
+    key.meta.state != RootKeyState::Deprecated
 }

@@ -12,8 +12,10 @@ use crate::tests::refusal;
 use encamp_model::{Bytes, RootKey};
 use encamp_ops::{Operation, Reply};
 
-fn key(id: &str, state: &str) -> Arc<WrappedRootKey> {
-    let meta = RootKey { key_id: id.into(), state: state.into(), create_time: 7, ..Default::default() };
+use RootKeyState::{Active, Inactive, Prepublished, Rekeying};
+
+fn key(id: &str, state: RootKeyState) -> Arc<WrappedRootKey> {
+    let meta = RootKey { key_id: id.into(), state, create_time: 7, ..Default::default() };
     Arc::new(material::generate(meta).unwrap())
 }
 
@@ -21,8 +23,8 @@ fn put(store: &mut StateStore, index: u64, key: Arc<WrappedRootKey>, rekey: bool
     apply(store, index, &Operation::RootKeyUpsert { key, rekey }, Limits::default()).reply
 }
 
-fn states(store: &StateStore) -> Vec<(&str, &str)> {
-    store.root_keys().map(|k| (k.meta.key_id.as_str(), k.meta.state.as_str())).collect()
+fn states(store: &StateStore) -> Vec<(&str, RootKeyState)> {
+    store.root_keys().map(|k| (k.meta.key_id.as_str(), k.meta.state.clone())).collect()
 }
 
 /// Whether a token was signed with a key.
@@ -40,7 +42,7 @@ async fn keys_encrypt_and_sign() {
     assert_eq!(keyring.encrypt(b"x"), Err(KeyringError::NoActiveKey));
     assert!(!keyring.wait_active(Duration::from_millis(1)).await);
     let mut store = StateStore::new();
-    let wrapped = key("k1", "active");
+    let wrapped = key("k1", Active);
     assert!(!format!("{wrapped:?}").contains(&format!("{:?}", wrapped.kek.0)), "{wrapped:?}");
     put(&mut store, 5, wrapped.clone(), false);
     keyring.follow(&store);
@@ -79,21 +81,21 @@ async fn keys_encrypt_and_sign() {
 fn the_active_key_is_replaced() {
     let mut store = StateStore::new();
     let keyring = Keyring::default();
-    for (index, id, state) in [(2, "a", "active"), (3, "b", "active"), (4, "c", "prepublished")] {
+    for (index, id, state) in [(2, "a", Active), (3, "b", Active), (4, "c", Prepublished)] {
         assert_eq!(put(&mut store, index, key(id, state), false), Reply::Done);
     }
-    assert_eq!(states(&store), [("a", "inactive"), ("b", "active"), ("c", "prepublished")]);
+    assert_eq!(states(&store), [("a", Inactive), ("b", Active), ("c", Prepublished)]);
     keyring.follow(&store);
     assert_eq!(keyring.active_id().as_deref(), Some("b"));
     assert!(["a", "b", "c"].iter().all(|id| keyring.has(id)));
-    let refused = put(&mut store, 5, key("d", "prepublished"), true);
+    let refused = put(&mut store, 5, key("d", Prepublished), true);
     assert_eq!(refusal(refused), "cannot rekey without setting the new key active");
-    assert_eq!(put(&mut store, 6, key("d", "active"), true), Reply::Done);
-    assert_eq!(states(&store), [("a", "rekeying"), ("b", "rekeying"), ("c", "prepublished"), ("d", "active")]);
+    assert_eq!(put(&mut store, 6, key("d", Active), true), Reply::Done);
+    assert_eq!(states(&store), [("a", Rekeying), ("b", Rekeying), ("c", Prepublished), ("d", Active)]);
     let mut c = WrappedRootKey::clone(store.root_key("c").unwrap());
-    (c.meta.state, c.meta.create_time) = ("active".into(), 99);
+    (c.meta.state, c.meta.create_time) = (Active, 99);
     put(&mut store, 7, Arc::new(c), false);
-    assert_eq!(states(&store), [("a", "rekeying"), ("b", "rekeying"), ("c", "active"), ("d", "inactive")]);
+    assert_eq!(states(&store), [("a", Rekeying), ("b", Rekeying), ("c", Active), ("d", Inactive)]);
     let meta = &store.root_key("c").unwrap().meta;
     assert_eq!((meta.create_time, meta.create_index, meta.modify_index), (7, 4, 7));
     assert_eq!(store.index_of(encamp_state::Table::RootKeys), 7);

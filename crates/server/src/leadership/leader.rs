@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::endpoints::keyring;
 use crate::error::Error;
-use crate::evals::broker::{CANCEL_BATCH, FAILED_QUEUE};
+use crate::evals::broker::CANCEL_BATCH;
 use crate::evals::eval_lifecycle;
 use crate::evals::reapers;
 use crate::handle::Server;
@@ -178,7 +178,7 @@ async fn first_key(server: Server) {
 
 fn start_heartbeats(server: &Server) {
     let store = server.snapshot();
-    let alive = store.state().nodes().filter(|n| n.node.status != "down").map(|n| n.node.id.as_str());
+    let alive = store.state().nodes().filter(|n| n.node.status != NodeStatus::Down).map(|n| n.node.id.as_str());
     server.queues().heartbeats().start(alive, ids::now());
 }
 
@@ -203,11 +203,10 @@ async fn ticker(server: Server) {
 
 /// Fails evaluations that reached the delivery limit (`docs/spec/server.md §5.1`).
 async fn failed_reaper(server: Server) {
-    let queue = [FAILED_QUEUE.to_string()];
     loop {
         let delivery = {
             let mut broker = server.queues().broker();
-            broker.dequeue(&queue, ids::now(), ids::random(), ids::uuid).ok().flatten()
+            broker.dequeue_failed(ids::now(), ids::uuid).ok().flatten()
         };
         let Some(d) = delivery else {
             tokio::time::sleep(LOOK).await;

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::handle::Server;
 use encamp_host::ids;
-use encamp_model::SECOND;
+use encamp_model::{JobStatus, SECOND};
 use encamp_raft::Role;
 
 /// How often the gauges are updated.
@@ -88,7 +88,7 @@ fn broker(server: &Server) {
     ] {
         m.gauge(&format!("nomad.broker.total_{name}"), n as f64, &[]);
     }
-    for (name, q) in &stats.by_scheduler {
+    for (name, q) in &stats.by_queue {
         m.gauge(&format!("nomad.broker.{name}.ready"), q.ready as f64, &[]);
         m.gauge(&format!("nomad.broker.{name}.unacked"), q.unacked as f64, &[]);
     }
@@ -123,13 +123,16 @@ fn blocked(server: &Server) {
 fn jobs(server: &Server) {
     let m = server.metrics();
     let store = server.snapshot();
-    let mut by_status = [("pending", 0u64), ("running", 0), ("dead", 0)];
+    let (mut pending, mut running, mut dead) = (0u64, 0u64, 0u64);
     for entry in store.state().jobs() {
-        for (status, n) in &mut by_status {
-            *n += u64::from(entry.current.status == *status);
+        match entry.current.status {
+            JobStatus::Pending => pending += 1,
+            JobStatus::Running => running += 1,
+            JobStatus::Dead => dead += 1,
+            JobStatus::Unset | JobStatus::Other(_) => {}
         }
     }
-    for (status, n) in by_status {
+    for (status, n) in [("pending", pending), ("running", running), ("dead", dead)] {
         m.gauge(&format!("nomad.job_status.{status}"), n as f64, &[]);
     }
     for s in store.summaries() {

@@ -177,7 +177,7 @@ impl Queues {
     /// Dequeues the evaluation with the highest priority for these schedulers; waits up to `timeout` for one. A
     /// disabled broker returns none, and a caller whose `works` returns false when an evaluation becomes ready leaves
     /// it to others.
-    pub fn dequeue(&self, schedulers: &[String], timeout: Duration, works: impl Fn() -> bool) -> Option<Delivery> {
+    pub fn dequeue(&self, schedulers: &[JobType], timeout: Duration, works: impl Fn() -> bool) -> Option<Delivery> {
         let deadline = Instant::now() + timeout;
         let mut broker = self.broker();
         loop {
@@ -197,7 +197,7 @@ impl Queues {
     }
 
     /// [`Queues::dequeue`] without blocking a thread.
-    pub(crate) async fn dequeue_async(&self, schedulers: &[String], timeout: Duration) -> Option<Delivery> {
+    pub(crate) async fn dequeue_async(&self, schedulers: &[JobType], timeout: Duration) -> Option<Delivery> {
         let look = async {
             loop {
                 // Registered before the broker is checked, so that no wake-up is missed in between.

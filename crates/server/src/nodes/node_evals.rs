@@ -3,24 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use encamp_model::{Allocation, Evaluation, Job, Node, NodeEvent, client_status, desired_status};
+use encamp_model::{
+    Allocation, ClientStatus, DesiredStatus, EvalTrigger, Evaluation, Job, JobType, Node, NodeEvent, NodeStatus,
+};
 use encamp_scheduler::candidates::covers;
 use encamp_scheduler::disconnect::{expired, lost_after};
 use encamp_scheduler::reschedule;
 use encamp_state::State;
-
-/// Node status words.
-pub(crate) mod node_status {
-    /// Registered, but has not yet reported its allocations.
-    pub(crate) const INIT: &str = "initializing";
-    /// Available for scheduling.
-    pub(crate) const READY: &str = "ready";
-    /// Missed its heartbeats.
-    pub(crate) const DOWN: &str = "down";
-    /// Missed its heartbeats, but has allocations that may reconnect.
-    pub(crate) const DISCONNECTED: &str = "disconnected";
-}
-use node_status::{DISCONNECTED, DOWN, INIT, READY};
 
 /// Subsystem of events about cluster membership.
 pub const CLUSTER: &str = "Cluster";
@@ -31,27 +20,23 @@ pub const HEARTBEAT_MISSED: &str = "Node heartbeat missed";
 /// Event of a node whose node pool does not exist yet.
 pub(crate) const WAITING_FOR_POOL: &str = "Node registered but waiting for node pool to be created";
 
-/// Whether a word is a valid node status.
-pub(crate) fn is_status(word: &str) -> bool {
-    matches!(word, INIT | READY | DOWN | DISCONNECTED)
-}
-
 /// The status of a node that missed its heartbeat (`docs/spec/server.md §9.2`).
 pub fn missed_heartbeat_status<'a>(
     node: &Node,
     allocs: impl IntoIterator<Item = &'a Allocation>,
     now: i64,
-) -> &'static str {
-    let may_come_back = |a: &Allocation| a.desired_status == "run" && lost_after(a) > 0 && !expired(a, now);
-    let up = !matches!(node.status.as_str(), DOWN | INIT);
-    if up && allocs.into_iter().any(may_come_back) { DISCONNECTED } else { DOWN }
+) -> NodeStatus {
+    let may_come_back =
+        |a: &Allocation| a.desired_status == DesiredStatus::Run && lost_after(a) > 0 && !expired(a, now);
+    let up = !matches!(node.status, NodeStatus::Down | NodeStatus::Initializing);
+    if up && allocs.into_iter().any(may_come_back) { NodeStatus::Disconnected } else { NodeStatus::Down }
 }
 
 /// The result of a request for a node status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusDecision {
     /// The status to set.
-    pub status: String,
+    pub status: NodeStatus,
     /// The event to add.
     pub event: Option<NodeEvent>,
 }
@@ -73,19 +58,19 @@ pub fn cluster_event(message: &str, now: i64) -> NodeEvent {
 /// `live_allocs` says whether the node has non-terminal allocations.
 pub fn decide_status(
     node: &Node,
-    asked: &str,
+    asked: NodeStatus,
     event: Option<NodeEvent>,
     live_allocs: bool,
     pool_exists: bool,
     now: i64,
 ) -> StatusDecision {
     let (mut status, mut event) = (asked, event);
-    match (node.status.as_str(), asked) {
-        (INIT, READY) => {
+    match (&node.status, &status) {
+        (NodeStatus::Initializing, NodeStatus::Ready) => {
             let unreported = live_allocs && node.last_alloc_update_index <= node.last_missed_heartbeat_index;
             let waits_for_pool = !pool_exists && node.node_pool != "default";
             if unreported || waits_for_pool {
-                status = INIT;
+                status = NodeStatus::Initializing;
             }
             let told =
                 |e: &NodeEvent| e.message == WAITING_FOR_POOL && e.details.get("node_pool") == Some(&node.node_pool);
@@ -94,27 +79,28 @@ pub fn decide_status(
                 event = Some(NodeEvent { details, ..cluster_event(WAITING_FOR_POOL, now) });
             }
         }
-        (DISCONNECTED, READY) => status = INIT,
+        (NodeStatus::Disconnected, NodeStatus::Ready) => status = NodeStatus::Initializing,
         _ => {}
     }
-    if event.is_none() && node.status == DOWN && status != DOWN {
+    if event.is_none() && node.status == NodeStatus::Down && status != NodeStatus::Down {
         event = Some(cluster_event(REREGISTERED_BY_HEARTBEAT, now));
     }
-    StatusDecision { status: status.into(), event }
+    StatusDecision { status, event }
 }
 
 /// Whether a status transition creates evaluations (`docs/spec/server.md §9.3` step 4).
-pub(crate) fn transition_makes_evals(before: &str, after: &str) -> bool {
+pub(crate) fn transition_makes_evals(before: &NodeStatus, after: &NodeStatus) -> bool {
+    use NodeStatus::{Disconnected, Down, Initializing, Ready};
     match (before, after) {
-        (_, DOWN) | (INIT | DOWN, READY) => true,
-        (DISCONNECTED, other) | (other, DISCONNECTED) => other != DISCONNECTED,
+        (_, Down) | (Initializing | Down, Ready) => true,
+        (Disconnected, other) | (other, Disconnected) => *other != Disconnected,
         _ => false,
     }
 }
 
 /// Whether a registration creates evaluations (`docs/spec/server.md §9.5`). `before` is `None` for a new node.
 pub(crate) fn registration_makes_evals(before: Option<&Node>, after: &Node) -> bool {
-    let Some(old) = before else { return transition_makes_evals(INIT, &after.status) };
+    let Some(old) = before else { return transition_makes_evals(&NodeStatus::Initializing, &after.status) };
     let devices = |n: &Node| n.node_resources.as_ref().map(|r| r.devices.clone()).unwrap_or_default();
     transition_makes_evals(&old.status, &after.status)
         || old.id != after.id
@@ -130,19 +116,16 @@ pub(crate) fn registration_makes_evals(before: Option<&Node>, after: &Node) -> b
 
 /// Whether a node change affects the job of an allocation on the node. System jobs are always evaluated.
 fn concerns(alloc: &Allocation, job: &Job) -> bool {
-    match job.r#type.as_str() {
-        "service" => !(alloc.server_terminal() && alloc.client_terminal()),
-        "batch" => !matches!(
-            alloc.client_status.as_str(),
-            client_status::COMPLETE | client_status::FAILED | client_status::LOST
-        ),
+    match job.r#type {
+        JobType::Service => !(alloc.server_terminal() && alloc.client_terminal()),
+        JobType::Batch => !alloc.client_terminal(),
         _ => false,
     }
 }
 
 /// The system jobs that node changes may affect.
 pub fn system_jobs(state: &State) -> Vec<&Arc<Job>> {
-    state.jobs().map(|entry| &entry.current).filter(|job| job.r#type == "system" && !job.stop).collect()
+    state.jobs().map(|entry| &entry.current).filter(|job| job.r#type == JobType::System && !job.stop).collect()
 }
 
 /// The evaluations of a node change, to be written in one log entry even if there are none; `None` means no entry
@@ -172,7 +155,7 @@ pub fn node_evals(
     let evals = jobs.map(|(_, _, job)| Evaluation {
         node_id: node.id.clone(),
         node_modify_index: index,
-        ..Evaluation::pending(job, "node-update", now, new_id())
+        ..Evaluation::pending(job, EvalTrigger::NodeUpdate, now, new_id())
     });
     Some(evals.collect())
 }
@@ -188,29 +171,29 @@ pub fn report_evals(
     let mut out = Vec::new();
     for update in updates {
         let Some(stored) = state.alloc(&update.id).map(|e| &e.alloc) else { continue };
-        let unknown = stored.client_status == client_status::UNKNOWN;
+        let unknown = stored.client_status == ClientStatus::Unknown;
         if !update.client_terminal() && !unknown {
             continue;
         }
         let job = state.job(&stored.namespace, &stored.job_id);
         let (mut trigger, of) = match job {
             None => {
-                if stored.desired_status != desired_status::STOP {
+                if stored.desired_status != DesiredStatus::Stop {
                     continue;
                 }
                 let Some(own) = &stored.job else { continue };
-                (Some("job-deregister"), own)
+                (Some(EvalTrigger::JobDeregister), own)
             }
             Some(job) => {
-                let failed = update.client_status == client_status::FAILED && stored.followup_eval_id.is_empty();
+                let failed = update.client_status == ClientStatus::Failed && stored.followup_eval_id.is_empty();
                 let replaced = failed
                     && job.lookup_group(&stored.task_group).is_some()
                     && reschedule::eligible_on_server(stored, now);
-                (replaced.then_some("alloc-failure"), job)
+                (replaced.then_some(EvalTrigger::AllocFailure), job)
             }
         };
         if unknown && job.is_some() {
-            trigger = Some("reconnect");
+            trigger = Some(EvalTrigger::Reconnect);
         }
         let Some(trigger) = trigger else { continue };
         if seen.insert((stored.namespace.clone(), stored.job_id.clone())) {
@@ -223,23 +206,24 @@ pub fn report_evals(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{AllocState, DisconnectStrategy, NodeDeviceResource, NodeResources, SECOND, TaskGroup, Time};
+    use encamp_model::{
+        AllocState, DisconnectStrategy, EvalStatus, NodeDeviceResource, NodeResources, SECOND, TaskGroup, Time,
+    };
 
-    fn node(status: &str) -> Node {
-        Node {
-            id: "n".into(),
-            datacenter: "dc1".into(),
-            node_pool: "default".into(),
-            status: status.into(),
-            ..Node::default()
-        }
+    use ClientStatus::{Complete, Failed, Lost, Running, Unknown};
+    use DesiredStatus::{Run, Stop};
+    use JobType::{Batch, Service, Sysbatch, System};
+    use NodeStatus::{Disconnected, Down, Initializing, Ready};
+
+    fn node(status: NodeStatus) -> Node {
+        Node { id: "n".into(), datacenter: "dc1".into(), node_pool: "default".into(), status, ..Node::default() }
     }
 
-    fn job(id: &str, kind: &str, datacenter: &str, pool: &str) -> Job {
+    fn job(id: &str, r#type: JobType, datacenter: &str, pool: &str) -> Job {
         Job {
             id: id.into(),
             namespace: "default".into(),
-            r#type: kind.into(),
+            r#type,
             priority: 70,
             datacenters: vec![datacenter.into()],
             node_pool: pool.into(),
@@ -247,15 +231,15 @@ mod tests {
         }
     }
 
-    fn alloc(id: &str, job: &Job, desired: &str, client: &str) -> Arc<Allocation> {
+    fn alloc(id: &str, job: &Job, desired_status: DesiredStatus, client_status: ClientStatus) -> Arc<Allocation> {
         Arc::new(Allocation {
             id: id.into(),
             namespace: job.namespace.clone(),
             job_id: job.id.clone(),
             node_id: "n".into(),
             job: Some(Arc::new(job.clone())),
-            desired_status: desired.into(),
-            client_status: client.into(),
+            desired_status,
+            client_status,
             ..Allocation::default()
         })
     }
@@ -266,33 +250,30 @@ mod tests {
             n += 1;
             format!("e{n}")
         };
-        node_evals(state, &system_jobs(state), &node(DOWN), 42, 7, &mut new_id)
+        node_evals(state, &system_jobs(state), &node(Down), 42, 7, &mut new_id)
     }
 
     #[test]
     fn e12_a_node_flaps() {
         let mut s = State::new();
-        let service = |id| job(id, "service", "dc1", "default");
+        let service = |id| job(id, Service, "dc1", "default");
         let (s1, s2) = (service("s1"), service("s2"));
-        let b1 = job("b1", "batch", "dc1", "default");
-        let (y1, y2, y3) = (
-            job("y1", "system", "dc*", "all"),
-            job("y2", "system", "dc2", "default"),
-            job("y3", "system", "dc1", "other"),
-        );
-        let y4 = Job { stop: true, ..job("y4", "system", "dc1", "default") };
+        let b1 = job("b1", Batch, "dc1", "default");
+        let (y1, y2, y3) =
+            (job("y1", System, "dc*", "all"), job("y2", System, "dc2", "default"), job("y3", System, "dc1", "other"));
+        let y4 = Job { stop: true, ..job("y4", System, "dc1", "default") };
         for j in [&s1, &s2, &b1, &y1, &y2, &y3, &y4] {
             s.upsert_job(Arc::new(j.clone()));
         }
-        s.upsert_node(Arc::new(node(DOWN)));
+        s.upsert_node(Arc::new(node(Down)));
         s.upsert_allocs([
-            alloc("a1", &s1, "run", "running"),
-            alloc("a2", &s1, "run", "running"),
-            alloc("a3", &s2, "stop", "complete"),
-            alloc("a4", &b1, "run", "complete"),
-            alloc("a5", &y1, "run", "running"),
-            alloc("a6", &y2, "run", "running"),
-            alloc("a7", &job("sb", "sysbatch", "dc1", "all"), "run", "running"),
+            alloc("a1", &s1, Run, Running),
+            alloc("a2", &s1, Run, Running),
+            alloc("a3", &s2, Stop, Complete),
+            alloc("a4", &b1, Run, Complete),
+            alloc("a5", &y1, Run, Running),
+            alloc("a6", &y2, Run, Running),
+            alloc("a7", &job("sb", Sysbatch, "dc1", "all"), Run, Running),
         ]);
         let evals = run(&s).unwrap();
         assert_eq!(evals.iter().map(|e| e.job_id.as_str()).collect::<Vec<_>>(), ["s1", "y1"]);
@@ -300,12 +281,12 @@ mod tests {
             id: "e1".into(),
             namespace: "default".into(),
             priority: 70,
-            r#type: "service".into(),
-            triggered_by: "node-update".into(),
+            r#type: JobType::Service,
+            triggered_by: EvalTrigger::NodeUpdate,
             job_id: "s1".into(),
             node_id: "n".into(),
             node_modify_index: 42,
-            status: "pending".into(),
+            status: EvalStatus::Pending,
             create_time: 7,
             modify_time: 7,
             ..Evaluation::default()
@@ -319,121 +300,117 @@ mod tests {
     #[test]
     fn which_allocations_count() {
         for (kind, desired, client, counts) in [
-            ("service", "run", "running", true),
-            ("service", "stop", "running", true),
-            ("service", "run", "failed", true),
-            ("service", "stop", "complete", false),
-            ("batch", "run", "running", true),
-            ("batch", "stop", "running", true),
-            ("batch", "run", "unknown", true),
-            ("batch", "run", "failed", false),
-            ("batch", "run", "lost", false),
-            ("sysbatch", "run", "running", false),
-            ("system", "run", "running", false),
+            (Service, Run, Running, true),
+            (Service, Stop, Running, true),
+            (Service, Run, Failed, true),
+            (Service, Stop, Complete, false),
+            (Batch, Run, Running, true),
+            (Batch, Stop, Running, true),
+            (Batch, Run, Unknown, true),
+            (Batch, Run, Failed, false),
+            (Batch, Run, Lost, false),
+            (Sysbatch, Run, Running, false),
+            (System, Run, Running, false),
         ] {
             let mut s = State::new();
-            s.upsert_node(Arc::new(node(READY)));
+            s.upsert_node(Arc::new(node(Ready)));
+            let what = format!("{kind} {desired} {client}");
             s.upsert_allocs([alloc("a", &job("j", kind, "dc1", "default"), desired, client)]);
             // An empty list is written, too.
-            assert_eq!(run(&s).unwrap().len(), usize::from(counts), "{kind} {desired} {client}");
+            assert_eq!(run(&s).unwrap().len(), usize::from(counts), "{what}");
         }
         let mut s = State::new();
-        s.upsert_node(Arc::new(node(READY)));
-        s.upsert_job(Arc::new(job("y", "system", "dc2", "default")));
+        s.upsert_node(Arc::new(node(Ready)));
+        s.upsert_job(Arc::new(job("y", System, "dc2", "default")));
         assert_eq!(run(&s), None);
     }
 
     #[test]
     fn missed_heartbeats() {
-        let with = |lost_after, client: &str, desired: &str| {
+        let with = |lost_after, client, desired| {
             let disconnect = Some(DisconnectStrategy { lost_after, ..DisconnectStrategy::default() });
             let group = TaskGroup { name: "g".into(), disconnect, ..TaskGroup::default() };
             let job = Job { task_groups: vec![group], ..Job::default() };
             Allocation {
                 task_group: "g".into(),
-                alloc_states: vec![AllocState {
-                    field: 0,
-                    value: "unknown".into(),
-                    time: Time::from_unix_nanos(100 * SECOND),
-                }],
+                alloc_states: vec![AllocState { field: 0, value: Unknown, time: Time::from_unix_nanos(100 * SECOND) }],
                 ..Allocation::clone(&alloc("a", &job, desired, client))
             }
         };
         let minute = 60 * SECOND;
         for (why, status, a, now, want) in [
-            ("it may reconnect", READY, with(minute, "running", "run"), 0, DISCONNECTED),
-            ("before the deadline", DISCONNECTED, with(minute, "unknown", "run"), 159 * SECOND, DISCONNECTED),
-            ("after the deadline", DISCONNECTED, with(minute, "unknown", "run"), 160 * SECOND, DOWN),
-            ("no disconnect block", READY, with(0, "running", "run"), 0, DOWN),
-            ("to be stopped anyway", READY, with(minute, "running", "stop"), 0, DOWN),
-            ("never came up", INIT, with(minute, "running", "run"), 0, DOWN),
-            ("down already", DOWN, with(minute, "running", "run"), 0, DOWN),
+            ("it may reconnect", Ready, with(minute, Running, Run), 0, Disconnected),
+            ("before the deadline", Disconnected, with(minute, Unknown, Run), 159 * SECOND, Disconnected),
+            ("after the deadline", Disconnected, with(minute, Unknown, Run), 160 * SECOND, Down),
+            ("no disconnect block", Ready, with(0, Running, Run), 0, Down),
+            ("to be stopped anyway", Ready, with(minute, Running, Stop), 0, Down),
+            ("never came up", Initializing, with(minute, Running, Run), 0, Down),
+            ("down already", Down, with(minute, Running, Run), 0, Down),
         ] {
             assert_eq!(missed_heartbeat_status(&node(status), [&a], now), want, "{why}");
         }
-        assert_eq!(missed_heartbeat_status(&node(READY), [], 0), DOWN);
+        assert_eq!(missed_heartbeat_status(&node(Ready), [], 0), Down);
     }
 
     #[test]
     fn requested_statuses() {
-        let ask = |n: &Node, status: &str, live, pool| {
+        let ask = |n: &Node, status, live, pool| {
             let d = decide_status(n, status, None, live, pool, 5);
             let event = d.event.as_ref().map_or("", |e| e.message.as_str()).to_string();
             (d.status.clone(), event, d.changes(n))
         };
-        let got = |status: &str, event: &str, changes| (status.to_string(), event.to_string(), changes);
-        assert_eq!(ask(&node(INIT), READY, false, true), got(READY, "", true));
-        assert_eq!(ask(&node(READY), READY, true, true), got(READY, "", false));
-        assert_eq!(ask(&node(DISCONNECTED), READY, false, true), got(INIT, "", true));
-        assert_eq!(ask(&node(DISCONNECTED), DOWN, false, true), got(DOWN, "", true));
-        assert_eq!(ask(&node(DOWN), READY, false, true), got(READY, REREGISTERED_BY_HEARTBEAT, true));
-        assert_eq!(ask(&node(DOWN), DOWN, false, true), got(DOWN, "", false));
-        let mut n = Node { last_missed_heartbeat_index: 10, last_alloc_update_index: 10, ..node(INIT) };
-        assert_eq!(ask(&n, READY, true, true), got(INIT, "", false), "it must report its allocations first");
-        assert_eq!(ask(&n, READY, false, true), got(READY, "", true));
+        let got = |status, event: &str, changes| (status, event.to_string(), changes);
+        assert_eq!(ask(&node(Initializing), Ready, false, true), got(Ready, "", true));
+        assert_eq!(ask(&node(Ready), Ready, true, true), got(Ready, "", false));
+        assert_eq!(ask(&node(Disconnected), Ready, false, true), got(Initializing, "", true));
+        assert_eq!(ask(&node(Disconnected), Down, false, true), got(Down, "", true));
+        assert_eq!(ask(&node(Down), Ready, false, true), got(Ready, REREGISTERED_BY_HEARTBEAT, true));
+        assert_eq!(ask(&node(Down), Down, false, true), got(Down, "", false));
+        let mut n = Node { last_missed_heartbeat_index: 10, last_alloc_update_index: 10, ..node(Initializing) };
+        assert_eq!(ask(&n, Ready, true, true), got(Initializing, "", false), "it must report its allocations first");
+        assert_eq!(ask(&n, Ready, false, true), got(Ready, "", true));
         n.last_alloc_update_index = 11;
-        assert_eq!(ask(&n, READY, true, true), got(READY, "", true));
-        assert_eq!(ask(&n, READY, true, false), got(READY, "", true), "the default pool need not be stored");
+        assert_eq!(ask(&n, Ready, true, true), got(Ready, "", true));
+        assert_eq!(ask(&n, Ready, true, false), got(Ready, "", true), "the default pool need not be stored");
         n.node_pool = "gpu".into();
-        assert_eq!(ask(&n, READY, true, false), got(INIT, WAITING_FOR_POOL, true));
-        let event = decide_status(&n, READY, None, true, false, 5).event.unwrap();
+        assert_eq!(ask(&n, Ready, true, false), got(Initializing, WAITING_FOR_POOL, true));
+        let event = decide_status(&n, Ready, None, true, false, 5).event.unwrap();
         assert_eq!((event.details["node_pool"].as_str(), event.subsystem.as_str()), ("gpu", "Cluster"));
         n.events.push(event);
-        assert_eq!(ask(&n, READY, true, false), got(INIT, "", false), "the event is added only once");
+        assert_eq!(ask(&n, Ready, true, false), got(Initializing, "", false), "the event is added only once");
         let missed = cluster_event(HEARTBEAT_MISSED, 5);
-        let d = decide_status(&node(READY), DOWN, Some(missed.clone()), false, true, 5);
-        assert_eq!(d, StatusDecision { status: DOWN.into(), event: Some(missed) });
-        assert!(is_status(INIT) && is_status(DISCONNECTED) && !is_status("up"));
+        let d = decide_status(&node(Ready), Down, Some(missed.clone()), false, true, 5);
+        assert_eq!(d, StatusDecision { status: Down, event: Some(missed) });
     }
 
     #[test]
     fn transitions() {
-        let all = [INIT, READY, DOWN, DISCONNECTED];
-        let pairs = all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b)));
+        let all = [Initializing, Ready, Down, Disconnected];
+        let pairs = all.iter().flat_map(|a| all.iter().map(move |b| (a.clone(), b.clone())));
         let made: Vec<_> = pairs.filter(|(a, b)| transition_makes_evals(a, b)).collect();
         let want = [
-            (INIT, READY),
-            (INIT, DOWN),
-            (INIT, DISCONNECTED),
-            (READY, DOWN),
-            (READY, DISCONNECTED),
-            (DOWN, READY),
-            (DOWN, DOWN),
-            (DOWN, DISCONNECTED),
-            (DISCONNECTED, INIT),
-            (DISCONNECTED, READY),
-            (DISCONNECTED, DOWN),
+            (Initializing, Ready),
+            (Initializing, Down),
+            (Initializing, Disconnected),
+            (Ready, Down),
+            (Ready, Disconnected),
+            (Down, Ready),
+            (Down, Down),
+            (Down, Disconnected),
+            (Disconnected, Initializing),
+            (Disconnected, Ready),
+            (Disconnected, Down),
         ];
         assert_eq!(made, want);
     }
 
     #[test]
     fn registrations() {
-        let ready = node(READY);
+        let ready = node(Ready);
         assert!(registration_makes_evals(None, &ready));
-        assert!(!registration_makes_evals(None, &node(INIT)));
+        assert!(!registration_makes_evals(None, &node(Initializing)));
         assert!(!registration_makes_evals(Some(&ready), &ready));
-        assert!(registration_makes_evals(Some(&node(DOWN)), &ready));
+        assert!(registration_makes_evals(Some(&node(Down)), &ready));
         let text = |s: &str| s.to_string();
         let changed: [Node; 9] = [
             Node { id: text("m"), ..ready.clone() },

@@ -6,11 +6,10 @@ use futures_util::future::join_all;
 
 use crate::error::Error;
 use crate::handle::Server;
-use crate::nodes::node_evals::node_status::DOWN;
 use crate::nodes::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals, system_jobs};
 use encamp_host::ids;
 use encamp_model::*;
-use encamp_ops::{NodeChange, NodeStatus, Operation, Reply};
+use encamp_ops::{NodeChange, NodeStatusChange, Operation, Reply};
 use encamp_state::State;
 
 /// Maximum number of nodes in one operation, because it creates evaluations of all their jobs.
@@ -38,10 +37,10 @@ async fn missed(server: &Server, state: &State, nodes: &[Arc<Node>]) {
         let status = missed_heartbeat_status(node, allocs.iter().map(|a| &*a.alloc), now);
         let event = Some(cluster_event(HEARTBEAT_MISSED, now));
         let id = node.id.clone();
-        NodeStatus { id, status: status.into(), event, identity_key_id: String::new(), updated_at: now }
+        NodeStatusChange { id, status, event, identity_key_id: String::new(), updated_at: now }
     };
-    let statuses: Vec<NodeStatus> = nodes.iter().map(missed).collect();
-    let outcome: Vec<(String, bool)> = statuses.iter().map(|s| (s.id.clone(), s.status == DOWN)).collect();
+    let statuses: Vec<NodeStatusChange> = nodes.iter().map(missed).collect();
+    let outcome: Vec<(String, bool)> = statuses.iter().map(|s| (s.id.clone(), s.status == NodeStatus::Down)).collect();
     let written = change(server, Operation::NodeStatusBatch { statuses }).await;
     if let Err(e) = &written {
         let count = nodes.len();
@@ -86,20 +85,21 @@ pub(crate) async fn change(server: &Server, change: Operation) -> Result<Changed
 }
 
 /// Writes a node's status and the evaluations that follow from it. The caller has to reset the timer of a node that is
-/// not down. `identity_key_id`: see [`NodeStatus`].
+/// not down. `identity_key_id`: see [`NodeStatusChange`].
 ///
 /// # Errors
 /// The node does not exist, or there is no leader.
 pub(crate) async fn set_status(
     server: &Server,
     node: &Node,
-    status: &str,
+    status: NodeStatus,
     event: Option<NodeEvent>,
     identity_key_id: String,
 ) -> Result<Changed, Error> {
-    let op = NodeStatus { id: node.id.clone(), status: status.into(), event, identity_key_id, updated_at: ids::now() };
+    let down = status == NodeStatus::Down;
+    let op = NodeStatusChange { id: node.id.clone(), status, event, identity_key_id, updated_at: ids::now() };
     let changed = change(server, Operation::NodeStatus(op)).await?;
-    if status == DOWN {
+    if down {
         server.queues().heartbeats().remove(&node.id);
     }
     Ok(changed)

@@ -340,7 +340,7 @@ fn preemption_evals(
     let stored = victims.iter().filter_map(|a| store.state().alloc(&a.id));
     let jobs: BTreeSet<(&str, &str)> = stored.map(|e| (e.alloc.namespace.as_str(), e.alloc.job_id.as_str())).collect();
     let jobs = jobs.into_iter().filter_map(|(namespace, id)| store.state().job(namespace, id));
-    jobs.map(|job| Evaluation::pending(job, "preemption", now, new_id())).collect()
+    jobs.map(|job| Evaluation::pending(job, EvalTrigger::Preemption, now, new_id())).collect()
 }
 
 #[cfg(test)]
@@ -367,8 +367,8 @@ mod tests {
             job: Some(job.clone()),
             task_group: "g".into(),
             node_id: NODE.into(),
-            desired_status: "run".into(),
-            client_status: "pending".into(),
+            desired_status: DesiredStatus::Run,
+            client_status: ClientStatus::Pending,
             allocated_resources: Some(Arc::new(resources)),
             ..Default::default()
         };
@@ -380,10 +380,10 @@ mod tests {
     async fn begun(dir: &Dir) -> (Server, Arc<Job>, String) {
         let server = start(dir, &ids::uuid()).await;
         node_rpc::register(&server, node(NODE), "").await.unwrap();
-        node_rpc::update_status(&server, NODE, "secret", "", "ready").await.unwrap();
+        node_rpc::update_status(&server, NODE, "secret", "", NodeStatus::Ready).await.unwrap();
         put_job(&server, job("web", 1)).await;
         let job = server.snapshot().state().job("default", "web").cloned().unwrap();
-        let eval = Evaluation { id: ids::uuid(), status: "complete".into(), ..Default::default() };
+        let eval = Evaluation { id: ids::uuid(), status: EvalStatus::Complete, ..Default::default() };
         let eval_id = eval.id.clone();
         server.commit(Operation::EvalUpdate { evals: vec![eval] }).await.unwrap();
         (server, job, eval_id)

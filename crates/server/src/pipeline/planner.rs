@@ -117,7 +117,7 @@ impl Planner for WorkerPlanner<'_> {
     fn update_eval(&mut self, mut eval: Evaluation) {
         eval.snapshot_index = self.snapshot_index;
         eval.modify_time = modify_time(&eval, self.backend.now());
-        if eval.status == "failed" {
+        if eval.status == EvalStatus::Failed {
             eval.plan_rejections = std::mem::take(&mut self.rejections);
         }
         self.write(eval, false);
@@ -163,7 +163,7 @@ fn may_reblock(stored: Option<&Evaluation>) -> Result<bool, PipelineError> {
     match stored {
         None => Err(PipelineError::EvalGone),
         Some(e) if e.terminal() => Ok(false),
-        Some(e) if e.status == "blocked" => Ok(true),
+        Some(e) if e.status == EvalStatus::Blocked => Ok(true),
         Some(_) => Err(PipelineError::EvalNotBlocked),
     }
 }
@@ -174,11 +174,12 @@ mod tests {
 
     #[test]
     fn evaluations_that_ended_meanwhile_are_not_blocked_again() {
-        let with = |status: &str| may_reblock(Some(&Evaluation { status: status.into(), ..Default::default() }));
-        assert_eq!((with("blocked"), with("canceled"), with("failed")), (Ok(true), Ok(false), Ok(false)));
+        let with = |status| may_reblock(Some(&Evaluation { status, ..Default::default() }));
+        assert_eq!(with(EvalStatus::Blocked), Ok(true));
+        assert_eq!((with(EvalStatus::Canceled), with(EvalStatus::Failed)), (Ok(false), Ok(false)));
         let text = |refused: Result<bool, PipelineError>| refused.map_err(|e| e.to_string());
         assert_eq!(
-            (text(with("pending")), text(may_reblock(None))),
+            (text(with(EvalStatus::Pending)), text(may_reblock(None))),
             (Err("evaluation not blocked".into()), Err("evaluation does not exist".into()))
         );
     }

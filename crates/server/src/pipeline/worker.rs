@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::evals::broker::{CORE, Delivery, wait_index};
+use crate::evals::broker::{Delivery, wait_index};
 use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
 use crate::pipeline::error::PipelineError;
@@ -70,7 +70,7 @@ pub struct Worker {
     /// Its ID, a UUID.
     pub id: String,
     /// The types of schedulers that it runs.
-    pub schedulers: Vec<String>,
+    pub schedulers: Vec<JobType>,
     /// Start time in Unix nanoseconds.
     pub started: i64,
     paused: AtomicBool,
@@ -85,7 +85,7 @@ fn uses_own_broker(server: &Server) -> bool {
 
 impl Worker {
     /// Starts a worker in a new thread.
-    pub fn start(server: Server, schedulers: Vec<String>) -> std::io::Result<Arc<Worker>> {
+    pub fn start(server: Server, schedulers: Vec<JobType>) -> std::io::Result<Arc<Worker>> {
         let worker = Arc::new(Worker {
             id: ids::uuid(),
             schedulers,
@@ -222,7 +222,7 @@ impl Worker {
 
     fn invoke(&self, server: &Server, delivery: &Delivery, remote: bool) -> Result<(), PipelineError> {
         let snapshot = server.snapshot();
-        if delivery.eval.r#type == CORE {
+        if delivery.eval.r#type == JobType::Core {
             return threads::block_on(server.runtime(), crate::leadership::gc::run(server, &delivery.eval, &snapshot));
         }
         let mut backend = ServerBackend { server, worker: self, delivery, remote };
@@ -268,8 +268,8 @@ fn labels(eval: &Evaluation) -> [(&str, &str); 4] {
     [
         ("job", job.map_or(eval.job_id.as_str(), |(parent, _)| parent)),
         ("namespace", &eval.namespace),
-        ("eval_type", &eval.r#type),
-        ("triggered_by", &eval.triggered_by),
+        ("eval_type", eval.r#type.as_str()),
+        ("triggered_by", eval.triggered_by.as_str()),
     ]
 }
 

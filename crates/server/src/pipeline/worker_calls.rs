@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind};
-use crate::evals::broker::{BrokerError, Delivery, wait_index};
+use crate::evals::broker::{BrokerError, Delivery, QueueName, wait_index};
 use crate::handle::Server;
 use crate::leadership::queues::{PendingPlan, PlanAnswer, Queues};
 use crate::pipeline::error::PipelineError;
@@ -30,8 +30,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 pub enum WorkerCall {
     /// Dequeues an evaluation for one of these schedulers.
     Dequeue {
-        /// Names of schedulers.
-        schedulers: Vec<String>,
+        /// The types of jobs that the worker schedules.
+        schedulers: Vec<JobType>,
         /// How long to wait for one.
         wait: Duration,
     },
@@ -113,7 +113,7 @@ pub struct Taken {
     /// Proves that the worker holds the evaluation.
     pub token: String,
     /// The queue that the evaluation was dequeued from.
-    pub queue: String,
+    pub queue: QueueName,
     /// How many times the evaluation has been delivered.
     pub deliveries: u32,
     /// Nanoseconds between enqueue and dequeue.
@@ -262,12 +262,12 @@ mod tests {
     async fn a_cancelled_call_lets_its_evaluation_time_out() {
         let queues = Queues::new(HeartbeatSettings::default());
         let (id, token) = ("e", "t");
-        let eval = Evaluation { id: id.into(), r#type: "service".into(), ..Evaluation::default() };
+        let eval = Evaluation { id: id.into(), r#type: JobType::Service, ..Evaluation::default() };
         {
             let mut broker = queues.broker();
             broker.set_enabled(true);
             broker.enqueue(Arc::new(eval), None, ids::now());
-            let taken = broker.dequeue(&["service"], ids::now(), 0, || token.to_string());
+            let taken = broker.dequeue(&[JobType::Service], ids::now(), 0, || token.to_string());
             assert!(taken.is_ok_and(|d| d.is_some()));
         }
         let mut call = Box::pin(async {

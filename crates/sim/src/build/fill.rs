@@ -7,6 +7,7 @@ use crate::drafts::{Pattern, Scale, version_before};
 use crate::ground::{Ask, Share, Spot};
 use crate::kinds::POOLS;
 use crate::nodes::{Condition, SHAPES};
+use encamp_model::JobType;
 
 /// How often the sizes of jobs follow the room that is left while a pool is filled.
 const SIZINGS: usize = 40;
@@ -130,7 +131,7 @@ impl Builder {
         let mut drawn = Drawn { job, rollout: Rollout::Done, placed: Vec::new() };
         let chance = self.random.below(100);
         let plain = drawn.job.task_groups.len() == 1 && version_before(&drawn.job).is_some();
-        if drawn.job.r#type == "service" && plain && chance < 3 && count > 1 {
+        if drawn.job.r#type == JobType::Service && plain && chance < 3 && count > 1 {
             drawn.rollout = Rollout::Running;
         } else if chance == 99 && self.may_be_over() {
             drawn.rollout = Rollout::Stopped;
@@ -153,7 +154,7 @@ impl Builder {
 
     /// Finds room for the groups of a job; counts become what was found.
     fn place(&mut self, drawn: &mut Drawn, classes: &[usize], limit: usize) {
-        let batch = drawn.job.r#type == "batch" && self.may_be_over();
+        let batch = drawn.job.r#type == JobType::Batch && self.may_be_over();
         let finished = if batch { self.random.pick(&[0, 0, 0, 30, 60, 100]).copied().unwrap_or(0) } else { 0 };
         for (number, group) in drawn.job.task_groups.iter().enumerate() {
             let ask = Ask::new(&drawn.job, group, drawn.rollout == Rollout::Running);

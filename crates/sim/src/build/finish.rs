@@ -24,7 +24,7 @@ impl Builder {
         let index = 100 + self.options.nodes as u64 + 16 * self.made as u64;
         let mut nodes: Vec<Node> = self.nodes.into_iter().map(Arc::unwrap_or_clone).collect();
         for node in &mut nodes {
-            if node.scheduling_eligibility == "ineligible" || node.status != "ready" {
+            if node.scheduling_eligibility == NodeEligibility::Ineligible || node.status != NodeStatus::Ready {
                 node.modify_index = index;
             }
         }
@@ -69,13 +69,13 @@ impl Builder {
         let mut seen = HashSet::new();
         for job in &self.jobs {
             if seen.insert((&job.namespace, &job.id)) {
-                add(&mut out.jobs_by_type, &job.r#type);
+                add(&mut out.jobs_by_type, job.r#type.as_str());
             }
         }
-        out.running_deployments = self.deployments.iter().filter(|d| d.status == "running").count();
+        out.running_deployments = self.deployments.iter().filter(|d| d.status == DeploymentStatus::Running).count();
         out.allocations = self.placements.len();
         for placed in &self.placements {
-            add(&mut out.allocations_by_status, placed.fate.client_status());
+            add(&mut out.allocations_by_status, placed.fate.client_status().as_str());
         }
         out
     }

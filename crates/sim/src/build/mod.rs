@@ -132,7 +132,7 @@ impl Builder {
             let job = Pattern::new(kind)?.only(&self.server)?;
             let Some(group) = job.task_groups.first() else { continue };
             let ask = Ask::new(&job, group, false);
-            let once = job.r#type == "sysbatch";
+            let once = job.r#type == JobType::Sysbatch;
             let mut placed = Vec::new();
             for node in nodes {
                 let Some(spot) = self.ground.spot(node) else { continue };
@@ -210,7 +210,7 @@ fn server() -> ServerContext {
         namespaces: (0..).zip(NAMESPACES).map(namespace).collect(),
         node_pools: (0..).zip(pools).map(pool).collect(),
         scheduler: SchedulerConfiguration {
-            scheduler_algorithm: "binpack".into(),
+            scheduler_algorithm: SchedulerAlgorithm::Binpack,
             preemption_config: PreemptionConfig { system_scheduler_enabled: true, ..Default::default() },
             create_index: 5,
             modify_index: 5,

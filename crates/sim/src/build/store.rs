@@ -21,9 +21,9 @@ impl Builder {
         (job.create_index, job.job_modify_index, job.modify_index) = (index, index, index + 2);
         let live = placed.iter().any(|p| p.fate.live());
         let waiting = job.periodic.is_some() || job.parameterized_job.is_some();
-        job.status = if live || waiting { "running" } else { "dead" }.into();
+        job.status = if live || waiting { JobStatus::Running } else { JobStatus::Dead };
         job.stop = rollout == Rollout::Stopped;
-        let deployed = matches!(job.r#type.as_str(), "service" | "system") && !placed.is_empty() && !job.stop;
+        let deployed = matches!(job.r#type, JobType::Service | JobType::System) && !placed.is_empty() && !job.stop;
         job.stable = deployed && !rolling;
         let old = before.map(|mut old| {
             job.version = 1 + self.random.below(9);
@@ -31,7 +31,7 @@ impl Builder {
             old.version = job.version - 1;
             old.submit_time = job.submit_time - (3600 + self.random.below(86_400 * 5) as i64) * SECOND;
             (old.create_index, old.job_modify_index, old.modify_index) = (index, index, index + 2);
-            (old.status, old.stable) = ("running".into(), deployed);
+            (old.status, old.stable) = (JobStatus::Running, deployed);
             self.add_version(old, deployed)
         });
         let current = self.add_version(job, deployed);
@@ -82,7 +82,7 @@ impl Builder {
             let Some(job) = self.jobs.get(current) else { continue };
             if usize::try_from(live.job) != Ok(current)
                 || !matches!(live.fate, Fate::Running)
-                || job.r#type.starts_with("sys")
+                || matches!(job.r#type, JobType::System | JobType::Sysbatch)
             {
                 continue;
             }
@@ -139,8 +139,8 @@ impl Builder {
             (group.name.clone(), Some(state))
         };
         let (status, description) = match running {
-            Some(_) => ("running", "Deployment is running"),
-            None => ("successful", "Deployment completed successfully"),
+            Some(_) => (DeploymentStatus::Running, "Deployment is running"),
+            None => (DeploymentStatus::Successful, "Deployment completed successfully"),
         };
         let deployment = Deployment {
             id: facts.deployment_id.clone(),
@@ -151,7 +151,7 @@ impl Builder {
             job_spec_modify_index: job.job_modify_index,
             job_create_index: job.create_index,
             task_groups: job.task_groups.iter().enumerate().map(state).collect(),
-            status: status.into(),
+            status,
             status_description: description.into(),
             eval_priority: job.priority,
             create_index: job.job_modify_index + 1,

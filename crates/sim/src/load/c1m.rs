@@ -8,6 +8,7 @@ use super::outcome::Outcome;
 use super::probe;
 use super::stage::{Options, Stage};
 use super::timings::Timings;
+use encamp_model::JobType;
 
 /// The largest count of a job.
 const MOST_OF_A_JOB: usize = 1000;
@@ -86,5 +87,5 @@ fn job(number: usize, count: usize, share: usize) -> Value {
     let disk = json!({"SizeMB": fit(190_000, 10, 100)});
     let group = json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": disk});
     let id = format!("batch-{number}");
-    json!({"Job": {"ID": id, "Name": id, "Type": "batch", "Datacenters": ["*"], "TaskGroups": [group]}})
+    json!({"Job": {"ID": id, "Name": id, "Type": JobType::Batch, "Datacenters": ["*"], "TaskGroups": [group]}})
 }

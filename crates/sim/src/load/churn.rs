@@ -7,8 +7,8 @@ use super::probe;
 use super::services::Services;
 use super::stage::{Options, PATIENCE, Stage};
 use encamp_api::operations::DrainSpec;
-use encamp_model::SECOND;
 use encamp_model::random::Random;
+use encamp_model::{NodeStatus, SECOND};
 
 /// How long a drain may take.
 const DRAIN: i64 = 60 * SECOND;
@@ -72,7 +72,7 @@ async fn over(stage: &Stage<'_>, draining: &[usize], live: usize) -> Result<(), 
     let drained: Vec<&str> = draining.iter().map(|n| stage.fleet.id(*n)).collect();
     let look = || async {
         let nodes = stage.nodes().await?;
-        let ready = nodes.iter().filter(|n| n.status == "ready" && !drained.contains(&n.id.as_str())).count();
+        let ready = nodes.iter().filter(|n| n.status == NodeStatus::Ready && !drained.contains(&n.id.as_str())).count();
         Ok((nodes.iter().filter(|n| n.drain).count(), ready))
     };
     let enough = |(drains, ready): &(usize, usize)| {

@@ -9,8 +9,8 @@ use super::node::SimNode;
 use super::tally::Tally;
 use crate::nodes::{self, Condition, SHAPES, class};
 use encamp_client::servers::Servers;
-use encamp_model::SECOND;
 use encamp_model::random::Random;
+use encamp_model::{NodeStatus, SECOND};
 use encamp_rpc::nodes::Remote;
 use encamp_rpc::pool::{Pool, PoolSettings};
 
@@ -63,7 +63,7 @@ impl Fleet {
             let mut node = nodes::node(number, shape, Condition::Ready, now - now % SECOND, &mut random);
             node.secret_id = random.uuid();
             // The servers decide what is left out here.
-            node.status = "initializing".into();
+            node.status = NodeStatus::Initializing;
             (node.create_index, node.modify_index, node.status_updated_at) = (0, 0, 0);
             Arc::new(SimNode::new(node, options.seed, options.quick, tally.clone()))
         };

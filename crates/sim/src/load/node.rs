@@ -121,7 +121,7 @@ impl SimNode {
         self.pause(|r| backoff::first_heartbeat(self.quick, r)).await;
         loop {
             let (me, sent) = (credentials(who), clock::now());
-            match servers.update_status(&me, "ready", false).await {
+            match servers.update_status(&me, NodeStatus::Ready, false).await {
                 Ok(reply) => {
                     Tally::add(&self.tally.beats, 1);
                     if last.is_some() && reply.index != 0 && reply.signed_identity.is_empty() {
@@ -199,7 +199,7 @@ impl SimNode {
             memory.known.insert(a.id.clone(), a.alloc_modify_index);
             let runs = memory.tasks.contains_key(&a.id);
             // An allocation that the servers considered lost is reported again.
-            let again = runs && a.client_status == client_status::UNKNOWN;
+            let again = runs && a.client_status == ClientStatus::Unknown;
             if a.server_terminal() {
                 memory.waiting.retain(|(_, report)| report.id != a.id);
                 if let Some(tasks) = memory.tasks.remove(&a.id) {
@@ -261,7 +261,7 @@ fn identity(who: &Mutex<Credentials>) -> String {
 fn report(a: &Allocation, tasks: &[Box<str>], runs: bool, now: i64) -> Allocation {
     let time = Time::from_unix_nanos(now);
     let state = TaskState {
-        state: if runs { "running" } else { "dead" }.into(),
+        state: if runs { TaskStatus::Running } else { TaskStatus::Dead },
         started_at: time,
         finished_at: if runs { Time::ZERO } else { time },
         ..Default::default()
@@ -269,7 +269,7 @@ fn report(a: &Allocation, tasks: &[Box<str>], runs: bool, now: i64) -> Allocatio
     Allocation {
         id: a.id.clone(),
         node_id: a.node_id.clone(),
-        client_status: if runs { client_status::RUNNING } else { client_status::COMPLETE }.into(),
+        client_status: if runs { ClientStatus::Running } else { ClientStatus::Complete },
         task_states: tasks.iter().map(|t| (t.to_string(), state.clone())).collect(),
         ..Default::default()
     }
@@ -313,13 +313,13 @@ mod tests {
 
     impl Servers for OneAlloc {
         fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeReply> {
-            assert_eq!((node.status.as_str(), node.secret_id.as_str()), ("initializing", "s"));
+            assert_eq!((&node.status, node.secret_id.as_str()), (&NodeStatus::Initializing, "s"));
             *self.index.lock() = 5;
             ready(NodeReply { servers: vec!["x:1".into()], heartbeat_ttl: SECOND, ..Default::default() })
         }
 
-        fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, _: bool) -> Answer<'a, NodeReply> {
-            assert_eq!((who.node_id.as_str(), status), ("n", "ready"));
+        fn update_status<'a>(&'a self, who: &'a Credentials, status: NodeStatus, _: bool) -> Answer<'a, NodeReply> {
+            assert_eq!((who.node_id.as_str(), status), ("n", NodeStatus::Ready));
             ready(NodeReply { heartbeat_ttl: SECOND / 100, ..Default::default() })
         }
 
@@ -353,8 +353,8 @@ mod tests {
                 task_group: "g".into(),
                 deployment_id: "d".into(),
                 job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
-                desired_status: if stopped { "stop" } else { "run" }.into(),
-                client_status: client_status::PENDING.into(),
+                desired_status: if stopped { DesiredStatus::Stop } else { DesiredStatus::Run },
+                client_status: ClientStatus::Pending,
                 alloc_modify_index: self.index(),
                 ..Default::default()
             };
@@ -391,7 +391,8 @@ mod tests {
 
     #[tokio::test]
     async fn it_runs_what_it_is_given_and_stops_what_it_is_told_to() {
-        let node = Node { id: "n".into(), secret_id: "s".into(), status: "initializing".into(), ..Default::default() };
+        let status = NodeStatus::Initializing;
+        let node = Node { id: "n".into(), secret_id: "s".into(), status, ..Default::default() };
         let tally = Arc::new(Tally::default());
         let (sim, servers) = (SimNode::new(node, 1, true, tally.clone()), OneAlloc::default());
         let gate = Semaphore::new(1);
@@ -408,10 +409,11 @@ mod tests {
         }
         let told = servers.told.lock();
         let [run, well, stop] = &told[..] else { panic!("{told:?}") };
-        assert_eq!((run.client_status.as_str(), run.health()), ("running", None));
-        assert_eq!((well.client_status.as_str(), well.health()), ("running", Some(true)));
-        assert_eq!((run.task_states["t"].state.as_str(), stop.task_states["t"].state.as_str()), ("running", "dead"));
-        assert_eq!((stop.client_status.as_str(), stop.deployment_status.is_none()), ("complete", true));
+        assert_eq!((&run.client_status, run.health()), (&ClientStatus::Running, None));
+        assert_eq!((&well.client_status, well.health()), (&ClientStatus::Running, Some(true)));
+        let state = |a: &Allocation| a.task_states["t"].state.clone();
+        assert_eq!((state(run), state(stop)), (TaskStatus::Running, TaskStatus::Dead));
+        assert_eq!((&stop.client_status, stop.deployment_status.is_none()), (&ClientStatus::Complete, true));
         let counts = [&tally.live, &tally.expired, &tally.errors, &tally.running, &tally.stopped].map(Tally::get);
         assert_eq!(counts, [0, 0, 0, 0, 1]);
         assert!(tally.last_ttl() > 0);

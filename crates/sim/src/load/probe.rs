@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::LoadError;
 use encamp_api::stream::RawRequest;
 use encamp_api::{Client, Query};
+use encamp_model::EvalStatus;
 
 /// How often a condition is checked.
 const LOOK: Duration = Duration::from_millis(100);
@@ -71,7 +72,7 @@ pub async fn held(client: &Client) -> Result<f64, LoadError> {
     held.ok_or_else(|| LoadError("the server does not report the contents of its broker".into()))
 }
 
-async fn count(client: &Client, status: &str) -> Result<u64, LoadError> {
+async fn count(client: &Client, status: EvalStatus) -> Result<u64, LoadError> {
     let counted = client.count_evaluations(&format!("Status == \"{status}\"")).await;
     let (counted, _) = counted.map_err(|e| LoadError::of("counting evaluations", e))?;
     Ok(counted.count)
@@ -82,7 +83,7 @@ async fn count(client: &Client, status: &str) -> Result<u64, LoadError> {
 /// # Errors
 /// The server does not answer.
 pub async fn pending(client: &Client) -> Result<u64, LoadError> {
-    count(client, "pending").await
+    count(client, EvalStatus::Pending).await
 }
 
 /// Evaluations by status.
@@ -91,11 +92,11 @@ pub async fn pending(client: &Client) -> Result<u64, LoadError> {
 /// The server does not answer.
 pub async fn evaluations(client: &Client) -> Result<Evaluations, LoadError> {
     Ok(Evaluations {
-        pending: count(client, "pending").await?,
-        complete: count(client, "complete").await?,
-        canceled: count(client, "canceled").await?,
-        failed: count(client, "failed").await?,
-        blocked: count(client, "blocked").await?,
+        pending: count(client, EvalStatus::Pending).await?,
+        complete: count(client, EvalStatus::Complete).await?,
+        canceled: count(client, EvalStatus::Canceled).await?,
+        failed: count(client, EvalStatus::Failed).await?,
+        blocked: count(client, EvalStatus::Blocked).await?,
     })
 }
 

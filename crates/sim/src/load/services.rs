@@ -6,6 +6,7 @@ use super::LoadError;
 use super::outcome::Step;
 use super::probe;
 use super::stage::{PATIENCE, Stage};
+use encamp_model::JobType;
 
 /// Allocations for each node, on average.
 const SHARE: usize = 2;
@@ -117,5 +118,5 @@ fn job(number: usize, count: usize, version: usize) -> Value {
     let group =
         json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": {"SizeMB": 10}, "Update": update});
     let id = id(number);
-    json!({"Job": {"ID": id, "Name": id, "Type": "service", "Datacenters": ["*"], "TaskGroups": [group]}})
+    json!({"Job": {"ID": id, "Name": id, "Type": JobType::Service, "Datacenters": ["*"], "TaskGroups": [group]}})
 }

@@ -9,7 +9,7 @@ use super::probe::{self, Evaluations};
 use super::stage::{Options, PATIENCE, Stage};
 use super::tally::Tally;
 use encamp_client::clock;
-use encamp_model::SECOND;
+use encamp_model::{JobType, SECOND};
 
 /// How long servers wait for a heartbeat that is due.
 const GRACE: i64 = 10;
@@ -86,5 +86,5 @@ fn system_job(number: usize) -> Value {
     let task = json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources, "LogConfig": logs});
     let group = json!({"Name": "all", "Tasks": [task], "EphemeralDisk": {"SizeMB": 10}});
     let id = format!("system-{number}");
-    json!({"Job": {"ID": id, "Name": id, "Type": "system", "Datacenters": ["*"], "TaskGroups": [group]}})
+    json!({"Job": {"ID": id, "Name": id, "Type": JobType::System, "Datacenters": ["*"], "TaskGroups": [group]}})
 }

@@ -15,6 +15,7 @@ use super::tally::Tally;
 use encamp_api::Client;
 use encamp_api::types::NodeListStub;
 use encamp_client::clock;
+use encamp_model::NodeStatus;
 
 /// Longest time for any step: the slowest reference takes some forty minutes for one.
 pub const PATIENCE: Duration = Duration::from_secs(3600);
@@ -124,7 +125,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server does not answer, or it takes an hour.
     pub async fn ready(&self, count: usize) -> Result<(), LoadError> {
-        self.with_status("ready", count).await
+        self.with_status(NodeStatus::Ready, count).await
     }
 
     /// Waits until that many nodes are down.
@@ -132,10 +133,10 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server does not answer, or it takes an hour.
     pub async fn down(&self, count: usize) -> Result<(), LoadError> {
-        self.with_status("down", count).await
+        self.with_status(NodeStatus::Down, count).await
     }
 
-    async fn with_status(&self, status: &str, count: usize) -> Result<(), LoadError> {
+    async fn with_status(&self, status: NodeStatus, count: usize) -> Result<(), LoadError> {
         let look = || async { Ok(self.nodes().await?.iter().filter(|n| n.status == status).count()) };
         let enough = |n: &usize| {
             self.tell(format!("{n} of {count} nodes are {status}"));

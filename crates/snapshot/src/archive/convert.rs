@@ -198,15 +198,11 @@ mod tests {
 
     #[test]
     fn the_current_version_replaces_the_stored_one() {
-        let job = |id: &str, version, status: &str| Job {
-            id: id.into(),
-            version,
-            status: status.into(),
-            ..Default::default()
-        };
+        let job =
+            |id: &str, version, name: &str| Job { id: id.into(), version, name: name.into(), ..Default::default() };
         let stored = vec![job("a", 0, "old"), job("a", 1, "stale"), job("purged", 0, "")];
-        let all = versions(vec![job("a", 1, "running"), job("b", 0, "")], stored);
-        let seen: Vec<_> = all.iter().map(|j| (j.id.as_str(), j.version, j.status.as_str())).collect();
-        assert_eq!(seen, [("a", 0, "old"), ("a", 1, "running"), ("b", 0, "")]);
+        let all = versions(vec![job("a", 1, "current"), job("b", 0, "")], stored);
+        let seen: Vec<_> = all.iter().map(|j| (j.id.as_str(), j.version, j.name.as_str())).collect();
+        assert_eq!(seen, [("a", 0, "old"), ("a", 1, "current"), ("b", 0, "")]);
     }
 }

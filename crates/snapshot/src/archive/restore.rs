@@ -28,8 +28,12 @@ pub(crate) fn restore(tables: &mut Tables) {
         preemption_config: PreemptionConfig { system_scheduler_enabled: true, ..PreemptionConfig::default() },
         ..SchedulerConfiguration::default()
     });
-    or(&mut configuration.scheduler_algorithm, "binpack");
-    tables.scaling_policies.iter_mut().for_each(|policy| or(&mut policy.r#type, "horizontal"));
+    if configuration.scheduler_algorithm.is_unset() {
+        configuration.scheduler_algorithm = SchedulerAlgorithm::Binpack;
+    }
+    for policy in tables.scaling_policies.iter_mut().filter(|p| p.r#type.is_unset()) {
+        policy.r#type = ScalingPolicyType::Horizontal;
+    }
     cancel_orphans(tables);
 }
 
@@ -75,9 +79,9 @@ fn add_built_in(tables: &mut Tables) {
 fn restore_node(node: &mut Node) {
     or(&mut node.node_pool, "default");
     if node.drain_strategy.is_some() {
-        node.scheduling_eligibility = "ineligible".into();
-    } else {
-        or(&mut node.scheduling_eligibility, "eligible");
+        node.scheduling_eligibility = NodeEligibility::Ineligible;
+    } else if node.scheduling_eligibility.is_unset() {
+        node.scheduling_eligibility = NodeEligibility::Eligible;
     }
     if let Some(resources) = &mut node.node_resources {
         restore_processors(resources);
@@ -175,7 +179,7 @@ fn cancel_orphans(tables: &mut Tables) {
     };
     for deployment in &mut tables.deployments {
         if deployment.active() && !exists(&deployment.namespace, &deployment.job_id) {
-            deployment.status = "cancelled".into();
+            deployment.status = DeploymentStatus::Cancelled;
             deployment.status_description = "Cancelled because job is stopped".into();
             deployment.modify_index = index;
         }
@@ -206,7 +210,7 @@ mod tests {
         assert_eq!(t.cores.iter().map(|c| (c.id, c.guess_speed, c.grade)).next_back(), Some((3, 2600, true)));
         assert_eq!((t.cores.len(), t.override_total_compute, t.override_withold_compute), (4, 10_400, 0));
         assert_eq!((t.nodes, t.distances), (vec![0], vec![vec![10]]));
-        assert_eq!((n.node_pool.as_str(), n.scheduling_eligibility.as_str()), ("default", "eligible"));
+        assert_eq!((n.node_pool.as_str(), &n.scheduling_eligibility), ("default", &NodeEligibility::Eligible));
         let networks = n.node_resources.as_ref().unwrap().node_networks.as_ref().unwrap();
         assert_eq!((networks[0].speed, networks[0].addresses[0].alias.as_str()), (100, "default"));
 
@@ -238,7 +242,7 @@ mod tests {
         resources.processors.topology = Some(Topology { cores, ..Topology::default() });
         resources.node_networks = Some(Vec::new());
         n.drain_strategy = Some(DrainStrategy::default());
-        n.scheduling_eligibility = "eligible".into();
+        n.scheduling_eligibility = NodeEligibility::Eligible;
         restore_node(&mut n);
         let resources = n.node_resources.as_ref().unwrap();
         assert_eq!((resources.cpu.cpu_shares, resources.cpu.total_cpu_cores), (5500, 2));
@@ -246,7 +250,7 @@ mod tests {
             (resources.cpu.reservable_cpu_cores.as_slice(), resources.node_networks.as_ref()),
             (&[0, 2][..], Some(&vec![]))
         );
-        assert_eq!(n.scheduling_eligibility, "ineligible");
+        assert_eq!(n.scheduling_eligibility, NodeEligibility::Ineligible);
     }
 
     #[test]
@@ -259,7 +263,7 @@ mod tests {
         );
         assert_eq!((tables.namespaces[0].name.as_str(), tables.index("node_pools")), ("default", 1));
         let configuration = tables.scheduler_configuration.clone().unwrap();
-        assert_eq!(configuration.scheduler_algorithm, "binpack");
+        assert_eq!(configuration.scheduler_algorithm, SchedulerAlgorithm::Binpack);
         assert!(configuration.preemption_config.system_scheduler_enabled);
         assert!(!configuration.preemption_config.service_scheduler_enabled);
         let once = tables.clone();
@@ -269,26 +273,29 @@ mod tests {
 
     #[test]
     fn deployments_without_a_job_end() {
-        let deployment = |id: &str, job: &str, status: &str| Deployment {
+        let deployment = |id: &str, job: &str, status: DeploymentStatus| Deployment {
             id: id.into(),
             namespace: "default".into(),
             job_id: job.into(),
-            status: status.into(),
+            status,
             ..Default::default()
         };
         let mut tables = Tables {
             jobs: vec![Job { id: "j".into(), namespace: "default".into(), ..Default::default() }],
             deployments: vec![
-                deployment("a", "j", "running"),
-                deployment("b", "k", "paused"),
-                deployment("c", "k", "successful"),
+                deployment("a", "j", DeploymentStatus::Running),
+                deployment("b", "k", DeploymentStatus::Paused),
+                deployment("c", "k", DeploymentStatus::Successful),
             ],
             indexes: vec![IndexEntry { key: "deployment".into(), value: 9 }],
             ..Default::default()
         };
         restore(&mut tables);
-        let seen: Vec<_> = tables.deployments.iter().map(|d| (d.status.as_str(), d.modify_index)).collect();
-        assert_eq!(seen, [("running", 0), ("cancelled", 9), ("successful", 0)]);
+        let seen: Vec<_> = tables.deployments.iter().map(|d| (d.status.clone(), d.modify_index)).collect();
+        assert_eq!(
+            seen,
+            [(DeploymentStatus::Running, 0), (DeploymentStatus::Cancelled, 9), (DeploymentStatus::Successful, 0)]
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use encamp_model::{Allocation, client_status};
+use encamp_model::{Allocation, ClientStatus};
 use encamp_state::State;
 
 /// Changes of the allocations of a group. One allocation can count more than once.
@@ -100,17 +100,17 @@ fn status_changes(
     now: &Allocation,
     count: &mut impl FnMut(&Allocation, &dyn Fn(&mut AllocationChanges)),
 ) {
-    let was = |status: &str| before.is_some_and(|b| b.client_status == status);
+    let was = |status: &ClientStatus| before.is_some_and(|b| b.client_status == *status);
     let stopped = now.server_terminal() && !before.is_some_and(Allocation::server_terminal);
     if stopped {
         count(now, &|g| g.stopped += 1);
     }
-    match now.client_status.as_str() {
+    match &now.client_status {
         status if was(status) && (stopped || before.is_some_and(|b| b.desired_status == now.desired_status)) => {}
         status if was(status) => count(now, &|g| g.other += 1),
-        client_status::FAILED => count(now, &|g| g.failed += 1),
-        client_status::LOST => count(now, &|g| g.lost += 1),
-        client_status::COMPLETE => count(now, &|g| g.completed += 1),
+        ClientStatus::Failed => count(now, &|g| g.failed += 1),
+        ClientStatus::Lost => count(now, &|g| g.lost += 1),
+        ClientStatus::Complete => count(now, &|g| g.completed += 1),
         _ if before.is_some() => count(now, &|g| g.other += 1),
         _ => {}
     }
@@ -135,6 +135,8 @@ mod tests {
     use crate::ClusterSnapshot;
     use crate::diff::diff;
     use crate::read;
+    use encamp_model::ClientStatus::{self, Complete, Failed, Lost, Pending, Running};
+    use encamp_model::DesiredStatus::{self, Run, Stop};
 
     fn snapshot(json: &str) -> ClusterSnapshot {
         read(format!(r#"{{"Version": 1, {json}}}"#).as_bytes(), "f").unwrap()
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn allocations_are_counted_by_what_happened_to_them() {
-        let alloc = |id: &str, node: &str, desired: &str, client: &str, previous: &str| {
+        let alloc = |id: &str, node: &str, desired: DesiredStatus, client: ClientStatus, previous: &str| {
             format!(
                 r#"{{"ID": "{id}", "JobID": "j", "TaskGroup": "g", "Namespace": "n", "NodeID": "{node}", "DesiredStatus":
                 "{desired}", "ClientStatus": "{client}", "PreviousAllocation": "{previous}"}}"#
@@ -150,20 +152,20 @@ mod tests {
         };
         let of = |allocs: &[String]| snapshot(&format!(r#""Allocations": [{}]"#, allocs.join(",")));
         let a = of(&[
-            alloc("a", "1", "run", "running", ""),
-            alloc("b", "1", "run", "running", ""),
-            alloc("c", "1", "run", "pending", ""),
-            alloc("d", "1", "run", "running", ""),
-            alloc("e", "2", "stop", "complete", ""),
+            alloc("a", "1", Run, Running, ""),
+            alloc("b", "1", Run, Running, ""),
+            alloc("c", "1", Run, Pending, ""),
+            alloc("d", "1", Run, Running, ""),
+            alloc("e", "2", Stop, Complete, ""),
         ]);
         let b = of(&[
-            alloc("a", "1", "stop", "complete", ""),
-            alloc("b", "1", "run", "failed", ""),
-            alloc("c", "1", "run", "running", ""),
-            alloc("d", "1", "run", "lost", ""),
-            alloc("x", "9", "run", "failed", "a"),
-            alloc("y", "2", "run", "pending", "x"),
-            alloc("z", "1", "run", "pending", "b"),
+            alloc("a", "1", Stop, Complete, ""),
+            alloc("b", "1", Run, Failed, ""),
+            alloc("c", "1", Run, Running, ""),
+            alloc("d", "1", Run, Lost, ""),
+            alloc("x", "9", Run, Failed, "a"),
+            alloc("y", "2", Run, Pending, "x"),
+            alloc("z", "1", Run, Pending, "b"),
         ]);
         let d = diff(&a, &b);
         let [g] = d.allocations.as_slice() else { panic!("{:?}", d.allocations) };

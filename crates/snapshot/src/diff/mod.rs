@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::file::ClusterSnapshot;
 use super::inspect::{Amounts, NodeCounts, total};
-use encamp_model::{Job, Time};
+use encamp_model::{ClientStatus, Job, Time};
 use encamp_state::{NodeEntry, State};
 
 /// The differences; `docs/reference/snapshot-diff.schema.json` describes the JSON form.
@@ -61,7 +61,7 @@ pub struct Side {
     /// The used part of it.
     pub used: Amounts,
     /// Allocations by client status.
-    pub allocations: BTreeMap<String, usize>,
+    pub allocations: BTreeMap<ClientStatus, usize>,
 }
 
 /// The kind of change of an object.
@@ -256,8 +256,8 @@ fn node(n: &NodeEntry) -> Values {
     set("Datacenter", node.datacenter.clone());
     set("NodePool", node.node_pool.clone());
     set("NodeClass", node.node_class.clone());
-    set("Status", node.status.clone());
-    set("SchedulingEligibility", node.scheduling_eligibility.clone());
+    set("Status", node.status.to_string());
+    set("SchedulingEligibility", node.scheduling_eligibility.to_string());
     set("Drain", node.drain_strategy.is_some().to_string());
     set("CPU", n.info.cpu.to_string());
     set("MemoryMB", n.info.memory.to_string());
@@ -278,7 +278,7 @@ fn node(n: &NodeEntry) -> Values {
 fn deployments(old: &State, new: &State) -> Vec<ObjectChange> {
     let by_id = |s: &State| {
         let all = s.deployments().map(|d| {
-            let mut values = Values::from([("Status".to_string(), d.status.clone())]);
+            let mut values = Values::from([("Status".to_string(), d.status.to_string())]);
             for (group, state) in d.task_groups.iter().filter_map(|(g, s)| Some((g, s.as_ref()?))) {
                 let mut set = |name: &str, value: String| drop(values.insert(format!("{group}.{name}"), value));
                 set("Promoted", state.promoted.to_string());
@@ -312,7 +312,7 @@ fn job(job: &Job) -> Values {
     let values = [
         ("Version", job.version.to_string()),
         ("CreateIndex", job.create_index.to_string()),
-        ("Status", job.status.clone()),
+        ("Status", job.status.to_string()),
         ("Stop", job.stop.to_string()),
         ("Stable", job.stable.to_string()),
     ];

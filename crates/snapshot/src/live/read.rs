@@ -388,8 +388,8 @@ impl Reader<'_> {
 }
 
 fn stub_is_over(a: &AllocListStub) -> bool {
-    a.desired_status != desired_status::RUN
-        || matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::FAILED | client_status::LOST)
+    a.desired_status != DesiredStatus::Run
+        || matches!(a.client_status, ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost)
 }
 
 /// An object that is gone by now is no failure.

@@ -69,7 +69,9 @@ fn allocation(random: &mut Random, stored: Option<&Allocation>) -> Allocation {
         a.node_id = format!("n{}", random.below(4));
         a.allocated_resources = Some(Arc::new(resources(random)));
     }
-    a.client_status = ["pending", "running", "running", "complete"][random.below(4) as usize].into();
+    a.client_status = [ClientStatus::Pending, ClientStatus::Running, ClientStatus::Running, ClientStatus::Complete]
+        [random.below(4) as usize]
+        .clone();
     a
 }
 

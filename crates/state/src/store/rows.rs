@@ -265,7 +265,7 @@ impl StateStore {
 
     /// The root key that encrypts and signs.
     pub fn active_root_key(&self) -> Option<&Arc<WrappedRootKey>> {
-        self.root_keys().find(|k| k.meta.state == root_key_state::ACTIVE)
+        self.root_keys().find(|k| k.meta.state == RootKeyState::Active)
     }
 
     /// Adds or replaces a root key.

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use encamp_model::{NodeEligibility, NodeStatus};
+
 use super::autoscaler;
 use crate::params::{PoolParameters, ProviderKind};
 use crate::record::Record;
@@ -18,7 +20,7 @@ struct Ending {
     desired: i64,
     instances: Vec<String>,
     /// ID, status, eligibility.
-    nodes: Vec<(String, String, String)>,
+    nodes: Vec<(String, NodeStatus, NodeEligibility)>,
     running: usize,
     held: Vec<Effect>,
     begun: usize,
@@ -133,6 +135,10 @@ async fn a_cancelled_drain_survives_crashes_everywhere() {
     machine.drains_hang = true;
     let end = stop_everywhere("cancelled drain", machine).await;
     assert_eq!((end.desired, end.nodes.len(), end.running), (4, 4, 4));
-    assert!(end.nodes.iter().all(|(_, status, eligibility)| status == "ready" && eligibility == "eligible"));
+    assert!(
+        end.nodes
+            .iter()
+            .all(|(_, status, eligibility)| *status == NodeStatus::Ready && *eligibility == NodeEligibility::Eligible)
+    );
     assert!(end.record.failsafe_mode && end.record.last_scaling_event.is_none());
 }

@@ -65,18 +65,18 @@ fn canonicalize_group(group: &mut TaskGroup, job: &Job) {
 }
 
 /// Policies of jobs that did not pass the client's canonicalisation.
-fn default_policies(group: &mut TaskGroup, r#type: &str) {
-    if group.restart_policy.is_none() && r#type != "sysbatch" {
+fn default_policies(group: &mut TaskGroup, r#type: &JobType) {
+    if group.restart_policy.is_none() && *r#type != JobType::Sysbatch {
         group.restart_policy = Some(stored(&policies::default_restart(r#type)));
     }
-    if group.reschedule_policy.is_none() && matches!(r#type, "service" | "batch") {
+    if group.reschedule_policy.is_none() && matches!(r#type, JobType::Service | JobType::Batch) {
         group.reschedule_policy = Some(stored(&policies::default_reschedule(r#type)));
     }
     if let Some(disconnect) = &mut group.disconnect {
         disconnect.replace.get_or_insert(true);
         default_to(&mut disconnect.reconcile, "best_score");
     }
-    if group.migrate.is_none() && r#type == "service" {
+    if group.migrate.is_none() && *r#type == JobType::Service {
         group.migrate = Some(stored(&policies::default_migrate()));
     }
     if group.ephemeral_disk.is_none() {
@@ -86,7 +86,9 @@ fn default_policies(group: &mut TaskGroup, r#type: &str) {
 
 /// A scaling policy knows what it scales.
 fn canonicalize_scaling(policy: &mut ScalingPolicy, job: &Job, group: &str, task: Option<&str>) {
-    default_to(&mut policy.r#type, "horizontal");
+    if policy.r#type.is_unset() {
+        policy.r#type = ScalingPolicyType::Horizontal;
+    }
     let own = [("Namespace", job.namespace.as_str()), ("Job", &job.id), ("Group", group)];
     let names = own.into_iter().chain(task.map(|task| ("Task", task)));
     policy.target = BTreeMap::from_iter(names.map(|(key, name)| (key.to_string(), name.to_string())));

@@ -157,7 +157,7 @@ fn inject_sidecar(
         let taken = known.has_name(group, &name);
         let task_name = if taken { format!("{name}-{}", random.hex6()) } else { name.clone() };
         let mut task = proxy_task(task_name, kind, "${meta.connect.sidecar_image}", group);
-        task.lifecycle = Some(TaskLifecycleConfig { hook: "prestart".into(), sidecar: true });
+        task.lifecycle = Some(TaskLifecycleConfig { hook: LifecycleHook::Prestart, sidecar: true });
         add_task(task, overrides, group);
     }
     add_dynamic_port(group, if sidecar.port.is_empty() { &name } else { &sidecar.port });

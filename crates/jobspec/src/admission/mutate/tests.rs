@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use encamp_model::{TaskGroup, WorkloadIdentity};
+use encamp_model::{JobType, TaskGroup, WorkloadIdentity};
 
 fn try_mutate(job: Value, ctx: &ServerContext) -> Result<Job, MutatorError> {
     let mut job: Job = serde_json::from_value(job).unwrap();
@@ -10,7 +10,7 @@ fn try_mutate(job: Value, ctx: &ServerContext) -> Result<Job, MutatorError> {
 
 /// The first group of a job with one group.
 fn group_of(group: Value) -> TaskGroup {
-    let job = json!({"ID": "j", "Name": "job", "Type": "service", "TaskGroups": [group]});
+    let job = json!({"ID": "j", "Name": "job", "Type": JobType::Service, "TaskGroups": [group]});
     try_mutate(job, &ServerContext::default()).unwrap().task_groups.remove(0)
 }
 
@@ -236,7 +236,7 @@ fn configured_identities_are_added_once_but_their_constraint_each_time() {
 #[test]
 fn job_defaults_come_from_the_server() {
     let ctx = ServerContext { job_default_priority: 61, ..ServerContext::default() };
-    let job = json!({"Type": "batch", "ParameterizedJob": {}, "TaskGroups": [{"Tasks": [{}]}]});
+    let job = json!({"Type": JobType::Batch, "ParameterizedJob": {}, "TaskGroups": [{"Tasks": [{}]}]});
     let job = try_mutate(job, &ctx).unwrap();
     assert_eq!((job.priority, job.namespace.as_str(), job.node_pool.as_str()), (61, "default", "default"));
     assert_eq!(job.datacenters, ["*"]);
@@ -281,7 +281,7 @@ fn gateway_tasks_and_names_taken_by_them_are_known() {
 fn services_are_registered_where_their_provider_keeps_them() {
     let service = |provider: &str| json!({"Name": "s", "Provider": provider});
     let group = json!({"Name": "g", "Services": [service(""), service("nomad")]});
-    let job = json!({"ID": "j", "Name": "j", "Type": "batch", "Namespace": "prod", "TaskGroups": [group]});
+    let job = json!({"ID": "j", "Name": "j", "Type": JobType::Batch, "Namespace": "prod", "TaskGroups": [group]});
     let services = &try_mutate(job, &ServerContext::default()).unwrap().task_groups[0].services;
     let facts = services.iter().map(|s| [s.provider.as_str(), s.namespace.as_str(), s.cluster.as_str()]);
     assert_eq!(facts.collect::<Vec<_>>(), [["consul", "default", "default"], ["nomad", "prod", ""]]);
@@ -289,17 +289,17 @@ fn services_are_registered_where_their_provider_keeps_them() {
 
 #[test]
 fn groups_that_passed_no_client_get_their_defaults() {
-    let group = |r#type: &str| {
+    let group = |r#type: JobType| {
         let job = json!({"ID": "j", "Name": "j", "Type": r#type, "TaskGroups": [{"Name": "g"}]});
         try_mutate(job, &ServerContext::default()).unwrap().task_groups.remove(0)
     };
-    let service = group("service");
+    let service = group(JobType::Service);
     let migrate = service.migrate.unwrap();
     assert_eq!((migrate.max_parallel, migrate.health_check.as_str()), (1, "checks"));
     assert_eq!(service.ephemeral_disk.unwrap().size_mb, 300);
-    assert!(group("batch").migrate.is_none());
-    let attempts = |r#type: &str| group(r#type).restart_policy.map(|p| p.attempts);
-    assert_eq!(["system", "batch", "sysbatch"].map(attempts), [Some(2), Some(3), None]);
+    assert!(group(JobType::Batch).migrate.is_none());
+    let attempts = |r#type| group(r#type).restart_policy.map(|p| p.attempts);
+    assert_eq!([JobType::System, JobType::Batch, JobType::Sysbatch].map(attempts), [Some(2), Some(3), None]);
 }
 
 #[test]

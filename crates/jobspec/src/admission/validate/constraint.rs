@@ -8,7 +8,7 @@ use super::errors::Errors;
 use encamp_model::quoted;
 use encamp_model::regexp;
 use encamp_model::version::{VersionConstraints, VersionRules};
-use encamp_model::{Affinity, Constraint, Spread};
+use encamp_model::{Affinity, Constraint, JobType, Spread};
 
 /// Numbered constraints of a job or group, each with its list.
 pub(super) fn constraints(errors: &mut Errors, list: &[Constraint]) {
@@ -18,8 +18,8 @@ pub(super) fn constraints(errors: &mut Errors, list: &[Constraint]) {
 }
 
 /// Numbered affinities; system jobs have none.
-pub(super) fn affinities(errors: &mut Errors, list: &[Affinity], job_type: &str) {
-    if job_type == "system" {
+pub(super) fn affinities(errors: &mut Errors, list: &[Affinity], job_type: &JobType) {
+    if *job_type == JobType::System {
         errors.add_if(!list.is_empty(), "System jobs may not have an affinity block");
         return;
     }
@@ -29,8 +29,8 @@ pub(super) fn affinities(errors: &mut Errors, list: &[Affinity], job_type: &str)
 }
 
 /// Numbered spreads; system jobs have none.
-pub(super) fn spreads(errors: &mut Errors, list: &[Spread], job_type: &str) {
-    if job_type == "system" {
+pub(super) fn spreads(errors: &mut Errors, list: &[Spread], job_type: &JobType) {
+    if *job_type == JobType::System {
         errors.add_if(!list.is_empty(), "System jobs may not have a spread block");
         return;
     }
@@ -309,9 +309,9 @@ mod tests {
     #[test]
     fn system_jobs_have_neither_affinity_nor_spread() {
         let mut errors = Errors::default();
-        affinities(&mut errors, &[Affinity::default(), Affinity::default()], "system");
-        spreads(&mut errors, &[Spread::default()], "system");
-        spreads(&mut errors, &[], "system");
+        affinities(&mut errors, &[Affinity::default(), Affinity::default()], &JobType::System);
+        spreads(&mut errors, &[Spread::default()], &JobType::System);
+        spreads(&mut errors, &[], &JobType::System);
         assert_eq!(
             errors.into_items(),
             ["System jobs may not have an affinity block", "System jobs may not have a spread block"]

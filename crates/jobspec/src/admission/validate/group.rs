@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use super::constraint::{affinities, constraints, spreads};
 use super::errors::Errors;
 use super::{network, policies, service, task, volume};
-use encamp_model::TaskGroup;
 use encamp_model::quoted;
+use encamp_model::{JobType, TaskGroup};
 
 const MIN_DISK_MB: i64 = 10;
 
 /// The errors of one group of a job of that type.
-pub(super) fn group(g: &TaskGroup, job_type: &str) -> Vec<String> {
+pub(super) fn group(g: &TaskGroup, job_type: &JobType) -> Vec<String> {
     let mut errors = Errors::default();
     errors.add_if(g.name.is_empty(), "Missing task group name");
     errors.add_if(g.name.contains('\0'), "Task group name contains null character");
@@ -30,11 +30,11 @@ pub(super) fn group(g: &TaskGroup, job_type: &str) -> Vec<String> {
     let disk = g.ephemeral_disk.as_ref().map_or(0, |d| d.size_mb);
     errors.add_if(disk < MIN_DISK_MB, format_args!("minimum DiskMB value is {MIN_DISK_MB}; got {disk}"));
     if let Some(u) = &g.update {
-        errors.add_if(!matches!(job_type, "service" | "system"), not_allowed(job_type, "update block"));
+        errors.add_if(!matches!(job_type, JobType::Service | JobType::System), not_allowed(job_type, "update block"));
         errors.flatten(policies::update(u));
     }
     if let Some(m) = &g.migrate {
-        if job_type == "service" {
+        if *job_type == JobType::Service {
             errors.flatten(policies::migrate(m));
         } else {
             errors.add(not_allowed(job_type, "migrate block"));
@@ -55,16 +55,16 @@ pub(super) fn group(g: &TaskGroup, job_type: &str) -> Vec<String> {
 }
 
 /// Jobs whose allocations end by themselves.
-pub(super) fn is_batch(job_type: &str) -> bool {
-    matches!(job_type, "batch" | "sysbatch")
+pub(super) fn is_batch(job_type: &JobType) -> bool {
+    matches!(job_type, JobType::Batch | JobType::Sysbatch)
 }
 
-fn not_allowed(job_type: &str, what: &str) -> String {
-    format!("Job type {} does not allow {what}", quoted(job_type))
+fn not_allowed(job_type: &JobType, what: &str) -> String {
+    format!("Job type {} does not allow {what}", quoted(job_type.as_str()))
 }
 
-fn reschedule(errors: &mut Errors, g: &TaskGroup, job_type: &str) {
-    let on_every_node = matches!(job_type, "system" | "sysbatch");
+fn reschedule(errors: &mut Errors, g: &TaskGroup, job_type: &JobType) {
+    let on_every_node = matches!(job_type, JobType::System | JobType::Sysbatch);
     match &g.reschedule_policy {
         Some(_) if on_every_node => errors.add("System or sysbatch jobs should not have a reschedule policy"),
         None if on_every_node => {}
@@ -102,15 +102,15 @@ mod tests {
 
     #[test]
     fn group_texts() {
-        type Case = (&'static str, fn(&mut TaskGroup), &'static [&'static str]);
+        type Case = (JobType, fn(&mut TaskGroup), &'static [&'static str]);
         let cases: &[Case] = &[
-            ("service", |_| {}, &[]),
-            ("service", |g| g.name = "".into(), &["Missing task group name"]),
-            ("service", |g| g.name = "a\0".into(), &["Task group name contains null character"]),
-            ("service", |g| g.count = -1, &["Task group count can't be negative"]),
-            ("service", |g| g.tasks.clear(), &["Missing tasks for task group"]),
+            (JobType::Service, |_| {}, &[]),
+            (JobType::Service, |g| g.name = "".into(), &["Missing task group name"]),
+            (JobType::Service, |g| g.name = "a\0".into(), &["Task group name contains null character"]),
+            (JobType::Service, |g| g.count = -1, &["Task group count can't be negative"]),
+            (JobType::Service, |g| g.tasks.clear(), &["Missing tasks for task group"]),
             (
-                "service",
+                JobType::Service,
                 |g| {
                     g.disconnect = Some(DisconnectStrategy {
                         lost_after: -1,
@@ -121,23 +121,23 @@ mod tests {
                 &["lost_after cannot be a negative duration"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.max_run_duration = Some(0),
                 &["MaxRunDuration must be greater than zero", "Job type \"service\" does not allow max_run_duration"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.restart_policy.iter_mut().for_each(|r| r.mode = "loop".into()),
                 &["Unsupported restart mode: \"loop\""],
             ),
-            ("service", |g| g.reschedule_policy = None, &["Task Group g should have a reschedule policy"]),
+            (JobType::Service, |g| g.reschedule_policy = None, &["Task Group g should have a reschedule policy"]),
             (
-                "service",
+                JobType::Service,
                 |g| g.reschedule_policy.iter_mut().for_each(|r| r.delay_function = "x".into()),
                 &["Invalid delay function \"x\", must be one of [\"constant\" \"exponential\" \"fibonacci\"]"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| {
                     g.ephemeral_disk.iter_mut().for_each(|d| d.size_mb = 9);
                     g.tasks.iter_mut().for_each(|t| t.log_config = None);
@@ -145,22 +145,22 @@ mod tests {
                 &["minimum DiskMB value is 10; got 9"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.update.iter_mut().for_each(|u| u.canary = -1),
                 &["Canary count can not be less than zero: -1 < 0"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.migrate.iter_mut().for_each(|m| m.max_parallel = -1),
                 &["MaxParallel must be >= 0 but found -1"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.tasks.push(Task { leader: true, ..g.tasks.first().cloned().unwrap_or_default() }),
                 &["Task 2 redefines 't' from task 1"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| {
                     g.volumes = Some(
                         [("v".to_string(), VolumeRequest { r#type: "host".into(), ..VolumeRequest::default() })].into(),
@@ -169,7 +169,7 @@ mod tests {
                 &["Task group volume validation for v failed: 1 error occurred:\n\t* volume has an empty source\n\n"],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| {
                     let port = Port { label: "p".into(), value: 70000, ..Port::default() };
                     g.networks = vec![encamp_model::NetworkResource {
@@ -183,7 +183,7 @@ mod tests {
                 ],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.services = vec![Service { name: "a".into(), provider: "etcd".into(), ..Service::default() }],
                 &[
                     "Task group service validation failed: 1 error occurred:\n\t* Service[0] a validation failed: 1 error \
@@ -191,7 +191,7 @@ mod tests {
                 ],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.scaling = Some(ScalingPolicy { max: 0, ..ScalingPolicy::default() }),
                 &[
                     "Task group scaling policy validation failed: 1 error occurred:\n\t* Scaling policy invalid: task group \
@@ -199,12 +199,12 @@ mod tests {
                 ],
             ),
             (
-                "service",
+                JobType::Service,
                 |g| g.tasks.iter_mut().for_each(|t| t.driver.clear()),
                 &["Task t validation failed: 1 error occurred:\n\t* Missing task driver\n\n"],
             ),
             (
-                "system",
+                JobType::System,
                 |g| (g.affinities, g.spreads) = (vec![Affinity::default()], vec![Spread::default()]),
                 &[
                     "System jobs may not have an affinity block",
@@ -214,11 +214,11 @@ mod tests {
                 ],
             ),
             (
-                "batch",
+                JobType::Batch,
                 |g| g.max_run_duration = Some(SECOND),
                 &["Job type \"batch\" does not allow update block", "Job type \"batch\" does not allow migrate block"],
             ),
-            ("sysbatch", |g| (g.reschedule_policy, g.update, g.migrate) = (None, None, None), &[]),
+            (JobType::Sysbatch, |g| (g.reschedule_policy, g.update, g.migrate) = (None, None, None), &[]),
         ];
         for (job_type, change, want) in cases {
             let mut g = good();
@@ -254,6 +254,6 @@ mod tests {
         g.reschedule_policy = Some(ReschedulePolicy::default());
         g.update = Some(UpdateStrategy { progress_deadline: 0, ..g.update.unwrap_or_default() });
         g.migrate = Some(MigrateStrategy::default());
-        assert!(group(&g, "service").is_empty());
+        assert!(group(&g, &JobType::Service).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use super::group::{group, is_batch};
 use crate::admission::ServerContext;
 use encamp_model::cron::{Cron, time_zone};
 use encamp_model::quoted;
-use encamp_model::{Job, ParameterizedJobConfig, PeriodicConfig, Service};
+use encamp_model::{Job, JobType, ParameterizedJobConfig, PeriodicConfig, Service};
 
 /// Longest description in bytes.
 const MAX_DESCRIPTION: usize = 1000;
@@ -25,10 +25,10 @@ pub(super) fn structure(job: &Job) -> Vec<String> {
     errors.add_if(job.name.is_empty(), "Missing job name");
     errors.add_if(job.name.contains('\0'), "Job Name contains a null character");
     errors.add_if(job.namespace.is_empty(), "Job must be in a namespace");
-    match job.r#type.as_str() {
-        "service" | "batch" | "system" | "sysbatch" | "_core" => {}
-        "" => errors.add("Missing job type"),
-        other => errors.add(format!("Invalid job type: {}", quoted(other))),
+    match &job.r#type {
+        JobType::Service | JobType::Batch | JobType::System | JobType::Sysbatch | JobType::Core => {}
+        JobType::Unset => errors.add("Missing job type"),
+        other @ JobType::Other(_) => errors.add(format!("Invalid job type: {}", quoted(other.as_str()))),
     }
     errors.add_if(job.datacenters.is_empty(), "Missing job datacenters");
     for dc in &job.datacenters {
@@ -78,7 +78,7 @@ fn group_frames(errors: &mut Errors, job: &Job) {
         }
         errors.add_if(g.shutdown_delay.is_some_and(|d| d < 0), "ShutdownDelay must be a positive value");
         errors.add_if(
-            job.r#type == "system" && g.count > 1,
+            job.r#type == JobType::System && g.count > 1,
             format_args!(
                 "Job task group {} has count {}. Count cannot exceed 1 with system scheduler",
                 g.name, g.count
@@ -125,7 +125,7 @@ fn parameterized(p: &ParameterizedJobConfig) -> Vec<String> {
 pub(super) fn validate(job: &Job, ctx: &ServerContext) -> Vec<String> {
     let mut errors = Errors::default();
     errors.flatten(structure(job));
-    errors.add_if(job.r#type == "_core", "job type cannot be core");
+    errors.add_if(job.r#type == JobType::Core, "job type cannot be core");
     errors.add_if(
         job.payload.as_ref().is_some_and(|p| !p.is_empty()),
         "job can't be submitted with a payload, only dispatched",
@@ -246,7 +246,7 @@ mod tests {
             ),
             (
                 |j| {
-                    j.r#type = "system".into();
+                    j.r#type = JobType::System;
                     for g in &mut j.task_groups {
                         (g.count, g.migrate, g.reschedule_policy) = (2, None, None);
                     }
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn core_jobs_are_refused() {
         let mut job = good_job();
-        job.r#type = "_core".into();
+        job.r#type = JobType::Core;
         job.task_groups = vec![TaskGroup { tasks: vec![Task::default()], ..TaskGroup::default() }];
         assert!(validate(&job, &ServerContext::default()).contains(&"job type cannot be core".to_string()));
     }

@@ -104,7 +104,7 @@ mod tests {
             namespace: "default".into(),
             id: "j".into(),
             name: "j".into(),
-            r#type: "service".into(),
+            r#type: JobType::Service,
             priority: 50,
             datacenters: vec!["*".into()],
             node_pool: "default".into(),

@@ -3,20 +3,20 @@
 use super::errors::Errors;
 use encamp_model::quoted;
 use encamp_model::{
-    DisconnectStrategy, MigrateStrategy, ReschedulePolicy, RestartPolicy, SECOND, ScalingPolicy, UpdateStrategy,
-    format_duration,
+    DisconnectStrategy, JobType, MigrateStrategy, ReschedulePolicy, RestartPolicy, SECOND, ScalingPolicy,
+    ScalingPolicyType, UpdateStrategy, format_duration,
 };
 
 const MIN_RESTART_INTERVAL: i64 = 5 * SECOND;
 const MIN_RESCHEDULE_DELAY: i64 = 5 * SECOND;
 const MIN_RESCHEDULE_INTERVAL: i64 = 15 * SECOND;
 
-pub(super) fn disconnect(d: &DisconnectStrategy, job_type: &str) -> Vec<String> {
+pub(super) fn disconnect(d: &DisconnectStrategy, job_type: &JobType) -> Vec<String> {
     let mut errors = Errors::default();
     if let Some(stop) = d.stop_on_client_after {
         errors.add_if(stop < 0, "stop_after cannot be a negative duration");
         errors.add_if(
-            !matches!(job_type, "service" | "batch"),
+            !matches!(job_type, JobType::Service | JobType::Batch),
             "stop_after can only be used with service or batch job types",
         );
     }
@@ -219,7 +219,10 @@ pub(super) fn scaling(p: &ScalingPolicy, count: i64) -> Vec<String> {
     let mut invalid = |condition: bool, text: &str| {
         errors.add_if(condition, format_args!("Scaling policy invalid: {text}"));
     };
-    invalid(!matches!(p.r#type.as_str(), "" | "horizontal"), "scaling policy type must be \"horizontal\"");
+    invalid(
+        !matches!(p.r#type, ScalingPolicyType::Unset | ScalingPolicyType::Horizontal),
+        "scaling policy type must be \"horizontal\"",
+    );
     invalid(p.max < 0, "maximum count must be specified and non-negative");
     invalid(p.max >= 0 && p.max < p.min, "maximum count must not be less than minimum count");
     invalid(p.min < 0, "minimum count must be specified and non-negative");
@@ -245,7 +248,7 @@ mod tests {
             replace: None,
         };
         assert_eq!(
-            disconnect(&d(-1, Some(-1), "coin"), "system"),
+            disconnect(&d(-1, Some(-1), "coin"), &JobType::System),
             [
                 "stop_after cannot be a negative duration",
                 "stop_after can only be used with service or batch job types",
@@ -254,9 +257,9 @@ mod tests {
                 "reconcile option is invalid: coin",
             ]
         );
-        assert_eq!(disconnect(&d(MINUTE, Some(MINUTE), "best_score"), "batch"), [both]);
-        assert_eq!(disconnect(&d(MINUTE, None, "keep_original"), "system"), NONE);
-        assert_eq!(disconnect(&d(0, Some(0), "longest_running"), "service"), NONE);
+        assert_eq!(disconnect(&d(MINUTE, Some(MINUTE), "best_score"), &JobType::Batch), [both]);
+        assert_eq!(disconnect(&d(MINUTE, None, "keep_original"), &JobType::System), NONE);
+        assert_eq!(disconnect(&d(0, Some(0), "longest_running"), &JobType::Service), NONE);
     }
 
     #[test]
@@ -429,7 +432,8 @@ mod tests {
 
     #[test]
     fn scaling_texts() {
-        let p = |min, max| ScalingPolicy { min, max, r#type: "horizontal".into(), ..ScalingPolicy::default() };
+        let p =
+            |min, max| ScalingPolicy { min, max, r#type: ScalingPolicyType::Horizontal, ..ScalingPolicy::default() };
         assert_eq!(scaling(&p(1, 3), 2), NONE);
         assert_eq!(
             scaling(&p(6, 4), 5),

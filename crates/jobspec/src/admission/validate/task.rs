@@ -4,20 +4,20 @@ use super::constraint::{affinities, affinity, constraint};
 use super::errors::Errors;
 use super::{service, task_blocks, task_files, volume};
 use encamp_model::quoted;
-use encamp_model::{LogConfig, RequestedDevice, Resources, Task, TaskGroup, format_duration};
+use encamp_model::{JobType, LogConfig, RequestedDevice, Resources, Task, TaskGroup, format_duration};
 
 /// Constraints that only make sense for a whole group or job.
 const DISTINCT: [&str; 2] = ["distinct_hosts", "distinct_property"];
 
 /// The errors of one task.
-pub(super) fn task(t: &Task, group: &TaskGroup, job_type: &str) -> Vec<String> {
+pub(super) fn task(t: &Task, group: &TaskGroup, job_type: &JobType) -> Vec<String> {
     let mut errors = Errors::default();
     name(&mut errors, &t.name);
     errors.add_if(t.driver.is_empty(), "Missing task driver");
     errors.add_if(t.kill_timeout < 0, "KillTimeout must be a positive value");
     let progress = group.update.as_ref().map_or(0, |u| u.progress_deadline);
     errors.add_if(
-        job_type == "service" && t.kill_timeout >= 0 && progress > 0 && t.kill_timeout > progress,
+        *job_type == JobType::Service && t.kill_timeout >= 0 && progress > 0 && t.kill_timeout > progress,
         format_args!(
             "KillTimout ({}) longer than the group's ProgressDeadline ({})",
             format_duration(t.kill_timeout),
@@ -188,11 +188,11 @@ mod tests {
                 vec!["Constraint 1 has disallowed Operand at task level: distinct_property"],
             ),
         ] {
-            assert_eq!(task(&t, &group(), "service"), want, "{t:?}");
+            assert_eq!(task(&t, &group(), &JobType::Service), want, "{t:?}");
         }
-        assert!(task(&Task { kill_timeout: 2 * MINUTE, ..good() }, &group(), "batch").is_empty());
+        assert!(task(&Task { kill_timeout: 2 * MINUTE, ..good() }, &group(), &JobType::Batch).is_empty());
         let wanting = Task { affinities: vec![Affinity::default()], ..good() };
-        assert_eq!(task(&wanting, &group(), "system"), ["System jobs may not have an affinity block"]);
+        assert_eq!(task(&wanting, &group(), &JobType::System), ["System jobs may not have an affinity block"]);
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             ..good()
         };
         assert_eq!(
-            task(&t, &group(), "service"),
+            task(&t, &group(), &JobType::Service),
             [
                 "1 error occurred:\n\t* 2 errors occurred:\n\t* minimum CPU value is 1; got 0\n\t* minimum MemoryMB \
                  value is 10; got 0\n\n\n\n",

@@ -7,7 +7,7 @@ use super::connect::has_sidecar;
 use super::errors::Errors;
 use encamp_model::quoted;
 use encamp_model::{
-    Action, Secret, Task, TaskCsiPluginConfig, TaskGroup, TaskLifecycleConfig, Vault, WorkloadIdentity,
+    Action, LifecycleHook, Secret, Task, TaskCsiPluginConfig, TaskGroup, TaskLifecycleConfig, Vault, WorkloadIdentity,
 };
 
 /// 1 to 128 of the allowed characters.
@@ -43,10 +43,10 @@ pub(super) fn actions(errors: &mut Errors, list: &[Action]) {
 }
 
 pub(super) fn lifecycle(errors: &mut Errors, l: &TaskLifecycleConfig) {
-    match l.hook.as_str() {
-        "prestart" | "poststart" | "poststop" => {}
-        "" => errors.add("Lifecycle validation failed: no lifecycle hook provided"),
-        other => errors.add(format!("Lifecycle validation failed: invalid hook: {other}")),
+    match &l.hook {
+        LifecycleHook::Prestart | LifecycleHook::Poststart | LifecycleHook::Poststop => {}
+        LifecycleHook::Unset => errors.add("Lifecycle validation failed: no lifecycle hook provided"),
+        other @ LifecycleHook::Other(_) => errors.add(format!("Lifecycle validation failed: invalid hook: {other}")),
     }
 }
 
@@ -222,10 +222,10 @@ mod tests {
 
     #[test]
     fn lifecycle_texts() {
-        let l = |hook: &str| collect(|e| lifecycle(e, &TaskLifecycleConfig { hook: hook.into(), sidecar: true }));
-        assert_eq!(l("prestart"), NONE);
-        assert_eq!(l(""), ["Lifecycle validation failed: no lifecycle hook provided"]);
-        assert_eq!(l("midstart"), ["Lifecycle validation failed: invalid hook: midstart"]);
+        let l = |hook| collect(|e| lifecycle(e, &TaskLifecycleConfig { hook, sidecar: true }));
+        assert_eq!(l(LifecycleHook::Prestart), NONE);
+        assert_eq!(l(LifecycleHook::Unset), ["Lifecycle validation failed: no lifecycle hook provided"]);
+        assert_eq!(l("midstart".into()), ["Lifecycle validation failed: invalid hook: midstart"]);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::errors::{Errors, error_list};
 use encamp_model::quoted;
-use encamp_model::{Task, TaskGroup, VolumeMount, VolumeRequest};
+use encamp_model::{JobType, Task, TaskGroup, VolumeMount, VolumeRequest};
 
-pub(super) fn volumes(errors: &mut Errors, group: &TaskGroup, job_type: &str) {
+pub(super) fn volumes(errors: &mut Errors, group: &TaskGroup, job_type: &JobType) {
     let canaries = group.update.as_ref().map_or(0, |u| u.canary);
     for (name, v) in group.volumes.iter().flatten() {
         errors.nest(
@@ -14,14 +14,14 @@ pub(super) fn volumes(errors: &mut Errors, group: &TaskGroup, job_type: &str) {
     }
 }
 
-fn volume(v: &VolumeRequest, job_type: &str, count: i64, canaries: i64) -> Vec<String> {
+fn volume(v: &VolumeRequest, job_type: &JobType, count: i64, canaries: i64) -> Vec<String> {
     let mut errors = Errors::default();
     let known = matches!(v.r#type.as_str(), "host" | "csi");
     errors.add_if(!known, format_args!("volume has unrecognized type {}", v.r#type));
     errors.add_if(v.source.is_empty(), "volume has an empty source");
     if v.per_alloc {
         errors.add_if(
-            matches!(job_type, "system" | "sysbatch"),
+            matches!(job_type, JobType::System | JobType::Sysbatch),
             "volume cannot be per_alloc for system or sysbatch jobs",
         );
         errors.add_if(canaries > 0, "volume cannot be per_alloc when canaries are in use");
@@ -111,23 +111,23 @@ mod tests {
         for (v, job_type, count, canaries, want) in [
             (
                 VolumeRequest::default(),
-                "service",
+                JobType::Service,
                 1,
                 0,
                 vec!["volume has unrecognized type ", "volume has an empty source"],
             ),
-            (request("host", ""), "service", 5, 0, vec![]),
-            (request("host", "multi-node-multi-writer"), "service", 1, 0, vec![host_mode]),
+            (request("host", ""), JobType::Service, 5, 0, vec![]),
+            (request("host", "multi-node-multi-writer"), JobType::Service, 1, 0, vec![host_mode]),
             (
                 request("host", "single-node-reader-only"),
-                "service",
+                JobType::Service,
                 1,
                 0,
                 vec!["single-node-reader-only volumes must be read-only"],
             ),
             (
                 VolumeRequest { per_alloc: true, sticky: true, mount_options: options.clone(), ..request("host", "") },
-                "sysbatch",
+                JobType::Sysbatch,
                 1,
                 1,
                 vec![
@@ -139,7 +139,7 @@ mod tests {
             ),
             (
                 VolumeRequest { attachment_mode: "".into(), ..request("csi", "") },
-                "service",
+                JobType::Service,
                 1,
                 0,
                 vec!["CSI volumes must have an attachment mode", "CSI volumes must have an access mode"],
@@ -150,7 +150,7 @@ mod tests {
                     mount_options: options,
                     ..request("csi", "single-node-writer")
                 },
-                "service",
+                JobType::Service,
                 2,
                 0,
                 vec![
@@ -160,7 +160,7 @@ mod tests {
             ),
             (
                 request("csi", "single-node-reader-only"),
-                "service",
+                JobType::Service,
                 2,
                 0,
                 vec![
@@ -170,23 +170,29 @@ mod tests {
             ),
             (
                 request("csi", "multi-node-reader-only"),
-                "service",
+                JobType::Service,
                 2,
                 0,
                 vec!["multi-node-reader-only volumes must be read-only"],
             ),
             (
                 request("csi", "multi-node-single-writer"),
-                "service",
+                JobType::Service,
                 2,
                 0,
                 vec!["volume with multi-node-single-writer access mode allows only one writer"],
             ),
-            (VolumeRequest { read_only: true, ..request("csi", "multi-node-single-writer") }, "service", 2, 0, vec![]),
-            (VolumeRequest { per_alloc: true, ..request("csi", "single-node-writer") }, "service", 2, 0, vec![]),
-            (request("csi", "multi-node-multi-writer"), "service", 2, 0, vec![]),
+            (
+                VolumeRequest { read_only: true, ..request("csi", "multi-node-single-writer") },
+                JobType::Service,
+                2,
+                0,
+                vec![],
+            ),
+            (VolumeRequest { per_alloc: true, ..request("csi", "single-node-writer") }, JobType::Service, 2, 0, vec![]),
+            (request("csi", "multi-node-multi-writer"), JobType::Service, 2, 0, vec![]),
         ] {
-            assert_eq!(volume(&v, job_type, count, canaries), want, "{v:?}");
+            assert_eq!(volume(&v, &job_type, count, canaries), want, "{v:?}");
         }
     }
 
@@ -199,7 +205,7 @@ mod tests {
             ..TaskGroup::default()
         };
         let mut errors = Errors::default();
-        volumes(&mut errors, &group, "service");
+        volumes(&mut errors, &group, &JobType::Service);
         assert_eq!(
             errors.into_items(),
             [

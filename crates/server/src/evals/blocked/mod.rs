@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use encamp_model::{Evaluation, MINUTE};
+use encamp_model::{EvalTrigger, Evaluation, JobType, MINUTE};
 
 use stats::Sums;
 pub use stats::{BlockedStats, Lacking, Place};
@@ -76,7 +76,7 @@ fn seat(eval: &Evaluation) -> &str {
 }
 
 fn by_node(eval: &Evaluation) -> bool {
-    eval.r#type == "system" && !eval.escaped_computed_class
+    eval.r#type == JobType::System && !eval.escaped_computed_class
 }
 
 /// The index of the newest state that an evaluation has seen.
@@ -151,7 +151,7 @@ impl BlockedEvals {
                 self.by_node.entry(eval.node_id.clone()).or_default().insert(id.clone());
             }
         }
-        if eval.triggered_by == "max-plan-attempts" {
+        if eval.triggered_by == EvalTrigger::MaxPlanAttempts {
             self.conflicted.insert(id.clone());
         }
         self.tracked.insert(id, Tracked { eval, token, ineligible });

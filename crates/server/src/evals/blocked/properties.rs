@@ -33,7 +33,7 @@ impl Naive {
 
     fn block(&mut self, e: Evaluation, token: Option<String>) -> Vec<String> {
         self.tracked.retain(|(o, _)| o.id != e.id);
-        let per_node = |x: &Evaluation| x.r#type == "system" && !x.escaped_computed_class;
+        let per_node = |x: &Evaluation| x.r#type == JobType::System && !x.escaped_computed_class;
         let rival = self.tracked.iter().position(|(o, _)| {
             o.job_id == e.job_id && per_node(o) == per_node(&e) && (!per_node(&e) || o.node_id == e.node_id)
         });
@@ -73,10 +73,10 @@ fn made(n: usize, a: u8, b: u8, c: u8) -> Evaluation {
         // Some return with the same ID, like reblocked evaluations.
         id: if a.is_multiple_of(5) { format!("again{}", b % 3) } else { format!("e{n}") },
         job_id: format!("j{}", a / 5 % 4),
-        r#type: if a.is_multiple_of(3) { "system".into() } else { "service".into() },
+        r#type: if a.is_multiple_of(3) { JobType::System } else { JobType::Service },
         node_id: format!("n{}", c % 2),
         escaped_computed_class: a.is_multiple_of(7),
-        triggered_by: if a.is_multiple_of(4) { "max-plan-attempts".into() } else { "queued-allocs".into() },
+        triggered_by: if a.is_multiple_of(4) { EvalTrigger::MaxPlanAttempts } else { EvalTrigger::QueuedAllocs },
         missing_non_node_resources: if c.is_multiple_of(3) { vec![CLASSES[3].into()] } else { Vec::new() },
         class_eligibility: (0..3u8).filter_map(|i| Some((CLASSES[usize::from(i)].to_string(), fate(i)?))).collect(),
         snapshot_index: n as u64 / 2 + u64::from(c % 4),
@@ -119,7 +119,7 @@ proptest! {
                 }
                 10 | 11 => {
                     let node = format!("n{}", x % 2);
-                    let want = |e: &Evaluation| e.r#type == "system" && !e.escaped_computed_class && e.node_id == node;
+                    let want = |e: &Evaluation| e.r#type == JobType::System && !e.escaped_computed_class && e.node_id == node;
                     same(b.unblock_node(&node, now), naive.release(want));
                 }
                 12 => {
@@ -133,12 +133,12 @@ proptest! {
                     b.untrack(&id, now);
                     naive.release(|e| e.id == id);
                 }
-                14 => same(b.unblock_failed(now), naive.release(|e| e.triggered_by == "max-plan-attempts")),
+                14 => same(b.unblock_failed(now), naive.release(|e| e.triggered_by == EvalTrigger::MaxPlanAttempts)),
                 _ => {
                     // Five minutes each, so that every tick both releases and prunes.
                     now += PRUNE_INTERVAL + i64::from(x) * SECOND;
                     naive.unblocks.retain(|_, (_, t)| *t >= now - 15 * MINUTE);
-                    same(b.tick(now), naive.release(|e| e.triggered_by == "max-plan-attempts"));
+                    same(b.tick(now), naive.release(|e| e.triggered_by == EvalTrigger::MaxPlanAttempts));
                 }
             }
             let duplicates: Vec<String> = b.take_duplicates().iter().map(|e| e.id.clone()).collect();

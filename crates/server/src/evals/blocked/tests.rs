@@ -1,15 +1,15 @@
 //! The worked examples E8 and E9 of `docs/spec/server.md §25`, and the remaining cases of `§8`.
 
 use super::*;
-use encamp_model::{AllocMetric, Resources};
+use encamp_model::{AllocMetric, EvalStatus, Resources};
 
 fn eval(id: &str, job: &str, create: u64, snapshot: u64) -> Evaluation {
     Evaluation {
         id: id.into(),
         namespace: "default".into(),
         job_id: job.into(),
-        r#type: "service".into(),
-        status: "blocked".into(),
+        r#type: JobType::Service,
+        status: EvalStatus::Blocked,
         create_index: create,
         snapshot_index: snapshot,
         ..Evaluation::default()
@@ -26,7 +26,7 @@ fn escaped(e: Evaluation) -> Evaluation {
 }
 
 fn system(id: &str, node: &str, create: u64) -> Evaluation {
-    Evaluation { r#type: "system".into(), node_id: node.into(), ..eval(id, "sys", create, create) }
+    Evaluation { r#type: JobType::System, node_id: node.into(), ..eval(id, "sys", create, create) }
 }
 
 fn enabled() -> BlockedEvals {
@@ -163,7 +163,7 @@ fn a_volume_unblocks_the_evaluations_that_miss_it() {
 #[test]
 fn rejected_plans_are_retried_every_minute() {
     let mut b = enabled();
-    let refused = |e: Evaluation| Evaluation { triggered_by: "max-plan-attempts".into(), ..e };
+    let refused = |e: Evaluation| Evaluation { triggered_by: EvalTrigger::MaxPlanAttempts, ..e };
     block(&mut b, refused(eval("a", "a", 1, 1)));
     block(&mut b, refused(escaped(eval("b", "b", 2, 2))));
     block(&mut b, eval("c", "c", 3, 3));

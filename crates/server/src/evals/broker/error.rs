@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use encamp_model::JobType;
+
 /// Version of the scheduling rules: workers with a different version get no evaluations.
 pub const SCHEDULER_VERSION: u64 = 1;
 
@@ -41,7 +43,7 @@ pub enum BrokerError {
 }
 
 /// Validates a dequeue request (`docs/spec/server.md §4.4`).
-pub fn check_request<S: AsRef<str>>(schedulers: &[S], version: u64) -> Result<(), BrokerError> {
+pub fn check_request(schedulers: &[JobType], version: u64) -> Result<(), BrokerError> {
     if schedulers.is_empty() {
         return Err(BrokerError::NoSchedulers);
     }

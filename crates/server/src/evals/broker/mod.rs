@@ -20,11 +20,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use encamp_model::{Evaluation, SECOND};
+use encamp_model::{Evaluation, JobType, SECOND};
 
 pub use error::{BrokerError, SCHEDULER_VERSION, check_request};
 use order::{ById, JobKey, JobSlot, Ready, job_key};
-pub use stats::{Delivery, Ending, Finished, QueueStats, Stats};
+pub use stats::{Delivery, Ending, Finished, QueueName, QueueStats, Stats};
 
 /// How long a worker may take before an evaluation is nacked, in nanoseconds.
 pub(crate) const NACK_TIMEOUT: i64 = 60 * SECOND;
@@ -34,10 +34,6 @@ pub(crate) const DELIVERY_LIMIT: u32 = 3;
 pub(crate) const INITIAL_NACK_DELAY: i64 = SECOND;
 /// The delay after later nacks, per earlier delivery, in nanoseconds.
 pub(crate) const SUBSEQUENT_NACK_DELAY: i64 = 20 * SECOND;
-/// The queue of evaluations that reached the delivery limit.
-pub const FAILED_QUEUE: &str = "_failed";
-/// Type of the garbage collection evaluations. They are never stored.
-pub(crate) const CORE: &str = "_core";
 /// Maximum number of evaluations cancelled by one log entry.
 pub const CANCEL_BATCH: usize = 728;
 
@@ -75,7 +71,7 @@ enum Reason {
 #[derive(Debug)]
 struct Out {
     token: String,
-    queue: String,
+    queue: QueueName,
     since: i64,
     /// When the nack timer fires; `None` while paused.
     deadline: Option<i64>,
@@ -97,7 +93,7 @@ pub struct Broker {
     hoard: bool,
     known: HashMap<ById, Entry>,
     jobs: HashMap<JobKey, JobSlot>,
-    queues: BTreeMap<String, Queue>,
+    queues: BTreeMap<QueueName, Queue>,
     /// Nack timers, waits and delays, by due time.
     timers: BTreeSet<(i64, ById)>,
     /// Evaluations to cancel, in groups that became cancelable together.
@@ -106,7 +102,7 @@ pub struct Broker {
     pending_count: usize,
     waiting_count: usize,
     delayed_count: usize,
-    signals: BTreeSet<String>,
+    signals: BTreeSet<QueueName>,
     /// Counts the outstanding evaluations a second time, as a check.
     #[cfg(test)]
     ledger: crate::deterministic::ledger::Ledger,
@@ -201,8 +197,7 @@ impl Broker {
             }
             std::collections::hash_map::Entry::Vacant(free) => {
                 free.insert(JobSlot::taken_by(&eval));
-                let queue = eval.r#type.clone();
-                self.make_ready(eval, queue);
+                self.make_ready(eval);
             }
         }
     }
@@ -214,26 +209,31 @@ impl Broker {
         }
     }
 
-    fn make_ready(&mut self, eval: Arc<Evaluation>, queue: String) {
+    /// Adds an evaluation to the queue of its scheduler.
+    fn make_ready(&mut self, eval: Arc<Evaluation>) {
+        let queue = QueueName::Scheduler(eval.r#type.clone());
+        self.add_to(queue, eval);
+    }
+
+    fn add_to(&mut self, queue: QueueName, eval: Arc<Evaluation>) {
         self.signals.insert(queue.clone());
         self.queues.entry(queue).or_default().ready.push(Ready(eval));
     }
 
-    /// The schedulers whose queues received evaluations since the last call; workers that wait for one of them have to
-    /// be woken.
-    pub(crate) fn take_signals(&mut self) -> BTreeSet<String> {
+    /// The queues that received evaluations since the last call; workers that wait for one of them have to be woken.
+    pub(crate) fn take_signals(&mut self) -> BTreeSet<QueueName> {
         std::mem::take(&mut self.signals)
     }
 
-    fn top_priority(&self, queue: &str) -> Option<i64> {
+    fn top_priority(&self, queue: &QueueName) -> Option<i64> {
         self.queues.get(queue)?.ready.peek().map(|r| r.0.priority)
     }
 
-    /// Dequeues the evaluation with the highest priority of the named queues, if there is one. `choice` is a random
+    /// Dequeues the evaluation with the highest priority for these schedulers, if there is one. `choice` is a random
     /// number that picks among queues of equal priority; `token` creates a new UUID.
-    pub fn dequeue<S: AsRef<str>>(
+    pub fn dequeue(
         &mut self,
-        schedulers: &[S],
+        schedulers: &[JobType],
         now: i64,
         choice: u64,
         token: impl FnOnce() -> String,
@@ -241,28 +241,46 @@ impl Broker {
         if !self.enabled {
             return Err(BrokerError::Disabled);
         }
-        let best = schedulers.iter().filter_map(|s| self.top_priority(s.as_ref())).max();
-        let names = schedulers.iter().map(AsRef::as_ref);
-        let equal: Vec<&str> = names.filter(|s| best.is_some() && self.top_priority(s) == best).collect();
-        let pick = choice.checked_rem(equal.len() as u64).unwrap_or(0);
-        let Some(name) = usize::try_from(pick).ok().and_then(|i| equal.get(i)) else { return Ok(None) };
-        let Some(queue) = self.queues.get_mut(*name) else { return Ok(None) };
-        let Some(Ready(eval)) = queue.ready.pop() else { return Ok(None) };
-        let Some(entry) = self.known.get_mut(eval.id.as_str()) else { return Ok(None) };
+        let offer = |scheduler: &JobType| {
+            let queue = QueueName::Scheduler(scheduler.clone());
+            self.top_priority(&queue).map(|priority| (priority, queue))
+        };
+        let mut offers: Vec<(i64, QueueName)> = schedulers.iter().filter_map(offer).collect();
+        let Some(best) = offers.iter().map(|(priority, _)| *priority).max() else { return Ok(None) };
+        offers.retain(|(priority, _)| *priority == best);
+        let pick = usize::try_from(choice % offers.len() as u64).unwrap_or(0);
+        Ok(self.deliver(offers.swap_remove(pick).1, now, token))
+    }
+
+    /// Dequeues the first evaluation that reached the delivery limit, if there is one. `token` creates a new UUID.
+    pub fn dequeue_failed(
+        &mut self,
+        now: i64,
+        token: impl FnOnce() -> String,
+    ) -> Result<Option<Delivery>, BrokerError> {
+        if !self.enabled {
+            return Err(BrokerError::Disabled);
+        }
+        Ok(self.deliver(QueueName::Failed, now, token))
+    }
+
+    fn deliver(&mut self, name: QueueName, now: i64, token: impl FnOnce() -> String) -> Option<Delivery> {
+        let queue = self.queues.get_mut(&name)?;
+        let Ready(eval) = queue.ready.pop()?;
+        let entry = self.known.get_mut(eval.id.as_str())?;
         queue.unacked += 1;
         entry.deliveries = entry.deliveries.saturating_add(1);
         let (token, deadline) = (token(), now.saturating_add(NACK_TIMEOUT));
-        let queue = name.to_string();
         let out =
-            Out { token: token.clone(), queue: queue.clone(), since: now, deadline: Some(deadline), requeue: None };
+            Out { token: token.clone(), queue: name.clone(), since: now, deadline: Some(deadline), requeue: None };
         entry.place = Place::Out(Box::new(out));
         self.timers.insert((deadline, ById(eval.clone())));
         let (deliveries, wait) = (entry.deliveries, entry.enqueued.map(|t| now.saturating_sub(t)));
         #[cfg(test)]
         if self.ledger.delivered(&eval, job_key(&eval)) {
-            self.make_ready(eval.clone(), queue.clone());
+            self.add_to(name.clone(), eval.clone());
         }
-        Ok(Some(Delivery { eval, token, queue, deliveries, wait }))
+        Some(Delivery { eval, token, queue: name, deliveries, wait })
     }
 
     fn out(&self, id: &str) -> Option<&Out> {
@@ -307,7 +325,7 @@ impl Broker {
         let eval = finished.eval.clone();
         if deliveries >= DELIVERY_LIMIT {
             self.start_clock(&eval, now);
-            self.make_ready(eval, FAILED_QUEUE.to_string());
+            self.add_to(QueueName::Failed, eval);
         } else {
             let delay = match deliveries {
                 0 | 1 => INITIAL_NACK_DELAY,
@@ -347,16 +365,14 @@ impl Broker {
         if self.hoard {
             rest.into_iter().for_each(|e| slot.push(e));
             self.pending_count = self.pending_count.saturating_sub(1);
-            let queue = kept.r#type.clone();
-            return self.make_ready(kept, queue);
+            return self.make_ready(kept);
         }
         self.pending_count = self.pending_count.saturating_sub(rest.len() + 1);
         self.cancelable_count += rest.len();
         if !rest.is_empty() {
             self.cancelable.push_back(rest.into());
         }
-        let queue = kept.r#type.clone();
-        self.make_ready(kept, queue);
+        self.make_ready(kept);
     }
 
     /// The token of an outstanding evaluation.
@@ -377,7 +393,7 @@ impl Broker {
             };
             self.cancelable_count = self.cancelable_count.saturating_sub(1);
             self.known.remove(eval.id.as_str());
-            if eval.r#type != CORE {
+            if eval.r#type != JobType::Core {
                 batch.push(eval);
             }
         }
@@ -417,15 +433,15 @@ impl Broker {
     /// The number of evaluations by state.
     pub fn stats(&self) -> Stats {
         let of = |q: &Queue| QueueStats { ready: q.ready.len(), unacked: q.unacked };
-        let by_scheduler: BTreeMap<String, QueueStats> = self.queues.iter().map(|(n, q)| (n.clone(), of(q))).collect();
+        let by_queue: BTreeMap<QueueName, QueueStats> = self.queues.iter().map(|(n, q)| (n.clone(), of(q))).collect();
         Stats {
-            ready: by_scheduler.values().map(|q| q.ready).sum(),
-            unacked: by_scheduler.values().map(|q| q.unacked).sum(),
+            ready: by_queue.values().map(|q| q.ready).sum(),
+            unacked: by_queue.values().map(|q| q.unacked).sum(),
             pending: self.pending_count,
             waiting: self.waiting_count,
             cancelable: self.cancelable_count,
             delayed: self.delayed_count,
-            by_scheduler,
+            by_queue,
         }
     }
 

@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use super::*;
 use encamp_model::Time;
 
-const QUEUES: [&str; 3] = ["service", "batch", FAILED_QUEUE];
+const SCHEDULERS: [JobType; 2] = [JobType::Service, JobType::Batch];
 
 #[derive(Debug, Clone, PartialEq)]
 enum Where {
     Waiting { due: i64, nacked: bool, delayed: bool },
     Pending,
-    Ready(String),
-    Out { token: String, queue: String, deadline: Option<i64> },
+    Ready(QueueName),
+    Out { token: String, queue: QueueName, deadline: Option<i64> },
     Cancelable,
 }
 
@@ -29,6 +29,10 @@ struct Record {
 impl Record {
     fn holds_slot(&self) -> bool {
         matches!(self.at, Where::Ready(_) | Where::Out { .. } | Where::Waiting { nacked: true, .. })
+    }
+
+    fn in_its_queue(&self) -> Where {
+        Where::Ready(QueueName::Scheduler(self.eval.r#type.clone()))
     }
 }
 
@@ -73,7 +77,7 @@ impl World {
             priority: i64::from(b % 3) * 10,
             modify_index: u64::from(c % 7),
             create_index: self.made,
-            r#type: QUEUES[usize::from(a / 6 % 2)].into(),
+            r#type: SCHEDULERS[usize::from(a / 6 % 2)].clone(),
             wait: if (b / 3).is_multiple_of(4) { i64::from(c % 50) * SECOND } else { 0 },
             wait_until: match b / 3 % 4 {
                 1 => Time::from_unix_nanos(self.now + i64::from(c % 60) * SECOND - 10 * SECOND),
@@ -108,17 +112,33 @@ impl World {
             .iter()
             .enumerate()
             .any(|(k, r)| k != i && r.eval.namespace == ns && r.eval.job_id == job && r.holds_slot());
-        let queue = self.records[i].eval.r#type.clone();
-        self.records[i].at = if held { Where::Pending } else { Where::Ready(queue) };
+        self.records[i].at = if held { Where::Pending } else { self.records[i].in_its_queue() };
     }
 
-    fn dequeue(&mut self, a: u8, choice: u64) {
-        let names: Vec<&str> = (0..3).filter(|i| a >> i & 1 == 1).map(|i| QUEUES[i]).collect();
+    /// Dequeues for the schedulers whose bits are set.
+    fn dequeue(&mut self, bits: u8, choice: u64) {
+        let chosen: Vec<JobType> = (0..2).filter(|i| bits >> i & 1 == 1).map(|i| SCHEDULERS[i].clone()).collect();
+        let token = self.next_token();
+        let got = self.broker.dequeue(&chosen, self.now, choice, || token.clone()).unwrap();
+        let queues: Vec<QueueName> = chosen.into_iter().map(QueueName::Scheduler).collect();
+        self.dequeued(&queues, got, token);
+    }
+
+    fn dequeue_failed(&mut self) {
+        let token = self.next_token();
+        let got = self.broker.dequeue_failed(self.now, || token.clone()).unwrap();
+        self.dequeued(&[QueueName::Failed], got, token);
+    }
+
+    fn next_token(&mut self) -> String {
         self.tokens += 1;
-        let token = format!("t{}", self.tokens);
-        let got = self.broker.dequeue(&names, self.now, choice, || token.clone()).unwrap();
+        format!("t{}", self.tokens)
+    }
+
+    /// Checks what was dequeued from some queues, and takes it over to the model.
+    fn dequeued(&mut self, queues: &[QueueName], got: Option<Delivery>, token: String) {
         let offered: Vec<&Record> =
-            self.records.iter().filter(|r| matches!(&r.at, Where::Ready(q) if names.contains(&q.as_str()))).collect();
+            self.records.iter().filter(|r| matches!(&r.at, Where::Ready(q) if queues.contains(q))).collect();
         let best = offered.iter().map(|r| r.eval.priority).max();
         let Some(d) = got else {
             assert!(offered.is_empty(), "nothing was dequeued although {} are ready", offered.len());
@@ -176,7 +196,7 @@ impl World {
             for k in of_job {
                 self.records[k].at = Where::Cancelable;
             }
-            self.records[kept].at = Where::Ready(self.records[kept].eval.r#type.clone());
+            self.records[kept].at = self.records[kept].in_its_queue();
         }
         if requeue {
             self.requeued += 1;
@@ -201,7 +221,7 @@ impl World {
             1 => SECOND,
             2 => 20 * SECOND,
             _ => {
-                r.at = Where::Ready(FAILED_QUEUE.into());
+                r.at = Where::Ready(QueueName::Failed);
                 return;
             }
         };
@@ -271,7 +291,7 @@ impl World {
             match self.records[i].at {
                 Where::Out { .. } => self.give_back(i),
                 Where::Waiting { nacked: true, .. } => {
-                    self.records[i].at = Where::Ready(self.records[i].eval.r#type.clone());
+                    self.records[i].at = self.records[i].in_its_queue();
                 }
                 _ => self.line_up(i),
             }
@@ -311,7 +331,7 @@ impl World {
         assert_eq!(s.delayed, count(&|w| matches!(w, Where::Waiting { delayed: true, .. })));
         assert_eq!(s.delayed, self.broker.delayed().count());
         assert_eq!(s.cancelable, count(&|w| *w == Where::Cancelable));
-        for (name, q) in &s.by_scheduler {
+        for (name, q) in &s.by_queue {
             assert_eq!(q.ready, count(&|w| *w == Where::Ready(name.clone())), "{name}");
             assert_eq!(q.unacked, count(&|w| matches!(w, Where::Out { queue, .. } if queue == name)), "{name}");
         }
@@ -342,7 +362,9 @@ impl World {
         self.write(true);
         while !self.records.is_empty() {
             let before = (self.records.len(), self.now);
-            self.dequeue(0b111, 0);
+            self.dequeue(0b11, 0);
+            self.ack(0);
+            self.dequeue_failed();
             self.ack(0);
             self.take(5);
             self.write(true);
@@ -367,7 +389,9 @@ proptest! {
         for (op, a, b, c) in steps {
             match op {
                 0..=6 => w.enqueue(a, b, c),
-                7..=10 => w.dequeue(a, u64::from(b)),
+                7..=8 => w.dequeue(a, u64::from(b)),
+                9 => w.dequeue(0b11, u64::from(b)),
+                10 => w.dequeue_failed(),
                 11..=12 => w.ack(a),
                 13 => w.nack(a),
                 14 => w.timer(a, b),

@@ -1,9 +1,46 @@
 //! Statistics of the broker and of its deliveries (`docs/spec/server.md §4.9, §24`).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use encamp_model::Evaluation;
+use serde::{Deserialize, Serialize};
+
+use encamp_model::{Evaluation, JobType};
+
+/// The text of [`QueueName::Failed`].
+const FAILED: &str = "_failed";
+
+/// A queue of the broker. It is a text in messages and metrics.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum QueueName {
+    /// The evaluations for the scheduler of a job type.
+    Scheduler(JobType),
+    /// The evaluations that reached the delivery limit.
+    Failed,
+}
+
+impl From<String> for QueueName {
+    fn from(text: String) -> QueueName {
+        if text == FAILED { QueueName::Failed } else { QueueName::Scheduler(text.into()) }
+    }
+}
+
+impl From<QueueName> for String {
+    fn from(name: QueueName) -> String {
+        name.to_string()
+    }
+}
+
+impl fmt::Display for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueueName::Scheduler(scheduler) => scheduler.fmt(f),
+            QueueName::Failed => f.pad(FAILED),
+        }
+    }
+}
 
 /// The number of evaluations by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,8 +57,8 @@ pub struct Stats {
     pub cancelable: usize,
     /// Waiting for their `WaitUntil`; included in `waiting`.
     pub delayed: usize,
-    /// Counts by queue: scheduler names, `_core`, `_failed`. Includes all queues that were used since the last flush.
-    pub by_scheduler: BTreeMap<String, QueueStats>,
+    /// Counts by queue. Includes all queues that were used since the last flush.
+    pub by_queue: BTreeMap<QueueName, QueueStats>,
 }
 
 /// The counts of one queue.
@@ -41,7 +78,7 @@ pub struct Delivery {
     /// Proves that the worker holds the evaluation.
     pub token: String,
     /// The queue that the evaluation was dequeued from.
-    pub queue: String,
+    pub queue: QueueName,
     /// The number of deliveries, including this one.
     pub deliveries: u32,
     /// Nanoseconds between enqueue and dequeue (metric `wait_time`); unknown for restored evaluations.

@@ -1,9 +1,10 @@
 //! The worked examples E1 to E5 of `docs/spec/server.md §25`, and the edge cases of `§4`.
 
 use super::*;
-use encamp_model::Time;
+use encamp_model::{EvalStatus, Time};
 
-const ALL: [&str; 2] = ["service", "batch"];
+const ALL: [JobType; 2] = [JobType::Service, JobType::Batch];
+const SERVICE: QueueName = QueueName::Scheduler(JobType::Service);
 
 fn eval(id: &str, job: &str, priority: i64, index: u64) -> Evaluation {
     Evaluation {
@@ -11,8 +12,8 @@ fn eval(id: &str, job: &str, priority: i64, index: u64) -> Evaluation {
         namespace: "default".into(),
         job_id: job.into(),
         priority,
-        r#type: "service".into(),
-        status: "pending".into(),
+        r#type: JobType::Service,
+        status: EvalStatus::Pending,
         create_index: index,
         modify_index: index,
         ..Evaluation::default()
@@ -29,8 +30,8 @@ fn put(b: &mut Broker, e: Evaluation, now: i64) {
     b.enqueue(Arc::new(e), None, now);
 }
 
-fn take(b: &mut Broker, names: &[&str], token: &str, now: i64) -> Option<Delivery> {
-    b.dequeue(names, now, 0, || token.to_string()).unwrap()
+fn take(b: &mut Broker, schedulers: &[JobType], token: &str, now: i64) -> Option<Delivery> {
+    b.dequeue(schedulers, now, 0, || token.to_string()).unwrap()
 }
 
 fn id_of(d: Option<Delivery>) -> String {
@@ -53,7 +54,7 @@ fn e1_of_a_burst_for_one_job_the_first_and_the_newest_run() {
     let s = b.stats();
     assert_eq!((s.ready, s.unacked, s.pending), (0, 1, 19));
     assert!(!b.has_ready());
-    assert_eq!(s.by_scheduler["service"], QueueStats { ready: 0, unacked: 1 });
+    assert_eq!(s.by_queue[&SERVICE], QueueStats { ready: 0, unacked: 1 });
 
     b.ack("a1", "t", SECOND).unwrap();
     let s = b.stats();
@@ -64,10 +65,7 @@ fn e1_of_a_burst_for_one_job_the_first_and_the_newest_run() {
 
     assert_eq!(id_of(take(&mut b, &ALL, "u", SECOND)), "a20");
     b.ack("a20", "u", SECOND).unwrap();
-    assert_eq!(
-        b.stats(),
-        Stats { by_scheduler: [("service".into(), QueueStats::default())].into(), ..Stats::default() }
-    );
+    assert_eq!(b.stats(), Stats { by_queue: [(SERVICE, QueueStats::default())].into(), ..Stats::default() });
     assert_eq!(b.next_deadline(), None);
     assert!(b.known.is_empty() && b.jobs.is_empty(), "nothing is retained of acked evaluations");
 }
@@ -186,16 +184,16 @@ fn an_evaluation_that_always_fails_ends_in_the_failed_queue() {
     }
     take(&mut b, &ALL, "t", now);
     b.nack("a", "t", now).unwrap();
-    assert_eq!(b.stats().by_scheduler[FAILED_QUEUE], QueueStats { ready: 1, unacked: 0 });
+    assert_eq!(b.stats().by_queue[&QueueName::Failed], QueueStats { ready: 1, unacked: 0 });
     assert_eq!(id_of(take(&mut b, &ALL, "t", now)), "");
     // The reaper's write fails once: the evaluation is ready again at once.
-    take(&mut b, &[FAILED_QUEUE], "r", now);
-    assert_eq!(b.stats().by_scheduler[FAILED_QUEUE], QueueStats { ready: 0, unacked: 1 });
+    b.dequeue_failed(now, || "r".into()).unwrap();
+    assert_eq!(b.stats().by_queue[&QueueName::Failed], QueueStats { ready: 0, unacked: 1 });
     now += NACK_TIMEOUT;
     b.tick(now);
-    assert_eq!(b.stats().by_scheduler[FAILED_QUEUE], QueueStats { ready: 1, unacked: 0 });
-    assert_eq!(b.stats().by_scheduler["service"], QueueStats::default());
-    take(&mut b, &[FAILED_QUEUE], "r", now);
+    assert_eq!(b.stats().by_queue[&QueueName::Failed], QueueStats { ready: 1, unacked: 0 });
+    assert_eq!(b.stats().by_queue[&SERVICE], QueueStats::default());
+    b.dequeue_failed(now, || "r".into()).unwrap();
     b.ack("a", "r", now).unwrap();
     assert_eq!(id_of(take(&mut b, &ALL, "t", now)), "b");
 }
@@ -225,18 +223,19 @@ fn delayed_evaluations_do_not_hold_their_job() {
 #[test]
 fn the_highest_priority_of_all_named_queues_is_dequeued_first() {
     let mut b = enabled();
-    let batch = |id: &str, priority, index| Evaluation { r#type: "batch".into(), ..eval(id, id, priority, index) };
+    let batch = |id: &str, priority, index| Evaluation { r#type: JobType::Batch, ..eval(id, id, priority, index) };
     put(&mut b, eval("s80", "s80", 80, 1), 0);
     put(&mut b, eval("s20", "s20", 20, 2), 0);
     put(&mut b, batch("b50", 50, 3), 0);
-    put(&mut b, Evaluation { r#type: CORE.into(), ..eval("gc", "gc", 32767, 0) }, 0);
-    assert_eq!(b.take_signals().into_iter().collect::<Vec<_>>(), ["_core", "batch", "service"]);
+    put(&mut b, Evaluation { r#type: JobType::Core, ..eval("gc", "gc", 32767, 0) }, 0);
+    let signals = b.take_signals().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(signals, ["_core", "batch", "service"]);
     assert!(b.take_signals().is_empty());
     assert_eq!(id_of(take(&mut b, &ALL, "1", 0)), "s80");
     assert_eq!(id_of(take(&mut b, &ALL, "2", 0)), "b50");
-    assert_eq!(id_of(take(&mut b, &["batch"], "3", 0)), "");
+    assert_eq!(id_of(take(&mut b, &[JobType::Batch], "3", 0)), "");
     assert_eq!(id_of(take(&mut b, &ALL, "3", 0)), "s20");
-    assert_eq!(id_of(take(&mut b, &[CORE], "4", 0)), "gc");
+    assert_eq!(id_of(take(&mut b, &[JobType::Core], "4", 0)), "gc");
     // With equal priorities, the queue is picked at random; within a queue, the oldest evaluation is first.
     for choice in 0..4 {
         let mut b = enabled();
@@ -295,7 +294,7 @@ fn cancelled_batches_come_back_when_they_could_not_be_written() {
     for n in 0..6 {
         put(&mut b, eval(&format!("a{n}"), "j", 50, n), 0);
     }
-    let core = Evaluation { r#type: CORE.into(), ..eval("core", "j", 50, 0) };
+    let core = Evaluation { r#type: JobType::Core, ..eval("core", "j", 50, 0) };
     put(&mut b, core, 0);
     take(&mut b, &ALL, "t", 0);
     b.ack("a0", "t", 0).unwrap();
@@ -325,12 +324,12 @@ fn metrics_know_waiting_processing_and_responding() {
 
 #[test]
 fn requests_are_checked() {
-    assert_eq!(check_request::<&str>(&[], 1).unwrap_err().to_string(), "dequeue requires at least one scheduler type");
+    assert_eq!(check_request(&[], 1).unwrap_err().to_string(), "dequeue requires at least one scheduler type");
     assert_eq!(
-        check_request(&["service"], 2).unwrap_err().to_string(),
+        check_request(&ALL, 2).unwrap_err().to_string(),
         "dequeue disallowed: calling scheduler version is 2; leader version is 1"
     );
-    check_request(&["service"], SCHEDULER_VERSION).unwrap();
+    check_request(&ALL, SCHEDULER_VERSION).unwrap();
     let (a, b) = (eval("a", "j", 1, 7), eval("b", "j", 1, 9));
     assert_eq!((wait_index(&a, [&b]), wait_index(&b, [&a]), wait_index(&a, [])), (9, 9, 7));
 }

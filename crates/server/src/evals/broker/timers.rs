@@ -80,8 +80,7 @@ impl Broker {
                     self.delayed_count = self.delayed_count.saturating_sub(usize::from(reason == Reason::WaitUntil));
                     if reason == Reason::Nacked {
                         self.start_clock(&eval, now);
-                        let queue = eval.r#type.clone();
-                        self.make_ready(eval, queue);
+                        self.make_ready(eval);
                     } else {
                         self.line_up(eval, now);
                     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::handle::Server;
 use crate::keyring::{KeyringError, new_key};
-use encamp_model::{WrappedRootKey, root_key_state as state};
+use encamp_model::{RootKeyState, WrappedRootKey};
 use encamp_ops::Operation;
 use encamp_state::{StateStore, StoreSnapshot};
 
@@ -22,7 +22,7 @@ pub enum Step {
 
 /// The next step of the rotation; `None` if nothing is due. Times are Unix nanoseconds.
 pub fn rotation(store: &StateStore, now: i64, threshold: i64) -> Option<Step> {
-    let prepublished = store.root_keys().filter(|k| k.meta.state == state::PREPUBLISHED);
+    let prepublished = store.root_keys().filter(|k| k.meta.state == RootKeyState::Prepublished);
     if let Some(next) = prepublished.min_by_key(|k| k.meta.publish_time) {
         return (next.meta.publish_time <= now).then(|| Step::Activate(next.meta.key_id.clone()));
     }
@@ -35,7 +35,7 @@ pub fn rotation(store: &StateStore, now: i64, threshold: i64) -> Option<Step> {
 pub(crate) fn collectable(store: &StateStore, now: i64, rotation: i64, threshold: i64) -> Vec<String> {
     let cutoff = now.saturating_sub(rotation.saturating_add(threshold));
     let over = |k: &&Arc<WrappedRootKey>| {
-        matches!(k.meta.state.as_str(), state::INACTIVE | state::DEPRECATED)
+        matches!(k.meta.state, RootKeyState::Inactive | RootKeyState::Deprecated)
             && k.meta.create_time <= cutoff
             && !in_use(store, &k.meta.key_id)
     };
@@ -53,9 +53,9 @@ pub fn in_use(store: &StateStore, id: &str) -> bool {
 }
 
 /// The operation that changes the state of a key.
-pub(super) fn in_state(key: &WrappedRootKey, to: &str) -> Operation {
+pub(super) fn in_state(key: &WrappedRootKey, to: RootKeyState) -> Operation {
     let mut key = key.clone();
-    key.meta.state = to.into();
+    key.meta.state = to;
     Operation::RootKeyUpsert { key: Arc::new(key), rekey: false }
 }
 
@@ -73,10 +73,10 @@ pub(super) async fn rotate(server: &Server, snapshot: &StoreSnapshot, now: i64, 
                 tracing::error!(target: "nomad.core.sched", %error, "rotate: could not find prepublished key in keyring");
                 return Ok(false);
             };
-            in_state(key, state::ACTIVE)
+            in_state(key, RootKeyState::Active)
         }
         Some(Step::Prepublish(time)) => {
-            Operation::RootKeyUpsert { key: new_key(state::PREPUBLISHED, time).await?, rekey: false }
+            Operation::RootKeyUpsert { key: new_key(RootKeyState::Prepublished, time).await?, rekey: false }
         }
     };
     server.commit_shared(key.into()).await?;

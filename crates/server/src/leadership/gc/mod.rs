@@ -15,7 +15,6 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use crate::error::Error;
-use crate::evals::broker::CORE;
 use crate::handle::Server;
 use crate::nodes::node_status;
 use crate::pipeline::error::PipelineError;
@@ -49,10 +48,10 @@ pub(crate) fn core_eval(kind: &str, index: u64) -> Evaluation {
         id: ids::uuid(),
         namespace: "-".into(),
         priority: PRIORITY,
-        r#type: CORE.into(),
-        triggered_by: "scheduled".into(),
+        r#type: JobType::Core,
+        triggered_by: EvalTrigger::Scheduled,
         job_id: kind.into(),
-        status: "pending".into(),
+        status: EvalStatus::Pending,
         modify_index: index,
         ..Default::default()
     }

@@ -9,7 +9,7 @@ use crate::handle::Server;
 use encamp_host::ids;
 use encamp_host::threads::Instant;
 use encamp_model::token_bucket::TokenBucket;
-use encamp_model::{VariableEncrypted, duration, root_key_state as state};
+use encamp_model::{RootKeyState, VariableEncrypted, duration};
 use encamp_ops::{Operation, VariableChange, VariableWrite};
 use encamp_state::StoreSnapshot;
 
@@ -31,7 +31,7 @@ pub(super) async fn run(server: &Server, snapshot: &StoreSnapshot) -> Result<(),
 async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> Result<bool, Error> {
     let started = Instant::now();
     let mut rate = TokenBucket::per_second(RATE, RATE);
-    for key in snapshot.root_keys().filter(|k| k.meta.state == state::REKEYING) {
+    for key in snapshot.root_keys().filter(|k| k.meta.state == RootKeyState::Rekeying) {
         let key_id = key.meta.key_id.as_str();
         // Newer than the snapshot: includes the variables that were written while the key was active.
         let variables: Vec<Arc<VariableEncrypted>> = server.snapshot().variables_of_key(key_id).cloned().collect();
@@ -45,7 +45,7 @@ async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> 
             rewrite(server, &v).await?;
         }
         if server.snapshot().variables_of_key(key_id).next().is_none() {
-            server.commit_shared(in_state(key, state::INACTIVE).into()).await?;
+            server.commit_shared(in_state(key, RootKeyState::Inactive).into()).await?;
             tracing::info!(target: "nomad.core.sched", key_id, "variables successfully rekeyed and key marked inactive");
         }
     }
@@ -96,15 +96,15 @@ mod tests {
         let old = before.active_root_key().unwrap().meta.key_id.clone();
         assert_eq!(before.variables_of_key(&old).count(), 3);
 
-        let new = new_key(state::ACTIVE, 0).await.unwrap();
+        let new = new_key(RootKeyState::Active, 0).await.unwrap();
         server.commit(Operation::RootKeyUpsert { key: new.clone(), rekey: true }).await.unwrap();
         assert!(!within(&server, &server.snapshot(), Duration::ZERO).await.unwrap(), "no time budget");
-        assert_eq!(server.snapshot().root_key(&old).unwrap().meta.state, state::REKEYING);
+        assert_eq!(server.snapshot().root_key(&old).unwrap().meta.state, RootKeyState::Rekeying);
         assert_eq!(server.snapshot().variables_of_key(&old).count(), 3);
 
         run(&server, &server.snapshot()).await.unwrap();
         let after = server.snapshot();
-        assert_eq!(after.root_key(&old).unwrap().meta.state, state::INACTIVE);
+        assert_eq!(after.root_key(&old).unwrap().meta.state, RootKeyState::Inactive);
         assert_eq!((after.variables_of_key(&old).count(), after.variables_of_key(&new.meta.key_id).count()), (0, 3));
         for (was, is) in before.variables().zip(after.variables()) {
             assert!(is.modify_index > was.modify_index && is.data != was.data);

@@ -7,11 +7,11 @@ use encamp_state::StateStore;
 /// Whether an allocation can be collected (`docs/spec/garbage-collection.md §3.3`). A time equal to the cutoff is old
 /// enough.
 pub(crate) fn alloc_eligible(a: &Allocation, job: Option<&Job>, now: i64, cutoff: i64) -> bool {
-    if !a.terminal() || a.modify_time > cutoff || a.client_status == client_status::RUNNING {
+    if !a.terminal() || a.modify_time > cutoff || a.client_status == ClientStatus::Running {
         return false;
     }
-    let Some(job) = job.filter(|j| !j.stop && j.status != "dead") else { return true };
-    if a.desired_status == desired_status::STOP || a.client_status != client_status::FAILED {
+    let Some(job) = job.filter(|j| !j.stop && j.status != JobStatus::Dead) else { return true };
+    if a.desired_status == DesiredStatus::Stop || a.client_status != ClientStatus::Failed {
         return true;
     }
     let policy = job.lookup_group(&a.task_group).and_then(|g| g.reschedule_policy.as_ref());
@@ -40,9 +40,9 @@ pub(crate) fn eval_eligible(
     }
     let job = store.state().job(&eval.namespace, &eval.job_id);
     let allocs: Vec<_> = store.allocs_of_eval(&eval.id).collect();
-    let collect = job.is_none_or(|j| j.status == "dead" && (j.stop || allow_batch));
+    let collect = job.is_none_or(|j| j.status == JobStatus::Dead && (j.stop || allow_batch));
     let eligible = |a: &Allocation| match job {
-        Some(job) if eval.r#type == "batch" && !collect => {
+        Some(job) if eval.r#type == JobType::Batch && !collect => {
             a.create_index < job.job_modify_index && a.modify_time < cutoff && a.terminal()
         }
         _ => alloc_eligible(a, job.map(|j| &**j), now, cutoff),
@@ -71,7 +71,7 @@ impl Collected {
 pub fn evals(store: &StateStore, now: i64, threshold: i64, batch_threshold: i64) -> Collected {
     let mut out = Collected::default();
     for eval in store.evals_by_create() {
-        let threshold = if eval.r#type == "batch" { batch_threshold } else { threshold };
+        let threshold = if eval.r#type == JobType::Batch { batch_threshold } else { threshold };
         let (whole, allocs) = eval_eligible(store, eval, now, now.saturating_sub(threshold), false);
         if whole {
             out.evals.push(eval.id.clone());
@@ -89,7 +89,7 @@ fn candidate(job: &Job) -> bool {
     if job.is_template() {
         return job.stop;
     }
-    job.status == "dead" && (job.stop || matches!(job.r#type.as_str(), "batch" | "sysbatch"))
+    job.status == JobStatus::Dead && (job.stop || matches!(job.r#type, JobType::Batch | JobType::Sysbatch))
 }
 
 /// Collects finished jobs, by namespace and ID, with their evaluations and allocations
@@ -132,7 +132,7 @@ pub fn deployments(store: &StateStore, now: i64, threshold: i64) -> Vec<String> 
 pub fn nodes(store: &StateStore, now: i64, threshold: i64) -> Vec<String> {
     let cutoff = now.saturating_sub(threshold);
     let over = |n: &&std::sync::Arc<encamp_state::NodeEntry>| {
-        n.node.status == "down"
+        n.node.status == NodeStatus::Down
             && n.node.status_updated_at.saturating_mul(SECOND) <= cutoff
             && n.allocs.iter().all(|a| a.phase.terminal())
     };

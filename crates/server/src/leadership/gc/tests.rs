@@ -10,27 +10,27 @@ use encamp_state::StateStore;
 
 const NOW: i64 = 1_000 * HOUR;
 
-fn job(status: &str, stop: bool, policy: Option<ReschedulePolicy>) -> Job {
+fn job(status: JobStatus, stop: bool, policy: Option<ReschedulePolicy>) -> Job {
     Job {
         id: "web".into(),
         namespace: "default".into(),
-        r#type: "service".into(),
-        status: status.into(),
+        r#type: JobType::Service,
+        status,
         stop,
         task_groups: vec![TaskGroup { name: "g".into(), reschedule_policy: policy, ..Default::default() }],
         ..Default::default()
     }
 }
 
-fn alloc(id: &str, client: &str, desired: &str) -> Allocation {
+fn alloc(id: &str, client_status: ClientStatus, desired_status: DesiredStatus) -> Allocation {
     Allocation {
         id: id.into(),
         namespace: "default".into(),
         job_id: "web".into(),
         task_group: "g".into(),
         eval_id: "e1".into(),
-        client_status: client.into(),
-        desired_status: desired.into(),
+        client_status,
+        desired_status,
         ..Default::default()
     }
 }
@@ -48,7 +48,7 @@ fn with_events(mut a: Allocation, ages: &[i64]) -> Allocation {
 #[test]
 fn the_boundary_table() {
     let unlimited = || Some(ReschedulePolicy { unlimited: true, ..Default::default() });
-    let failed = || alloc("a", "failed", "run");
+    let failed = || alloc("a", ClientStatus::Failed, DesiredStatus::Run);
     let at = |mut a: Allocation, t: i64| {
         a.modify_time = t;
         a
@@ -58,28 +58,52 @@ fn the_boundary_table() {
         a
     };
     for (line, a, job, cutoff, want) in [
-        (1, alloc("a", "pending", "run"), job("dead", true, None), NOW, false),
-        (2, alloc("a", "running", "stop"), job("dead", false, None), NOW, false),
-        (3, at(alloc("a", "complete", "run"), NOW), job("running", false, None), NOW, true),
-        (4, at(alloc("a", "complete", "stop"), NOW), job("running", false, None), NOW - HOUR, false),
-        (5, failed(), job("running", false, None), NOW, true),
-        (6, failed(), job("running", false, policy(0, 0)), NOW, true),
-        (7, failed(), job("running", false, policy(1, MINUTE)), NOW, false),
-        (8, with_events(failed(), &[3 * MINUTE]), job("running", false, policy(2, 30 * MINUTE)), NOW, false),
+        (1, alloc("a", ClientStatus::Pending, DesiredStatus::Run), job(JobStatus::Dead, true, None), NOW, false),
+        (2, alloc("a", ClientStatus::Running, DesiredStatus::Stop), job(JobStatus::Dead, false, None), NOW, false),
         (
-            9,
-            with_events(failed(), &[60 * MINUTE, 45 * MINUTE]),
-            job("running", false, policy(5, 30 * MINUTE)),
+            3,
+            at(alloc("a", ClientStatus::Complete, DesiredStatus::Run), NOW),
+            job(JobStatus::Running, false, None),
             NOW,
             true,
         ),
-        (10, replaced(with_events(failed(), &[3 * MINUTE])), job("running", false, policy(5, 30 * MINUTE)), NOW, true),
-        (11, with_events(failed(), &[3 * MINUTE]), job("running", false, unlimited()), NOW, false),
-        (12, with_events(failed(), &[3 * MINUTE]), job("running", true, policy(5, 30 * MINUTE)), NOW, true),
-        (13, with_events(failed(), &[3 * MINUTE]), job("dead", false, policy(5, 30 * MINUTE)), NOW, true),
-        (14, alloc("a", "lost", "stop"), job("dead", false, None), NOW, true),
-        (15, alloc("a", "failed", "stop"), job("running", false, unlimited()), NOW, true),
-        (16, alloc("a", "unknown", "run"), job("running", false, None), NOW, false),
+        (
+            4,
+            at(alloc("a", ClientStatus::Complete, DesiredStatus::Stop), NOW),
+            job(JobStatus::Running, false, None),
+            NOW - HOUR,
+            false,
+        ),
+        (5, failed(), job(JobStatus::Running, false, None), NOW, true),
+        (6, failed(), job(JobStatus::Running, false, policy(0, 0)), NOW, true),
+        (7, failed(), job(JobStatus::Running, false, policy(1, MINUTE)), NOW, false),
+        (8, with_events(failed(), &[3 * MINUTE]), job(JobStatus::Running, false, policy(2, 30 * MINUTE)), NOW, false),
+        (
+            9,
+            with_events(failed(), &[60 * MINUTE, 45 * MINUTE]),
+            job(JobStatus::Running, false, policy(5, 30 * MINUTE)),
+            NOW,
+            true,
+        ),
+        (
+            10,
+            replaced(with_events(failed(), &[3 * MINUTE])),
+            job(JobStatus::Running, false, policy(5, 30 * MINUTE)),
+            NOW,
+            true,
+        ),
+        (11, with_events(failed(), &[3 * MINUTE]), job(JobStatus::Running, false, unlimited()), NOW, false),
+        (12, with_events(failed(), &[3 * MINUTE]), job(JobStatus::Running, true, policy(5, 30 * MINUTE)), NOW, true),
+        (13, with_events(failed(), &[3 * MINUTE]), job(JobStatus::Dead, false, policy(5, 30 * MINUTE)), NOW, true),
+        (14, alloc("a", ClientStatus::Lost, DesiredStatus::Stop), job(JobStatus::Dead, false, None), NOW, true),
+        (
+            15,
+            alloc("a", ClientStatus::Failed, DesiredStatus::Stop),
+            job(JobStatus::Running, false, unlimited()),
+            NOW,
+            true,
+        ),
+        (16, alloc("a", ClientStatus::Unknown, DesiredStatus::Run), job(JobStatus::Running, false, None), NOW, false),
     ] {
         assert_eq!(alloc_eligible(&a, Some(&job), NOW, cutoff), want, "line {line}");
     }
@@ -93,13 +117,13 @@ fn store(job: Job, eval: Evaluation, allocs: Vec<Allocation>) -> StateStore {
     s
 }
 
-fn eval(r#type: &str, age: i64) -> Evaluation {
+fn eval(r#type: JobType, age: i64) -> Evaluation {
     Evaluation {
         id: "e1".into(),
         namespace: "default".into(),
         job_id: "web".into(),
-        r#type: r#type.into(),
-        status: "complete".into(),
+        r#type,
+        status: EvalStatus::Complete,
         modify_time: NOW - age,
         ..Default::default()
     }
@@ -121,42 +145,45 @@ fn ids(list: &[&str]) -> Vec<String> {
 
 #[test]
 fn example_1_and_2_evaluations_go_with_their_allocations() {
-    let web = || job("running", false, None);
-    let old = || aged(alloc("a", "complete", "stop"), 61 * MINUTE);
-    assert_eq!(run(&store(web(), eval("service", HOUR), vec![old()])), (ids(&["e1"]), ids(&["a"])));
-    let new = aged(alloc("a", "complete", "stop"), 59 * MINUTE);
-    assert_eq!(run(&store(web(), eval("service", HOUR), vec![new])), (vec![], vec![]));
-    let runs = aged(alloc("b", "running", "run"), 2 * HOUR);
-    assert_eq!(run(&store(web(), eval("service", HOUR), vec![old(), runs])), (vec![], ids(&["a"])));
+    let web = || job(JobStatus::Running, false, None);
+    let old = || aged(alloc("a", ClientStatus::Complete, DesiredStatus::Stop), 61 * MINUTE);
+    assert_eq!(run(&store(web(), eval(JobType::Service, HOUR), vec![old()])), (ids(&["e1"]), ids(&["a"])));
+    let new = aged(alloc("a", ClientStatus::Complete, DesiredStatus::Stop), 59 * MINUTE);
+    assert_eq!(run(&store(web(), eval(JobType::Service, HOUR), vec![new])), (vec![], vec![]));
+    let runs = aged(alloc("b", ClientStatus::Running, DesiredStatus::Run), 2 * HOUR);
+    assert_eq!(run(&store(web(), eval(JobType::Service, HOUR), vec![old(), runs])), (vec![], ids(&["a"])));
 }
 
 #[test]
 fn example_4_the_current_version_of_a_batch_job_is_retained() {
-    let batch = Job { r#type: "batch".into(), job_modify_index: 100, ..job("running", false, None) };
-    let at = |id: &str, index: u64| Allocation { create_index: index, ..aged(alloc(id, "complete", "run"), 25 * HOUR) };
-    let both = store(batch.clone(), eval("batch", 25 * HOUR), vec![at("a", 90), at("b", 120)]);
+    let batch = Job { r#type: JobType::Batch, job_modify_index: 100, ..job(JobStatus::Running, false, None) };
+    let at = |id: &str, index: u64| Allocation {
+        create_index: index,
+        ..aged(alloc(id, ClientStatus::Complete, DesiredStatus::Run), 25 * HOUR)
+    };
+    let both = store(batch.clone(), eval(JobType::Batch, 25 * HOUR), vec![at("a", 90), at("b", 120)]);
     assert_eq!(run(&both), (vec![], ids(&["a"])));
-    let first = store(batch.clone(), eval("batch", 25 * HOUR), vec![at("a", 90)]);
+    let first = store(batch.clone(), eval(JobType::Batch, 25 * HOUR), vec![at("a", 90)]);
     assert_eq!(run(&first), (ids(&["e1"]), ids(&["a"])));
-    assert_eq!(run(&store(batch.clone(), eval("batch", 25 * HOUR), vec![])), (ids(&["e1"]), vec![]));
-    assert_eq!(run(&store(batch, eval("batch", 23 * HOUR), vec![])), (vec![], vec![]));
+    assert_eq!(run(&store(batch.clone(), eval(JobType::Batch, 25 * HOUR), vec![])), (ids(&["e1"]), vec![]));
+    assert_eq!(run(&store(batch, eval(JobType::Batch, 23 * HOUR), vec![])), (vec![], vec![]));
 }
 
 #[test]
 fn finished_jobs_are_collected() {
     let over = |j: Job, age: i64| {
-        let s = store(Job { submit_time: NOW - age, ..j }, eval("service", age), vec![]);
+        let s = store(Job { submit_time: NOW - age, ..j }, eval(JobType::Service, age), vec![]);
         jobs(&s, NOW, 4 * HOUR).0.len() == 1
     };
     let tag = Some(JobVersionTag { name: "keep".into(), ..Default::default() });
-    assert!(over(job("dead", true, None), 4 * HOUR));
-    assert!(!over(job("dead", true, None), 3 * HOUR));
-    assert!(!over(job("dead", false, None), 5 * HOUR), "a service job that was not stopped");
-    assert!(over(Job { r#type: "batch".into(), ..job("dead", false, None) }, 5 * HOUR));
-    assert!(!over(Job { version_tag: tag, ..job("dead", true, None) }, 5 * HOUR));
+    assert!(over(job(JobStatus::Dead, true, None), 4 * HOUR));
+    assert!(!over(job(JobStatus::Dead, true, None), 3 * HOUR));
+    assert!(!over(job(JobStatus::Dead, false, None), 5 * HOUR), "a service job that was not stopped");
+    assert!(over(Job { r#type: JobType::Batch, ..job(JobStatus::Dead, false, None) }, 5 * HOUR));
+    assert!(!over(Job { version_tag: tag, ..job(JobStatus::Dead, true, None) }, 5 * HOUR));
     let cron = PeriodicConfig { enabled: true, ..Default::default() };
-    assert!(!over(Job { periodic: Some(cron.clone()), ..job("running", false, None) }, 5 * HOUR));
-    assert!(over(Job { periodic: Some(cron), ..job("dead", true, None) }, 5 * HOUR));
+    assert!(!over(Job { periodic: Some(cron.clone()), ..job(JobStatus::Running, false, None) }, 5 * HOUR));
+    assert!(over(Job { periodic: Some(cron), ..job(JobStatus::Dead, true, None) }, 5 * HOUR));
 }
 
 #[test]
@@ -172,39 +199,32 @@ fn entries_hold_allocations_first() {
 #[test]
 fn nodes_and_deployments() {
     let mut s = StateStore::new();
-    let node = |id: &str, status: &str, age: i64| {
-        Arc::new(Node {
-            id: id.into(),
-            status: status.into(),
-            status_updated_at: (NOW - age) / SECOND,
-            ..Default::default()
-        })
+    let node = |id: &str, status, age: i64| {
+        Arc::new(Node { id: id.into(), status, status_updated_at: (NOW - age) / SECOND, ..Default::default() })
     };
-    s.put_node(node("n1", "down", 24 * HOUR));
-    s.put_node(node("n2", "down", 23 * HOUR));
-    s.put_node(node("n3", "disconnected", 48 * HOUR));
-    s.put_node(node("n4", "down", 48 * HOUR));
+    s.put_node(node("n1", NodeStatus::Down, 24 * HOUR));
+    s.put_node(node("n2", NodeStatus::Down, 23 * HOUR));
+    s.put_node(node("n3", NodeStatus::Disconnected, 48 * HOUR));
+    s.put_node(node("n4", NodeStatus::Down, 48 * HOUR));
     s.put_allocs(vec![Arc::new(Allocation {
         node_id: "n4".into(),
         deployment_id: "d2".into(),
-        ..alloc("x", "running", "run")
+        ..alloc("x", ClientStatus::Running, DesiredStatus::Run)
     })]);
     assert_eq!(nodes(&s, NOW, 24 * HOUR), ["n1"]);
-    for (id, status, age) in [("d1", "successful", 2 * HOUR), ("d2", "failed", 2 * HOUR), ("d3", "running", 2 * HOUR)] {
-        let d = Deployment { id: id.into(), status: status.into(), modify_time: NOW - age, ..Default::default() };
+    for (id, status, age) in [
+        ("d1", DeploymentStatus::Successful, 2 * HOUR),
+        ("d2", DeploymentStatus::Failed, 2 * HOUR),
+        ("d3", DeploymentStatus::Running, 2 * HOUR),
+    ] {
+        let d = Deployment { id: id.into(), status, modify_time: NOW - age, ..Default::default() };
         s.put_deployment(Arc::new(d));
     }
     assert_eq!(deployments(&s, NOW, HOUR), ["d1"]);
 }
 
-fn key(s: &mut StateStore, id: &str, state: &str, created: i64, publish: i64) {
-    let meta = RootKey {
-        key_id: id.into(),
-        state: state.into(),
-        create_time: created,
-        publish_time: publish,
-        ..Default::default()
-    };
+fn key(s: &mut StateStore, id: &str, state: RootKeyState, created: i64, publish: i64) {
+    let meta = RootKey { key_id: id.into(), state, create_time: created, publish_time: publish, ..Default::default() };
     s.put_root_key(Arc::new(WrappedRootKey { meta, ..Default::default() }));
 }
 
@@ -213,29 +233,36 @@ fn keys_are_rotated_in_time() {
     let next = |s: &StateStore, minute: i64| keys::rotation(s, NOW + minute * MINUTE, HOUR);
     let mut s = StateStore::new();
     assert_eq!(next(&s, 0), Some(Step::NoActiveKey));
-    key(&mut s, "a", "active", NOW, 0);
+    key(&mut s, "a", RootKeyState::Active, NOW, 0);
     assert_eq!((next(&s, 20), next(&s, 30)), (None, Some(Step::Prepublish(NOW + HOUR))));
     assert_eq!(next(&s, 90), Some(Step::Prepublish(NOW + HOUR)), "late ticks do not shift it");
-    key(&mut s, "b", "prepublished", NOW + 30 * MINUTE, NOW + HOUR);
+    key(&mut s, "b", RootKeyState::Prepublished, NOW + 30 * MINUTE, NOW + HOUR);
     assert_eq!((next(&s, 59), next(&s, 60)), (None, Some(Step::Activate("b".into()))));
-    key(&mut s, "0", "prepublished", NOW, NOW + 2 * HOUR);
+    key(&mut s, "0", RootKeyState::Prepublished, NOW, NOW + 2 * HOUR);
     assert_eq!(next(&s, 150), Some(Step::Activate("b".into())), "the earliest first");
 }
 
 #[test]
 fn old_keys_are_collected_when_unused() {
     let mut s = StateStore::new();
-    for (id, state) in [("a", "inactive"), ("b", "deprecated"), ("c", "active"), ("d", "rekeying"), ("e", "inactive")] {
+    for (id, state) in [
+        ("a", RootKeyState::Inactive),
+        ("b", RootKeyState::Deprecated),
+        ("c", RootKeyState::Active),
+        ("d", RootKeyState::Rekeying),
+        ("e", RootKeyState::Inactive),
+    ] {
         key(&mut s, id, state, NOW - 2 * HOUR, 0);
     }
-    key(&mut s, "f", "inactive", NOW - 2 * HOUR + 1, 0);
+    key(&mut s, "f", RootKeyState::Inactive, NOW - 2 * HOUR + 1, 0);
     let found = |s: &StateStore| keys::collectable(s, NOW, HOUR, HOUR);
     assert_eq!(found(&s), ["a", "b", "e"]);
-    let mut signed = Allocation { signing_key_id: "a".into(), ..alloc("x", "running", "stop") };
+    let mut signed =
+        Allocation { signing_key_id: "a".into(), ..alloc("x", ClientStatus::Running, DesiredStatus::Stop) };
     s.put_allocs(vec![Arc::new(signed.clone())]);
     s.put_node(Arc::new(Node { id: "n".into(), identity_signing_key_id: "b".into(), ..Default::default() }));
     assert_eq!(found(&s), ["e"]);
-    signed.client_status = "complete".into();
+    signed.client_status = ClientStatus::Complete;
     s.put_allocs(vec![Arc::new(signed)]);
     assert_eq!(found(&s), ["a", "e"]);
 }

@@ -15,7 +15,7 @@ const HOUR: i64 = 3600 * SECOND;
 
 fn periodic_job(id: &str, cron: &str) -> Job {
     let config = PeriodicConfig { enabled: true, spec: cron.into(), ..Default::default() };
-    Job { r#type: "batch".into(), periodic: Some(config), ..job(id, 1) }
+    Job { r#type: JobType::Batch, periodic: Some(config), ..job(id, 1) }
 }
 
 fn children(server: &Server, id: &str) -> Vec<String> {
@@ -35,7 +35,8 @@ async fn periodic_jobs_launch() {
     let launch = server.snapshot().launch("default", "every").unwrap().launch.unix_nanos().unwrap();
     assert!(launch > soon - SECOND && launch % SECOND == 0);
     let store = server.snapshot();
-    let launched = store.evals_of_job("default", &child.id).find(|e| e.triggered_by == "periodic-job").cloned();
+    let launched =
+        store.evals_of_job("default", &child.id).find(|e| e.triggered_by == EvalTrigger::PeriodicJob).cloned();
     assert_eq!(launched.unwrap().create_index, child.create_index);
     let stopped = Job { stop: true, ..periodic_job("every", "* * * * * * *") };
     put_job(&server, stopped).await;
@@ -51,7 +52,7 @@ async fn periodic_jobs_launch() {
     assert_eq!(server.queues().periodic().next_deadline(), Some(due + HOUR));
     // There is no node, so the evaluation of the child job is blocked.
     eventually("a blocked evaluation", || {
-        server.snapshot().evals_by_create().any(|e| e.job_id.starts_with("hourly/") && e.status == "blocked")
+        server.snapshot().evals_by_create().any(|e| e.job_id.starts_with("hourly/") && e.status == EvalStatus::Blocked)
     })
     .await;
     periodic::launch_due(&server, due + HOUR).await;
@@ -90,7 +91,7 @@ const NODES: [&str; 2] = ["11111111-0000-4000-8000-000000000001", "11111111-0000
 
 async fn ready_node(server: &Server, id: &str) {
     node_rpc::register(server, node(id), "").await.unwrap();
-    node_rpc::update_status(server, id, "secret", "", "ready").await.unwrap();
+    node_rpc::update_status(server, id, "secret", "", NodeStatus::Ready).await.unwrap();
 }
 
 /// The next report of a node about an allocation, from a client that starts and stops tasks immediately.
@@ -99,15 +100,15 @@ fn report(a: &Allocation, healthy: &dyn Fn(&Allocation) -> bool) -> Option<Alloc
         let timestamp = Time::from_unix_nanos(ids::now());
         Some(AllocDeploymentStatus { healthy: Some(health), timestamp, ..Default::default() })
     };
-    let (status, health) = match (a.server_terminal(), a.client_status.as_str()) {
-        (true, "pending" | "running") => ("complete", None),
-        (false, "pending") => ("running", None),
-        (false, "running") if a.health().is_none() => ("running", verdict(healthy(a))),
+    let (client_status, health) = match (a.server_terminal(), &a.client_status) {
+        (true, ClientStatus::Pending | ClientStatus::Running) => (ClientStatus::Complete, None),
+        (false, ClientStatus::Pending) => (ClientStatus::Running, None),
+        (false, ClientStatus::Running) if a.health().is_none() => (ClientStatus::Running, verdict(healthy(a))),
         _ => return None,
     };
     let canary = a.is_canary();
     let deployment_status = health.map(|h: AllocDeploymentStatus| AllocDeploymentStatus { canary, ..h });
-    Some(Allocation { id: a.id.clone(), client_status: status.into(), deployment_status, ..Default::default() })
+    Some(Allocation { id: a.id.clone(), client_status, deployment_status, ..Default::default() })
 }
 
 /// Simulates the client of a node.
@@ -141,13 +142,13 @@ fn rolled_out(id: &str, count: i64, update: UpdateStrategy) -> Job {
 }
 
 /// The latest deployment of a version of a job: its status and description.
-fn rollout(server: &Server, job: &str, version: u64) -> Option<(String, String)> {
+fn rollout(server: &Server, job: &str, version: u64) -> Option<(DeploymentStatus, String)> {
     let found = server.snapshot().state().deployments_of_job("default", job).into_iter();
     found.filter(|d| d.job_version == version).map(|d| (d.status.clone(), d.status_description.clone())).next()
 }
 
-fn status_is(server: &Server, job: &str, version: u64, status: &str) -> bool {
-    rollout(server, job, version).is_some_and(|(s, _)| s == status)
+fn succeeded(server: &Server, job: &str, version: u64) -> bool {
+    rollout(server, job, version).is_some_and(|(status, _)| status == DeploymentStatus::Successful)
 }
 
 fn live_on(server: &Server, node: &str) -> usize {
@@ -171,7 +172,7 @@ async fn a_drained_node_is_emptied_and_its_work_continues() {
     }
     let _clients: Vec<_> = NODES.into_iter().map(|n| play(&server, n, |_| true)).collect();
     register(&server, rolled_out("web", 2, UpdateStrategy::default())).await;
-    eventually("the deployment", || status_is(&server, "web", 0, "successful") && settled(&server)).await;
+    eventually("the deployment", || succeeded(&server, "web", 0) && settled(&server)).await;
     let from = if live_on(&server, NODES[0]) > 0 { NODES[0] } else { NODES[1] };
     let strategy = DrainStrategy { deadline: 600 * SECOND, ..Default::default() };
     let request = DrainRequest {
@@ -188,22 +189,28 @@ async fn a_drained_node_is_emptied_and_its_work_continues() {
     assert_eq!(messages(&n), ["Node drain strategy set", "Node drain complete"]);
     assert!(n.events.last().unwrap().details.is_empty());
     let last = n.last_drain.clone().unwrap();
-    assert_eq!((last.status.as_str(), last.accessor_id.as_str()), ("complete", "token:acls-disabled"));
-    assert_eq!((n.scheduling_eligibility.as_str(), last.meta, n.drain), ("ineligible", request.meta.clone(), false));
+    assert_eq!((&last.status, last.accessor_id.as_str()), (&DrainStatus::Complete, "token:acls-disabled"));
+    assert_eq!(n.scheduling_eligibility, NodeEligibility::Ineligible);
+    assert_eq!((last.meta, n.drain), (request.meta.clone(), false));
     let marked = server.snapshot().state().allocs_of_node(from);
     assert!(marked.iter().all(|e| e.alloc.desired_transition.should_migrate()));
-    assert!(server.snapshot().evals_by_create().any(|e| e.triggered_by == "node-drain" && e.status == "complete"));
+    assert!(
+        server
+            .snapshot()
+            .evals_by_create()
+            .any(|e| e.triggered_by == EvalTrigger::NodeDrain && e.status == EvalStatus::Complete)
+    );
 
     // The node becomes eligible again: its jobs are evaluated.
     let back = DrainRequest { mark_eligible: true, ..Default::default() };
     let answer = set_drain(&server, from, back.clone()).await.unwrap();
     assert!(answer.eval_create_index == 0 && answer.eval_ids.is_empty(), "nothing is left of its jobs");
-    assert_eq!(answer.scheduling_eligibility, "eligible");
+    assert_eq!(answer.scheduling_eligibility, NodeEligibility::Eligible);
     assert_eq!(messages(&stored_node(&server, from)).len(), 2, "no drain was active");
 
     // A drain that is updated and then cancelled. Only the deadline could end it, because the job is a batch job.
     let mut batch = job("batch", 1);
-    batch.r#type = "batch".into();
+    batch.r#type = JobType::Batch;
     register(&server, batch).await;
     eventually("the batch job", || running(&server, "batch") == 1 && settled(&server)).await;
     let on = server.snapshot().state().allocs_of_job("default", "batch")[0].alloc.node_id.clone();
@@ -217,7 +224,7 @@ async fn a_drained_node_is_emptied_and_its_work_continues() {
     let n = stored_node(&server, &on);
     let expected = ["Node drain strategy set", "Node drain strategy updated", "Node drain disabled"];
     assert!(messages(&n).ends_with(&expected), "{:?}", n.events);
-    assert_eq!(n.last_drain.as_ref().unwrap().status, "canceled");
+    assert_eq!(n.last_drain.as_ref().unwrap().status, DrainStatus::Canceled);
 
     // A forced drain does not wait. The batch job is stopped and not replaced.
     let force = DrainRequest { strategy: Some(DrainStrategy { deadline: -1, ..Default::default() }), ..infinite };
@@ -245,24 +252,23 @@ async fn canaries_are_promoted_and_bad_versions_are_rolled_back() {
         j
     };
     register(&server, job("first")).await;
-    eventually("the first version", || status_is(&server, "web", 0, "successful") && settled(&server)).await;
+    eventually("the first version", || succeeded(&server, "web", 0) && settled(&server)).await;
     register(&server, job("second")).await;
-    eventually("the second version", || status_is(&server, "web", 1, "successful") && settled(&server)).await;
+    eventually("the second version", || succeeded(&server, "web", 1) && settled(&server)).await;
     let d = server.snapshot().state().latest_deployment("default", "web").unwrap();
     let group = d.task_groups["g"].as_ref().unwrap();
     assert_eq!((group.promoted, group.desired_canaries, group.placed_canaries.len()), (true, 1, 1));
     assert_eq!(running(&server, "web"), 2);
-    let evals = |trigger: &str| {
-        let s = server.snapshot();
-        s.evals_by_create().filter(|e| e.triggered_by == trigger && !e.deployment_id.is_empty()).count()
-    };
-    assert!(evals("deployment-watcher") >= 2);
+    let store = server.snapshot();
+    let watched =
+        |e: &&Arc<Evaluation>| e.triggered_by == EvalTrigger::DeploymentWatcher && !e.deployment_id.is_empty();
+    assert!(store.evals_by_create().filter(watched).count() >= 2);
 
     // The third version is unhealthy: two allocations keep running, and the second version returns as the fourth.
     register(&server, job("bad")).await;
-    eventually("the rollback", || status_is(&server, "web", 3, "successful") && settled(&server)).await;
+    eventually("the rollback", || succeeded(&server, "web", 3) && settled(&server)).await;
     let text = "Failed due to unhealthy allocations - rolling back to job version 1";
-    assert_eq!(rollout(&server, "web", 2), Some(("failed".into(), text.into())));
+    assert_eq!(rollout(&server, "web", 2), Some((DeploymentStatus::Failed, text.into())));
     let current = server.snapshot().state().job("default", "web").unwrap().clone();
     assert_eq!((current.version, current.meta["v"].as_str(), current.stable), (3, "second", true));
     let left = server.snapshot().state().allocs_of_job("default", "web");

@@ -17,7 +17,7 @@ use super::driver::Machine;
 use crate::jobs::rollout::{self, Cause};
 use crate::storage::watch::WatchKey;
 use encamp_model::*;
-use encamp_ops::{DeploymentPromotion, DeploymentStatus, Operation};
+use encamp_ops::{DeploymentPromotion, DeploymentStatusChange, Operation};
 use encamp_state::{StateStore, Table};
 
 /// How long the updates of one deployment are batched, from the first one on.
@@ -137,7 +137,7 @@ fn look_at(
     let mut came = false;
     if watcher.deadline.is_some_and(|t| t <= now) && watcher.came != watcher.deadline {
         watcher.came = watcher.deadline;
-        came = d.status != "paused";
+        came = d.status != DeploymentStatus::Paused;
         watcher.late |= came;
     }
     if came && let Some(roll_back) = rules::missed_deadline(d, &watcher.job) {
@@ -177,6 +177,6 @@ fn failure(
     let versions = entry.iter().flat_map(|e| e.versions.values());
     let failure = rollout::failure(&d.id, cause, roll_back, &watcher.job, versions);
     let eval = rollout::evaluation(d, &watcher.job, now, new_id());
-    let status = DeploymentStatus { update: failure.update, job: failure.rollback, eval: Some(eval), now };
-    Operation::DeploymentStatus(Box::new(status))
+    let change = DeploymentStatusChange { update: failure.update, job: failure.rollback, eval: Some(eval), now };
+    Operation::DeploymentStatus(Box::new(change))
 }

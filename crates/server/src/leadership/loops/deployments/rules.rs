@@ -33,7 +33,7 @@ pub fn seen(store: &StateStore, d: &Deployment) -> (u64, u64) {
 pub(crate) fn unseen_health(store: &StateStore, d: &Deployment) -> bool {
     let newest = store.deployment_writes(&d.id).healthy;
     let evaluated = |e: &Evaluation| if e.snapshot_index == 0 { e.create_index } else { e.snapshot_index };
-    let mut evals = store.evals_of_job(&d.namespace, &d.job_id).filter(|e| e.status != "canceled");
+    let mut evals = store.evals_of_job(&d.namespace, &d.job_id).filter(|e| e.status != EvalStatus::Canceled);
     newest > 0 && !evals.any(|e| evaluated(e) >= newest)
 }
 

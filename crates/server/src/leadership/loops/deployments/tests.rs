@@ -25,7 +25,7 @@ fn job(version: u64, priority: i64, stable: bool, auto_revert: bool, reschedules
     Arc::new(Job {
         id: "web".into(),
         namespace: "default".into(),
-        r#type: "service".into(),
+        r#type: JobType::Service,
         priority,
         version,
         stable,
@@ -55,7 +55,7 @@ fn deployment(id: &str, groups: Vec<(&str, DeploymentState)>) -> Deployment {
         namespace: "default".into(),
         job_id: "web".into(),
         job_version: 1,
-        status: "running".into(),
+        status: DeploymentStatus::Running,
         task_groups: groups.into_iter().map(|(name, g)| (name.to_string(), Some(g))).collect(),
         create_index: 5,
         modify_index: 5,
@@ -73,7 +73,7 @@ impl World {
             id: "planned".into(),
             namespace: "default".into(),
             job_id: "web".into(),
-            status: "canceled".into(),
+            status: EvalStatus::Canceled,
             ..Default::default()
         };
         store.put_eval(Arc::new(planned));
@@ -92,8 +92,8 @@ impl World {
             task_group: "g".into(),
             node_id: "n".into(),
             deployment_id: "d".into(),
-            desired_status: "run".into(),
-            client_status: "pending".into(),
+            desired_status: DesiredStatus::Run,
+            client_status: ClientStatus::Pending,
             deployment_status: status,
             job: Some(job),
             modify_time: self.now,
@@ -107,15 +107,14 @@ impl World {
             ..Default::default()
         })));
         if health.is_some() {
-            self.report(id, "running", health);
+            self.report(id, ClientStatus::Running, health);
         }
     }
 
-    fn report(&mut self, id: &str, status: &str, health: Option<bool>) {
+    fn report(&mut self, id: &str, client_status: ClientStatus, health: Option<bool>) {
         let timestamp = Time::from_unix_nanos(self.now);
         let told = health.map(|_| AllocDeploymentStatus { healthy: health, timestamp, ..Default::default() });
-        let update =
-            Allocation { id: id.into(), client_status: status.into(), deployment_status: told, ..Default::default() };
+        let update = Allocation { id: id.into(), client_status, deployment_status: told, ..Default::default() };
         self.apply(&Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: self.now });
     }
 
@@ -158,14 +157,14 @@ impl World {
         self.store.put_deployment(Arc::new(d));
     }
 
-    fn state(&self) -> (String, String) {
+    fn state(&self) -> (DeploymentStatus, String) {
         let d = self.deployment();
         (d.status.clone(), d.status_description.clone())
     }
 }
 
-fn failed(text: &str) -> (String, String) {
-    ("failed".into(), text.into())
+fn failed(text: &str) -> (DeploymentStatus, String) {
+    (DeploymentStatus::Failed, text.into())
 }
 
 #[test]
@@ -176,7 +175,7 @@ fn health_becomes_one_evaluation() {
     assert_eq!(w.sleep(), MINUTES, "only the deadline is due");
     w.now = START;
     assert!(w.machine.keys().contains(&WatchKey::OfDeployment("d".into())));
-    w.report("a", "running", Some(true));
+    w.report("a", ClientStatus::Running, Some(true));
     assert!(w.look().is_empty());
     w.now += SECOND / 2;
     w.alloc("b", false, Some(true));
@@ -186,8 +185,8 @@ fn health_becomes_one_evaluation() {
     let [Operation::AllocTransition { transitions, evals }] = work.as_slice() else { panic!("{work:?}") };
     assert!(transitions.is_empty());
     let e = &evals[0];
-    assert_eq!((evals.len(), e.triggered_by.as_str(), e.deployment_id.as_str()), (1, "deployment-watcher", "d"));
-    assert_eq!((e.priority, e.r#type.as_str(), e.status.as_str()), (50, "service", "pending"));
+    assert_eq!((evals.len(), &e.triggered_by, e.deployment_id.as_str()), (1, &EvalTrigger::DeploymentWatcher, "d"));
+    assert_eq!((e.priority, &e.r#type, &e.status), (50, &JobType::Service, &EvalStatus::Pending));
     assert!(w.look().is_empty(), "the evaluation will see the health of all allocations");
     assert_eq!(w.machine.next(), Some(START + SECOND / 2 + MINUTES), "health moved the deadline");
 }
@@ -195,16 +194,20 @@ fn health_becomes_one_evaluation() {
 #[test]
 fn evaluations_that_saw_the_health_suffice() {
     let d = || deployment("d", vec![("g", group(4, 0))]);
-    for (status, snapshot, create, wanted) in
-        [("complete", 0, 90, false), ("complete", 90, 5, false), ("complete", 3, 90, true), ("canceled", 0, 90, true)]
-    {
+    for (status, snapshot, create, wanted) in [
+        (EvalStatus::Complete, 0, 90, false),
+        (EvalStatus::Complete, 90, 5, false),
+        (EvalStatus::Complete, 3, 90, true),
+        (EvalStatus::Canceled, 0, 90, true),
+    ] {
+        let what = format!("{status} {snapshot} {create}");
         let mut w = World::new(&[job(1, 50, false, true, false)], d());
         w.alloc("a", false, Some(true));
         let eval = Evaluation {
             id: "e".into(),
             namespace: "default".into(),
             job_id: "web".into(),
-            status: status.into(),
+            status,
             snapshot_index: snapshot,
             create_index: create,
             ..Default::default()
@@ -212,7 +215,7 @@ fn evaluations_that_saw_the_health_suffice() {
         w.store.put_eval(Arc::new(eval));
         w.look();
         w.now += 2 * SECOND;
-        assert_eq!(w.look().len(), usize::from(wanted), "{status} {snapshot} {create}");
+        assert_eq!(w.look().len(), usize::from(wanted), "{what}");
     }
 }
 
@@ -227,7 +230,7 @@ fn unhealthy_allocations_are_replaced_while_they_may_be() {
     assert!(transitions["a"].should_reschedule() && evals.len() == 1);
     assert!(w.store.state().alloc("a").unwrap().alloc.desired_transition.should_reschedule());
     assert!(w.look().is_empty(), "marked once");
-    assert_eq!(w.state().0, "running");
+    assert_eq!(w.state().0, DeploymentStatus::Running);
     // Without a policy that allows rescheduling, the deployment fails.
     let mut w = World::new(&[job(1, 50, false, true, false)], deployment("d", vec![("g", group(4, 0))]));
     w.alloc("a", false, Some(false));
@@ -250,16 +253,14 @@ fn e14_auto_revert() {
     w.alloc("a", false, Some(false));
     let work = w.look();
     let [Operation::DeploymentStatus(s)] = work.as_slice() else { panic!("{work:?}") };
-    assert_eq!(
-        s.eval.as_ref().map(|e| (e.deployment_id.as_str(), e.triggered_by.as_str())),
-        Some(("d", "deployment-watcher"))
-    );
+    let eval = s.eval.as_ref().map(|e| (e.deployment_id.as_str(), &e.triggered_by));
+    assert_eq!(eval, Some(("d", &EvalTrigger::DeploymentWatcher)));
     assert_eq!(w.state(), failed("Failed due to unhealthy allocations - rolling back to job version 0"));
     let current = w.store.state().job("default", "web").unwrap().clone();
     assert_eq!((current.version, current.priority, current.stable), (2, 40, true));
     // The deployment of the version that was reverted to fails too.
     w.change(|d| {
-        (d.status, d.job_version) = ("running".into(), 2);
+        (d.status, d.job_version) = (DeploymentStatus::Running, 2);
         d.task_groups = [("g".to_string(), Some(now_or_never()))].into();
     });
     w.machine = Deployments::default();
@@ -277,7 +278,7 @@ fn canaries_are_promoted() {
     w.alloc("a", true, Some(true));
     w.alloc("b", true, None);
     assert!(w.look().is_empty());
-    w.report("b", "running", Some(true));
+    w.report("b", ClientStatus::Running, Some(true));
     let work = w.look();
     let [Operation::DeploymentPromotion(p)] = work.as_slice() else { panic!("{work:?}") };
     assert!(p.groups.is_none() && p.eval.is_some() && p.now == w.now);
@@ -303,7 +304,7 @@ fn canaries_are_promoted() {
     w.alloc("a", true, Some(true));
     assert!(w.look().is_empty());
     // A paused deployment is not promoted.
-    let d = Deployment { status: "paused".into(), ..deployment("d", vec![("g", group(4, 1))]) };
+    let d = Deployment { status: DeploymentStatus::Paused, ..deployment("d", vec![("g", group(4, 1))]) };
     let mut w = World::new(&jobs, d);
     w.alloc("a", true, Some(true));
     assert!(w.look().is_empty());
@@ -340,8 +341,8 @@ fn waiting_for_a_promotion_is_no_failure() {
     w.look();
     w.now = START + MINUTES;
     assert!(w.look().is_empty());
-    assert_eq!((w.state().0.as_str(), w.machine.next()), ("running", None), "a deadline passes only once");
-    w.report("a", "failed", Some(false));
+    assert_eq!((w.state().0, w.machine.next()), (DeploymentStatus::Running, None), "a deadline passes only once");
+    w.report("a", ClientStatus::Failed, Some(false));
     w.look();
     let text = "Failed due to progress deadline - no stable job version to auto revert to";
     assert_eq!(w.state(), failed(text), "later failures are attributed to the deadline");
@@ -357,17 +358,17 @@ fn deadlines_of_groups_that_are_done_do_not_count() {
     assert_eq!(w.look().len(), 1);
     assert_eq!(w.machine.next(), None);
     // An allocation that terminated has to be replaced in time.
-    w.report("a", "failed", None);
+    w.report("a", ClientStatus::Failed, None);
     w.look();
     assert_eq!(w.machine.next(), Some(START + MINUTES));
     // A paused deployment has no deadline.
-    let d = Deployment { status: "paused".into(), ..deployment("d", vec![("g", group(1, 0))]) };
+    let d = Deployment { status: DeploymentStatus::Paused, ..deployment("d", vec![("g", group(1, 0))]) };
     let mut w = World::new(&jobs, d);
     w.look();
     w.sleep();
     assert_eq!((w.look().len(), w.machine.next()), (0, None));
     w.change(|d| {
-        d.status = "running".into();
+        d.status = DeploymentStatus::Running;
         d.task_groups = [("g".to_string(), Some(group(1, 0)))].into();
         let later = Time::from_unix_nanos(START + 2 * MINUTES);
         d.task_groups.values_mut().flatten().for_each(|g| g.require_progress_by = later);
@@ -375,7 +376,7 @@ fn deadlines_of_groups_that_are_done_do_not_count() {
     assert!(w.look().is_empty());
     assert_eq!(w.sleep(), MINUTES);
     w.look();
-    assert_eq!(w.state().0, "failed");
+    assert_eq!(w.state().0, DeploymentStatus::Failed);
 }
 
 #[test]
@@ -403,7 +404,7 @@ fn deployments_share_an_entry() {
     assert_eq!(w.machine.next(), Some(START + SECOND / 4 * 7));
     // A deployment that ended meanwhile needs no evaluation.
     let mut d3 = Deployment::clone(w.store.state().deployment("d3").unwrap());
-    d3.status = "cancelled".into();
+    d3.status = DeploymentStatus::Cancelled;
     w.store.put_deployment(Arc::new(d3));
     w.now += SECOND;
     assert!(w.look_only().is_empty());

@@ -121,7 +121,7 @@ impl Machine for Drainer {
 fn mark(job: Option<&Job>) -> DesiredTransition {
     DesiredTransition {
         migrate: Some(true),
-        migrate_disable_placement: job.is_some_and(|j| j.r#type == "batch").then_some(true),
+        migrate_disable_placement: job.is_some_and(|j| j.r#type == JobType::Batch).then_some(true),
         ..Default::default()
     }
 }
@@ -156,7 +156,7 @@ fn marking(
             }
             transitions.insert(a.id.clone(), mark(job.as_deref()));
         }
-        evals.extend(job.map(|job| Evaluation::pending(&job, "node-drain", now, new_id())));
+        evals.extend(job.map(|job| Evaluation::pending(&job, EvalTrigger::NodeDrain, now, new_id())));
     }
     if !transitions.is_empty() {
         close(&mut transitions, &mut evals);

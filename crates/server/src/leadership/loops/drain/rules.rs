@@ -20,7 +20,7 @@ fn is_plugin(job: &Job) -> bool {
 /// Whether a drain waits for an allocation to end: not for those of system jobs and of jobs that run storage plugins,
 /// which other allocations may need until the end.
 fn awaited(store: &StateStore, alloc: &Allocation) -> bool {
-    job_of(store, alloc).is_none_or(|j| j.r#type != "system" && !is_plugin(j))
+    job_of(store, alloc).is_none_or(|j| j.r#type != JobType::System && !is_plugin(j))
 }
 
 /// The jobs that have to leave a node, sorted.
@@ -40,7 +40,8 @@ pub(crate) fn is_done(store: &StateStore, node_id: &str) -> bool {
 
 /// The allocations remaining on a node when its drain ends, which are then stopped.
 pub fn remaining(store: &StateStore, node_id: &str, strategy: &DrainStrategy) -> Vec<Arc<Allocation>> {
-    let stays = |a: &Allocation| strategy.ignore_system_jobs && job_of(store, a).is_some_and(|j| j.r#type == "system");
+    let stays =
+        |a: &Allocation| strategy.ignore_system_jobs && job_of(store, a).is_some_and(|j| j.r#type == JobType::System);
     let on_node = store.state().allocs_of_node(node_id);
     on_node.iter().map(|e| &e.alloc).filter(|a| !a.terminal() && !stays(a)).cloned().collect()
 }
@@ -54,7 +55,7 @@ pub fn movable(
     draining: &dyn Fn(&str) -> bool,
     chosen: &dyn Fn(&str) -> bool,
 ) -> Vec<Arc<Allocation>> {
-    let Some(job) = store.state().job(&key.0, &key.1).filter(|j| j.r#type == "service") else { return vec![] };
+    let Some(job) = store.state().job(&key.0, &key.1).filter(|j| j.r#type == JobType::Service) else { return vec![] };
     let allocs = store.state().allocs_of_job(&key.0, &key.1);
     let mut out = Vec::new();
     for group in &job.task_groups {
@@ -82,13 +83,13 @@ pub(super) mod tests {
 
     pub(crate) const DRAINING: &str = "n1";
 
-    pub(crate) fn job(id: &str, kind: &str, count: i64, max_parallel: i64) -> Arc<Job> {
-        let migrate = matches!(kind, "service").then(|| MigrateStrategy { max_parallel, ..Default::default() });
+    pub(crate) fn job(id: &str, r#type: JobType, count: i64, max_parallel: i64) -> Arc<Job> {
+        let migrate = (r#type == JobType::Service).then(|| MigrateStrategy { max_parallel, ..Default::default() });
         let group = TaskGroup { name: "g".into(), count, migrate, ..Default::default() };
         Arc::new(Job {
             id: id.into(),
             namespace: "default".into(),
-            r#type: kind.into(),
+            r#type,
             priority: 50,
             task_groups: vec![group],
             ..Default::default()
@@ -103,8 +104,8 @@ pub(super) mod tests {
             job: Some(job.clone()),
             task_group: "g".into(),
             node_id: node.into(),
-            desired_status: "run".into(),
-            client_status: "running".into(),
+            desired_status: DesiredStatus::Run,
+            client_status: ClientStatus::Running,
             ..Default::default()
         }
     }
@@ -121,7 +122,7 @@ pub(super) mod tests {
     pub(crate) fn store(jobs: &[&Arc<Job>], allocs: Vec<Allocation>) -> StateStore {
         let mut s = StateStore::new();
         for id in [DRAINING, "n2"] {
-            s.put_node(Arc::new(Node { id: id.into(), status: "ready".into(), ..Default::default() }));
+            s.put_node(Arc::new(Node { id: id.into(), status: NodeStatus::Ready, ..Default::default() }));
         }
         jobs.iter().for_each(|j| s.put_job((*j).clone()));
         s.put_allocs(allocs.into_iter().map(Arc::new).collect());
@@ -151,7 +152,7 @@ pub(super) mod tests {
             ("two replacements without health", 3, 8, 0, 2, 1),
             ("three without health", 5, 7, 0, 3, 2),
         ] {
-            let j = job("j", "service", 10, max_parallel);
+            let j = job("j", JobType::Service, 10, max_parallel);
             let mut allocs: Vec<_> = many(&j, "fine", fine, on).into_iter().map(healthy).collect();
             allocs.extend(many(&j, "already", already, on).into_iter().map(healthy).map(marked));
             allocs.extend(many(&j, "unready", unready, "n2"));
@@ -169,23 +170,23 @@ pub(super) mod tests {
 
     #[test]
     fn which_allocations_count_and_which_are_migrated() {
-        let j = job("j", "service", 2, 1);
+        let j = job("j", JobType::Service, 2, 1);
         let fine = |id: &str, node: &str| healthy(alloc(id, &j, node));
         assert_eq!(moved(&j, vec![fine("a", DRAINING), fine("b", "n2")]), 1, "healthy wherever it runs");
         let mut unhealthy = fine("b", "n2");
         unhealthy.deployment_status.as_mut().unwrap().healthy = Some(false);
         assert_eq!(moved(&j, vec![fine("a", DRAINING), unhealthy]), 1, "any verdict counts");
-        let ended = Allocation { client_status: "complete".into(), ..fine("b", "n2") };
+        let ended = Allocation { client_status: ClientStatus::Complete, ..fine("b", "n2") };
         assert_eq!(moved(&j, vec![fine("a", DRAINING), ended]), 0);
         assert_eq!(moved(&j, vec![fine("a", "n2"), fine("b", "n2")]), 0, "no allocation is on a draining node");
         // Each group is counted separately.
         let other = Allocation { task_group: "other".into(), ..fine("b", "n2") };
         assert_eq!(moved(&j, vec![fine("a", DRAINING), other]), 0);
-        for kind in ["batch", "sysbatch", "system"] {
+        for kind in [JobType::Batch, JobType::Sysbatch, JobType::System] {
             let j = job("j", kind, 1, 1);
-            assert_eq!(moved(&j, vec![healthy(alloc("a", &j, DRAINING))]), 0, "{kind}");
+            assert_eq!(moved(&j, vec![healthy(alloc("a", &j, DRAINING))]), 0, "{}", j.r#type);
         }
-        let mut j = Job::clone(&job("j", "service", 1, 1));
+        let mut j = Job::clone(&job("j", JobType::Service, 1, 1));
         j.task_groups[0].migrate = None;
         let j = Arc::new(j);
         assert_eq!(moved(&j, vec![healthy(alloc("a", &j, DRAINING))]), 0, "no migrate block");
@@ -193,16 +194,16 @@ pub(super) mod tests {
 
     #[test]
     fn allocations_that_a_drain_waits_for() {
-        let service = job("s", "service", 1, 1);
-        let system = job("y", "system", 1, 0);
-        let sysbatch = job("sb", "sysbatch", 1, 0);
-        let mut p = Job::clone(&job("p", "service", 1, 1));
+        let service = job("s", JobType::Service, 1, 1);
+        let system = job("y", JobType::System, 1, 0);
+        let sysbatch = job("sb", JobType::Sysbatch, 1, 0);
+        let mut p = Job::clone(&job("p", JobType::Service, 1, 1));
         let task = Task { csi_plugin_config: Some(TaskCsiPluginConfig::default()), ..Default::default() };
         p.task_groups[0].tasks = vec![task];
         let plugin = Arc::new(p);
         let on = |j: &Arc<Job>| alloc(&j.id, j, DRAINING);
-        let stopping = Allocation { desired_status: "stop".into(), ..on(&service) };
-        let ended = Allocation { client_status: "failed".into(), ..on(&service) };
+        let stopping = Allocation { desired_status: DesiredStatus::Stop, ..on(&service) };
+        let ended = Allocation { client_status: ClientStatus::Failed, ..on(&service) };
         for (allocs, done, jobs) in [
             (vec![], true, vec![]),
             (vec![on(&service)], false, vec!["s"]),

@@ -25,7 +25,7 @@ impl World {
             started_at: Time::from_unix_nanos(self.now),
         });
         n.drain = true;
-        n.scheduling_eligibility = "ineligible".into();
+        n.scheduling_eligibility = NodeEligibility::Ineligible;
         self.store.put_node(Arc::new(n));
     }
 
@@ -59,7 +59,7 @@ impl World {
     }
 
     fn end(&mut self, id: &str) {
-        self.set(|a| (a.desired_status, a.client_status) = ("stop".into(), "complete".into()), id);
+        self.set(|a| (a.desired_status, a.client_status) = (DesiredStatus::Stop, ClientStatus::Complete), id);
     }
 
     fn node(&self) -> Arc<Node> {
@@ -83,14 +83,14 @@ fn marks(work: &[Operation]) -> Vec<(&str, bool)> {
 }
 
 /// Job, type and trigger of the evaluations.
-fn evals(work: &[Operation]) -> Vec<(&str, &str, &str)> {
+fn evals(work: &[Operation]) -> Vec<(&str, JobType, EvalTrigger)> {
     let all = work.iter().filter_map(transition).flat_map(|(_, e)| e);
-    all.map(|e| (e.job_id.as_str(), e.r#type.as_str(), e.triggered_by.as_str())).collect()
+    all.map(|e| (e.job_id.as_str(), e.r#type.clone(), e.triggered_by.clone())).collect()
 }
 
 #[test]
 fn e13_a_drain_with_a_deadline() {
-    let (web, long) = (job("web", "service", 1, 1), job("long", "batch", 1, 0));
+    let (web, long) = (job("web", JobType::Service, 1, 1), job("long", JobType::Batch, 1, 0));
     let mut w = World::new(&[&web, &long], vec![healthy(alloc("a", &web, DRAINING)), alloc("b", &long, DRAINING)]);
     assert_eq!((w.look().len(), w.drainer.next(), w.drainer.keys().len()), (0, None, 1));
     w.drain(DRAINING, 10 * SECOND, false);
@@ -101,19 +101,19 @@ fn e13_a_drain_with_a_deadline() {
     assert_eq!(w.sleep(), SECOND);
     let work = w.look();
     assert_eq!(marks(&work), [("a", false)]);
-    assert_eq!(evals(&work), [("web", "service", "node-drain")]);
+    assert_eq!(evals(&work), [("web", JobType::Service, EvalTrigger::NodeDrain)]);
     w.end("a");
     assert!(w.look().is_empty(), "the batch job keeps running");
     assert_eq!(w.sleep(), 9 * SECOND);
     let work = w.look();
     assert_eq!(marks(&work), [("b", true)]);
-    assert_eq!(evals(&work), [("long", "batch", "node-drain")]);
+    assert_eq!(evals(&work), [("long", JobType::Batch, EvalTrigger::NodeDrain)]);
     let node = w.node();
-    assert!(node.drain_strategy.is_none() && node.scheduling_eligibility == "ineligible");
+    assert!(node.drain_strategy.is_none() && node.scheduling_eligibility == NodeEligibility::Ineligible);
     let event = node.events.last().unwrap();
     assert_eq!((event.message.as_str(), event.subsystem.as_str()), ("Node drain complete", "Drain"));
     assert_eq!(event.details, [("deadline_reached".to_string(), "true".to_string())].into());
-    assert_eq!(node.last_drain.as_ref().unwrap().status, "complete");
+    assert_eq!(node.last_drain.as_ref().unwrap().status, DrainStatus::Complete);
     assert_eq!((w.look().len(), w.drainer.next()), (0, None));
 }
 
@@ -142,7 +142,7 @@ fn cancelled_drains_do_not_complete() {
     };
     apply(&mut w, &Operation::NodeDrain(cancelled));
     let before = w.node();
-    assert_eq!(before.last_drain.as_ref().unwrap().status, "canceled");
+    assert_eq!(before.last_drain.as_ref().unwrap().status, DrainStatus::Canceled);
     assert_eq!(late.len(), 1);
     apply(&mut w, &late[0]);
     assert_eq!(w.node(), before);
@@ -150,7 +150,7 @@ fn cancelled_drains_do_not_complete() {
 
 #[test]
 fn a_forced_drain_does_not_wait() {
-    let (web, y) = (job("web", "service", 3, 1), job("y", "system", 1, 0));
+    let (web, y) = (job("web", JobType::Service, 3, 1), job("y", JobType::System, 1, 0));
     let allocs = || vec![alloc("a", &web, DRAINING), alloc("s", &y, DRAINING), alloc("z", &web, "n2")];
     for ignore in [true, false] {
         let mut w = World::new(&[&web, &y], allocs());
@@ -166,7 +166,7 @@ fn a_forced_drain_does_not_wait() {
 
 #[test]
 fn an_infinite_drain_ends_when_the_last_allocation_does() {
-    let (sb, y) = (job("sb", "sysbatch", 1, 0), job("y", "system", 1, 0));
+    let (sb, y) = (job("sb", JobType::Sysbatch, 1, 0), job("y", JobType::System, 1, 0));
     let mut w = World::new(&[&sb, &y], vec![alloc("a", &sb, DRAINING), alloc("s", &y, DRAINING)]);
     w.drain(DRAINING, 0, false);
     assert_eq!((w.look().len(), w.drainer.next()), (0, None));
@@ -178,7 +178,7 @@ fn an_infinite_drain_ends_when_the_last_allocation_does() {
 
 #[test]
 fn allocations_leave_as_replacements_become_healthy() {
-    let web = job("web", "service", 2, 1);
+    let web = job("web", JobType::Service, 2, 1);
     let fine = |id: &str, node: &str| healthy(alloc(id, &web, node));
     let mut w = World::new(&[&web], vec![fine("a", DRAINING), fine("b", DRAINING)]);
     w.drain(DRAINING, 0, false);
@@ -199,7 +199,7 @@ fn allocations_leave_as_replacements_become_healthy() {
 
 #[test]
 fn decisions_are_made_again_after_a_failed_write() {
-    let web = job("web", "service", 1, 1);
+    let web = job("web", JobType::Service, 1, 1);
     let mut w = World::new(&[&web], vec![healthy(alloc("a", &web, DRAINING))]);
     w.drain(DRAINING, 0, false);
     w.look();
@@ -223,7 +223,8 @@ fn decisions_are_made_again_after_a_failed_write() {
 
 #[test]
 fn entries_have_a_size() {
-    let (a, b, c) = (job("a", "service", 1, 1), job("b", "service", 1, 1), job("c", "batch", 1, 1));
+    let (a, b, c) =
+        (job("a", JobType::Service, 1, 1), job("b", JobType::Service, 1, 1), job("c", JobType::Batch, 1, 1));
     let s = store(&[&a, &b, &c], vec![]);
     let of = |j: &Arc<Job>, n: usize| -> Vec<Arc<Allocation>> {
         (0..n).map(|i| Arc::new(alloc(&format!("{}{i}", j.id), j, DRAINING))).collect()
