@@ -17,6 +17,7 @@ mod autoscale_recorded;
 mod canned;
 #[path = "../support/cluster.rs"]
 mod cluster;
+mod command_examples;
 mod commands;
 mod completion;
 mod diagnostics;
@@ -38,6 +39,8 @@ mod job_status;
 mod jobs;
 mod live_cluster;
 mod live_tls;
+#[path = "../support/member.rs"]
+mod member;
 mod operations;
 #[path = "../support/oracle.rs"]
 mod oracle;
