@@ -46,6 +46,7 @@ mod operations;
 mod oracle;
 #[path = "../oracle_support/mod.rs"]
 mod oracle_support;
+mod picture;
 mod plan_many;
 #[path = "../support/program.rs"]
 mod program;
