@@ -45,7 +45,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Configure notifications and providers in the autoscaling block of a configuration file (-config), as for an agent.
 /// Flags take precedence.
 ///
-/// Log messages are written to standard error. The exit code is 0 after a signal, and 1 after an error.
+/// Log messages are written to standard error.
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleAgent {
     /// Configuration file or directory with an autoscaling block. Can be given several times; later ones take

@@ -26,9 +26,6 @@ use encamp_snapshot::live::Detail;
 ///
 /// With -drain, -down, -add, -scale, -stop and -config, the capacity is counted on the cluster as it would be after
 /// these changes; see what-if.
-///
-/// The exit code is 0 if at least one more copy of every group fits, 1 if none fits for some group, and 255 after an
-/// error.
 #[derive(Debug, clap::Parser)]
 pub struct CapacityCommand {
     #[command(flatten)]

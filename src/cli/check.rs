@@ -14,8 +14,7 @@ const CRITICAL: u8 = 2;
 
 /// Check the health of the contacted agent
 ///
-/// The exit code is 0 if the contacted agent is healthy, and 2 otherwise, as monitoring tools expect. A server is
-/// healthy if it knows enough peers, a client if it knows enough servers and its last heartbeat is recent.
+/// A server is healthy if it knows enough peers, a client if it knows enough servers and its last heartbeat is recent.
 #[derive(Debug, clap::Parser)]
 pub struct Check {
     /// Minimum number of peers of a server

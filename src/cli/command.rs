@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, Parser};
+use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
 
@@ -70,8 +70,8 @@ pub struct Registry {
 
 /// The groups: name and summary.
 const GROUPS: &[(&str, &str)] = &[
-    ("alloc", "Interact with allocations: status, logs, files, stop, restart"),
-    ("autoscale", "Autoscale worker pools: status, plan, failsafe mode, simulation"),
+    ("alloc", "Interact with allocations: status, logs, files, restart"),
+    ("autoscale", "Autoscale worker pools: status, plan, failsafe, simulation"),
     ("config", "Validate an agent's configuration"),
     ("deployment", "Interact with deployments"),
     ("eval", "Interact with evaluations"),
@@ -90,18 +90,18 @@ const GROUPS: &[(&str, &str)] = &[
     ("operator root", "Interact with root encryption keys"),
     ("operator snapshot", "Save and restore the state of the servers"),
     ("operator scheduler", "Interact with the scheduler configuration"),
-    ("operator", "Administer the cluster: scheduler, servers, keys, API requests"),
+    ("operator", "Administer the cluster: scheduler, servers, keys, API"),
     ("plugin", "Interact with storage plugins"),
     ("scaling policy", "Inspect scaling policies"),
     ("scaling", "Interact with scaling policies"),
     ("server", "Interact with servers"),
     ("service", "Interact with registered services"),
     ("system reconcile", "Reconcile the state of the servers"),
-    ("system", "Interact with system maintenance: garbage collection, summaries"),
+    ("system", "Maintain the servers: garbage collection, job summaries"),
     ("var", "Interact with variables"),
     ("volume", "Interact with volumes"),
     ("snapshot", "Fetch, inspect and compare cluster snapshots"),
-    ("sim", "Simulate clusters: generate one, or load servers with simulated nodes"),
+    ("sim", "Simulate clusters, or load servers with simulated nodes"),
 ];
 
 /// Commands whose flags may follow other arguments. Those that Nomad has stop reading flags at the first argument.
@@ -212,28 +212,5 @@ impl Registry {
             Some(entry) => Found::Command(entry, rest.get(n..).unwrap_or_default().to_vec()),
             None => Found::Group(path),
         }
-    }
-
-    /// All commands as one clap tree, for manual pages.
-    pub fn tree(&self) -> Command {
-        let root = Command::new("encamp")
-            .about("Plan, explain and run jobs on clusters that schedule as Nomad does")
-            .version(env!("CARGO_PKG_VERSION"))
-            .disable_version_flag(true)
-            .arg(Arg::new("version").long("version").action(ArgAction::Version).help("Print the version"))
-            .disable_help_subcommand(true);
-        self.with_subcommands(root, "")
-    }
-
-    fn with_subcommands(&self, command: Command, group: &str) -> Command {
-        let members = self.below(group).into_iter().map(|(name, path)| match self.entries.get(path) {
-            // A command may have subcommands: `monitor export`.
-            Some(entry) => self.with_subcommands(entry.clap.clone().name(name), path),
-            None => {
-                let group = Command::new(name).about(self.about(path)).disable_help_subcommand(true);
-                self.with_subcommands(group, path)
-            }
-        });
-        command.subcommands(members)
     }
 }

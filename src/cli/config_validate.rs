@@ -10,7 +10,7 @@ use crate::agent::config::{self, Finding, Sources};
 #[derive(Debug, clap::Parser)]
 pub struct ConfigValidate {
     /// HCL or JSON files and directories
-    #[arg(value_name = "path")]
+    #[arg(value_name = "<path>...")]
     paths: Vec<String>,
 }
 

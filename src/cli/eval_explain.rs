@@ -33,7 +33,7 @@ pub struct EvalExplain {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "eval")]
+    #[arg(value_name = "evaluation")]
     pub(crate) args: Vec<String>,
 }
 

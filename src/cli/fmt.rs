@@ -23,8 +23,6 @@ use encamp_snapshot::replace::replace;
 ///
 /// A path is a file whose name ends in .nomad or .hcl, or a directory with such files; the default is the current
 /// directory. With - as the only path, standard input is read and the result is written to standard output.
-///
-/// The exit code is 1 after an error or, with -check, if a file is not in the standard format; otherwise it is 0.
 #[derive(Debug, clap::Parser)]
 pub struct Fmt {
     /// Write nothing; exit with code 1 if a file would change
@@ -57,7 +55,7 @@ pub struct Fmt {
     pub recursive: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "[path]...")]
     pub(crate) optional_args: Vec<String>,
 }
 

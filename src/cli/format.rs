@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::flags::parse_int;
 use super::render::ui::Ui;
 use super::render::{json, template};
 use encamp_api::{Meta, Query};
@@ -47,8 +48,8 @@ impl FormatFlags {
 /// The flags of paginated lists.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct PageFlags {
-    /// Number of results per page; 0 for all
-    #[arg(long, value_name = "n", default_value = "0", value_parser = super::flags::parse_int)]
+    /// Number of results per page. Default: 0, all results
+    #[arg(long, value_name = "n", default_value = "0", hide_default_value = true, value_parser = parse_int)]
     pub per_page: i64,
     /// Token of the page to start from, as printed after the previous page
     #[arg(long, value_name = "token")]

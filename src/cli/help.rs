@@ -1,13 +1,19 @@
 //! Help texts, generated from the definitions of the commands (`docs/spec/cli.md §2.1`).
 
-use clap::{Arg, ArgAction};
-
 use super::command::{Entry, Listing, Registry};
-use super::general::GENERAL_OPTIONS;
+use super::command_documentation::{CommandDocumentation, GeneralOptions, OptionText};
 use super::render::wrap::{self, WIDTH};
 
-/// The heading of a command's own flags.
-const OPTIONS: &str = "Options";
+/// What the help of a command says of the general options, if it only accepts those for colours.
+const COLOURS: &str = "-force-color and -no-color: run \"encamp options\" for their description.";
+
+/// What the help of a command says of the general options.
+const GENERAL: &str = "-address, -namespace, -region, -token, and options for TLS and colours: run \
+                       \"encamp options\" for their description and their environment variables.";
+
+/// What the general help says below the commands.
+const MORE: &str = "Run \"encamp <command> -help\" for the options, exit statuses and examples of a\n\
+                    command, and \"encamp options\" for the options that most commands accept.";
 
 /// The commands that the general help lists first, in this order.
 const COMMON: &[&str] = &["run", "stop", "status", "alloc", "job", "node", "agent"];
@@ -26,7 +32,7 @@ pub fn general(registry: &Registry) -> String {
     let common: String = COMMON.iter().flat_map(|name| rows.iter().filter(move |(n, _)| n == name)).map(line).collect();
     let other: String = rows.iter().filter(|(name, _)| !COMMON.contains(name)).map(line).collect();
     let usage = "Usage: encamp [-version] [-help] <command> [args]";
-    format!("{usage}\n\nCommon commands:\n{common}\nOther commands:\n{}", other.trim_end())
+    format!("{usage}\n\nCommon commands:\n{common}\nOther commands:\n{other}\n{MORE}")
 }
 
 /// The help of a command or group.
@@ -51,54 +57,61 @@ fn group_text(registry: &Registry, path: &str) -> String {
 }
 
 fn command_text(registry: &Registry, entry: &Entry) -> String {
-    let arguments: Vec<String> = entry.clap.get_positionals().filter(|a| !a.is_hide_set()).map(positional).collect();
-    let mut out = format!("Usage: encamp {} [options] {}", entry.canonical, arguments.join(" "));
-    out = out.trim_end().to_string();
-    let mut names = registry.entries().filter(|e| e.listing != Listing::Hidden);
-    let alias = names.find(|e| e.canonical == entry.canonical && e.path != e.canonical);
-    if let Some(alias) = alias {
-        out.push_str(&format!("\nAlias: encamp {}", alias.path));
+    let of = CommandDocumentation::of(registry, entry);
+    let options_shown = if of.has_options() { " [options]" } else { "" };
+    let mut usage =
+        format!("Usage: encamp {}{options_shown} {}", of.name, of.arguments.join(" ")).trim_end().to_string();
+    if let Some(alias) = of.alias {
+        usage.push_str(&format!("\nAlias: encamp {alias}"));
     }
-    let about = entry.clap.get_long_about().or(entry.clap.get_about()).map(ToString::to_string).unwrap_or_default();
-    for paragraph in about.split("\n\n") {
-        out.push_str(&format!("\n\n{}", wrapped(&full_stop(paragraph), 2)));
+    let mut sections = vec![usage];
+    sections.extend(of.description.iter().map(|paragraph| wrapped(paragraph, 2)));
+    if !of.options.is_empty() {
+        sections.push(options("Options", &of.options));
     }
-    for heading in [OPTIONS, GENERAL_OPTIONS] {
-        let flags = entry.clap.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set());
-        let mut section: Vec<&Arg> =
-            flags.filter(|a| a.get_help_heading().unwrap_or(OPTIONS) == heading && a.get_long().is_some()).collect();
-        section.sort_by_key(|a| a.get_long());
-        if !section.is_empty() {
-            let texts: Vec<String> = section.into_iter().map(flag).collect();
-            out.push_str(&format!("\n\n{heading}:\n\n{}", texts.join("\n\n")));
-        }
+    match of.general {
+        GeneralOptions::None => {}
+        GeneralOptions::Colours => sections.push(format!("General options:\n\n{}", wrapped(COLOURS, 2))),
+        GeneralOptions::All => sections.push(format!("General options:\n\n{}", wrapped(GENERAL, 2))),
     }
-    out
+    if !of.environment.is_empty() {
+        sections.push(definitions("Environment", &of.environment));
+    }
+    let statuses: Vec<String> = of.exit_status.iter().map(|(code, when)| hanging(&code.to_string(), when, 3)).collect();
+    sections.push(format!("Exit status:\n\n{}", statuses.join("\n")));
+    if !of.examples.is_empty() {
+        let examples = of.examples.iter().map(|example| {
+            let line = example.line.replace('\n', "\n      ");
+            format!("{}\n\n      $ {line}", wrapped(&format!("{}:", example.about), 2))
+        });
+        sections.push(format!("Examples:\n\n{}", examples.collect::<Vec<_>>().join("\n\n")));
+    }
+    sections.join("\n\n")
 }
 
-/// The name of an argument. Arguments called `args` are required.
-fn positional(arg: &Arg) -> String {
-    let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string).unwrap_or_default();
-    if arg.get_id() == "args" { format!("<{name}>") } else { format!("[{name}]") }
+/// A section of options and what they do.
+pub fn options(heading: &str, options: &[OptionText]) -> String {
+    let texts = options.iter().map(|option| {
+        let value = match &option.value {
+            None => String::new(),
+            Some(value) if value.optional => format!("[=<{}>]", value.name),
+            Some(value) => format!("=<{}>", value.name),
+        };
+        format!("  {}{value}\n{}", option.name, wrapped(&option.about, 4))
+    });
+    format!("{heading}:\n\n{}", texts.collect::<Vec<_>>().join("\n\n"))
 }
 
-fn flag(arg: &Arg) -> String {
-    let name = arg.get_long().unwrap_or_default();
-    let takes_value = !matches!(arg.get_action(), ArgAction::SetTrue);
-    let value = match arg.get_value_names() {
-        Some([value, ..]) if takes_value => format!("=<{value}>"),
-        _ => String::new(),
-    };
-    let mut help = full_stop(&arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default());
-    if let ([default], true) = (arg.get_default_values(), takes_value) {
-        help.push_str(&format!(" Default: {}.", default.to_string_lossy()));
-    }
-    format!("  -{name}{value}\n{}", wrapped(&help, 4))
+/// A section of terms and what they mean.
+pub fn definitions(heading: &str, terms: &[(&str, &str)]) -> String {
+    let texts = terms.iter().map(|(term, meaning)| format!("  {term}\n{}", wrapped(meaning, 4)));
+    format!("{heading}:\n\n{}", texts.collect::<Vec<_>>().join("\n\n"))
 }
 
-fn full_stop(text: &str) -> String {
-    let text = text.trim();
-    if text.is_empty() || text.ends_with(['.', ':', '!', '?']) { text.into() } else { format!("{text}.") }
+/// A short term and what it means, beside it.
+fn hanging(term: &str, meaning: &str, width: usize) -> String {
+    let text = wrapped(meaning, width.saturating_add(4));
+    format!("  {term:width$}  {}", text.trim_start())
 }
 
 /// Wraps a paragraph to the width of the help and indents it. Lines that are already indented are not changed.

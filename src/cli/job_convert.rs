@@ -19,10 +19,8 @@ const DIFFERS: u8 = 2;
 /// to the same job. Values that may be left out are marked "# default". What servers set, such as versions, indexes and
 /// statuses, is left out.
 ///
-/// The path is a file, or - for standard input. The job file is parsed again before it is printed: the exit code is 0
-/// if it is the same job, 2 if HCL cannot express all of it (a warning names what differs), and 1 after an error.
-///
-/// Example: encamp job inspect web | encamp job convert - > web.nomad.hcl
+/// The path is a file, or - for standard input. The job file is parsed again before it is printed; a warning names what
+/// HCL cannot express.
 #[derive(Debug, clap::Parser)]
 pub struct JobConvert {
     #[command(flatten)]

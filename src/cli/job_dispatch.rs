@@ -33,8 +33,8 @@ pub struct JobDispatch {
     /// Prefix template for the ID of the dispatched job
     #[arg(long, value_name = "text")]
     pub id_prefix_template: Option<String>,
-    /// Priority of the dispatched job, instead of that of the parameterized job
-    #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
+    /// Priority of the dispatched job. Default: the priority of the parameterized job
+    #[arg(long, value_name = "priority", default_value = "0", hide_default_value = true, value_parser = parse_int)]
     pub priority: i64,
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
@@ -46,7 +46,7 @@ pub struct JobDispatch {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "parameterized job")]
+    #[arg(value_name = "<job> [payload]")]
     pub(crate) args: Vec<String>,
 }
 

@@ -31,8 +31,8 @@ use encamp_state::State;
 /// from the snapshot file given with -snapshot.
 ///
 /// With -hcl, the submitted job file is printed instead. If the servers store none, and with -snapshot, a job file is
-/// generated from the job: it parses back to the same job, and values that may be omitted are marked "# default". The
-/// exit code is 2 if HCL cannot express all of the job; a warning names the differences.
+/// generated from the job: it parses back to the same job, and values that may be omitted are marked "# default". A
+/// warning names what HCL cannot express.
 ///
 /// Without an argument, -json and -t print a list of all jobs.
 ///

@@ -25,9 +25,7 @@ use encamp_api::writes::RegisterOptions;
 /// confirmation, and registers the job only if it has not been changed in the meantime. With -output, the job is
 /// printed as the JSON of the API, without contacting a cluster.
 ///
-/// The path is a job file, or - for standard input. The exit code is 0 if the job was registered and all allocations
-/// were placed, 2 if some allocations are unplaced and no deployment is waiting for them, and 1 after an error or an
-/// unsuccessful deployment.
+/// The path is a job file, or - for standard input.
 #[derive(Debug, clap::Parser)]
 pub struct JobRun {
     #[command(flatten)]
@@ -40,8 +38,8 @@ pub struct JobRun {
     pub plan: bool,
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    /// Priority of the evaluation, instead of the job's priority
-    #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
+    /// Priority of the evaluation. Default: the priority of the job
+    #[arg(long, value_name = "priority", default_value = "0", hide_default_value = true, value_parser = parse_int)]
     pub eval_priority: i64,
     /// Print the job as JSON and exit
     #[arg(long)]

@@ -32,7 +32,7 @@ pub struct JobScale {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job> [group] <count")]
+    #[arg(value_name = "<job> [group] <count>")]
     pub(crate) args: Vec<String>,
 }
 

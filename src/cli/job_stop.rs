@@ -20,8 +20,8 @@ use encamp_model::quoted;
 pub struct JobStop {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    /// Priority of the evaluation, instead of the job's priority
-    #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
+    /// Priority of the evaluation. Default: the priority of the job
+    #[arg(long, value_name = "priority", default_value = "0", hide_default_value = true, value_parser = parse_int)]
     pub eval_priority: i64,
     /// Stop the job in all its regions
     #[arg(long)]
@@ -37,7 +37,7 @@ pub struct JobStop {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "<job>...")]
     pub(crate) args: Vec<String>,
 }
 

@@ -27,7 +27,7 @@ const NOT_ASKED: &str = "Driver configuration not validated since connection to 
 /// depend on the cluster (namespaces, node pools, settings). With -snapshot, no cluster is contacted, and all rules of
 /// registration are applied with the cluster state of the file.
 ///
-/// The path is a job file, or - for standard input. The exit code is 0 if the job is valid, and 1 otherwise.
+/// The path is a job file, or - for standard input.
 #[derive(Debug, clap::Parser)]
 pub struct JobValidate {
     #[command(flatten)]

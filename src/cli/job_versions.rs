@@ -20,7 +20,7 @@ pub struct JobRevert {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job> <version|tag")]
+    #[arg(value_name = "<job> <version|tag>")]
     pub(crate) args: Vec<String>,
 }
 

@@ -27,6 +27,7 @@ impl Registry {
         registry.add::<config_validate::ConfigValidate>("config validate", None, 1);
         registry.add::<eval_explain::EvalExplain>("eval explain", None, 1);
         registry.add::<fmt::Fmt>("fmt", None, 1);
+        registry.add::<super::options::Options>("options", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
         registry.add::<sim_c1m::SimC1m>("sim c1m", None, 1);
         registry.add::<sim_churn::SimChurn>("sim churn", None, 1);
@@ -148,6 +149,6 @@ mod tests {
 
     #[test]
     fn clap_accepts_all_definitions() {
-        Registry::new().tree().debug_assert();
+        Registry::new().entries().for_each(|entry| entry.clap.clone().debug_assert());
     }
 }

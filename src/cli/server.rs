@@ -143,7 +143,7 @@ impl ServerMembers {
 pub struct ServerJoin {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "addr")]
+    #[arg(value_name = "<address>...")]
     pub(crate) args: Vec<String>,
 }
 

@@ -106,7 +106,7 @@ pub struct ServiceInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "service_name")]
+    #[arg(value_name = "service")]
     pub(crate) args: Vec<String>,
 }
 
@@ -197,7 +197,7 @@ fn block(place: &ServiceRegistration) -> String {
 pub struct ServiceDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "service_name> <service_id")]
+    #[arg(value_name = "<service> <registration>")]
     pub(crate) args: Vec<String>,
 }
 

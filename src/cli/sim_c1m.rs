@@ -17,8 +17,6 @@ use encamp_sim::load::c1m::{self, C1m};
 /// shows the median of the medians and the worst of the percentiles.
 ///
 /// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
-///
-/// The exit code is 0 if all allocations were placed and ran, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimC1m {
     /// Number of allocations

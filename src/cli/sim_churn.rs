@@ -14,8 +14,6 @@ use encamp_sim::load::churn::{self, Churn};
 /// has all of its allocations and no deployment is in progress.
 ///
 /// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
-///
-/// The exit code is 0 if every job had all of its allocations after each round, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimChurn {
     /// Number of service jobs

@@ -26,8 +26,6 @@ use encamp_snapshot::save::{self, Compression};
 /// overcommitted.
 ///
 /// The same flags generate the same file, byte for byte.
-///
-/// The exit code is 0 if the file was written, and 1 after an error; no file is left behind then.
 #[derive(Debug, clap::Parser)]
 pub struct SimCluster {
     /// Number of nodes

@@ -14,8 +14,6 @@ use encamp_sim::load::flap::{self, Flap};
 /// "return": these nodes reconnect, and their replaced allocations stop.
 ///
 /// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
-///
-/// The exit code is 0 if every job had all of its allocations after each step, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimFlap {
     /// Number of service jobs

@@ -15,8 +15,6 @@ use encamp_sim::load::heartbeats::{self, Heartbeats};
 /// some minutes. A node that is marked down although it sends heartbeats is a false expiry.
 ///
 /// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
-///
-/// The exit code is 0 if all nodes were ready at the end, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimHeartbeats {
     /// Duration of step "beat" in seconds

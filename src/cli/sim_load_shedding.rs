@@ -15,8 +15,6 @@ use encamp_sim::load::shedding::{self, Shedding};
 /// pending.
 ///
 /// The servers, their data and the nodes are removed afterwards. Progress is shown on standard error.
-///
-/// The exit code is 0 if both steps were completed, and 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SimLoadShedding {
     /// Number of system jobs

@@ -31,8 +31,6 @@ use encamp_snapshot::{save, unload};
 /// all of these.
 ///
 /// The written file is only readable by its owner. Review it before you share it.
-///
-/// The exit code is 0, or 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotAnonymize {
     /// File to write. A name that ends in .gz or .zst is compressed. Required

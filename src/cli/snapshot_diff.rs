@@ -24,8 +24,6 @@ const MOST_LINES: usize = 8;
 /// compared.
 ///
 /// For changed jobs, only the changed fields are named, not their values, which may be secret.
-///
-/// The exit code is 0 if the snapshots are equal, 1 if they differ, and 255 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotDiffCommand {
     /// Print everything as JSON, see docs/reference/snapshot-diff.schema.json
@@ -35,7 +33,7 @@ pub struct SnapshotDiffCommand {
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    #[arg(value_name = "files")]
+    #[arg(value_name = "<old> <new>")]
     pub(crate) args: Vec<String>,
 }
 

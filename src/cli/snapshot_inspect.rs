@@ -21,8 +21,6 @@ use encamp_snapshot::inspect::{Amounts, Inspection, Tally, inspect};
 /// cluster is read.
 ///
 /// Capacity and usage do not include nodes that are down. Sizes are those of an uncompressed file.
-///
-/// The exit code is 0, or 1 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotInspect {
     /// Print everything as JSON, see docs/reference/snapshot-inspect.schema.json
@@ -34,7 +32,7 @@ pub struct SnapshotInspect {
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "file")]
+    #[arg(value_name = "[file]")]
     pub(crate) args: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use super::general::GeneralFlags;
 use super::render::what_if;
 use encamp_snapshot::live::Detail;
 
-/// Simulate changes of the cluster and show where allocations go
+/// Simulate cluster changes and show where allocations go
 ///
 /// Assumes the given changes and processes the evaluations that a server would create, in order of priority, until no
 /// work is left. Prints which allocations are displaced and where they are placed, which are unplaced and why, and the
@@ -17,9 +17,6 @@ use encamp_snapshot::live::Detail;
 /// A drain is simulated to its end: service allocations are migrated as their migrate blocks allow, batch allocations
 /// are stopped at the deadline, and system allocations are stopped last. Lost nodes stay lost. Jobs are named by ID in
 /// the namespace of -namespace, or as ID@NAMESPACE. The same flags on job plan plan a job on the changed cluster.
-///
-/// The exit code is 0 if all affected allocations are placed in the end, 1 if some are unplaced, and 255 after an
-/// error.
 #[derive(Debug, clap::Parser)]
 pub struct WhatIfCommand {
     #[command(flatten)]

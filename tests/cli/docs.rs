@@ -154,7 +154,8 @@ fn every_command_that_is_named_exists() {
             // Words behind a command that takes arguments are arguments.
             let found = (1..=command.len()).rev().find_map(|n| {
                 let help = run(&[&command[..n], &["-help"]].concat()).stdout;
-                let rest = help.strip_prefix(&format!("Usage: encamp {} ", command[..n].join(" ")))?;
+                let rest = help.strip_prefix(&format!("Usage: encamp {}", command[..n].join(" ")))?;
+                let rest = Some(rest).filter(|rest| rest.starts_with([' ', '\n']))?;
                 let arguments = rest.lines().next().is_some_and(|l| l.contains('<') && !l.contains("<subcommand>"));
                 (n == command.len() || arguments).then(|| help.clone())
             });

@@ -17,6 +17,7 @@ mod autoscale_recorded;
 mod canned;
 #[path = "../support/cluster.rs"]
 mod cluster;
+mod command_examples;
 mod commands;
 mod completion;
 mod diagnostics;
@@ -38,11 +39,14 @@ mod job_status;
 mod jobs;
 mod live_cluster;
 mod live_tls;
+#[path = "../support/member.rs"]
+mod member;
 mod operations;
 #[path = "../support/oracle.rs"]
 mod oracle;
 #[path = "../oracle_support/mod.rs"]
 mod oracle_support;
+mod picture;
 mod plan_many;
 #[path = "../support/program.rs"]
 mod program;

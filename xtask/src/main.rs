@@ -18,7 +18,9 @@ Usage: cargo xtask <task> [arguments]
 Tasks:
   check                    Check format, lints and documentation, as .ci/run does
   generate                 Write all generated files: manual pages, completion scripts,
-                           diagnostics, transcripts of the documentation, the demo cluster
+                           diagnostics, transcripts of the documentation, the demo cluster,
+                           the picture of README.md
+  picture                  Draw docs/picture.svg, the output of the main command of README.md
   figures [FILE...]        Draw docs/dev/growth.svg from FILEs with lines that `encamp sim ... -json`
                            printed. Without a FILE, run the scenarios first (long)
   fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: hcl, json or variables
@@ -39,7 +41,9 @@ const FUZZ_SECONDS: u64 = 60;
 /// The modules of the test program `cli` that write generated files when `ENCAMP_UPDATE` is set, in steps: the
 /// documents of the second step show what is printed about the demo cluster, which the first one writes.
 const GENERATORS: [&[&str]; 2] =
-    [&["fixtures::"], &["generated::", "diagnostics::", "what_if::", "docs::", "walkthrough::"]];
+    [&["fixtures::"], &["generated::", "diagnostics::", "what_if::", "docs::", "walkthrough::", PICTURE]];
+/// The module of the test program `cli` that draws the picture of README.md.
+const PICTURE: &str = "picture::";
 
 /// Numbers of nodes in docs/dev/growth.svg.
 const NODES: [&str; 4] = ["500", "1000", "5000", "10000"];
@@ -75,12 +79,13 @@ fn main() -> ExitCode {
         }
         ["check"] => check(),
         ["generate"] => generate(),
+        ["picture"] => write_generated(&[PICTURE]),
         ["figures", files @ ..] => figures(files),
         ["fuzz", target] => fuzz(target, FUZZ_SECONDS),
         ["fuzz", target, seconds] => seconds_of(seconds).and_then(|seconds| fuzz(target, seconds)),
         ["fuzz", ..] => Err(Failure::Usage("fuzz takes a target and a number of seconds".into())),
         ["long"] => run(&mut Command::new(root().join(".ci/release"))),
-        [task @ ("check" | "generate" | "long" | "help"), ..] => {
+        [task @ ("check" | "generate" | "long" | "picture" | "help"), ..] => {
             Err(Failure::Usage(format!("{task} takes no arguments")))
         }
         [task, ..] => Err(Failure::Usage(format!("there is no task {task:?}"))),
@@ -108,15 +113,17 @@ fn check() -> Outcome {
     run(&mut doc)
 }
 
-/// Writes the generated files. They come from the sources, not from another build, and from the repository's own
-/// recordings.
+/// Writes all generated files.
 fn generate() -> Outcome {
-    for modules in GENERATORS {
-        let mut update = cargo(&["test", "--locked", "--test", "cli", "--"]);
-        update.args(modules).env("ENCAMP_UPDATE", "1").env_remove("ENCAMP_PROGRAM").env_remove("ENCAMP_ORACLE");
-        run(&mut update)?;
-    }
-    Ok(())
+    GENERATORS.iter().try_for_each(|modules| write_generated(modules))
+}
+
+/// Writes the generated files of some modules. They come from the sources, not from another build, and from the
+/// repository's own recordings.
+fn write_generated(modules: &[&str]) -> Outcome {
+    let mut update = cargo(&["test", "--locked", "--test", "cli", "--"]);
+    update.args(modules).env("ENCAMP_UPDATE", "1").env_remove("ENCAMP_PROGRAM").env_remove("ENCAMP_ORACLE");
+    run(&mut update)
 }
 
 /// Draws docs/dev/growth.svg from what files hold, or from what is measured now.

@@ -63,7 +63,7 @@ pub struct AllocRestart {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
+    #[arg(value_name = "<allocation> [task]")]
     pub(crate) args: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ pub struct AllocSignal {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
+    #[arg(value_name = "<allocation> [task]")]
     pub(crate) args: Vec<String>,
 }
 

@@ -36,7 +36,7 @@ pub struct AllocExec {
     pub(crate) streams: SessionFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation> <command")]
+    #[arg(value_name = "<allocation> <command> [argument]...")]
     pub(crate) args: Vec<String>,
 }
 

@@ -31,11 +31,25 @@ pub struct AllocLogs {
     /// Start near the end
     #[arg(long)]
     pub tail: bool,
-    /// With -tail, the number of lines
-    #[arg(long = "n", value_name = "lines", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
+    /// With -tail, the number of lines. Default: 10
+    #[arg(
+        long = "n",
+        value_name = "lines",
+        default_value = "-1",
+        hide_default_value = true,
+        value_parser = parse_int,
+        allow_hyphen_values = true
+    )]
     pub lines: i64,
-    /// With -tail, the number of bytes
-    #[arg(long = "c", value_name = "bytes", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
+    /// With -tail, the number of bytes, instead of lines
+    #[arg(
+        long = "c",
+        value_name = "bytes",
+        default_value = "-1",
+        hide_default_value = true,
+        value_parser = parse_int,
+        allow_hyphen_values = true
+    )]
     pub bytes: i64,
     /// The task
     #[arg(long, value_name = "task")]
@@ -51,7 +65,7 @@ pub struct AllocLogs {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
+    #[arg(value_name = "<allocation> [task]")]
     pub(crate) args: Vec<String>,
 }
 

@@ -33,9 +33,6 @@ const ATTEMPTS: usize = 5;
 ///
 /// If the cluster's servers do not scale pools themselves, the command updates the state object in the Variables, which
 /// an external autoscaler reads.
-///
-/// The exit code is 0 if the mode was set or the pool was already in that mode, and 1 after an error or if the pool or
-/// group does not exist.
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleFailsafe {
     /// Enable failsafe mode

@@ -41,10 +41,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// For a running cluster, the limits of the scaling group are also checked if this machine can read them: with
 /// -provider-command, or, for the provider aws, with AWS credentials in the environment or in files. Otherwise the plan
 /// states that they were not checked.
-///
-/// The exit code is 0 if no pool would be scaled, 1 if an operation would start in some pool, and 255 after an error.
-///
-/// Example: encamp autoscale plan -snapshot fixtures/worker-pools/cluster.json
 #[derive(Debug, clap::Parser)]
 pub struct AutoscalePlan {
     /// Program that describes scaling groups, with its arguments separated by spaces: the command of the provider

@@ -38,10 +38,6 @@ const LARGEST_TRACE: u64 = 64 << 20;
 /// denied, the time during which allocations were unplaced, and the node hours. The same seed gives the same result.
 ///
 /// Flags override the parameters that the nodes of the pool configure, so that different settings can be compared.
-///
-/// Example: encamp autoscale simulate -snapshot fixtures/worker-pools/cluster.json -trace fixtures/worker-pools/day.csv
-///
-/// Example: the same with -fault-tolerance 2 -cooldown 120s -svg day.svg
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleSimulate {
     /// Cluster snapshot file or server backup to start from

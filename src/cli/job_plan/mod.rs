@@ -35,8 +35,6 @@ use encamp_snapshot::live::Detail;
 ///
 /// With -drain, -down, -add, -scale, -stop and -config, the job is planned on the cluster as it would be after these
 /// changes; see what-if.
-///
-/// The exit code is 0 if no allocations would be created or destroyed, 1 if some would, and 255 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct JobPlan {
     #[command(flatten)]
@@ -83,7 +81,7 @@ pub struct JobPlan {
     pub policy_override: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "<path>...")]
     pub(crate) args: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ pub struct NodeConfig {
     pub update_servers: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "server")]
+    #[arg(value_name = "[server]...")]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -64,7 +64,7 @@ pub struct NodeDrain {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "[node]")]
     pub(crate) args: Vec<String>,
 }
 

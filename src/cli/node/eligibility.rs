@@ -22,7 +22,7 @@ pub struct NodeEligibility {
     pub own: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "[node]")]
     pub(crate) args: Vec<String>,
 }
 

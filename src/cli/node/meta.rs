@@ -26,7 +26,7 @@ pub struct NodeMetaApply {
     pub unset: Option<String>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "key=value")]
+    #[arg(value_name = "[key=value]...")]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -40,14 +40,14 @@ pub struct VarLock {
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     pub backoff: Option<i64>,
     /// Run the command in a shell
-    #[arg(long, default_value = "true")]
+    #[arg(long, value_name = "bool", default_value = "true")]
     pub shell: Option<bool>,
     /// Print progress messages to standard error
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path> <command")]
+    #[arg(value_name = "<path> <command> [argument]...")]
     pub(crate) args: Vec<String>,
 }
 

@@ -46,7 +46,7 @@ pub struct VarPut {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path> [key=value")]
+    #[arg(value_name = "<path> [key=value]...")]
     pub(crate) args: Vec<String>,
 }
 

@@ -69,6 +69,8 @@ fn free_values_keep_their_shape() {
         json!({"a": [[1, 2], [{"x": 1.5}]]}),
         json!({"a": [{"not a name": 1}]}),
         json!({"a": [{"b": null}]}),
+        json!({"a": ["-c", "x\ny\n"], "b": [["${env.A}\n${x}\n"]], "c": "x\ny\n"}),
+        json!({"a": {"b": "x\ny\n", "c": ["x\ny\n"]}}),
         json!({"a": 18_446_744_073_709_551_615_u64, "b": -1, "c": 70.0}),
     ] {
         let written = write(&with_task(json!({"Config": config}))).expect("a file");

@@ -31,8 +31,16 @@ pub(super) fn expression(value: &Json) -> Expression {
         Json::Bool(set) => Expression::from(*set),
         Json::Number(number) => Expression::from(hcl_number(number)),
         Json::String(text) => self::text(text),
-        Json::Array(items) => Expression::Array(items.iter().map(expression).collect::<Array>()),
+        Json::Array(items) => Expression::Array(items.iter().map(nested).collect::<Array>()),
         Json::Object(members) => object(members),
+    }
+}
+
+/// A value in a list or an object. Texts are quoted: behind a heredoc, the line has to end.
+fn nested(value: &Json) -> Expression {
+    match value {
+        Json::String(text) => quoted(text),
+        other => expression(other),
     }
 }
 
@@ -51,7 +59,7 @@ pub(super) fn object(members: &Map<String, Json>) -> Expression {
     for (name, value) in members {
         let key =
             if is_name(name) { ObjectKey::from(Ident::new_unchecked(name)) } else { ObjectKey::Expression(text(name)) };
-        out.insert(key, ObjectValue::new(expression(value)));
+        out.insert(key, ObjectValue::new(nested(value)));
     }
     Expression::from(out)
 }
@@ -91,6 +99,10 @@ pub(super) fn text(text: &str) -> Expression {
         let ident = Ident::new_unchecked(DELIMITER);
         return Expression::HeredocTemplate(Box::new(HeredocTemplate::new(ident, template(text))));
     }
+    quoted(text)
+}
+
+fn quoted(text: &str) -> Expression {
     if text.contains("${") || text.contains("%{") {
         return Expression::StringTemplate(StringTemplate::from_iter(template(text)));
     }

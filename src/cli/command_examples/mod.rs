@@ -1,0 +1,86 @@
+//! Examples of the use of commands, for help texts and manual pages. A test runs each of them
+//! (`tests/cli/command_examples.rs`).
+
+mod allocations;
+mod evaluations;
+mod jobs;
+mod nodes;
+mod offline;
+mod operations;
+
+/// An example: a command line, and what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Example {
+    /// What the command line does, in the imperative, without a full stop.
+    pub about: &'static str,
+    /// The command line, for a shell. The lines that continue it are indented by four blanks.
+    pub line: &'static str,
+}
+
+impl Example {
+    const fn new(about: &'static str, line: &'static str) -> Example {
+        Example { about, line }
+    }
+}
+
+/// The examples of some commands, by the commands' canonical names. A test runs them in this order.
+type Examples = &'static [(&'static str, &'static [Example])];
+
+/// An object whose ID is random, and which examples name by an ID of [`IDS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// A running allocation of the job `web`.
+    Allocation,
+    /// The latest deployment of the job `api`.
+    Deployment,
+    /// The latest completed evaluation of the job `web`.
+    Evaluation,
+    /// A node.
+    Node,
+    /// A server that is a Raft peer and not the leader.
+    RaftPeer,
+    /// An inactive root key.
+    RootKey,
+    /// The scaling policy of the job `web`.
+    ScalingPolicy,
+}
+
+/// The IDs in examples, in full or as their first eight digits, and the objects that they name.
+pub const IDS: &[(&str, Named)] = &[
+    ("8ba85cef-34de-4c2d-8a2d-7f6e6a2a5c31", Named::Allocation),
+    ("5456bd7a-9fc0-4c0f-a9ce-51d5c5b1c0e6", Named::Deployment),
+    ("2c3f8e0a-6b1d-4b6e-8f37-5d9e2c7a1b04", Named::Evaluation),
+    ("f7476465-4d6e-4d3b-9d0c-3f1c0b6e5a72", Named::Node),
+    ("d9a4c7e1-52f0-4b3c-9a86-0e7b1c5d2f94", Named::RaftPeer),
+    ("b0d8f3a6-7e19-4c85-b2d4-6a0f9c3e1d57", Named::RootKey),
+    ("4ae3b1c2-08d7-4f9e-8c61-d2b5a7f3e904", Named::ScalingPolicy),
+];
+
+/// Examples in the manual page of the program.
+pub const PROGRAM: &[Example] = &[
+    Example::new("List the commands", "encamp -help"),
+    Example::new("Describe a command, its options and its exit statuses", "encamp job plan -help"),
+];
+
+/// The examples of all commands: canonical name and examples, in the order in which a test runs them.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static [Example])> {
+    let modules = [
+        offline::EXAMPLES,
+        jobs::EXAMPLES,
+        evaluations::EXAMPLES,
+        allocations::EXAMPLES,
+        nodes::EXAMPLES,
+        operations::EXAMPLES,
+    ];
+    modules.into_iter().flatten().copied()
+}
+
+/// The examples of the commands that contact no cluster.
+pub fn offline() -> impl Iterator<Item = (&'static str, &'static [Example])> {
+    offline::EXAMPLES.iter().copied()
+}
+
+/// The examples of a command, by its canonical name.
+pub fn of(command: &str) -> &'static [Example] {
+    all().find(|(name, _)| *name == command).map_or(&[], |(_, examples)| examples)
+}

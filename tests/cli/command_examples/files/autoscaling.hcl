@@ -1,0 +1,3 @@
+autoscaling {
+  cluster_interval = "30s"
+}

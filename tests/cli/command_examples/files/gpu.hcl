@@ -1,0 +1,3 @@
+node_pool "gpu" {
+  description = "Nodes with GPUs"
+}

@@ -1,0 +1,5 @@
+ports {
+  http = 0
+  rpc  = 0
+  serf = 0
+}

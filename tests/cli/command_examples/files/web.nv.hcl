@@ -1,0 +1,6 @@
+path = "nomad/jobs/web"
+
+items {
+  user     = "app"
+  password = "new"
+}

@@ -1,0 +1,189 @@
+//! Every example of a help text runs, and exits with a status that the command documents for success.
+
+mod cluster;
+mod directory;
+mod servers;
+mod shell;
+
+use std::collections::BTreeSet;
+
+use encamp::cli::command::{Listing, Registry};
+use encamp::cli::command_documentation::{CommandDocumentation, GeneralOptions};
+use encamp::cli::command_examples::{self, Example, IDS};
+use regex::Regex;
+
+use cluster::DevCluster;
+use directory::ExampleDirectory;
+use servers::Servers;
+use shell::{Shell, Until};
+
+/// The widest line of an example: help texts indent it by eight columns.
+const WIDEST: usize = 72;
+/// The widest continuation line: help texts indent it by six columns.
+const WIDEST_CONTINUATION: usize = 74;
+
+/// What a command needs to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Files.
+    Directory,
+    /// A cluster of one node, for commands about jobs.
+    Jobs,
+    /// A cluster of one node, for other commands.
+    Cluster,
+    /// Three servers.
+    Servers,
+    /// Free ports.
+    Ports,
+    /// Time: the command starts servers and simulated nodes.
+    Load,
+}
+
+fn needs(command: &str) -> Needs {
+    if command_examples::offline().any(|(name, _)| name == command) {
+        return Needs::Directory;
+    }
+    match command {
+        "agent" => return Needs::Ports,
+        "operator raft remove-peer" | "operator raft transfer-leadership" => return Needs::Servers,
+        // An agent in development mode saves no snapshots.
+        "operator snapshot restore" | "operator snapshot save" => return Needs::Servers,
+        "server force-leave" | "server join" => return Needs::Servers,
+        _ => {}
+    }
+    match command.split(' ').next() {
+        Some("alloc" | "deployment" | "eval" | "job" | "scaling" | "service" | "status") => Needs::Jobs,
+        Some("sim") => Needs::Load,
+        _ => Needs::Cluster,
+    }
+}
+
+fn examples_that_need(wanted: Needs) -> impl Iterator<Item = (&'static str, &'static Example)> {
+    let commands = command_examples::all().filter(move |(command, _)| needs(command) == wanted);
+    commands.flat_map(|(command, examples)| examples.iter().map(move |example| (command, example)))
+}
+
+/// When a line of a command ends: by itself, unless it runs until it is interrupted or for many minutes.
+fn end(command: &str, line: &str) -> Until {
+    match command.split(' ').next() {
+        _ if command == "agent" => Until::Prints("agent started!"),
+        _ if command == "monitor" || command == "autoscale agent" => Until::Runs,
+        Some("alloc") if line.contains(" -f ") => Until::Runs,
+        Some("sim") if !line.contains("-nodes 20 ") && command != "sim cluster" => Until::Runs,
+        _ => Until::Exits,
+    }
+}
+
+#[test]
+fn examples_with_files_succeed() {
+    let directory = ExampleDirectory::new("examples-files");
+    let shell = Shell::new(&directory, &[]);
+    let mut failures = Vec::new();
+    for (command, example) in examples_that_need(Needs::Directory) {
+        failures.extend(shell.example(command, example.line, end(command, example.line)));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn examples_about_jobs_succeed() {
+    DevCluster::start("examples-jobs").run(examples_that_need(Needs::Jobs));
+}
+
+#[test]
+fn examples_about_clusters_succeed() {
+    DevCluster::start("examples-cluster").run(examples_that_need(Needs::Cluster));
+}
+
+#[test]
+fn examples_about_servers_succeed() {
+    Servers::start().run(examples_that_need(Needs::Servers));
+}
+
+#[test]
+fn agents_in_examples_start_and_stop() {
+    let directory = ExampleDirectory::new("examples-agent");
+    let shell = Shell::new(&directory, &[]);
+    let mut failures = Vec::new();
+    for (command, example) in examples_that_need(Needs::Ports) {
+        // The examples listen on the usual ports, tests on free ones; nothing is sent to other machines.
+        let line = format!("{} -config ports.hcl", example.line).replace("10.0.0.1", "127.0.0.1");
+        failures.extend(shell.example(command, &line, end(command, &line)));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Simulations mostly wait for heartbeats, so they run at the same time.
+#[test]
+fn examples_of_simulations_succeed() {
+    let run = |(command, example): (&'static str, &'static Example)| {
+        std::thread::spawn(move || {
+            let directory = ExampleDirectory::new("examples-sim");
+            Shell::new(&directory, &[]).example(command, example.line, end(command, example.line))
+        })
+    };
+    let running: Vec<_> = examples_that_need(Needs::Load).map(run).collect();
+    let failures: Vec<String> = running.into_iter().filter_map(|run| run.join().expect("a run")).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Commands without options and arguments have one example, all others at least two.
+#[test]
+fn every_command_has_examples() {
+    let registry = Registry::new();
+    let mut missing = BTreeSet::new();
+    for entry in registry.entries().filter(|entry| entry.listing != Listing::Hidden) {
+        let documentation = CommandDocumentation::of(&registry, entry);
+        let has_choices = !documentation.options.is_empty() || !documentation.arguments.is_empty();
+        let wanted = if has_choices { 2 } else { 1 };
+        if documentation.examples.len() < wanted {
+            missing.insert((documentation.name, documentation.examples.len()));
+        }
+    }
+    assert!(missing.is_empty(), "too few examples: {missing:?}");
+}
+
+#[test]
+fn examples_name_their_commands_and_fit_the_screen() {
+    let registry = Registry::new();
+    for (command, examples) in command_examples::all() {
+        assert!(registry.get(command).is_some(), "no command {command}");
+        let mut lines = BTreeSet::new();
+        for example in examples {
+            assert!(example.line.contains(&format!("encamp {command}")), "{command}: {}", example.line);
+            assert!(!example.about.ends_with(['.', ':']), "{command}: {}", example.about);
+            assert!(lines.insert(example.line), "{command}: {} is there twice", example.line);
+            for (n, line) in example.line.lines().enumerate() {
+                let widest = if n == 0 { WIDEST } else { WIDEST_CONTINUATION };
+                assert!(line.chars().count() <= widest, "{command}: more than {widest} columns: {line}");
+            }
+        }
+    }
+}
+
+/// IDs that stand for no object could not be run.
+#[test]
+fn ids_in_examples_name_objects() {
+    let id = Regex::new(r"\b[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b").expect("a pattern");
+    for (command, example) in command_examples::all().flat_map(|(c, all)| all.iter().map(move |e| (c, e))) {
+        for found in id.find_iter(example.line) {
+            let known = IDS.iter().any(|(known, _)| known.starts_with(found.as_str()));
+            assert!(known, "{command}: {} in {}", found.as_str(), example.line);
+        }
+    }
+}
+
+/// The help refers to `encamp options` for the options that are described once.
+#[test]
+fn help_describes_general_options_once() {
+    let registry = Registry::new();
+    for entry in registry.entries() {
+        let documentation = CommandDocumentation::of(&registry, entry);
+        let help = encamp::cli::help::command(&registry, entry.path);
+        assert_eq!(
+            help.contains("encamp options"),
+            documentation.general != GeneralOptions::None || entry.path == "options"
+        );
+        assert!(!help.contains("-client-cert"), "{}: general options are described again", entry.path);
+    }
+}
