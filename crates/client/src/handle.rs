@@ -13,7 +13,7 @@ use super::runner::alloc::AllocRunner;
 use super::runner::locked;
 use super::services::checks::CheckResult;
 use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
-use encamp_model::{HostVolume, Node, quoted};
+use encamp_model::{HostVolume, Node, SecretString, quoted};
 
 /// A way to a running node; copies lead to the same one.
 #[derive(Clone)]
@@ -170,8 +170,8 @@ impl Handle {
         self.agent.collect_all();
     }
 
-    /// The node's signed identity, empty if the servers gave none. A secret.
-    pub fn identity(&self) -> String {
+    /// The node's signed identity, empty if the servers gave none.
+    pub fn identity(&self) -> SecretString {
         self.agent.who().identity
     }
 

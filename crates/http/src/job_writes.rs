@@ -18,6 +18,7 @@ use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_server::endpoints::job::Target;
 use encamp_server::endpoints::{dispatch as dispatching, job as endpoint, job_changes as changes, scale as scaling};
+use encamp_server::error::ErrorKind;
 use encamp_server::jobs::dispatch::DispatchRequest;
 
 /// The longest job file that is parsed: its parts take many times the room of its text.
@@ -31,7 +32,7 @@ fn permit(
     let (app, token) = (request.app().clone(), request.token().to_string());
     move |job| {
         let allowed = authorize(&app, &token, &Need::Namespace(&job.namespace, any_of));
-        allowed.map(drop).map_err(|e| encamp_server::Error::received(e.status, e.message))
+        allowed.map(drop).map_err(|e| encamp_server::Error::new(ErrorKind::of_status(e.status), e.message))
     }
 }
 

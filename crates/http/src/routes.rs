@@ -46,6 +46,12 @@ pub fn handler(pattern: &str) -> Option<Handler> {
     ALL.get_or_init(|| TABLES.iter().copied().flatten().copied().collect()).get(pattern).copied()
 }
 
+/// All patterns.
+#[cfg(test)]
+pub(crate) fn patterns() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().copied().flatten().map(|(pattern, _)| *pattern)
+}
+
 /// Length of the longest pattern.
 pub fn longest() -> usize {
     static LONGEST: OnceLock<usize> = OnceLock::new();

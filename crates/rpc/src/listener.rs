@@ -271,9 +271,9 @@ mod tests {
                 let method = wire::method(request.uri().path()).unwrap_or_default().to_string();
                 let bytes = wire::whole(request.into_body()).await.expect("a body");
                 match method.as_str() {
-                    "Echo" => wire::response(wire::read::<Say>(&bytes).map(|s| s.0)),
+                    "Echo" => wire::response::<Say>(wire::read::<Say>(&bytes).map(|s| s.0)),
                     "Never" => std::future::pending().await,
-                    other => wire::response::<()>(Err(Error::not_found(format!("no method {other}")))),
+                    other => wire::refusal(Error::not_found(format!("no method {other}"))),
                 }
             })
         }

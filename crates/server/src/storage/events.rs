@@ -19,7 +19,7 @@ pub enum Payload {
     Allocation(Arc<Allocation>),
     /// A deployment.
     Deployment(Arc<Deployment>),
-    /// A node, to be displayed without its secret.
+    /// A node.
     Node(Arc<Node>),
     /// A node pool.
     NodePool(Arc<NodePool>),
