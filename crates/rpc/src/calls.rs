@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::rules::Ruled;
 use super::wire::Head;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
@@ -18,7 +19,7 @@ use encamp_server::Error;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
 
 /// A call: the type is its arguments.
-pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Call: Ruled + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name in the path.
     const METHOD: &'static str;
     /// Whether any server may answer from its own state; otherwise the leader does.

@@ -239,6 +239,7 @@ where
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::{INTERFACE, Rule, Ruled};
     use super::*;
     use crate::calls::{Call, Ping};
     use crate::pool::{Pool, PoolSettings};
@@ -249,6 +250,10 @@ mod tests {
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Say(String);
 
+    impl Ruled for Say {
+        const RULE: Rule = INTERFACE;
+    }
+
     impl Call for Say {
         const METHOD: &'static str = "Echo";
         type Result = String;
@@ -257,6 +262,10 @@ mod tests {
     /// Asks for what nobody answers.
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Never;
+
+    impl Ruled for Never {
+        const RULE: Rule = INTERFACE;
+    }
 
     impl Call for Never {
         const METHOD: &'static str = "Never";

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use super::gossip::Gossip;
 use super::listener::{Handler, Peer};
 use super::pool::Pool;
-use super::proof::Confirmed;
+use super::proof::{Confirmed, Vouch};
+use super::raft::Envelope;
 use super::rules::{self, LONGEST_OF_STRANGERS, Proof, Rule};
 use super::wire::{self, CallError, FORWARDED, Head};
 use super::{calls::*, cost};
@@ -242,7 +243,7 @@ impl Service {
         let begin = Instant::now();
         let response = self.answer_call(peer, method, request).await;
         let metrics = self.server.metrics();
-        if method == super::raft::Envelope::METHOD {
+        if method == Envelope::METHOD {
             metrics.count("nomad.rpc.raft_handoff", 1, &[]);
         } else if let Some(endpoint) = endpoint(method) {
             measure::record(metrics, endpoint, begin.elapsed());
@@ -273,37 +274,14 @@ impl Service {
             Err(e) => return wire::refusal(e),
         };
         macro_rules! route {
-            ($($call:ty),* $(,)?) => {
+            ($($call:ident($($rule:tt)*);)*) => {
                 match method {
                     $(<$call>::METHOD => self.one::<$call>(rule, admitted, body).await,)*
                     _ => wire::refusal(Error::not_found(format!("rpc: can't find method {method}"))),
                 }
             };
         }
-        route!(
-            Ping,
-            super::raft::Envelope,
-            super::proof::Vouch,
-            Register,
-            UpdateStatus,
-            SignIdentities,
-            GetClientAllocs,
-            GetClientAllocsConsistent,
-            GetAllocs,
-            UpdateAlloc,
-            EmitEvents,
-            UpsertServices,
-            DeleteService,
-            DrainSelf,
-            GetNode,
-            Meet,
-            ForceLeave,
-            Claim,
-            Confirm,
-            RunWorkerCall,
-            Stand,
-            RemovePeer,
-        )
+        rules::with_calls!(route)
     }
 
     async fn one<C: Call>(&self, rule: &Rule, admitted: Admitted, body: Body) -> Response<Body>

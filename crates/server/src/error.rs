@@ -192,7 +192,41 @@ impl From<Refusal> for Error {
             Refusal::NodeNotFound => ErrorKind::NodeNotFound,
             Refusal::ModifyIndex(_) => ErrorKind::ModifyIndex,
             // Callers show the text.
-            _ => ErrorKind::Internal,
+            Refusal::PoolChange { .. }
+            | Refusal::PoolDeletion { .. }
+            | Refusal::PoolNotFound { .. }
+            | Refusal::DefaultNamespace
+            | Refusal::NamespaceNotFound
+            | Refusal::NamespaceHasJobs { .. }
+            | Refusal::NamespaceHasVariables { .. }
+            | Refusal::ServiceNotFound
+            | Refusal::DeploymentGone { .. }
+            | Refusal::DeploymentEnded { .. }
+            | Refusal::DeploymentNotFound
+            | Refusal::PromotionTooLate { .. }
+            | Refusal::UnhealthyCanaries(_)
+            | Refusal::PromotionUndone
+            | Refusal::UnknownAlloc { .. }
+            | Refusal::AllocOfOtherDeployment { .. }
+            | Refusal::JobNamespaceNotFound { .. }
+            | Refusal::JobPoolNotFound { .. }
+            | Refusal::JobNotFound
+            | Refusal::JobVersionNotFound { .. }
+            | Refusal::TagTaken { .. }
+            | Refusal::TagNotFound { .. }
+            | Refusal::RekeyInactive
+            | Refusal::KeyInUse
+            | Refusal::KeyNotFound
+            | Refusal::NodeDraining
+            | Refusal::NotANodeChange
+            | Refusal::AllocNotFound { .. }
+            | Refusal::EvalNotFound { .. }
+            | Refusal::AllocWithoutJob { .. }
+            | Refusal::VolumeNamespaceNotFound { .. }
+            | Refusal::VolumeExists { .. }
+            | Refusal::VolumeNotFound { .. }
+            | Refusal::VolumeInUse { .. }
+            | Refusal::Snapshot(_) => ErrorKind::Internal,
         };
         Error::new(kind, e.to_string())
     }

@@ -273,7 +273,8 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     let (_, seen) = node_rpc::client_allocs(&server, n, &"secret".into(), 0, Duration::ZERO).await.unwrap();
     let waiting = tokio::spawn({
         let server = server.clone();
-        async move { node_rpc::client_allocs(&server, n, &"secret".into(), seen, Duration::from_secs(300)).await.unwrap() }
+        let (secret, wait) = ("secret".into(), Duration::from_secs(300));
+        async move { node_rpc::client_allocs(&server, n, &secret, seen, wait).await.unwrap() }
     });
     eventually("the node to wait", || !server.store().watches().is_empty()).await;
     let index = operator::restore(&server, saved).await.unwrap();

@@ -221,7 +221,15 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
         Change::Variable(v) => Payload::Variable(v.metadata().into(), false),
         Change::VariableGone(v) => Payload::Variable(v.metadata().into(), true),
         Change::HostVolume(v) | Change::HostVolumeGone(v) => Payload::HostVolume(v.clone()),
-        _ => return None,
+        Change::Node(_, None)
+        | Change::NodePool(_, None)
+        | Change::Namespace(_)
+        | Change::JobVersion(..)
+        | Change::Summary(..)
+        | Change::EvalGone(_)
+        | Change::AllocGone(_)
+        | Change::DeploymentGone(_)
+        | Change::Other(_) => return None,
     };
     Some(Event { r#type, payload })
 }
