@@ -8,7 +8,7 @@ use super::Config;
 use super::config::client::Client;
 use encamp_client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
 use encamp_model::duration::parse_duration;
-use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, duration};
+use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString, duration};
 
 /// Returns the node's settings. The address of the HTTP interface must be known.
 pub fn settings(config: &Config) -> encamp_client::Config {
@@ -112,13 +112,13 @@ fn host_networks(c: &Client) -> BTreeMap<String, ClientHostNetworkConfig> {
 }
 
 /// The introduction token of the node: from the environment or a flag, otherwise from the token file.
-fn intro_token(config: &Config) -> String {
-    let given = config.intro_token.expose();
+fn intro_token(config: &Config) -> SecretString {
+    let given = &config.intro_token;
     let dir = config.state_dir();
     if !given.is_empty() || dir.as_os_str().is_empty() {
-        return given.to_string();
+        return given.clone();
     }
-    std::fs::read_to_string(dir.join("intro_token.jwt")).map(|t| t.trim().to_string()).unwrap_or_default()
+    std::fs::read_to_string(dir.join("intro_token.jwt")).map(|t| t.trim().into()).unwrap_or_default()
 }
 
 fn plugin<'a>(config: &'a Config, name: &str) -> Option<&'a Value> {

@@ -89,7 +89,7 @@ impl LocalClient for Local {
     }
 
     fn identity(&self) -> Option<serde_json::Map<String, Value>> {
-        jwt::claims(&self.0.identity())
+        jwt::claims(self.0.identity().expose())
     }
 
     fn renew_identity(&self) {

@@ -3,6 +3,7 @@
 use super::flags::InvalidFlag;
 use crate::agent::config::kinds::Nanos;
 use crate::agent::config::{SettingsFile, Sources};
+use encamp_model::SecretString;
 
 /// Flags of an agent.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -205,7 +206,7 @@ impl AgentFlags {
                 )));
             }
         }
-        let intro_token = token.or_else(|| self.client_intro_token.clone()).unwrap_or_default();
+        let intro_token = token.or_else(|| self.client_intro_token.clone()).unwrap_or_default().into();
         Ok(Sources { dev: self.dev, paths: self.config.clone(), flags: self.settings()?, intro_token })
     }
 
@@ -222,12 +223,12 @@ impl AgentFlags {
         s.log_json.0 = on(self.log_json);
         s.log_include_location.0 = on(self.log_include_location);
         s.acl.enabled.0 = on(self.acl_enabled);
-        s.acl.replication_token.0.clone_from(&self.acl_replication_token);
+        s.acl.replication_token.0 = self.acl_replication_token.as_deref().map(SecretString::from);
 
         let server = &mut s.server;
         server.enabled.0 = on(self.server);
         server.bootstrap_expect.0 = self.bootstrap_expect;
-        server.encrypt.0.clone_from(&self.encrypt);
+        server.encrypt.0 = self.encrypt.as_deref().map(SecretString::from);
         server.raft_protocol.0 = self.raft_protocol;
         server.rejoin_after_leave.0 = on(self.rejoin);
         let list = |l: &Vec<String>| (!l.is_empty()).then(|| l.clone());

@@ -168,7 +168,7 @@ impl GeneralFlags {
         config.address = given(&self.address).unwrap_or(config.address);
         config.region = given(&self.region).or(config.region);
         config.namespace = given(&self.namespace).or(config.namespace);
-        config.token = given(&self.token).map(encamp_api::Secret::new).or(config.token);
+        config.token = given(&self.token).map(encamp_model::SecretString::new).or(config.token);
         config
     }
 }

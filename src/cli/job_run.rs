@@ -13,7 +13,6 @@ use super::job_plan::JobPlan;
 use super::prompt;
 use super::render::{json, plan};
 use super::submitted::{FollowFlags, check_index};
-use encamp_api::ApiError;
 use encamp_api::writes::RegisterOptions;
 
 /// Run a new job or update an existing job
@@ -129,8 +128,8 @@ impl JobRun {
         let answer = match connection.wait(connection.client.register_job(namespace, job, &options)) {
             Ok((answer, _)) => answer,
             Err(e) => {
-                if let Some(conflict) = conflict(&e) {
-                    context.ui.error(&conflict);
+                if let Some(conflict) = e.modify_index_conflict() {
+                    context.ui.error(conflict);
                     return Err(CommandError::new("Job not updated"));
                 }
                 return Err(e).context("Error submitting job");
@@ -139,11 +138,4 @@ impl JobRun {
         plan::print_warnings(context.ui, &answer.warnings);
         Ok(self.follow.registered(&connection, job, &answer.eval_id, "Job registration successful", context))
     }
-}
-
-/// The error text of the servers if the job has another index than the required one.
-fn conflict(e: &ApiError) -> Option<String> {
-    let ApiError::Status { body, .. } = e else { return None };
-    let text = body.get(body.find("Enforcing job modify index ")?..)?;
-    Some(text.trim().to_string())
 }

@@ -47,7 +47,7 @@ pub fn node(random: &mut Random, number: usize) -> Node {
     };
     let mut node = Node {
         id: random.uuid(),
-        secret_id: random.uuid(),
+        secret_id: random.uuid().into(),
         name: format!("client-{number}"),
         datacenter: random.text(&["dc1", "dc1", "dc2"]),
         node_pool: "default".into(),

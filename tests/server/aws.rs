@@ -24,7 +24,7 @@ const WEB: GroupId<'static> = GroupId { pool: "web", region: "eu-west-1" };
 /// The URL of moto for the part that runs in a process of its own.
 const CHILD: &str = "ENCAMP_AWS_CHILD";
 
-fn keys() -> Option<(String, String)> {
+fn keys() -> Option<(String, encamp_model::SecretString)> {
     Some(("AKIDEXAMPLE".into(), "secret".into()))
 }
 

@@ -77,7 +77,7 @@ pub fn keys_only(value: &mut Value, names: &[&str]) {
 }
 
 pub fn node(node: &Node) -> Value {
-    json(&Node { secret_id: String::new(), drain: node.drain_strategy.is_some(), ..node.clone() })
+    json(&Node { drain: node.drain_strategy.is_some(), ..node.clone() })
 }
 
 /// A job as `/v1/job/:id` shows it.

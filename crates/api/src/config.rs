@@ -1,33 +1,12 @@
 //! Configuration of the client: addresses, credentials, TLS (`docs/spec/cli.md §2.4`).
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use encamp_model::SecretString;
+
 /// Where an agent listens if nothing else is said.
 pub(crate) const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4646";
-
-/// A text that is never printed.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Hides a text.
-    pub fn new(text: impl Into<String>) -> Secret {
-        Secret(text.into())
-    }
-
-    /// The text, for the request.
-    pub(super) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<redacted>")
-    }
-}
 
 /// How servers are verified, and how this client shows who it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,9 +35,9 @@ pub struct Config {
     /// Sent with every request that does not name one, if set.
     pub namespace: Option<String>,
     /// Sent with every request, if set.
-    pub token: Option<Secret>,
+    pub token: Option<SecretString>,
     /// User and password of HTTP basic authentication.
-    pub http_auth: Option<(String, Option<Secret>)>,
+    pub http_auth: Option<(String, Option<SecretString>)>,
     /// Only for `https`.
     pub tls: Tls,
     /// How long connecting may take.
@@ -98,14 +77,14 @@ impl Config {
         };
         let path = |name: &str| get(name).map(PathBuf::from);
         let http_auth = get("HTTP_AUTH").map(|auth| match auth.split_once(':') {
-            Some((user, password)) => (user.to_string(), Some(Secret::new(password))),
+            Some((user, password)) => (user.to_string(), Some(SecretString::new(password))),
             None => (auth, None),
         });
         Config {
             address: get("ADDR").unwrap_or_else(|| DEFAULT_ADDRESS.into()),
             region: get("REGION"),
             namespace: get("NAMESPACE"),
-            token: get("TOKEN").map(Secret::new),
+            token: get("TOKEN").map(SecretString::new),
             http_auth,
             tls: Tls {
                 ca_cert: path("CACERT"),
@@ -143,7 +122,7 @@ mod tests {
         let config = Config::from_env(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| *v));
         assert_eq!(config.address, "https://a:1");
         assert_eq!((config.region.as_deref(), config.namespace.as_deref()), (None, Some("new")));
-        assert_eq!(config.http_auth, Some(("me".into(), Some(Secret::new("hush:hush")))));
+        assert_eq!(config.http_auth, Some(("me".into(), Some(SecretString::new("hush:hush")))));
         assert!(config.tls.skip_verify && config.tls.ca_cert == Some("ca.pem".into()));
         assert!(!format!("{config:?}").contains("hush"));
         assert_eq!(Config::from_env(|_| None), Config::default());

@@ -5,10 +5,10 @@ use std::io;
 use std::str::FromStr;
 use std::time::Duration;
 
-use encamp_model::outcome;
 use reqwest::Url;
 
 use super::json::JsonError;
+use super::outcome::Told;
 use super::stream::FrameError;
 use super::tls::TlsError;
 
@@ -185,7 +185,7 @@ impl ApiError {
             ApiError::Transport { .. } => true,
             ApiError::Status { status: 429 | 502 | 503 | 504, .. } => true,
             // Elections take a moment.
-            ApiError::Status { status: 500, body } => outcome::is_without_leader(body),
+            ApiError::Status { status: 500, body } => Told::by(body) == Told::NoLeader,
             ApiError::Unknown(last) => last.is_temporary(),
             ApiError::Config(_)
             | ApiError::Request(_)

@@ -24,6 +24,7 @@ mod error;
 pub mod exec;
 pub mod json;
 pub mod operations;
+mod outcome;
 pub mod reads;
 mod retry;
 mod servers;
@@ -35,6 +36,6 @@ pub mod variables;
 pub mod writes;
 
 pub use client::{Client, Meta, Query, path};
-pub use config::{Config, Secret, Tls};
+pub use config::{Config, Tls};
 pub use error::{AnswerError, ApiError, ConfigError, RequestError};
 pub use tls::TlsError;

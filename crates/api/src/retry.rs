@@ -14,7 +14,7 @@ use reqwest::Method;
 
 use super::client::Query;
 use super::error::ApiError;
-use encamp_model::outcome::{is_unknown, is_without_leader};
+use super::outcome::Told;
 
 /// Attempts at a read from a single address, the first included.
 const ATTEMPTS: u32 = 5;
@@ -110,8 +110,8 @@ fn outcome(error: &ApiError) -> Outcome {
     match error {
         ApiError::Transport { connecting: true, .. } => Outcome::Unreached,
         ApiError::Transport { .. } => Outcome::Unknown,
-        ApiError::Status { status: 500 | 503, body } if is_without_leader(body) => Outcome::NoLeader,
-        ApiError::Status { status: 500, body } if is_unknown(body) => Outcome::Unknown,
+        ApiError::Status { status: 500 | 503, body } if Told::by(body) == Told::NoLeader => Outcome::NoLeader,
+        ApiError::Status { status: 500, body } if Told::by(body) == Told::Unknown => Outcome::Unknown,
         ApiError::Status { status: 429, .. } => Outcome::Unreached,
         ApiError::Status { status: 502..=504, .. } => Outcome::Unknown,
         ApiError::Config(_)
@@ -125,8 +125,7 @@ fn outcome(error: &ApiError) -> Outcome {
 
 /// Whether servers say by this text that the same request may succeed a little later.
 pub(crate) fn passes(error: &ApiError) -> bool {
-    matches!(error, ApiError::Status { status: 500 | 503, body }
-        if is_without_leader(body) || is_unknown(body))
+    matches!(error, ApiError::Status { status: 500 | 503, body } if Told::by(body) != Told::Other)
 }
 
 /// When a request is sent again.

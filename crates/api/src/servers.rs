@@ -123,10 +123,10 @@ fn credentials(config: &Config) -> Result<HeaderMap, ConfigError> {
         Ok(())
     };
     if let Some(token) = &config.token {
-        add(HeaderName::from_static("x-nomad-token"), token.reveal().trim(), "token")?;
+        add(HeaderName::from_static("x-nomad-token"), token.expose().trim(), "token")?;
     }
     if let Some((user, password)) = &config.http_auth {
-        let password = password.as_ref().map(|p| p.reveal()).unwrap_or_default();
+        let password = password.as_ref().map(|p| p.expose()).unwrap_or_default();
         let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
         add(AUTHORIZATION, &format!("Basic {encoded}"), "password")?;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig};
+use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString};
 use encamp_telemetry::Metrics;
 
 /// Settings of a node agent.
@@ -101,7 +101,7 @@ pub struct Config {
     /// Revision to report, may be empty.
     pub revision: String,
     /// Token of the first registration, may be empty.
-    pub intro_token: String,
+    pub intro_token: SecretString,
     /// Seed of all jitter; none: a random one.
     pub seed: Option<u64>,
 }
@@ -153,7 +153,7 @@ impl Default for Config {
             supervisor: None,
             version: "2.0.5".into(),
             revision: String::new(),
-            intro_token: String::new(),
+            intro_token: SecretString::default(),
             seed: None,
         }
     }

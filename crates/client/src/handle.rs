@@ -11,7 +11,7 @@ use super::logs::stream::{self, Frames, LogSource};
 use super::runner::alloc::AllocRunner;
 use super::services::checks::CheckResult;
 use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
-use encamp_model::{HostVolume, Node, TaskStatus, quoted};
+use encamp_model::{HostVolume, Node, SecretString, TaskStatus, quoted};
 
 /// A way to a running node; copies lead to the same one.
 #[derive(Clone)]
@@ -168,8 +168,8 @@ impl Handle {
         self.agent.collect_all();
     }
 
-    /// The node's signed identity, empty if the servers gave none. A secret.
-    pub fn identity(&self) -> String {
+    /// The node's signed identity, empty if the servers gave none.
+    pub fn identity(&self) -> SecretString {
         self.agent.who().identity
     }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
-    Allocation, DrainStrategy, IdentityRequest, Node, NodeEligibility, NodeEvent, NodeStatus, ServiceRegistration,
+    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
     SignedIdentity,
 };
 
@@ -20,10 +21,15 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
 /// again after an error.
 pub trait Servers: Send + Sync + 'static {
     /// `Node.Register`: stores the node; `Node::secret_id` and, if there is one, the identity tell who asks.
-    fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply>;
+    fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeUpdateResponse>;
 
     /// `Node.UpdateStatus`: a heartbeat. `status` is `ready` as a rule. `renew`: the node wants a new identity.
-    fn update_status<'a>(&'a self, who: &'a Credentials, status: NodeStatus, renew: bool) -> Answer<'a, NodeReply>;
+    fn update_status<'a>(
+        &'a self,
+        who: &'a Credentials,
+        status: NodeStatus,
+        renew: bool,
+    ) -> Answer<'a, NodeUpdateResponse>;
 
     /// `Node.GetClientAllocs`: the allocations of this node with their AllocModifyIndex. Blocks until the index exceeds
     /// `min_index`, `max_wait` at most. `consistent`: asks the leader instead of any server.
@@ -33,10 +39,10 @@ pub trait Servers: Send + Sync + 'static {
         min_index: u64,
         max_wait: Duration,
         consistent: bool,
-    ) -> Answer<'a, ClientAllocs>;
+    ) -> Answer<'a, NodeClientAllocsResponse>;
 
     /// `Alloc.GetAllocs`: the allocations in full, read from a state newer than `min_index`; unknown ones are left out.
-    fn allocs<'a>(&'a self, who: &'a Credentials, ids: &'a [String], min_index: u64) -> Answer<'a, Allocs>;
+    fn allocs<'a>(&'a self, who: &'a Credentials, ids: &'a [String], min_index: u64) -> Answer<'a, AllocsGetResponse>;
 
     /// `Node.UpdateAlloc`: reports allocations; only the fields of `docs/spec/client.md §7` are set. Gives the index.
     fn update_allocs<'a>(&'a self, who: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64>;
@@ -103,70 +109,14 @@ pub trait Servers: Send + Sync + 'static {
 }
 
 /// The credentials of the node: its ID, and its secret until there is a signed identity.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// ID of the node.
     pub node_id: String,
     /// Its SecretID.
-    pub secret_id: String,
+    pub secret_id: SecretString,
     /// Its signed identity (a JWT), empty if the servers gave none.
-    pub identity: String,
-}
-
-/// Secrets stay out of logs.
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials").field("node_id", &self.node_id).finish_non_exhaustive()
-    }
-}
-
-/// The answer to a registration or a heartbeat.
-#[derive(Clone, Default, PartialEq)]
-pub struct NodeReply {
-    /// Index of the write; 0 if a heartbeat changed nothing.
-    pub index: u64,
-    /// How long until the next heartbeat, in nanoseconds.
-    pub heartbeat_ttl: i64,
-    /// Addresses of the servers; a registration without any is an error.
-    pub servers: Vec<String>,
-    /// How many nodes the cluster has.
-    pub num_nodes: i64,
-    /// Whether a leader is known.
-    pub known_leader: bool,
-    /// Eligibility as the servers see it; unset if not told.
-    pub scheduling_eligibility: NodeEligibility,
-    /// A new signed identity; empty if there is none.
-    pub signed_identity: String,
-}
-
-impl std::fmt::Debug for NodeReply {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeReply")
-            .field("index", &self.index)
-            .field("heartbeat_ttl", &self.heartbeat_ttl)
-            .field("servers", &self.servers)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The allocations of a node.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ClientAllocs {
-    /// AllocModifyIndex by allocation ID.
-    pub allocs: BTreeMap<String, u64>,
-    /// Tokens for the disks of previous allocations, by allocation ID.
-    pub migrate_tokens: BTreeMap<String, String>,
-    /// Index of the state the answer was read from.
-    pub index: u64,
-}
-
-/// Allocations in full.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Allocs {
-    /// Those that were found.
-    pub allocs: Vec<Arc<Allocation>>,
-    /// Index of the state the answer was read from.
-    pub index: u64,
+    pub identity: SecretString,
 }
 
 /// Why the servers gave no answer.
@@ -201,49 +151,4 @@ pub enum ServersError {
     /// Any other refusal, in the servers' words.
     #[error("{0}")]
     Refused(String),
-}
-
-impl ServersError {
-    /// The error of a text that a server answered with.
-    pub fn of_text(text: &str) -> ServersError {
-        let has = |needle: &str| text.contains(needle);
-        if has("node not found") {
-            ServersError::NodeNotFound
-        } else if has("node secret ID does not match") {
-            ServersError::SecretMismatch
-        } else if has("Permission denied") {
-            ServersError::PermissionDenied
-        } else if has("No cluster leader") || has("not leader") {
-            ServersError::NoLeader
-        } else if text == "no servers" {
-            ServersError::NoServers
-        } else if has("not found") {
-            ServersError::NotFound(text.into())
-        } else {
-            ServersError::Refused(text.into())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_of_servers_become_kinds() {
-        let kind = |text| ServersError::of_text(text);
-        assert_eq!(kind("rpc error: node not found"), ServersError::NodeNotFound);
-        assert_eq!(kind("node secret ID does not match"), ServersError::SecretMismatch);
-        assert_eq!(kind("No cluster leader"), ServersError::NoLeader);
-        let missing = "Service registration not found";
-        assert_eq!(kind(missing), ServersError::NotFound(missing.into()));
-        assert_eq!(kind("disk full"), ServersError::Refused("disk full".into()));
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let who = Credentials { node_id: "n".into(), secret_id: "s3cret".into(), identity: "jwt".into() };
-        let reply = NodeReply { signed_identity: "jwt".into(), ..NodeReply::default() };
-        assert!(!format!("{who:?} {reply:?}").contains("s3cret") && !format!("{who:?} {reply:?}").contains("jwt"));
-    }
 }

@@ -22,7 +22,7 @@ use super::clock;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
-use encamp_model::{AllocDeploymentStatus, Allocation, SignedIdentity, TaskState};
+use encamp_model::{AllocDeploymentStatus, Allocation, SecretString, SignedIdentity, TaskState, with_secrets};
 
 /// How long another agent may hold the directory.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub struct ClientRecord {
     /// The node has registered before.
     pub registered: bool,
     /// Its signed identity.
-    pub identity: String,
+    pub identity: SecretString,
     /// Meta set at run time; none: removed.
     pub meta: BTreeMap<String, Option<String>>,
     /// Host volumes made at run time, by ID.
@@ -321,7 +321,7 @@ impl Store {
         if let Some(parent) = path.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
-        let json = serde_json::to_vec(value)?;
+        let json = with_secrets(|| serde_json::to_vec(value))?;
         let head = format!("{HEAD}{:08x}\n", crc32fast::hash(&json));
         write_whole(&path, &[head.into_bytes(), json].concat())
     }

@@ -85,13 +85,13 @@ async fn report(s: &TestServer) -> bool {
     if reports.is_empty() {
         return false;
     }
-    node_rpc::update_allocs(&s.server, NODE, SECRET, reports).await.expect("a report");
+    node_rpc::update_allocs(&s.server, NODE, &SECRET.into(), reports).await.expect("a report");
     true
 }
 
 /// Waits until nothing is to be done any more, for ten seconds at most.
 async fn settle(s: &TestServer) {
-    node_rpc::update_status(&s.server, NODE, SECRET, "", NodeStatus::Ready).await.expect("a heartbeat");
+    node_rpc::update_status(&s.server, NODE, &SECRET.into(), "", NodeStatus::Ready).await.expect("a heartbeat");
     let mut quiet = 0;
     for _ in 0..400 {
         let reported = report(s).await;
@@ -170,7 +170,7 @@ async fn recorded_calls_have_the_same_answers() {
     let Some(dir) = recorded::folder("http/reference-2.0.5") else { return };
     let s = TestServer::start().await;
     node_rpc::register(&s.server, node(), "").await.expect("a node");
-    node_rpc::update_status(&s.server, NODE, SECRET, "", NodeStatus::Ready).await.expect("ready");
+    node_rpc::update_status(&s.server, NODE, &SECRET.into(), "", NodeStatus::Ready).await.expect("ready");
     let (mut compared, mut wrong) = (BTreeMap::<String, u32>::new(), Vec::new());
     for r in calls(&dir, &["params", "jobs", "deploy", "scale", "batch", "paging"]).iter().filter(|r| repeatable(r)) {
         // Other endpoints have tests of their own.

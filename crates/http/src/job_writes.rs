@@ -18,6 +18,7 @@ use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_server::endpoints::job::Target;
 use encamp_server::endpoints::{dispatch as dispatching, job as endpoint, job_changes as changes, scale as scaling};
+use encamp_server::error::ErrorKind;
 use encamp_server::jobs::dispatch::DispatchRequest;
 
 /// The longest job file that is parsed: its parts take many times the room of its text.
@@ -31,7 +32,7 @@ fn permit(request: &Request) -> impl Fn(&Job) -> Result<(), encamp_server::Error
             return Ok(());
         }
         let refused = Error::denied();
-        Err(encamp_server::Error::received(refused.status, refused.message))
+        Err(encamp_server::Error::new(ErrorKind::of_status(refused.status), refused.message))
     }
 }
 

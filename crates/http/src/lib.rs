@@ -75,6 +75,8 @@ pub mod route;
 pub mod routes;
 pub mod scaling;
 pub mod search;
+#[cfg(test)]
+mod secret_tests;
 pub mod services;
 #[cfg(test)]
 mod shapes;

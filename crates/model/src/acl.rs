@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::json::{duration_text, nil, or_default, time_text};
+use super::secret::SecretString;
 use super::time::Time;
 
 /// A named set of rules that tokens and roles refer to.
@@ -61,7 +62,7 @@ pub struct AclToken {
     pub accessor_id: String,
     /// The secret itself.
     #[serde(rename = "SecretID", deserialize_with = "or_default")]
-    pub secret_id: String,
+    pub secret_id: SecretString,
     /// Free text of at most 256 characters.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
@@ -204,7 +205,7 @@ pub struct AclAuthMethodConfig {
     pub oidc_client_id: String,
     /// The OAuth client secret. A secret.
     #[serde(rename = "OIDCClientSecret", deserialize_with = "or_default")]
-    pub oidc_client_secret: String,
+    pub oidc_client_secret: SecretString,
     /// A signed JWT instead of the client secret.
     #[serde(rename = "OIDCClientAssertion")]
     pub oidc_client_assertion: Option<OidcClientAssertion>,
@@ -272,7 +273,7 @@ pub struct OidcClientAssertion {
     pub extra_headers: BTreeMap<String, String>,
     /// The OAuth client secret that signs, if `key_source` is `client_secret`. A secret.
     #[serde(deserialize_with = "or_default")]
-    pub client_secret: String,
+    pub client_secret: SecretString,
 }
 
 /// The `OIDCClientAssertionKey` object of the HTTP API.

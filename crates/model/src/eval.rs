@@ -8,6 +8,7 @@ use super::alloc::*;
 use super::diff::*;
 use super::json::{is_default, nil, or_default};
 use super::plan::PlanRejection;
+use super::secret::SecretString;
 use super::status::{DeploymentStatus, EvalStatus, EvalTrigger, JobType};
 use super::time::Time;
 
@@ -98,8 +99,8 @@ pub struct Evaluation {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub plan_rejections: Vec<PlanRejection>,
     /// The token of the leader that made a core evaluation. A secret.
-    #[serde(rename = "LeaderACL", deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub leader_acl: String,
+    #[serde(rename = "LeaderACL", deserialize_with = "or_default", skip_serializing_if = "SecretString::is_hidden")]
+    pub leader_acl: SecretString,
     /// Raft index of the state that the scheduler started with.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub snapshot_index: u64,

@@ -1,10 +1,9 @@
 //! Workload identities of tasks, which nodes request (`docs/spec/http-api.md §10.2`).
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::json::or_default;
+use super::secret::SecretString;
 
 /// The identity a node wants a token for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,7 +21,7 @@ pub struct IdentityRequest {
 }
 
 /// A token, and for which identity it is.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SignedIdentity {
     /// The identity that was asked for.
@@ -30,15 +29,8 @@ pub struct SignedIdentity {
     pub request: IdentityRequest,
     /// The token. A secret.
     #[serde(rename = "JWT", deserialize_with = "or_default")]
-    pub jwt: String,
+    pub jwt: SecretString,
     /// When it expires, in Unix nanoseconds; 0: it does not.
     #[serde(deserialize_with = "or_default")]
     pub expires: i64,
-}
-
-/// Tokens stay out of logs.
-impl fmt::Debug for SignedIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignedIdentity").field("request", &self.request).finish_non_exhaustive()
-    }
 }

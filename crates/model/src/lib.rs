@@ -8,7 +8,7 @@
 //!   [`plan`]: the plans of schedulers. [`requests`], [`responses`]: bodies of requests and responses that are not
 //!   stored. [`outcome`]: error texts that state whether a request took effect.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: values in JSON and in texts.
-//!   [`random`]: numbers from a seed. [`token_bucket`]: rate limits.
+//!   [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
 //!   periodic jobs.
 //!
@@ -43,6 +43,7 @@ pub mod requests;
 pub mod resources;
 pub mod responses;
 pub mod scores;
+pub mod secret;
 pub mod service;
 pub mod shared;
 pub(crate) mod sorted_map;
@@ -68,6 +69,7 @@ pub use quote::{float_text, quoted, short_id};
 pub use records::*;
 pub use resources::*;
 pub use scores::Scores;
+pub use secret::{SecretBytes, SecretString, with_secrets};
 pub use service::*;
 pub use shared::Shared;
 pub use sorted_map::SortedMap;

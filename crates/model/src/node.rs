@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bytes::{byte_list, byte_lists};
 use super::json::{narrow, narrow_list, nil, nil_entries, or_default};
 use super::resources::*;
+use super::secret::{self, SecretString};
 use super::shared::Shared;
 use super::status::{DrainStatus, NodeEligibility, NodeStatus};
 use super::time::Time;
@@ -19,8 +20,8 @@ pub struct Node {
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
     /// The secret that proves the node's ID; responses leave it empty.
-    #[serde(rename = "SecretID", deserialize_with = "or_default")]
-    pub secret_id: String,
+    #[serde(rename = "SecretID", deserialize_with = "or_default", serialize_with = "secret::blank")]
+    pub secret_id: SecretString,
     /// The datacenter; jobs choose nodes by it.
     #[serde(deserialize_with = "or_default")]
     pub datacenter: String,

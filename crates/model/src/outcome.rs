@@ -1,5 +1,5 @@
-//! Error texts of failed requests that state whether the request took effect: servers write them, and clients use them
-//! to decide whether to retry a write.
+//! Error texts of failed requests that state whether the request took effect. Servers answer with them; of HTTP
+//! answers, the client of the HTTP API tells them apart.
 
 /// There is no leader: nothing was done.
 pub const NO_LEADER: &str = "No cluster leader";
@@ -9,13 +9,3 @@ pub const NOT_READY: &str = "Not ready to serve consistent reads";
 pub const STOPPED: &str = "consensus has stopped";
 /// Part of the texts where the answer came too late, or never.
 pub const MAY_BE_DONE: &str = "it may still be applied";
-
-/// Whether a text says that nothing was done, as there is no leader yet.
-pub fn is_without_leader(text: &str) -> bool {
-    text.contains(NO_LEADER) || text.contains(NOT_READY)
-}
-
-/// Whether a text says that the outcome is unknown.
-pub fn is_unknown(text: &str) -> bool {
-    text.contains(STOPPED) || text.contains(MAY_BE_DONE)
-}

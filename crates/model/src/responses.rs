@@ -1,16 +1,53 @@
-//! Responses about jobs, evaluations, allocations, deployments and scaling: the objects that are not stored but created
-//! for a response.
+//! Responses about jobs, evaluations, allocations, deployments, scaling and nodes: the objects that are not stored but
+//! created for a response.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::alloc::Allocation;
 use super::diff::JobDiff;
 use super::job::{Job, Multiregion, ScalingPolicy};
 use super::json::{is_default, nil};
 use super::records::{JobSummary, ScalingEvent};
-use super::status::{ClientStatus, DeploymentStatus, JobStatus, JobType, ScalingPolicyType};
+use super::secret::SecretString;
+use super::status::{ClientStatus, DeploymentStatus, JobStatus, JobType, NodeEligibility, ScalingPolicyType};
+
+/// The response to a node's registration or heartbeat.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeUpdateResponse {
+    /// Raft index of the write; 0 if nothing was written.
+    pub index: u64,
+    /// How long until the next heartbeat is due, in nanoseconds.
+    pub heartbeat_ttl: i64,
+    /// Addresses of the servers; a registration without any is an error.
+    pub servers: Vec<String>,
+    /// The number of nodes in the cluster.
+    pub num_nodes: i64,
+    /// The node's eligibility as stored; unset: not stated.
+    pub scheduling_eligibility: NodeEligibility,
+    /// A new signed identity; empty: the current one remains valid.
+    pub signed_identity: SecretString,
+}
+
+/// The allocations of a node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeClientAllocsResponse {
+    /// `AllocModifyIndex` by allocation ID.
+    pub allocs: BTreeMap<String, u64>,
+    /// Index of the state that was read.
+    pub index: u64,
+}
+
+/// Allocations in full.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllocsGetResponse {
+    /// The allocations that exist.
+    pub allocs: Vec<Arc<Allocation>>,
+    /// Index of the state that was read.
+    pub index: u64,
+}
 
 /// The answer to a registration, an evaluation, a rollback or a scaling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

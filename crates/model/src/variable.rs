@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::json::{duration_text, or_default};
+use super::secret::SecretBytes;
 use super::status::RootKeyState;
 
 /// A variable as servers store it.
@@ -86,7 +87,7 @@ pub struct VariableMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariableLock {
-    /// A UUID that the holder proves itself with. A secret; empty: no lock.
+    /// A UUID that the holder proves itself with; empty: no lock. Whoever may read the variable sees it.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
     /// How long the lock holds without renewal, 10 s to 24 h.
@@ -167,11 +168,11 @@ pub struct WrappedRootKey {
     pub meta: RootKey,
     /// The key that encrypts variables, wrapped: nonce, ciphertext, tag.
     #[serde(deserialize_with = "or_default")]
-    pub data_key: Bytes,
+    pub data_key: SecretBytes,
     /// The RSA key that signs identities (PKCS#1 DER), wrapped likewise.
     #[serde(rename = "RSAKey", deserialize_with = "or_default")]
-    pub rsa_key: Bytes,
+    pub rsa_key: SecretBytes,
     /// The key-encryption key of the provider `aead`, as it is.
     #[serde(rename = "KEK", deserialize_with = "or_default")]
-    pub kek: Bytes,
+    pub kek: SecretBytes,
 }

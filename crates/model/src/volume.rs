@@ -9,6 +9,7 @@ use super::job::*;
 use super::json::{is_default, nil, nil_entries, or_default};
 use super::node::*;
 use super::resources::*;
+use super::secret::{self, SecretString};
 use super::time::Time;
 
 /// A CSI volume with its claims and the health of its plugin.
@@ -41,8 +42,8 @@ pub struct CsiVolume {
     /// How the volume is mounted by default.
     pub mount_options: Option<CsiMountOptions>,
     /// Secrets for the plugin; answers leave them out.
-    #[serde(with = "nil")]
-    pub secrets: BTreeMap<String, String>,
+    #[serde(with = "secret::map")]
+    pub secrets: BTreeMap<String, SecretString>,
     /// Parameters for the plugin when it creates the volume.
     #[serde(with = "nil")]
     pub parameters: BTreeMap<String, String>,

@@ -1,9 +1,10 @@
-//! The encoding of log entries and snapshots: MessagePack with named fields, values as in JSON.
+//! The encoding of log entries, snapshots and calls between agents: MessagePack with named fields, values as in JSON.
 
 use std::error::Error;
 use std::fmt;
 use std::io::{Read, Write};
 
+use encamp_model::with_secrets;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -35,7 +36,7 @@ impl Error for CodecError {
     }
 }
 
-/// Encodes a value.
+/// Encodes a value for the log or a snapshot, with its secrets.
 ///
 /// # Errors
 /// [`CodecError::Encode`].
@@ -45,11 +46,25 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(out)
 }
 
-/// Encodes a value behind what was written before.
+/// As [`encode`], behind what was written before.
 ///
 /// # Errors
 /// [`CodecError::Encode`].
 pub fn encode_to<T: Serialize>(value: &T, out: &mut impl Write) -> Result<(), CodecError> {
+    with_secrets(|| write(value, out))
+}
+
+/// Encodes a value that is sent to another agent, without secrets.
+///
+/// # Errors
+/// [`CodecError::Encode`]; also for a secret that must not be left out.
+pub fn encode_without_secrets<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let mut out = Vec::with_capacity(256);
+    write(value, &mut out)?;
+    Ok(out)
+}
+
+fn write<T: Serialize>(value: &T, out: &mut impl Write) -> Result<(), CodecError> {
     let mut s = rmp_serde::Serializer::new(out).with_struct_map().with_human_readable();
     value.serialize(&mut s).map_err(CodecError::Encode)
 }

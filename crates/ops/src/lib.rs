@@ -554,7 +554,22 @@ impl Operation {
             Operation::Variable(_) => "VariableUpdated",
             Operation::HostVolumeRegister { .. } => "HostVolumeRegistered",
             Operation::HostVolumeDelete { .. } => "HostVolumeDeleted",
-            _ => return None,
+            Operation::Barrier
+            | Operation::NodeDeregister { .. }
+            | Operation::NamespaceUpsert { .. }
+            | Operation::NamespaceDelete { .. }
+            | Operation::JobStability { .. }
+            | Operation::JobVersionTag { .. }
+            | Operation::EvalDelete { .. }
+            | Operation::DeploymentDelete { .. }
+            | Operation::ReconcileSummaries { .. }
+            | Operation::ScalingEvent { .. }
+            | Operation::SchedulerConfig { .. }
+            | Operation::Autopilot { .. }
+            | Operation::ClusterMetadata(_)
+            | Operation::RootKeyUpsert { .. }
+            | Operation::RootKeyDelete { .. }
+            | Operation::Restore { .. } => return None,
         })
     }
 }

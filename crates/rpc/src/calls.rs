@@ -5,12 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
+use super::rules::Ruled;
 use super::wire::Head;
+use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
-    Allocation, DrainStrategy, IdentityRequest, Node, NodeEligibility, NodeEvent, NodeStatus, ServiceRegistration,
+    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
     SignedIdentity,
 };
 use encamp_raft::ServerId;
@@ -18,13 +20,15 @@ use encamp_server::Error;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
 
 /// A call: the type is its arguments.
-pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Call: Ruled + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name in the path.
     const METHOD: &'static str;
     /// Whether any server may answer from its own state; otherwise the leader does.
     const ANYWHERE: bool = false;
     /// Whether it may be made again when the connection broke.
     const REPEATABLE: bool = false;
+    /// Whether its arguments or its result contain secrets; of other calls they are not sent.
+    const SECRETS: bool = false;
     /// The result.
     type Result: Serialize + DeserializeOwned + Send + 'static;
 
@@ -116,47 +120,12 @@ macro_rules! calls_of_nodes {
 }
 
 /// The calling node and its credentials.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Who {
     /// ID of the node.
     pub node_id: String,
     /// Its SecretID.
-    pub secret_id: String,
-}
-
-/// The answer to a registration or a heartbeat.
-#[derive(Default, Serialize, Deserialize)]
-pub struct NodeResult {
-    /// Index of the write; 0 if nothing was written.
-    pub index: u64,
-    /// When the next heartbeat is due, in nanoseconds.
-    pub heartbeat_ttl: i64,
-    /// Addresses of the servers.
-    pub servers: Vec<String>,
-    /// How many nodes there are.
-    pub num_nodes: i64,
-    /// Eligibility as the servers see it.
-    pub scheduling_eligibility: NodeEligibility,
-    /// A new signed identity; empty if there is none.
-    pub signed_identity: String,
-}
-
-/// The allocations of a node.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct AllocIndexes {
-    /// AllocModifyIndex by allocation ID.
-    pub allocs: BTreeMap<String, u64>,
-    /// Index of the state this was read from.
-    pub index: u64,
-}
-
-/// Allocations in full.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct FullAllocs {
-    /// Those that were found.
-    pub allocs: Vec<Arc<Allocation>>,
-    /// Index of the state this was read from.
-    pub index: u64,
+    pub secret_id: SecretString,
 }
 
 calls! { @one
@@ -179,11 +148,11 @@ calls! { @one
         }
     }
     /// Registers a node.
-    Register = "Node.Register" [REPEATABLE] -> NodeResult {
+    Register = "Node.Register" [REPEATABLE, SECRETS] -> NodeUpdateResponse {
         /// The node, with its secret.
         node: Box<Node>,
         /// The identity it holds, or the token that introduces it; may be empty.
-        token: String,
+        token: SecretString,
     }
 }
 
@@ -215,7 +184,7 @@ calls! {
     }
 
     /// A scheduler worker of another server calls the leader.
-    RunWorkerCall = "Scheduler.WorkerCall" [ANYWHERE] -> Outcome {
+    RunWorkerCall = "Scheduler.WorkerCall" [ANYWHERE, SECRETS] -> Outcome {
         /// The operation.
         worker_call: WorkerCall,
     }
@@ -241,21 +210,21 @@ calls! {
 
 calls_of_nodes! {
     /// A heartbeat.
-    UpdateStatus = "Node.UpdateStatus" [REPEATABLE] -> NodeResult {
+    UpdateStatus = "Node.UpdateStatus" [REPEATABLE, SECRETS] -> NodeUpdateResponse {
         /// Its signed identity; empty if it has none, or wants a new one.
-        identity: String,
+        identity: SecretString,
         /// Its status.
         status: NodeStatus,
     }
 
     /// Tokens for identities of a node's allocations.
-    SignIdentities = "Alloc.SignIdentities" [ANYWHERE, REPEATABLE] -> Vec<SignedIdentity> {
+    SignIdentities = "Alloc.SignIdentities" [ANYWHERE, REPEATABLE, SECRETS] -> Vec<SignedIdentity> {
         /// Which identities.
         wanted: Vec<IdentityRequest>,
     }
 
     /// The allocations of a node; waits for changes after an index.
-    GetClientAllocs = "Node.GetClientAllocs" [ANYWHERE, REPEATABLE] -> AllocIndexes {
+    GetClientAllocs = "Node.GetClientAllocs" [ANYWHERE, REPEATABLE] -> NodeClientAllocsResponse {
         /// Wait until the index exceeds this.
         min_index: u64,
         /// How long.
@@ -263,7 +232,7 @@ calls_of_nodes! {
     }
 
     /// The same, from the leader's state.
-    GetClientAllocsConsistent = "Node.GetClientAllocsConsistent" [REPEATABLE] -> AllocIndexes {
+    GetClientAllocsConsistent = "Node.GetClientAllocsConsistent" [REPEATABLE] -> NodeClientAllocsResponse {
         /// Wait until the index exceeds this.
         min_index: u64,
         /// How long.
@@ -271,7 +240,7 @@ calls_of_nodes! {
     }
 
     /// Allocations in full, from a state newer than an index.
-    GetAllocs = "Alloc.GetAllocs" [ANYWHERE, REPEATABLE] -> FullAllocs {
+    GetAllocs = "Alloc.GetAllocs" [ANYWHERE, REPEATABLE] -> AllocsGetResponse {
         /// Their IDs.
         ids: Vec<String>,
         /// The least index.

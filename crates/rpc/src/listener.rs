@@ -101,6 +101,7 @@ async fn serve(connection: Connection, handler: Arc<dyn Handler>, mut stopped: S
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::{INTERFACE, Rule, Ruled};
     use super::*;
     use crate::calls::{Call, Ping};
     use crate::pool::{Pool, PoolSettings};
@@ -112,6 +113,10 @@ mod tests {
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Say(String);
 
+    impl Ruled for Say {
+        const RULE: Rule = INTERFACE;
+    }
+
     impl Call for Say {
         const METHOD: &'static str = "Echo";
         type Result = String;
@@ -120,6 +125,10 @@ mod tests {
     /// Asks for what nobody answers.
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Never;
+
+    impl Ruled for Never {
+        const RULE: Rule = INTERFACE;
+    }
 
     impl Call for Never {
         const METHOD: &'static str = "Never";
@@ -134,9 +143,9 @@ mod tests {
                 let method = wire::method(request.uri().path()).unwrap_or_default().to_string();
                 let bytes = wire::whole(request.into_body()).await.expect("a body");
                 match method.as_str() {
-                    "Echo" => wire::response(wire::read::<Say>(&bytes).map(|s| s.0)),
+                    "Echo" => wire::response::<Say>(wire::read::<Say>(&bytes).map(|s| s.0)),
                     "Never" => std::future::pending().await,
-                    other => wire::response::<()>(Err(Error::not_found(format!("no method {other}")))),
+                    other => wire::refusal(Error::not_found(format!("no method {other}"))),
                 }
             })
         }

@@ -15,10 +15,12 @@ use super::membership::with_port;
 use super::pool::Pool;
 use super::service::{Answers, Service, hold_pause};
 use super::wire::CallError;
-use encamp_client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
+use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
 use encamp_host::ids;
+use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
-    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, ServiceRegistration, SignedIdentity,
+    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
+    SignedIdentity,
 };
 use encamp_server::error::ErrorKind;
 
@@ -81,9 +83,9 @@ impl Remote {
         list.servers.first().cloned()
     }
 
-    fn told(&self, result: NodeResult) -> NodeReply {
+    fn told(&self, result: NodeUpdateResponse) -> NodeUpdateResponse {
         self.list.lock().num_nodes = u64::try_from(result.num_nodes).unwrap_or_default();
-        reply(result)
+        result
     }
 
     fn failed(&self, server: &str) {
@@ -127,10 +129,10 @@ fn explain(server: &str, error: CallError) -> ServersError {
             ErrorKind::NodeNotFound => ServersError::NodeNotFound,
             ErrorKind::SecretMismatch => ServersError::SecretMismatch,
             ErrorKind::PermissionDenied => ServersError::PermissionDenied,
+            ErrorKind::NotFound => ServersError::NotFound(e.message),
             ErrorKind::NoLeader | ErrorKind::NotLeader => ServersError::NoLeader,
             ErrorKind::BadRequest
             | ErrorKind::Forbidden
-            | ErrorKind::NotFound
             | ErrorKind::RequestTimeout
             | ErrorKind::Conflict
             | ErrorKind::TooLong
@@ -148,8 +150,8 @@ fn explain(server: &str, error: CallError) -> ServersError {
 pub struct Local(pub Service);
 
 impl Local {
-    fn told(&self, result: NodeResult) -> NodeReply {
-        reply(result)
+    fn told(&self, result: NodeUpdateResponse) -> NodeUpdateResponse {
+        result
     }
 
     async fn call<C: Call>(&self, call: C, _: Duration) -> Result<C::Result, ServersError>
@@ -187,23 +189,11 @@ fn in_parts(allocs: Vec<Allocation>) -> Vec<Vec<Allocation>> {
     parts
 }
 
-fn reply(r: NodeResult) -> NodeReply {
-    NodeReply {
-        index: r.index,
-        heartbeat_ttl: r.heartbeat_ttl,
-        servers: r.servers,
-        num_nodes: r.num_nodes,
-        known_leader: true,
-        scheduling_eligibility: r.scheduling_eligibility,
-        signed_identity: r.signed_identity,
-    }
-}
-
 /// Both ways make the same calls.
 macro_rules! servers {
     ($kind:ty { $($more:tt)* }) => {
         impl Servers for $kind {
-            fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply> {
+            fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeUpdateResponse> {
                 let call = Register { node: Box::new(node.clone()), token: token.into(), caller: None };
                 Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
             }
@@ -213,8 +203,8 @@ macro_rules! servers {
                 c: &'a Credentials,
                 status: NodeStatus,
                 renew: bool,
-            ) -> Answer<'a, NodeReply> {
-                let identity = if renew { String::new() } else { c.identity.clone() };
+            ) -> Answer<'a, NodeUpdateResponse> {
+                let identity = if renew { SecretString::default() } else { c.identity.clone() };
                 let call = UpdateStatus { who: who(c), identity, status };
                 Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
             }
@@ -233,25 +223,25 @@ macro_rules! servers {
                 min_index: u64,
                 max_wait: Duration,
                 consistent: bool,
-            ) -> Answer<'a, ClientAllocs> {
+            ) -> Answer<'a, NodeClientAllocsResponse> {
                 let who = who(c);
                 Box::pin(async move {
-                    let found = if consistent {
-                        self.call(GetClientAllocsConsistent { who, min_index, max_wait }, max_wait).await?
+                    if consistent {
+                        self.call(GetClientAllocsConsistent { who, min_index, max_wait }, max_wait).await
                     } else {
-                        self.call(GetClientAllocs { who, min_index, max_wait }, max_wait).await?
-                    };
-                    let AllocIndexes { allocs, index } = found;
-                    Ok(ClientAllocs { allocs, migrate_tokens: BTreeMap::new(), index })
+                        self.call(GetClientAllocs { who, min_index, max_wait }, max_wait).await
+                    }
                 })
             }
 
-            fn allocs<'a>(&'a self, c: &'a Credentials, ids: &'a [String], min_index: u64) -> Answer<'a, Allocs> {
+            fn allocs<'a>(
+                &'a self,
+                c: &'a Credentials,
+                ids: &'a [String],
+                min_index: u64,
+            ) -> Answer<'a, AllocsGetResponse> {
                 let call = GetAllocs { who: who(c), ids: ids.to_vec(), min_index };
-                Box::pin(async move {
-                    let FullAllocs { allocs, index } = self.call(call, HOLD).await?;
-                    Ok(Allocs { allocs, index })
-                })
+                Box::pin(self.call(call, HOLD))
             }
 
             fn update_allocs<'a>(&'a self, c: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
@@ -369,13 +359,13 @@ mod tests {
 
     #[test]
     fn refusals_become_errors_that_nodes_act_upon() {
-        let told =
-            |status: u16, text: &str| explain("s1", CallError::Refused(encamp_server::Error::received(status, text)));
-        assert_eq!(told(500, "node not found"), ServersError::NodeNotFound);
-        assert_eq!(told(500, "node secret ID does not match. Not registering node."), ServersError::SecretMismatch);
-        assert_eq!(told(403, "Permission denied"), ServersError::PermissionDenied);
-        assert_eq!(told(500, "No cluster leader"), ServersError::NoLeader);
-        assert_eq!(told(500, "failed to reset heartbeat since server is not leader"), ServersError::NoLeader);
-        assert_eq!(told(500, "disk full"), ServersError::Refused("disk full".into()));
+        let told = |kind| explain("s1", CallError::Refused(encamp_server::Error::new(kind, "a text")));
+        assert_eq!(told(ErrorKind::NodeNotFound), ServersError::NodeNotFound);
+        assert_eq!(told(ErrorKind::SecretMismatch), ServersError::SecretMismatch);
+        assert_eq!(told(ErrorKind::PermissionDenied), ServersError::PermissionDenied);
+        assert_eq!(told(ErrorKind::NoLeader), ServersError::NoLeader);
+        assert_eq!(told(ErrorKind::NotLeader), ServersError::NoLeader);
+        assert_eq!(told(ErrorKind::NotFound), ServersError::NotFound("a text".into()));
+        assert_eq!(told(ErrorKind::Internal), ServersError::Refused("a text".into()));
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Envelope {
 impl Call for Envelope {
     const METHOD: &'static str = "Raft.Message";
     const ANYWHERE: bool = true;
+    /// Entries of the log.
+    const SECRETS: bool = true;
     type Result = Answer;
 
     fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {

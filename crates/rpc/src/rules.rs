@@ -75,35 +75,56 @@ const SHORT: usize = 64 << 10;
 /// Entries of the log and plans: what is committed as one entry has to fit.
 const LONGEST: usize = super::wire::MAX_MESSAGE;
 
-const fn rule<C: Call>(roles: &'static [Role], proof: Proof, longest: usize) -> Rule {
-    Rule { method: C::METHOD, roles, proof, longest }
+/// A call with its rule. Every [`Call`](super::calls::Call) has one: the table below is the only place that implements
+/// it.
+pub trait Ruled {
+    /// Who may make the call, and with how long a message.
+    const RULE: Rule;
 }
 
-/// The rules of all calls.
-pub(crate) const RULES: &[Rule] = &[
-    rule::<Ping>(AGENTS, Proof::Nothing, 1 << 10),
-    rule::<Vouch>(SERVERS, Proof::Nothing, 1 << 10),
-    rule::<Meet>(SERVERS, Proof::Nothing, 4 << 10),
-    rule::<Register>(AGENTS, Proof::NewNode, 1 << 20),
-    rule::<UpdateStatus>(AGENTS, Proof::Node, SHORT),
-    rule::<SignIdentities>(AGENTS, Proof::Node, 1 << 20),
-    rule::<GetClientAllocs>(AGENTS, Proof::Node, 4 << 10),
-    rule::<GetClientAllocsConsistent>(AGENTS, Proof::Node, 4 << 10),
-    rule::<GetAllocs>(AGENTS, Proof::Node, 1 << 20),
-    rule::<UpdateAlloc>(AGENTS, Proof::Node, 16 << 20),
-    rule::<EmitEvents>(AGENTS, Proof::Node, 1 << 20),
-    rule::<UpsertServices>(AGENTS, Proof::Node, 4 << 20),
-    rule::<DeleteService>(AGENTS, Proof::Node, SHORT),
-    rule::<DrainSelf>(AGENTS, Proof::Node, SHORT),
-    rule::<GetNode>(AGENTS, Proof::Node, 4 << 10),
-    rule::<Envelope>(SERVERS, Proof::Member, LONGEST),
-    rule::<RunWorkerCall>(SERVERS, Proof::Member, LONGEST),
-    rule::<Claim>(SERVERS, Proof::Member, 4 << 10),
-    rule::<Confirm>(SERVERS, Proof::Member, 4 << 10),
-    rule::<Stand>(SERVERS, Proof::Member, 4 << 10),
-    rule::<ForceLeave>(SERVERS, Proof::Member, 4 << 10),
-    rule::<RemovePeer>(SERVERS, Proof::Member, 4 << 10),
-];
+/// The table: hands every call with its rule (roles, proof, longest message) to a macro.
+macro_rules! with_calls {
+    ($then:ident) => {
+        $then! {
+            Ping(AGENTS, Proof::Nothing, 1 << 10);
+            Vouch(SERVERS, Proof::Nothing, 1 << 10);
+            Meet(SERVERS, Proof::Nothing, 4 << 10);
+            Register(AGENTS, Proof::NewNode, 1 << 20);
+            UpdateStatus(AGENTS, Proof::Node, SHORT);
+            SignIdentities(AGENTS, Proof::Node, 1 << 20);
+            GetClientAllocs(AGENTS, Proof::Node, 4 << 10);
+            GetClientAllocsConsistent(AGENTS, Proof::Node, 4 << 10);
+            GetAllocs(AGENTS, Proof::Node, 1 << 20);
+            UpdateAlloc(AGENTS, Proof::Node, 16 << 20);
+            EmitEvents(AGENTS, Proof::Node, 1 << 20);
+            UpsertServices(AGENTS, Proof::Node, 4 << 20);
+            DeleteService(AGENTS, Proof::Node, SHORT);
+            DrainSelf(AGENTS, Proof::Node, SHORT);
+            GetNode(AGENTS, Proof::Node, 4 << 10);
+            Envelope(SERVERS, Proof::Member, LONGEST);
+            RunWorkerCall(SERVERS, Proof::Member, LONGEST);
+            Claim(SERVERS, Proof::Member, 4 << 10);
+            Confirm(SERVERS, Proof::Member, 4 << 10);
+            Stand(SERVERS, Proof::Member, 4 << 10);
+            ForceLeave(SERVERS, Proof::Member, 4 << 10);
+            RemovePeer(SERVERS, Proof::Member, 4 << 10);
+        }
+    };
+}
+pub(super) use with_calls;
+
+macro_rules! rules {
+    ($($call:ident($roles:expr, $proof:expr, $longest:expr);)*) => {
+        $(impl Ruled for $call {
+            const RULE: Rule =
+                Rule { method: <$call as Call>::METHOD, roles: $roles, proof: $proof, longest: $longest };
+        })*
+
+        /// The rules of all calls.
+        pub(crate) const RULES: &[Rule] = &[$(<$call as Ruled>::RULE),*];
+    };
+}
+with_calls!(rules);
 
 /// The rule of a call, if there is such a call.
 pub fn of(method: &str) -> Option<&'static Rule> {

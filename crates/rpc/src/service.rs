@@ -14,13 +14,15 @@ use tokio::time::Instant;
 use super::gossip::Gossip;
 use super::listener::{Handler, Peer};
 use super::pool::Pool;
-use super::proof::Confirmed;
+use super::proof::{Confirmed, Vouch};
+use super::raft::Envelope;
 use super::rules::{self, LONGEST_OF_STRANGERS, Proof, Rule};
 use super::wire::{self, CallError, FORWARDED, Head};
 use super::{calls::*, cost};
 use encamp_host::ids;
 use encamp_http::bodies::{BodyError, Budget};
 use encamp_http::measure::Metric;
+use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
@@ -146,7 +148,7 @@ impl Service {
         if C::ANYWHERE || self.leads() {
             return Ok(self.carry_out(call).await?);
         }
-        let bytes = encamp_ops::codec::encode(&call).map_err(Error::from)?;
+        let bytes = wire::arguments(&call).map_err(Error::from)?;
         let head = Head { node: call.node(), server: None };
         match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await? {
             Some(response) => wire::result(response).await,
@@ -242,7 +244,7 @@ impl Service {
         let begin = Instant::now();
         let response = self.answer_call(peer, method, request).await;
         let metrics = self.server.metrics();
-        if method == super::raft::Envelope::METHOD {
+        if method == Envelope::METHOD {
             metrics.count("nomad.rpc.raft_handoff", 1, &[]);
         } else {
             metric(method).record(metrics, begin.elapsed());
@@ -262,7 +264,7 @@ impl Service {
     /// Answers a call. Its message is read when it is known who calls.
     async fn answer_call(&self, peer: &Peer, method: &str, request: Request<Body>) -> Response<Body> {
         let Some(rule) = rules::of(method) else {
-            return wire::response::<()>(Err(Error::not_found(format!("rpc: can't find method {method}"))));
+            return wire::refusal(Error::not_found(format!("rpc: can't find method {method}")));
         };
         let (head, body) = request.into_parts();
         let forwarded = head.headers.contains_key(FORWARDED);
@@ -270,40 +272,17 @@ impl Service {
         drop(head);
         let admitted = match self.admit(peer, rule, caller, forwarded).await {
             Ok(admitted) => admitted,
-            Err(e) => return wire::response::<()>(Err(e)),
+            Err(e) => return wire::refusal(e),
         };
         macro_rules! route {
-            ($($call:ty),* $(,)?) => {
+            ($($call:ident($($rule:tt)*);)*) => {
                 match method {
                     $(<$call>::METHOD => self.one::<$call>(rule, admitted, body).await,)*
-                    _ => wire::response::<()>(Err(Error::not_found(format!("rpc: can't find method {method}")))),
+                    _ => wire::refusal(Error::not_found(format!("rpc: can't find method {method}"))),
                 }
             };
         }
-        route!(
-            Ping,
-            super::raft::Envelope,
-            super::proof::Vouch,
-            Register,
-            UpdateStatus,
-            SignIdentities,
-            GetClientAllocs,
-            GetClientAllocsConsistent,
-            GetAllocs,
-            UpdateAlloc,
-            EmitEvents,
-            UpsertServices,
-            DeleteService,
-            DrainSelf,
-            GetNode,
-            Meet,
-            ForceLeave,
-            Claim,
-            Confirm,
-            RunWorkerCall,
-            Stand,
-            RemovePeer,
-        )
+        rules::with_calls!(route)
     }
 
     async fn one<C: Call>(&self, rule: &Rule, admitted: Admitted, body: Body) -> Response<Body>
@@ -319,7 +298,7 @@ impl Service {
         };
         let (bytes, mut held) = match budget.read(body, longest, address).await {
             Ok(read) => read,
-            Err(e) => return wire::response::<()>(Err(unread(rule, e))),
+            Err(e) => return wire::refusal(unread(rule, e)),
         };
         // A call that was forwarded once is not forwarded again: leadership moved, and the first server asks the next
         // one.
@@ -327,8 +306,8 @@ impl Service {
             match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await {
                 Ok(Some(response)) => return response,
                 Ok(None) => {}
-                Err(CallError::Refused(e)) => return wire::response::<()>(Err(e)),
-                Err(e) => return wire::response::<()>(Err(Error::internal(e.to_string()))),
+                Err(CallError::Refused(e)) => return wire::refusal(e),
+                Err(e) => return wire::refusal(Error::internal(e.to_string())),
             }
         }
         let done = async {
@@ -348,11 +327,11 @@ impl Service {
             let _held = (!small).then_some(held);
             self.carry_out(call).await
         };
-        wire::response(done.await)
+        wire::response::<C>(done.await)
     }
 
-    fn reply(&self, a: NodeAnswer) -> NodeResult {
-        NodeResult {
+    fn reply(&self, a: NodeAnswer) -> NodeUpdateResponse {
+        NodeUpdateResponse {
             index: a.index,
             heartbeat_ttl: a.heartbeat_ttl,
             servers: self.known(),
@@ -399,11 +378,11 @@ answers! {
         {
             return Err(Error::new(ErrorKind::TooManyRequests, "too many new nodes from this address; try again later"));
         }
-        node_rpc::register(&s.server, *c.node, &c.token).await.map(|a| s.reply(a))
+        node_rpc::register(&s.server, *c.node, c.token.expose()).await.map(|a| s.reply(a))
     };
     UpdateStatus |s, c| {
         let Who { node_id, secret_id } = &c.who;
-        let answer = node_rpc::update_status(&s.server, node_id, secret_id, &c.identity, c.status).await;
+        let answer = node_rpc::update_status(&s.server, node_id, secret_id, c.identity.expose(), c.status).await;
         answer.map(|a| s.reply(a))
     };
     SignIdentities |s, c| identity::sign(&s.server, &c.who.node_id, &c.who.secret_id, c.wanted).await;
@@ -411,7 +390,7 @@ answers! {
     GetClientAllocsConsistent |s, c| client_allocs(s, &c.who, c.min_index, c.max_wait).await;
     GetAllocs |s, c| {
         let (allocs, index) = node_rpc::allocs(&s.server, &c.who.node_id, &c.who.secret_id, &c.ids, c.min_index).await?;
-        Ok(FullAllocs { allocs, index })
+        Ok(AllocsGetResponse { allocs, index })
     };
     UpdateAlloc |s, c| node_rpc::update_allocs(&s.server, &c.who.node_id, &c.who.secret_id, c.allocs).await;
     EmitEvents |s, c| node_rpc::emit_events(&s.server, &c.who.node_id, &c.who.secret_id, c.events).await;
@@ -444,9 +423,14 @@ answers! {
     GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.secret_id);
 }
 
-async fn client_allocs(s: &Service, who: &Who, min_index: u64, max_wait: Duration) -> Result<AllocIndexes, Error> {
+async fn client_allocs(
+    s: &Service,
+    who: &Who,
+    min_index: u64,
+    max_wait: Duration,
+) -> Result<NodeClientAllocsResponse, Error> {
     let (allocs, index) = node_rpc::client_allocs(&s.server, &who.node_id, &who.secret_id, min_index, max_wait).await?;
-    Ok(AllocIndexes { allocs, index })
+    Ok(NodeClientAllocsResponse { allocs, index })
 }
 
 /// How metrics call the endpoint of a call of nodes, and what it does (`docs/spec/server.md §24`).
@@ -546,7 +530,7 @@ impl Handler for Port {
                 None => {
                     let response = match self.service.check_names(&peer, &rules::INTERFACE) {
                         Ok(()) => self.interface.answer(request).await,
-                        Err(e) => wire::response::<()>(Err(e)),
+                        Err(e) => wire::refusal(e),
                     };
                     self.service.count(&response);
                     response

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calls::{Call, Who};
-use encamp_ops::codec;
+use encamp_ops::codec::{self, CodecError};
 use encamp_raft::ServerId;
 use encamp_server::Error;
+use encamp_server::error::ErrorKind;
 
 /// The prefix of the paths of calls. The number changes when old agents could misread new messages.
 const PREFIX: &str = "/rpc/v2/";
@@ -16,6 +17,8 @@ const PREFIX: &str = "/rpc/v2/";
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 /// Says that a follower passed the request on; it is not passed on again.
 pub(crate) const FORWARDED: &str = "x-encamp-forwarded";
+/// The kind of the error in the answer to a refused call.
+const ERROR: &str = "x-encamp-error";
 /// ID of the node that calls, and its secret.
 const NODE: [&str; 2] = ["x-encamp-node", "x-encamp-secret"];
 /// ID of the server that calls, and what it proves that with.
@@ -35,7 +38,7 @@ impl Head {
     pub fn of(headers: &HeaderMap) -> Head {
         let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_string);
         let pair = |names: [&str; 2]| text(names[0]).zip(text(names[1]));
-        let node = pair(NODE).map(|(node_id, secret_id)| Who { node_id, secret_id });
+        let node = pair(NODE).map(|(node_id, secret_id)| Who { node_id, secret_id: secret_id.into() });
         Head { node, server: pair(SERVER).and_then(|(id, proof)| Some((id.parse().ok()?, proof))) }
     }
 
@@ -49,7 +52,7 @@ impl Head {
         };
         if let Some(who) = &self.node {
             put(NODE[0], &who.node_id)?;
-            put(NODE[1], &who.secret_id)?;
+            put(NODE[1], who.secret_id.expose())?;
         }
         if let Some((id, proof)) = &self.server {
             put(SERVER[0], &id.to_string())?;
@@ -91,7 +94,7 @@ pub fn request<C: Call>(
     call: &C,
     server: Option<(ServerId, String)>,
 ) -> Result<Request<Body>, CallError> {
-    let body = codec::encode(call).map_err(|e| Error::internal(format!("{}: {e}", C::METHOD)))?;
+    let body = arguments(call).map_err(|e| Error::internal(format!("{}: {e}", C::METHOD)))?;
     raw_request(address, C::METHOD, &Head { node: call.node(), server }, body)
 }
 
@@ -128,16 +131,36 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     codec::decode(bytes).map_err(|e| Error::bad(format!("a message can't be read: {e}")))
 }
 
+/// Encodes the arguments of a call.
+///
+/// # Errors
+/// They have no encoding.
+pub(crate) fn arguments<C: Call>(call: &C) -> Result<Vec<u8>, CodecError> {
+    encode::<C>(call)
+}
+
+fn encode<C: Call>(value: &impl Serialize) -> Result<Vec<u8>, CodecError> {
+    if C::SECRETS { codec::encode(value) } else { codec::encode_without_secrets(value) }
+}
+
 /// The answer to a call.
-pub fn response<T: Serialize>(result: Result<T, Error>) -> Response<Body> {
-    let encoded = result.and_then(|v| Ok(codec::encode(&v)?));
-    let (status, body) = match encoded {
-        Ok(bytes) => (StatusCode::OK, Body::from(bytes)),
-        Err(e) => {
-            (StatusCode::from_u16(e.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Body::from(e.message))
-        }
-    };
-    let mut response = Response::new(body);
+pub fn response<C: Call>(result: Result<C::Result, Error>) -> Response<Body> {
+    match result.and_then(|v| Ok(encode::<C>(&v)?)) {
+        Ok(bytes) => message(StatusCode::OK, bytes),
+        Err(e) => refusal(e),
+    }
+}
+
+/// The answer to a refused call: its kind is in the header, its text in the body.
+pub fn refusal(e: Error) -> Response<Body> {
+    let status = StatusCode::from_u16(e.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = message(status, e.message.into_bytes());
+    response.headers_mut().insert(ERROR, HeaderValue::from_static(e.kind.code()));
+    response
+}
+
+fn message(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/msgpack"));
     response
@@ -153,5 +176,7 @@ pub async fn result<T: DeserializeOwned>(response: Response<Body>) -> Result<T, 
     if parts.status == StatusCode::OK {
         return Ok(read(&bytes)?);
     }
-    Err(Error::received(parts.status.as_u16(), String::from_utf8_lossy(&bytes)).into())
+    let code = parts.headers.get(ERROR).and_then(|v| v.to_str().ok());
+    let kind = code.and_then(ErrorKind::of_code).unwrap_or_else(|| ErrorKind::of_status(parts.status.as_u16()));
+    Err(Error::new(kind, String::from_utf8_lossy(&bytes)).into())
 }

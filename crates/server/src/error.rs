@@ -22,66 +22,92 @@ const SECRET_MISMATCH: &str = "node secret ID does not match. Not registering no
 /// The text of [`ErrorKind::NotLocked`].
 const NOT_LOCKED: &str = "variable doesn't hold a lock";
 
-/// What callers tell errors apart by. The HTTP status follows from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
+/// The kinds of errors: one table of names, codes and statuses.
+macro_rules! error_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $code:literal, $status:literal;)*) => {
+        /// What callers tell errors apart by. The HTTP status follows from it (`docs/spec/http-api.md §3`).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ErrorKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl ErrorKind {
+            /// All kinds.
+            pub const ALL: &[ErrorKind] = &[$(ErrorKind::$kind),*];
+
+            /// Its name in answers between agents.
+            pub fn code(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => $code,)*
+                }
+            }
+
+            /// The HTTP status.
+            pub fn status(self) -> u16 {
+                match self {
+                    $(ErrorKind::$kind => $status,)*
+                }
+            }
+        }
+    };
+}
+
+error_kinds! {
     /// The request is malformed.
-    BadRequest,
+    BadRequest = "bad-request", 400;
     /// The caller's credentials do not permit the request.
-    PermissionDenied,
+    PermissionDenied = "permission-denied", 403;
     /// The request is forbidden for another reason.
-    Forbidden,
+    Forbidden = "forbidden", 403;
     /// The requested object does not exist. Many writes report this as [`ErrorKind::Internal`] instead
     /// (`docs/spec/http-api.md §3` step 4).
-    NotFound,
+    NotFound = "not-found", 404;
     /// The request arrived too slowly.
-    RequestTimeout,
+    RequestTimeout = "request-timeout", 408;
     /// The caller does not hold the lock of a variable any more.
-    Conflict,
+    Conflict = "conflict", 409;
     /// The message is too long.
-    TooLong,
+    TooLong = "too-long", 413;
     /// The caller makes too many requests.
-    TooManyRequests,
+    TooManyRequests = "too-many-requests", 429;
     /// The server cannot take more requests at the moment.
-    Busy,
+    Busy = "busy", 503;
     /// The cluster has no leader, or the leader cannot be reached: nothing was done.
-    NoLeader,
+    NoLeader = "no-leader", 500;
     /// The server stopped leading while it handled the report of a node.
-    NotLeader,
+    NotLeader = "not-leader", 500;
     /// The server does not lead, or does not apply plans yet: the plan was not applied.
-    PlanQueueDisabled,
+    PlanQueueDisabled = "plan-queue-disabled", 500;
     /// The node does not exist, or does not exist any more.
-    NodeNotFound,
+    NodeNotFound = "node-not-found", 500;
     /// The secret is not the one that the node registered with.
-    SecretMismatch,
+    SecretMismatch = "secret-mismatch", 500;
     /// The variable has no lock.
-    NotLocked,
+    NotLocked = "not-locked", 500;
     /// The stored job does not have the JobModifyIndex of the request.
-    ModifyIndex,
+    ModifyIndex = "modify-index", 500;
     /// Any other reason, with the status that Nomad uses for most refused writes.
-    Internal,
+    Internal = "internal", 500;
 }
 
 impl ErrorKind {
-    /// The HTTP status (`docs/spec/http-api.md §3`).
-    pub fn status(self) -> u16 {
-        match self {
-            ErrorKind::BadRequest => 400,
-            ErrorKind::PermissionDenied | ErrorKind::Forbidden => 403,
-            ErrorKind::NotFound => 404,
-            ErrorKind::RequestTimeout => 408,
-            ErrorKind::Conflict => 409,
-            ErrorKind::TooLong => 413,
-            ErrorKind::TooManyRequests => 429,
-            ErrorKind::Busy => 503,
-            ErrorKind::NoLeader
-            | ErrorKind::NotLeader
-            | ErrorKind::PlanQueueDisabled
-            | ErrorKind::NodeNotFound
-            | ErrorKind::SecretMismatch
-            | ErrorKind::NotLocked
-            | ErrorKind::ModifyIndex
-            | ErrorKind::Internal => 500,
+    /// The kind with a code; `None` for a code that only other versions of the program know.
+    pub fn of_code(code: &str) -> Option<ErrorKind> {
+        Self::ALL.iter().copied().find(|kind| kind.code() == code)
+    }
+
+    /// The kind of an answer of which only the HTTP status is known.
+    pub fn of_status(status: u16) -> ErrorKind {
+        match status {
+            400 => ErrorKind::BadRequest,
+            403 => ErrorKind::Forbidden,
+            404 => ErrorKind::NotFound,
+            408 => ErrorKind::RequestTimeout,
+            409 => ErrorKind::Conflict,
+            413 => ErrorKind::TooLong,
+            429 => ErrorKind::TooManyRequests,
+            503 => ErrorKind::Busy,
+            _ => ErrorKind::Internal,
         }
     }
 }
@@ -151,32 +177,6 @@ impl Error {
     pub fn status(&self) -> u16 {
         self.kind.status()
     }
-
-    /// The error in the answer of another server, or of another part of the agent, from its status and text. Answers
-    /// consist of these two only, and servers of other versions send the same ones. So this is the only place where a
-    /// kind is derived from a text: the whole text, as the constructors above and the errors of queues and timers have
-    /// it. The kinds [`ErrorKind::NotLocked`] and [`ErrorKind::ModifyIndex`] do not occur in such answers.
-    pub fn received(status: u16, message: impl Into<String>) -> Error {
-        let message = message.into();
-        let kind = match (status, message.as_str()) {
-            (400, _) => ErrorKind::BadRequest,
-            (403, PERMISSION_DENIED) => ErrorKind::PermissionDenied,
-            (403, _) => ErrorKind::Forbidden,
-            (404, _) => ErrorKind::NotFound,
-            (408, _) => ErrorKind::RequestTimeout,
-            (409, _) => ErrorKind::Conflict,
-            (413, _) => ErrorKind::TooLong,
-            (429, _) => ErrorKind::TooManyRequests,
-            (503, _) => ErrorKind::Busy,
-            (_, NO_LEADER) => ErrorKind::NoLeader,
-            (_, NODE_NOT_FOUND) => ErrorKind::NodeNotFound,
-            (_, SECRET_MISMATCH) => ErrorKind::SecretMismatch,
-            (_, NOT_LEADER) => ErrorKind::NotLeader,
-            (_, DISABLED) => ErrorKind::PlanQueueDisabled,
-            (_, _) => ErrorKind::Internal,
-        };
-        Error { kind, message }
-    }
 }
 
 impl From<ProposeError> for Error {
@@ -194,7 +194,41 @@ impl From<Refusal> for Error {
             Refusal::NodeNotFound => ErrorKind::NodeNotFound,
             Refusal::ModifyIndex(_) => ErrorKind::ModifyIndex,
             // Callers show the text.
-            _ => ErrorKind::Internal,
+            Refusal::PoolChange { .. }
+            | Refusal::PoolDeletion { .. }
+            | Refusal::PoolNotFound { .. }
+            | Refusal::DefaultNamespace
+            | Refusal::NamespaceNotFound
+            | Refusal::NamespaceHasJobs { .. }
+            | Refusal::NamespaceHasVariables { .. }
+            | Refusal::ServiceNotFound
+            | Refusal::DeploymentGone { .. }
+            | Refusal::DeploymentEnded { .. }
+            | Refusal::DeploymentNotFound
+            | Refusal::PromotionTooLate { .. }
+            | Refusal::UnhealthyCanaries(_)
+            | Refusal::PromotionUndone
+            | Refusal::UnknownAlloc { .. }
+            | Refusal::AllocOfOtherDeployment { .. }
+            | Refusal::JobNamespaceNotFound { .. }
+            | Refusal::JobPoolNotFound { .. }
+            | Refusal::JobNotFound
+            | Refusal::JobVersionNotFound { .. }
+            | Refusal::TagTaken { .. }
+            | Refusal::TagNotFound { .. }
+            | Refusal::RekeyInactive
+            | Refusal::KeyInUse
+            | Refusal::KeyNotFound
+            | Refusal::NodeDraining
+            | Refusal::NotANodeChange
+            | Refusal::AllocNotFound { .. }
+            | Refusal::EvalNotFound { .. }
+            | Refusal::AllocWithoutJob { .. }
+            | Refusal::VolumeNamespaceNotFound { .. }
+            | Refusal::VolumeExists { .. }
+            | Refusal::VolumeNotFound { .. }
+            | Refusal::VolumeInUse { .. }
+            | Refusal::Snapshot(_) => ErrorKind::Internal,
         };
         Error::new(kind, e.to_string())
     }
@@ -279,28 +313,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_survive_the_way_to_another_server() {
-        let queue = PipelineError::from(PlanQueueDisabled);
-        for error in [
-            Error::permission_denied(),
-            Error::denied("server 1 is not a member of this cluster"),
-            Error::bad("a message can't be read"),
-            Error::not_found("variable doesn't exist"),
-            Error::new(ErrorKind::TooManyRequests, "too many new nodes"),
-            Error::no_leader(),
-            Error::node_not_found(),
-            Error::secret_mismatch(),
-            Error::from(Refusal::NodeNotFound),
-            Error::from(NotLeader),
-            Error::from(queue),
-            Error::from(PipelineError::Call(Error::no_leader())),
-            Error::internal("plan queue flushed"),
-        ] {
-            assert_eq!(Error::received(error.status(), error.message.as_str()), error);
+    fn every_kind_has_its_own_code_and_a_status() {
+        for kind in ErrorKind::ALL {
+            assert_eq!(ErrorKind::of_code(kind.code()), Some(*kind));
+            assert_eq!(ErrorKind::of_status(kind.status()).status(), kind.status());
         }
-        // Only whole texts count: parts of them may be names that users gave.
-        for text in ["no such volume: Permission denied", "rpc error: No cluster leader", "node not found!"] {
-            assert_eq!(Error::received(500, text), Error::internal(text));
-        }
+        assert_eq!(ErrorKind::of_code("later"), None);
     }
 }

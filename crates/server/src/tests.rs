@@ -139,7 +139,7 @@ async fn jobs_are_placed_and_survive_a_restart() {
     let answer = node_rpc::register(&server, node("11111111-0000-4000-8000-000000000001"), "").await.unwrap();
     assert!(answer.heartbeat_ttl >= 10 * SECOND && !answer.signed_identity.is_empty());
     let n = "11111111-0000-4000-8000-000000000001";
-    node_rpc::update_status(&server, n, "secret", "", NodeStatus::Ready).await.unwrap();
+    node_rpc::update_status(&server, n, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
     register(&server, job("web", 3)).await;
     eventually("placement", || running(&server, "web") == 3 && settled(&server)).await;
     register(&server, job("big", 9)).await;
@@ -147,30 +147,31 @@ async fn jobs_are_placed_and_survive_a_restart() {
         running(&server, "big") == 7 && server.snapshot().evals_by_create().any(|e| e.status == EvalStatus::Blocked)
     })
     .await;
-    let (allocs, index) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
+    let (allocs, index) = node_rpc::client_allocs(&server, n, &"secret".into(), 0, Duration::ZERO).await.unwrap();
     assert_eq!(allocs.len(), 10);
     // Only the node itself may read its allocations.
     let ids: Vec<String> = allocs.keys().cloned().collect();
     let refusals = [
-        node_rpc::client_allocs(&server, n, "other", 0, Duration::ZERO).await.map(drop),
-        node_rpc::allocs(&server, n, "other", &ids, 0).await.map(drop),
-        node_rpc::own_node(&server, n, "other").map(drop),
+        node_rpc::client_allocs(&server, n, &"other".into(), 0, Duration::ZERO).await.map(drop),
+        node_rpc::allocs(&server, n, &"other".into(), &ids, 0).await.map(drop),
+        node_rpc::own_node(&server, n, &"other".into()).map(drop),
     ];
     for wrong in refusals.map(Result::unwrap_err) {
         assert_eq!((wrong.status(), wrong.message.as_str()), (403, "Permission denied"));
     }
-    let odd = node_rpc::update_status(&server, n, "secret", "", "up".into()).await.unwrap_err();
+    let odd = node_rpc::update_status(&server, n, &"secret".into(), "", "up".into()).await.unwrap_err();
     assert_eq!(odd.message, "invalid status for node");
-    assert_eq!(node_rpc::allocs(&server, n, "secret", &ids, 0).await.unwrap().0.len(), 10);
-    assert!(node_rpc::own_node(&server, n, "secret").unwrap().is_some_and(|own| own.id == n));
+    assert_eq!(node_rpc::allocs(&server, n, &"secret".into(), &ids, 0).await.unwrap().0.len(), 10);
+    assert!(node_rpc::own_node(&server, n, &"secret".into()).unwrap().is_some_and(|own| own.id == n));
     let unknown = "22222222-0000-4000-8000-000000000001";
-    assert!(node_rpc::own_node(&server, unknown, "secret").unwrap().is_none());
+    assert!(node_rpc::own_node(&server, unknown, &"secret".into()).unwrap().is_none());
     // A finished allocation makes capacity available for a blocked evaluation.
     let done = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.id.clone();
     let report = Allocation { id: done, client_status: ClientStatus::Complete, ..Default::default() };
-    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    node_rpc::update_allocs(&server, n, &"secret".into(), vec![report]).await.unwrap();
     eventually("the unblocked placement", || running(&server, "big") == 8).await;
-    let (_, later) = node_rpc::client_allocs(&server, n, "secret", index, Duration::from_secs(5)).await.unwrap();
+    let (_, later) =
+        node_rpc::client_allocs(&server, n, &"secret".into(), index, Duration::from_secs(5)).await.unwrap();
     assert!(later > index);
     eventually("the evaluations to settle", || settled(&server)).await;
     let before = server.snapshot();
@@ -192,11 +193,11 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
     let server = start(&dir, &ids::uuid()).await;
     let (one, other) = ("11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000001");
     node_rpc::register(&server, node(one), "").await.unwrap();
-    node_rpc::update_status(&server, one, "secret", "", NodeStatus::Ready).await.unwrap();
+    node_rpc::update_status(&server, one, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
     register(&server, job("web", 2)).await;
     eventually("placement", || running(&server, "web") == 2).await;
     node_rpc::register(&server, node(other), "").await.unwrap();
-    node_rpc::update_status(&server, other, "secret", "", NodeStatus::Ready).await.unwrap();
+    node_rpc::update_status(&server, other, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
     let alloc = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.clone();
     let service = ServiceRegistration {
         id: "s".into(),
@@ -206,39 +207,39 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
         alloc_id: alloc.id.clone(),
         ..Default::default()
     };
-    node_rpc::upsert_services(&server, one, "secret", vec![service.clone()]).await.unwrap();
+    node_rpc::upsert_services(&server, one, &"secret".into(), vec![service.clone()]).await.unwrap();
 
     let report = |id: &str| Allocation { id: id.into(), client_status: ClientStatus::Failed, ..Default::default() };
     let stolen = ServiceRegistration { node_id: other.into(), ..service.clone() };
     let foreign = ServiceRegistration { id: "new".into(), node_id: other.into(), ..service.clone() };
     let refusals = [
-        node_rpc::update_allocs(&server, other, "secret", vec![report(&alloc.id)]).await.map(drop),
-        node_rpc::upsert_services(&server, other, "secret", vec![service.clone()]).await.map(drop),
-        node_rpc::upsert_services(&server, other, "secret", vec![stolen]).await.map(drop),
-        node_rpc::upsert_services(&server, other, "secret", vec![foreign]).await.map(drop),
-        node_rpc::delete_service(&server, other, "secret", "default", "s").await.map(drop),
+        node_rpc::update_allocs(&server, other, &"secret".into(), vec![report(&alloc.id)]).await.map(drop),
+        node_rpc::upsert_services(&server, other, &"secret".into(), vec![service.clone()]).await.map(drop),
+        node_rpc::upsert_services(&server, other, &"secret".into(), vec![stolen]).await.map(drop),
+        node_rpc::upsert_services(&server, other, &"secret".into(), vec![foreign]).await.map(drop),
+        node_rpc::delete_service(&server, other, &"secret".into(), "default", "s").await.map(drop),
     ];
     for wrong in refusals.map(Result::unwrap_err) {
         assert_eq!((wrong.status(), wrong.message.as_str()), (403, "Permission denied"));
     }
-    let read = node_rpc::allocs(&server, other, "secret", std::slice::from_ref(&alloc.id), 0).await.unwrap().0;
+    let read = node_rpc::allocs(&server, other, &"secret".into(), std::slice::from_ref(&alloc.id), 0).await.unwrap().0;
     assert!(read.is_empty(), "{read:?}");
     let wanted = IdentityRequest { alloc_id: alloc.id.clone(), task: "t".into(), identity: "default".into() };
-    let signed = identity::sign(&server, other, "secret", vec![wanted]).await.unwrap();
+    let signed = identity::sign(&server, other, &"secret".into(), vec![wanted]).await.unwrap();
     assert!(signed.is_empty());
     // An allocation that was garbage-collected meanwhile causes no log entry.
     let before = server.snapshot().latest_index();
-    node_rpc::update_allocs(&server, other, "secret", vec![report("33333333-0000-4000-8000-000000000001")])
+    node_rpc::update_allocs(&server, other, &"secret".into(), vec![report("33333333-0000-4000-8000-000000000001")])
         .await
         .unwrap();
     assert_eq!(server.snapshot().latest_index(), before);
 
     let too_many = vec![report(&alloc.id); node_rpc::MOST_REPORTS + 1];
-    let refused = node_rpc::update_allocs(&server, one, "secret", too_many).await.unwrap_err();
+    let refused = node_rpc::update_allocs(&server, one, &"secret".into(), too_many).await.unwrap_err();
     assert_eq!(refused.message, "10001 reports in one call; at most 10000 are accepted");
     let services =
         (0..=node_rpc::MOST_SERVICES_OF_ALLOC).map(|n| ServiceRegistration { id: n.to_string(), ..service.clone() });
-    let refused = node_rpc::upsert_services(&server, one, "secret", services.collect()).await.unwrap_err();
+    let refused = node_rpc::upsert_services(&server, one, &"secret".into(), services.collect()).await.unwrap_err();
     assert_eq!(refused.message, "an allocation has at most 512 registered services");
     server.shutdown().await;
 }
@@ -250,7 +251,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     let server = start(&dir, &id).await;
     let n = "11111111-0000-4000-8000-000000000001";
     node_rpc::register(&server, node(n), "").await.unwrap();
-    node_rpc::update_status(&server, n, "secret", "", NodeStatus::Ready).await.unwrap();
+    node_rpc::update_status(&server, n, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
     register(&server, job("kept", 3)).await;
     eventually("placement", || running(&server, "kept") == 3).await;
     register(&server, job("full", 9)).await;
@@ -261,7 +262,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     Store::write_snapshot(&before, &mut saved).unwrap();
     let done = before.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
     let report = Allocation { id: done, client_status: ClientStatus::Complete, ..Default::default() };
-    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    node_rpc::update_allocs(&server, n, &"secret".into(), vec![report]).await.unwrap();
     register(&server, job("lost", 1)).await;
     eventually("the last places to be taken", || server.snapshot().alloc_count() == 11 && settled(&server)).await;
 
@@ -271,10 +272,11 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     assert!(server.snapshot().state().job("default", "lost").is_some());
 
     // A waiting node is answered immediately, although indexes are lower now.
-    let (_, seen) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
+    let (_, seen) = node_rpc::client_allocs(&server, n, &"secret".into(), 0, Duration::ZERO).await.unwrap();
     let waiting = tokio::spawn({
         let server = server.clone();
-        async move { node_rpc::client_allocs(&server, n, "secret", seen, Duration::from_secs(300)).await.unwrap() }
+        let (secret, wait) = ("secret".into(), Duration::from_secs(300));
+        async move { node_rpc::client_allocs(&server, n, &secret, seen, wait).await.unwrap() }
     });
     eventually("the node to wait", || !server.store().watches().is_empty()).await;
     let index = operator::restore(&server, saved).await.unwrap();
@@ -288,7 +290,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
 
     let freed = restored.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
     let report = Allocation { id: freed, client_status: ClientStatus::Complete, ..Default::default() };
-    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    node_rpc::update_allocs(&server, n, &"secret".into(), vec![report]).await.unwrap();
     eventually("the unblocked placement", || running(&server, "full") == 8 && settled(&server)).await;
     let last = server.snapshot();
     server.shutdown().await;
@@ -309,7 +311,7 @@ async fn a_node_without_heartbeats_goes_down_and_its_jobs_are_evaluated() {
     server.wait_ready().await.unwrap();
     let n = "11111111-0000-4000-8000-000000000001";
     node_rpc::register(&server, node(n), "").await.unwrap();
-    node_rpc::update_status(&server, n, "secret", "", NodeStatus::Ready).await.unwrap();
+    node_rpc::update_status(&server, n, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
     register(&server, job("web", 1)).await;
     eventually("the node to be down", || {
         server.snapshot().state().node(n).is_some_and(|n| n.node.status == NodeStatus::Down)

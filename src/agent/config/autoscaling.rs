@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use encamp_autoscale::notify::{Backend, BackendSettings, Secret};
+use encamp_autoscale::notify::{Backend, BackendSettings};
 use encamp_autoscale::params::ProviderKind;
 
 use super::error::{InvalidAutoscaling, InvalidGroup, InvalidNotify, InvalidProvider};
@@ -97,10 +97,10 @@ pub fn check(a: &Autoscaling, has_data_dir: bool) -> Result<(), InvalidAutoscali
 /// # Errors
 /// The problem, without secrets.
 pub fn backend(name: &str, n: &Notify) -> Result<BackendSettings, InvalidNotify> {
-    let url = (!n.url.is_empty()).then(|| Secret::new(n.url.expose()));
+    let url = (!n.url.is_empty()).then(|| n.url.clone());
     let key = || match n.key.is_empty() {
         true => Err(InvalidNotify::NoKey),
-        false => Ok(Secret::new(n.key.expose())),
+        false => Ok(n.key.clone()),
     };
     let backend = match n.r#type.as_str() {
         "" => return Err(InvalidNotify::NoType),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
 use super::decode;
-use encamp_model::duration;
+use encamp_model::{SecretString, duration};
 
 /// A setting as sources write it.
 pub trait Setting: Default {
@@ -30,36 +30,9 @@ pub trait Shown {
     fn json(&self) -> Json;
 }
 
-/// Text that is never shown.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Hides a text.
-    pub fn new(text: String) -> Secret {
-        Secret(text)
-    }
-
-    /// The text, for those who need it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether nothing is set.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "\"\"" } else { "<redacted>" })
-    }
-}
-
-impl Shown for Secret {
+impl Shown for SecretString {
     fn json(&self) -> Json {
-        if self.0.is_empty() { "".into() } else { "<redacted>".into() }
+        if self.is_empty() { "".into() } else { "<redacted>".into() }
     }
 }
 
@@ -97,7 +70,7 @@ scalar!(
 );
 scalar!(
     /// A secret text; an empty one counts as none.
-    Hidden(String) -> Secret, |v| !v.is_empty(), |v, d| v.filter(|v| !v.is_empty()).map_or_else(d, Secret)
+    Hidden(SecretString) -> SecretString, |v| !v.is_empty(), |v, d| v.filter(|v| !v.is_empty()).unwrap_or_else(d)
 );
 scalar!(
     /// A flag that can only be switched on.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::decode::DecodeError;
-use super::kinds::{Secret, Setting};
+use super::kinds::Setting;
 use super::syntax::SyntaxError;
 use super::{Config, Settings, SettingsFile, addresses, decode, dev_defaults, syntax};
+use encamp_model::SecretString;
 
 /// Where an agent's configuration comes from.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +21,7 @@ pub struct Sources {
     /// The settings of flags.
     pub flags: SettingsFile,
     /// The introduction token of the environment or a flag.
-    pub intro_token: String,
+    pub intro_token: SecretString,
 }
 
 /// A configuration and its warnings.
@@ -97,7 +98,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, LoadError> {
     if sinks.iter().any(|a| !a.is_empty()) {
         warnings.push("WARNING: metrics are not sent to statsd, statsite or datadog; use /v1/metrics".into());
     }
-    let intro_token = Secret::new(sources.intro_token.clone());
+    let intro_token = sources.intro_token.clone();
     let config = Config { settings, dev: sources.dev, paths: sources.paths.clone(), files, intro_token };
     Ok(Loaded { config, warnings })
 }

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use encamp_autoscale::params::ProviderKind;
+use encamp_model::SecretString;
 use serde_json::{Value as Json, json};
 
 pub use error::{
@@ -136,7 +137,7 @@ pub struct Config {
     /// The files that were read.
     pub files: Vec<String>,
     /// The token that introduces the client to servers.
-    pub intro_token: kinds::Secret,
+    pub intro_token: SecretString,
 }
 
 impl std::ops::Deref for Config {

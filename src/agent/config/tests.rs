@@ -447,7 +447,7 @@ fn port_lists_count_what_they_name() {
 fn the_shown_form_has_the_known_keys_and_no_secrets() {
     let mut c = merged(&["server { encrypt = \"cGxhaW5zZWNyZXQ=\" }\nacl { replication_token = \"plainsecret\" }
         telemetry { circonus_api_token = \"plainsecret\" }\nclient { host_volume \"v\" { path = \"/a\" } }"]);
-    c.intro_token = kinds::Secret::new("plainsecret".into());
+    c.intro_token = "plainsecret".into();
     let json = c.json();
     assert_eq!(json["Version"]["Version"], COMPATIBLE_VERSION);
     assert_eq!(json["Client"]["GCInterval"], 60_000_000_000_u64);

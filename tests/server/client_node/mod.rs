@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use encamp_client::config::{Config, GcConfig, MockConfig, RawExecConfig};
-use encamp_client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
+use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
 use encamp_client::{Client, Handle};
+use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::*;
 use tokio::sync::watch;
 
@@ -136,17 +137,22 @@ impl Fake {
 }
 
 impl Servers for Fake {
-    fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeReply> {
+    fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeUpdateResponse> {
         Box::pin(async move {
             self.up()?;
             let mut known = self.known.lock().unwrap();
             known.nodes.push(node.clone());
             known.forgot = false;
-            Ok(NodeReply { index: 1, heartbeat_ttl: 50_000_000, servers: vec!["s1".into()], ..NodeReply::default() })
+            Ok(NodeUpdateResponse {
+                index: 1,
+                heartbeat_ttl: 50_000_000,
+                servers: vec!["s1".into()],
+                ..NodeUpdateResponse::default()
+            })
         })
     }
 
-    fn update_status<'a>(&'a self, _: &'a Credentials, _: NodeStatus, _: bool) -> Answer<'a, NodeReply> {
+    fn update_status<'a>(&'a self, _: &'a Credentials, _: NodeStatus, _: bool) -> Answer<'a, NodeUpdateResponse> {
         Box::pin(async move {
             self.up()?;
             let mut known = self.known.lock().unwrap();
@@ -154,11 +160,21 @@ impl Servers for Fake {
                 return Err(ServersError::NodeNotFound);
             }
             known.beats += 1;
-            Ok(NodeReply { heartbeat_ttl: 50_000_000, servers: vec!["s1".into()], ..NodeReply::default() })
+            Ok(NodeUpdateResponse {
+                heartbeat_ttl: 50_000_000,
+                servers: vec!["s1".into()],
+                ..NodeUpdateResponse::default()
+            })
         })
     }
 
-    fn client_allocs<'a>(&'a self, _: &'a Credentials, min: u64, wait: Duration, _: bool) -> Answer<'a, ClientAllocs> {
+    fn client_allocs<'a>(
+        &'a self,
+        _: &'a Credentials,
+        min: u64,
+        wait: Duration,
+        _: bool,
+    ) -> Answer<'a, NodeClientAllocsResponse> {
         Box::pin(async move {
             self.up()?;
             let mut index = self.index.subscribe();
@@ -167,16 +183,16 @@ impl Servers for Fake {
             let index = *self.index.borrow();
             let known = self.known.lock().unwrap();
             let allocs = known.allocs.values().map(|a| (a.id.clone(), a.alloc_modify_index)).collect();
-            Ok(ClientAllocs { allocs, index, ..ClientAllocs::default() })
+            Ok(NodeClientAllocsResponse { allocs, index })
         })
     }
 
-    fn allocs<'a>(&'a self, _: &'a Credentials, ids: &'a [String], _: u64) -> Answer<'a, Allocs> {
+    fn allocs<'a>(&'a self, _: &'a Credentials, ids: &'a [String], _: u64) -> Answer<'a, AllocsGetResponse> {
         Box::pin(async move {
             self.up()?;
             let known = self.known.lock().unwrap();
             let allocs = ids.iter().filter_map(|id| known.allocs.get(id).cloned().map(Arc::new)).collect();
-            Ok(Allocs { allocs, index: *self.index.borrow() })
+            Ok(AllocsGetResponse { allocs, index: *self.index.borrow() })
         })
     }
 

@@ -7,9 +7,9 @@ pub mod pagerduty;
 pub mod sender;
 pub mod webhook;
 
-use std::fmt;
-
 use reqwest::Url;
+
+use encamp_model::SecretString;
 
 /// The subject of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,49 +88,27 @@ impl Notify for Nobody {
     fn send(&self, _: Notification) {}
 }
 
-/// A text that must not be shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps a text secret.
-    pub fn new(text: impl Into<String>) -> Secret {
-        Secret(text.into())
-    }
-
-    /// The text, to be sent to the backend it belongs to and nowhere else.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<secret>")
-    }
-}
-
 /// A service that notifications are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Backend {
     /// Any HTTP server that takes a JSON object.
     Webhook {
         /// Where it is posted. It counts as a secret: it may hold credentials or be one itself.
-        url: Secret,
+        url: SecretString,
     },
     /// PagerDuty Events v2.
     PagerDuty {
         /// The integration key.
-        key: Secret,
+        key: SecretString,
         /// Where events are posted instead of [`pagerduty::URL`].
-        url: Option<Secret>,
+        url: Option<SecretString>,
     },
     /// Opsgenie Alerts v2.
     Opsgenie {
         /// The API key.
-        key: Secret,
+        key: SecretString,
         /// Where alerts are posted instead of [`opsgenie::URL`].
-        url: Option<Secret>,
+        url: Option<SecretString>,
     },
 }
 
@@ -147,9 +125,9 @@ impl Backend {
     /// Where notifications are posted.
     fn address(&self) -> &str {
         match self {
-            Backend::Webhook { url } => url.reveal(),
-            Backend::PagerDuty { url, .. } => url.as_ref().map_or(pagerduty::URL, Secret::reveal),
-            Backend::Opsgenie { url, .. } => url.as_ref().map_or(opsgenie::URL, Secret::reveal),
+            Backend::Webhook { url } => url.expose(),
+            Backend::PagerDuty { url, .. } => url.as_ref().map_or(pagerduty::URL, SecretString::expose),
+            Backend::Opsgenie { url, .. } => url.as_ref().map_or(opsgenie::URL, SecretString::expose),
         }
     }
 
@@ -170,7 +148,7 @@ impl Backend {
         match self {
             Backend::Webhook { .. } => Ok(url),
             Backend::PagerDuty { key, .. } | Backend::Opsgenie { key, .. } => {
-                let key = key.reveal();
+                let key = key.expose();
                 let plain = !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic());
                 if plain { Ok(url) } else { Err(BackendError::Key) }
             }
@@ -210,7 +188,7 @@ pub struct BackendSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Value of the header `Authorization`, if the backend wants one.
-    pub authorization: Option<Secret>,
+    pub authorization: Option<SecretString>,
     /// The body, JSON.
     pub body: String,
 }
@@ -225,10 +203,10 @@ impl BackendSettings {
         Some(match &self.backend {
             Backend::Webhook { .. } => Delivery { authorization: None, body: webhook::body(notification) },
             Backend::PagerDuty { key, .. } => {
-                Delivery { authorization: None, body: pagerduty::body(notification, key.reveal()) }
+                Delivery { authorization: None, body: pagerduty::body(notification, key.expose()) }
             }
             Backend::Opsgenie { key, .. } => Delivery {
-                authorization: Some(Secret::new(format!("GenieKey {}", key.reveal()))),
+                authorization: Some(SecretString::new(format!("GenieKey {}", key.expose()))),
                 body: opsgenie::body(notification),
             },
         })
@@ -269,7 +247,7 @@ pub(crate) mod tests {
 
     #[test]
     fn scale_events_go_to_those_who_asked() {
-        let hook = || Backend::Webhook { url: Secret::new("http://127.0.0.1/") };
+        let hook = || Backend::Webhook { url: SecretString::new("http://127.0.0.1/") };
         for reason in Reason::ALL {
             let failsafe = matches!(reason, Reason::ClusterFailsafeMode | Reason::JobGroupFailsafeMode);
             assert_eq!(settings(hook(), false).delivery(&example(reason)).is_some(), failsafe, "{reason:?}");
@@ -279,8 +257,8 @@ pub(crate) mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let key = || Secret::new("s3cr3t");
-        let url = || Secret::new("https://u:s3cr3t@hooks.example/s3cr3t?t=s3cr3t");
+        let key = || SecretString::new("s3cr3t");
+        let url = || SecretString::new("https://u:s3cr3t@hooks.example/s3cr3t?t=s3cr3t");
         for backend in [
             Backend::Webhook { url: url() },
             Backend::PagerDuty { key: key(), url: Some(url()) },
@@ -289,19 +267,19 @@ pub(crate) mod tests {
             let s = settings(backend, true);
             assert_eq!(s.backend.check(), Ok(()));
             let shown = format!("{s:?} {:?}", s.delivery(&example(Reason::ScaleIn)).map(|d| d.authorization));
-            assert!(!shown.contains("s3cr3t") && shown.contains("<secret>"), "{shown}");
+            assert!(!shown.contains("s3cr3t") && shown.contains("<redacted>"), "{shown}");
         }
     }
 
     #[test]
     fn wrong_addresses_and_keys() {
-        let hook = |url: &str| Backend::Webhook { url: Secret::new(url) }.check();
+        let hook = |url: &str| Backend::Webhook { url: SecretString::new(url) }.check();
         assert_eq!(hook("no url"), Err(BackendError::NoUrl));
         assert_eq!(hook("file:///etc/passwd"), Err(BackendError::NotHttp));
         assert_eq!(hook("https://hooks.example/x"), Ok(()));
         for (key, want) in [("", Err(BackendError::Key)), ("a\nb", Err(BackendError::Key)), ("ab-1", Ok(()))] {
-            assert_eq!(Backend::Opsgenie { key: Secret::new(key), url: None }.check(), want, "{key:?}");
-            assert_eq!(Backend::PagerDuty { key: Secret::new(key), url: None }.check(), want, "{key:?}");
+            assert_eq!(Backend::Opsgenie { key: SecretString::new(key), url: None }.check(), want, "{key:?}");
+            assert_eq!(Backend::PagerDuty { key: SecretString::new(key), url: None }.check(), want, "{key:?}");
         }
     }
 

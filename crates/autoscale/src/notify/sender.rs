@@ -223,7 +223,7 @@ impl Worker {
         let mut request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         if let Some(secret) = &delivery.authorization {
             // Keys are checked to be printable ASCII: [`BackendSettings`]'s check.
-            let Ok(mut value) = HeaderValue::from_str(secret.reveal()) else { return Err(Failure::Interrupted) };
+            let Ok(mut value) = HeaderValue::from_str(secret.expose()) else { return Err(Failure::Interrupted) };
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }

@@ -5,8 +5,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use super::super::tests::example;
-use super::super::{Backend, Reason, Secret};
+use super::super::{Backend, Reason};
 use super::*;
+use encamp_model::SecretString;
 
 /// The reaction of a canned backend to a request.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +107,7 @@ fn quick() -> Timing {
 }
 
 fn hook(name: &str, address: &str) -> BackendSettings {
-    let url = Secret::new(format!("http://{address}/hooks/s3cr3t"));
+    let url = SecretString::new(format!("http://{address}/hooks/s3cr3t"));
     BackendSettings { name: name.into(), backend: Backend::Webhook { url }, scale_events: true }
 }
 
@@ -126,8 +127,8 @@ fn counted(metrics: &Metrics, what: &str, backend: &str) -> u64 {
 #[tokio::test]
 async fn every_backend_gets_its_request() {
     let mut to = Canned::start(&[OK]).await;
-    let url = || Secret::new(format!("http://{}/v2", to.address));
-    let key = || Secret::new("k3y");
+    let url = || SecretString::new(format!("http://{}/v2", to.address));
+    let key = || SecretString::new("k3y");
     let cases = [
         (Backend::Webhook { url: url() }, super::super::webhook::body(&example(Reason::ScaleOut)), None),
         (
@@ -294,9 +295,9 @@ async fn no_secret_is_logged() {
     let scripts: [&[Reply]; 3] = [&[Reply::Close], &[Reply::Status(403, "")], &[Reply::EndlessHead]];
     for script in scripts {
         let to = Canned::start(script).await;
-        let url = |host: &str| Secret::new(format!("http://user:s3cr3t@{host}/s3cr3t?key=s3cr3t"));
+        let url = |host: &str| SecretString::new(format!("http://user:s3cr3t@{host}/s3cr3t?key=s3cr3t"));
         let unknown = Backend::Webhook { url: url("no-such-host.invalid") };
-        let opsgenie = Backend::Opsgenie { key: Secret::new("s3cr3t"), url: Some(url(&to.address)) };
+        let opsgenie = Backend::Opsgenie { key: SecretString::new("s3cr3t"), url: Some(url(&to.address)) };
         let backends = [("hook", unknown), ("genie", opsgenie)].map(|(name, backend)| BackendSettings {
             name: name.into(),
             backend,
@@ -311,7 +312,7 @@ async fn no_secret_is_logged() {
     let logged = lines.0.lock().expect("not poisoned").join("\n");
     assert!(logged.contains("backend=\"hook\"") && logged.contains("backend=\"genie\""), "{logged}");
     assert!(!logged.contains("s3cr3t"), "{logged}");
-    let bad = Backend::Webhook { url: Secret::new("ftp://s3cr3t/") };
+    let bad = Backend::Webhook { url: SecretString::new("ftp://s3cr3t/") };
     let bad = BackendSettings { name: "ops".into(), backend: bad, scale_events: false };
     let e = Sender::new(vec![bad], Metrics::default()).map(|_| ()).expect_err("invalid");
     assert_eq!(e, ("ops".to_string(), BackendError::NotHttp));

@@ -6,7 +6,6 @@ mod http;
 pub use http::client as http_client;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use aws_config::retry::RetryConfig;
@@ -18,6 +17,7 @@ use aws_sdk_autoscaling::types::{AutoScalingGroup, LifecycleState};
 use parking_lot::Mutex;
 
 use super::{Answer, GroupId, Instance, InstanceState, Provider, ProviderError, ScalingGroup, limits};
+use encamp_model::SecretString;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -28,24 +28,14 @@ const REGIONS: usize = 64;
 
 /// Settings that replace those of the surroundings (environment, profiles, roles). Tests set them; `AWS_ENDPOINT_URL`
 /// works without.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwsSettings {
     /// Where the API is, as a URL.
     pub endpoint: Option<String>,
     /// Access key and secret.
-    pub keys: Option<(String, String)>,
+    pub keys: Option<(String, SecretString)>,
     /// How long one call may take; 30 s unless set.
     pub timeout: Option<Duration>,
-}
-
-impl fmt::Debug for AwsSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AwsSettings")
-            .field("endpoint", &self.endpoint)
-            .field("keys", &self.keys.as_ref().map(|(access, _)| access))
-            .field("timeout", &self.timeout)
-            .finish()
-    }
 }
 
 /// The provider `aws`.
@@ -98,7 +88,7 @@ impl Aws {
             loader = loader.endpoint_url(endpoint);
         }
         if let Some((access, secret)) = &self.settings.keys {
-            loader = loader.credentials_provider(Credentials::new(access, secret, None, None, "settings"));
+            loader = loader.credentials_provider(Credentials::new(access, secret.expose(), None, None, "settings"));
         }
         let client = Client::new(&loader.load().await);
         let mut clients = self.clients.lock();

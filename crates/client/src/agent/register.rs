@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::super::policy::backoff;
-use super::super::servers::{NodeReply, ServersError};
+use super::super::servers::ServersError;
 use super::{Agent, Beat};
 use crate::clock;
-use encamp_model::NodeStatus;
+use encamp_model::responses::NodeUpdateResponse;
+use encamp_model::{NodeStatus, SecretString};
 
 impl Agent {
     /// Registers, then beats until the end.
@@ -60,7 +61,7 @@ impl Agent {
             let intro = &self.shared.config.intro_token;
             let token = if registered { identity } else { intro.clone() };
             let sent = clock::now();
-            let error = match self.servers.register(&node, &token).await {
+            let error = match self.servers.register(&node, token.expose()).await {
                 Ok(reply) if reply.servers.is_empty() => ServersError::NoServers,
                 Ok(reply) => {
                     self.answered(&reply, sent);
@@ -72,10 +73,10 @@ impl Agent {
             };
             if error == ServersError::PermissionDenied && intro.is_empty() && registered {
                 self.record.change(|record| {
-                    record.identity.clear();
+                    record.identity = SecretString::default();
                     record.registered = false;
                 });
-                self.shared.who.lock().identity.clear();
+                self.shared.who.lock().identity = SecretString::default();
             }
             tracing::error!(target: "client", %error, "error registering");
             let none = error == ServersError::NoServers;
@@ -99,7 +100,7 @@ impl Agent {
     }
 
     /// Takes over what a reply says.
-    fn answered(&self, reply: &NodeReply, sent: i64) {
+    fn answered(&self, reply: &NodeUpdateResponse, sent: i64) {
         *self.beat.lock() = Beat { ok: clock::now(), last: Some((sent, reply.heartbeat_ttl)) };
         self.servers.learn(&reply.servers);
         if !reply.scheduling_eligibility.is_unset() {

@@ -78,7 +78,7 @@ fn first_node(
     let mut node = Node {
         name: name.unwrap_or_default(),
         id,
-        secret_id,
+        secret_id: secret_id.into(),
         datacenter: config.datacenter.clone(),
         cgroup_parent: "nomad.slice".into(),
         http_addr: config.http_addr.clone(),
@@ -146,8 +146,11 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let found = fingerprint::look(&config, &alloc_dir);
     let mhz_per_core = found.mhz_per_core();
     let drivers = drivers(&config)?;
-    let who =
-        Credentials { node_id: identity.0.clone(), secret_id: identity.1.clone(), identity: record.identity.clone() };
+    let who = Credentials {
+        node_id: identity.0.clone(),
+        secret_id: identity.1.as_str().into(),
+        identity: record.identity.clone(),
+    };
     let mut node = first_node(&config, identity, found, &drivers);
     put_record(&mut node, &config, &static_meta, &record);
     let stored = store.load()?;

@@ -15,7 +15,7 @@ use super::task::TaskRunner;
 use crate::directory::PathError;
 use crate::policy::identity;
 use crate::{clock, events, users};
-use encamp_model::{IdentityRequest, SignedIdentity, Task, WorkloadIdentity, duration};
+use encamp_model::{IdentityRequest, SecretString, SignedIdentity, Task, WorkloadIdentity, duration};
 
 /// How long a task waits for its first tokens.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ impl Identities {
         self.tokens.lock().values().map(|t| t.signed.clone()).collect()
     }
 
-    fn jwt(&self, request: &IdentityRequest) -> Option<String> {
+    fn jwt(&self, request: &IdentityRequest) -> Option<SecretString> {
         self.tokens.lock().get(request).map(|t| t.signed.jwt.clone())
     }
 }
@@ -166,13 +166,16 @@ impl TaskRunner {
         let (path, user) = (env.replace(&identity::file(i)), env.replace(&task.user));
         let user = if user.is_empty() { None } else { Some(users::ids(&user)?) };
         let dir = owner.dirs.open_task(&task.name).map_err(PathError::from);
-        let written = dir.and_then(|dir| dir.replace(&path, jwt.as_bytes(), 0o600, user));
+        let written = dir.and_then(|dir| dir.replace(&path, jwt.expose().as_bytes(), 0o600, user));
         written.map_err(|source| TokenError::Write { path, source })
     }
 
     /// The variables that hold tokens, and the address of the interface they are for.
     pub(super) fn token_variables(&self, owner: &AllocRunner, task: &Task) -> Vec<(String, String)> {
-        let of = |i: &WorkloadIdentity| Some((identity::variable(i), owner.identities.jwt(&owner.request(task, i))?));
+        let of = |i: &WorkloadIdentity| {
+            let jwt = owner.identities.jwt(&owner.request(task, i))?;
+            Some((identity::variable(i), jwt.expose().to_string()))
+        };
         let mut out: Vec<_> = identity::wanted(task).filter(|i| i.env).filter_map(of).collect();
         if !out.is_empty() {
             let socket = owner.dirs.task(&task.name).join("secrets/api.sock");

@@ -1,6 +1,6 @@
 //! The JSON of the API (`docs/spec/http-api.md §2`).
 //!
-//! - [`output`]: writes objects: keys of structures in order, numbers in free-form values as floats, secrets left out.
+//! - [`output`]: writes objects: keys of structures in order, numbers in free-form values as floats.
 //! - [`input`]: parses bodies: keys in any case, only the first value of the body.
 
 pub mod input;

@@ -352,22 +352,20 @@ impl Structure<'_> {
         Ok(())
     }
 
-    /// The shown form of a node differs from the stored one (`docs/spec/http-api.md §2.1`).
-    fn show_node(&mut self) {
+    /// Writes `Drain` of a node from its drain strategy (`docs/spec/http-api.md §2.1`).
+    fn show_drain(&mut self) {
         let drains = self.fields.iter().find(|(k, _)| *k == "DrainStrategy");
         let drains = drains.is_some_and(|(_, r)| self.out.get(r.clone()) != Some(b"null"));
-        for (key, text) in [("SecretID", "\"\""), ("Drain", if drains { "true" } else { "false" })] {
-            if let Some((_, range)) = self.fields.iter_mut().find(|(k, _)| *k == key) {
-                let start = self.out.len();
-                self.out.extend_from_slice(text.as_bytes());
-                *range = start..self.out.len();
-            }
+        if let Some((_, range)) = self.fields.iter_mut().find(|(k, _)| *k == "Drain") {
+            let start = self.out.len();
+            self.out.extend_from_slice(if drains { "true" } else { "false" }.as_bytes());
+            *range = start..self.out.len();
         }
     }
 
     fn close(mut self) -> Result<(), Error> {
         if self.name == "Node" {
-            self.show_node();
+            self.show_drain();
         }
         self.fields.sort_by_key(|(name, _)| *name);
         let written = self.out.split_off(self.start);

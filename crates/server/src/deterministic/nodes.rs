@@ -28,7 +28,7 @@ pub(crate) struct Node {
     random: Random,
     calm: Stop,
     /// The identity token of the node.
-    held: String,
+    held: SecretString,
     registered: bool,
     /// When the next heartbeat is due.
     beat: i64,
@@ -61,7 +61,7 @@ impl Node {
             place,
             random,
             calm,
-            held: String::new(),
+            held: SecretString::default(),
             registered: false,
             beat: 0,
             seen: 0,
@@ -114,12 +114,12 @@ impl Node {
         let work = move |s: Server| -> BoxFuture<'static, Reply<NodeAnswer>> {
             Box::pin(async move {
                 if registered {
-                    return node_rpc::update_status(&s, &id, SECRET, &held, NodeStatus::Ready).await;
+                    return node_rpc::update_status(&s, &id, &SECRET.into(), held.expose(), NodeStatus::Ready).await;
                 }
                 let mut node = node(&id);
                 node.secret_id = SECRET.into();
                 node.status = NodeStatus::Ready;
-                node_rpc::register(&s, node, &held).await
+                node_rpc::register(&s, node, held.expose()).await
             })
         };
         let Some(answer) = self.call(to, work).await else { return };
@@ -137,9 +137,9 @@ impl Node {
         let id = self.id.clone();
         let listed = self.call(at, move |s| {
             Box::pin(async move {
-                let (allocs, index) = node_rpc::client_allocs(&s, &id, SECRET, 0, Duration::ZERO).await?;
+                let (allocs, index) = node_rpc::client_allocs(&s, &id, &SECRET.into(), 0, Duration::ZERO).await?;
                 let wanted: Vec<String> = allocs.into_keys().collect();
-                Ok((node_rpc::allocs(&s, &id, SECRET, &wanted, index).await?.0, index))
+                Ok((node_rpc::allocs(&s, &id, &SECRET.into(), &wanted, index).await?.0, index))
             })
         });
         let Some((allocs, index)) = listed.await else { return };
@@ -158,7 +158,7 @@ impl Node {
         let (id, told) =
             (self.id.clone(), reports.iter().map(|a| (a.id.clone(), a.client_status.clone())).collect::<Vec<_>>());
         let work = move |s: Server| -> BoxFuture<'static, Reply<u64>> {
-            Box::pin(async move { node_rpc::update_allocs(&s, &id, SECRET, reports).await })
+            Box::pin(async move { node_rpc::update_allocs(&s, &id, &SECRET.into(), reports).await })
         };
         if self.call(to, work).await.is_some() {
             self.runs.extend(told);

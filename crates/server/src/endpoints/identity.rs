@@ -22,7 +22,7 @@ use encamp_state::StateStore;
 const KEY_WAIT: Duration = Duration::from_secs(5);
 
 /// The new identity of a node, if it needs one: token and key ID. `None` as well while there is no signing key.
-pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(String, String)> {
+pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(SecretString, String)> {
     let (now, settings) = (ids::now(), server.settings());
     let known = jwt::key_id(held).is_some_and(|id| server.keyring().has(&id));
     if known && jwt::claims::<Claims>(held).is_some_and(|c| !c.outdated(node, now)) {
@@ -31,7 +31,8 @@ pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(Strin
     let ttl = server.snapshot().state().node_pool(&node.node_pool).map_or(0, |p| p.node_identity_ttl);
     let ttl = if ttl > 0 { ttl } else { super::pool::IDENTITY_TTL };
     let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: now };
-    server.keyring().sign(&issue.node(node, ttl, ids::uuid())).ok()
+    let (jwt, key) = server.keyring().sign(&issue.node(node, ttl, ids::uuid())).ok()?;
+    Some((jwt.into(), key))
 }
 
 /// Creates an introduction token for a node with this name (any name if empty) in a node pool
@@ -84,7 +85,7 @@ pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> R
 pub async fn sign(
     server: &Server,
     node_id: &str,
-    secret: &str,
+    secret: &SecretString,
     wanted: Vec<IdentityRequest>,
 ) -> Result<Vec<SignedIdentity>, Error> {
     let node = authenticate(server, node_id, secret)?;
@@ -132,7 +133,9 @@ fn sign_one(
         (claims, jwt)
     };
     match jwt {
-        Ok(jwt) => Some(SignedIdentity { request: wanted, jwt, expires: claims.exp.saturating_mul(SECOND) }),
+        Ok(jwt) => {
+            Some(SignedIdentity { request: wanted, jwt: jwt.into(), expires: claims.exp.saturating_mul(SECOND) })
+        }
         Err(error) => {
             tracing::error!(target: "nomad", alloc_id = alloc.id.as_str(), %error, "failed to sign an identity");
             None

@@ -55,7 +55,7 @@ pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64
     let meta = key.meta.clone();
     let (index, _) = server.commit(Operation::RootKeyUpsert { key, rekey: rotation == Rotation::Full }).await?;
     if rotation == Rotation::Full {
-        gc::enqueue(server, gc::REKEY);
+        gc::enqueue(server, gc::CoreJob::Rekey);
     }
     Ok((meta, index))
 }

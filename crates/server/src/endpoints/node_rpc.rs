@@ -59,7 +59,7 @@ pub struct NodeAnswer {
     /// The index of the write; 0 if nothing was written.
     pub index: u64,
     /// The node's new identity; empty if the current one remains valid.
-    pub signed_identity: String,
+    pub signed_identity: SecretString,
 }
 
 impl NodeAnswer {
@@ -98,15 +98,15 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
             return Err(Error::internal(what));
         }
     }
-    for (name, what) in [
-        (&node.id, "ID"),
-        (&node.name, "name"),
-        (&node.datacenter, "datacenter"),
-        (&node.secret_id, "secret ID"),
-        (&node.node_pool, "node pool"),
-        (&node.node_class, "class"),
+    for (length, what) in [
+        (node.id.len(), "ID"),
+        (node.name.len(), "name"),
+        (node.datacenter.len(), "datacenter"),
+        (node.secret_id.len(), "secret ID"),
+        (node.node_pool.len(), "node pool"),
+        (node.node_class.len(), "class"),
     ] {
-        if name.len() > LONGEST_NAME {
+        if length > LONGEST_NAME {
             return Err(Error::bad(format!("the node's {what} is longer than {LONGEST_NAME} bytes")));
         }
     }
@@ -138,7 +138,7 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
     let changed = node_status::change(server, op).await?;
-    let signed_identity = identity.map_or_else(String::new, |(jwt, _)| jwt);
+    let signed_identity = identity.map(|(jwt, _)| jwt).unwrap_or_default();
     let mut answer = NodeAnswer { signed_identity, ..NodeAnswer::of(changed) };
     if !down {
         answer.heartbeat_ttl = heartbeat(server, &id)?;
@@ -159,7 +159,7 @@ fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
 }
 
 /// Whether the state of this server contains a node with this secret. The state may be behind the leader.
-pub fn knows(server: &Server, id: &str, secret: &str) -> bool {
+pub fn knows(server: &Server, id: &str, secret: &SecretString) -> bool {
     !id.is_empty() && authenticate(server, id, secret).is_ok()
 }
 
@@ -174,13 +174,13 @@ pub fn is_new(server: &Server, node: &Node) -> bool {
 ///
 /// # Errors
 /// The node is unknown, or the secret is wrong.
-pub fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Error> {
+pub fn authenticate(server: &Server, id: &str, secret: &SecretString) -> Result<Arc<Node>, Error> {
     if id.is_empty() {
         return Err(Error::internal("missing node ID for client status update"));
     }
     let snapshot = server.snapshot();
     let node = snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(Error::node_not_found)?;
-    if node.secret_id != secret {
+    if node.secret_id != *secret {
         return Err(Error::permission_denied());
     }
     Ok(node)
@@ -194,7 +194,7 @@ pub fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>
 pub async fn update_status(
     server: &Server,
     id: &str,
-    secret: &str,
+    secret: &SecretString,
     held: &str,
     status: NodeStatus,
 ) -> Result<NodeAnswer, Error> {
@@ -237,7 +237,7 @@ pub async fn update_status(
 pub async fn client_allocs(
     server: &Server,
     id: &str,
-    secret: &str,
+    secret: &SecretString,
     min_index: u64,
     wait: Duration,
 ) -> Result<(BTreeMap<String, u64>, u64), Error> {
@@ -275,7 +275,7 @@ fn newest(store: &StateStore, id: &str) -> u64 {
 pub async fn allocs(
     server: &Server,
     id: &str,
-    secret: &str,
+    secret: &SecretString,
     ids: &[String],
     min_index: u64,
 ) -> Result<(Vec<Arc<Allocation>>, u64), Error> {
@@ -317,7 +317,7 @@ fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> 
 ///
 /// # Errors
 /// The secret is wrong.
-pub fn own_node(server: &Server, id: &str, secret: &str) -> Result<Option<Arc<Node>>, Error> {
+pub fn own_node(server: &Server, id: &str, secret: &SecretString) -> Result<Option<Arc<Node>>, Error> {
     let known = server.snapshot().state().node(id).is_some();
     known.then(|| authenticate(server, id, secret)).transpose()
 }
@@ -326,7 +326,12 @@ pub fn own_node(server: &Server, id: &str, secret: &str) -> Result<Option<Arc<No
 ///
 /// # Errors
 /// See the texts of `docs/spec/server.md §11`; an allocation belongs to another node.
-pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<Allocation>) -> Result<u64, Error> {
+pub async fn update_allocs(
+    server: &Server,
+    id: &str,
+    secret: &SecretString,
+    allocs: Vec<Allocation>,
+) -> Result<u64, Error> {
     server.wait_ready().await?;
     if allocs.is_empty() {
         return Err(Error::internal("must update at least one allocation"));
@@ -342,7 +347,7 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
         let text = format!("node {id} is not allowed to update allocs while in status {}", node.status);
         return Err(Error::internal(text));
     }
-    if node.secret_id != secret {
+    if node.secret_id != *secret {
         return Err(Error::permission_denied());
     }
     at_most(&allocs, MOST_REPORTS, "reports")?;
@@ -362,7 +367,12 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
 ///
 /// # Errors
 /// The node is unknown, the secret is wrong, or there is no leader.
-pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<NodeEvent>) -> Result<u64, Error> {
+pub async fn emit_events(
+    server: &Server,
+    id: &str,
+    secret: &SecretString,
+    events: Vec<NodeEvent>,
+) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, secret)?;
     at_most(&events, MOST_EVENTS, "events")?;
@@ -377,7 +387,7 @@ pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<No
 pub async fn upsert_services(
     server: &Server,
     id: &str,
-    secret: &str,
+    secret: &SecretString,
     services: Vec<ServiceRegistration>,
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
@@ -409,7 +419,7 @@ pub async fn upsert_services(
 pub async fn delete_service(
     server: &Server,
     id: &str,
-    secret: &str,
+    secret: &SecretString,
     namespace: &str,
     service: &str,
 ) -> Result<u64, Error> {
@@ -429,7 +439,7 @@ pub async fn delete_service(
 pub async fn drain_self(
     server: &Server,
     id: &str,
-    secret: &str,
+    secret: &SecretString,
     strategy: DrainStrategy,
     meta: BTreeMap<String, String>,
 ) -> Result<u64, Error> {

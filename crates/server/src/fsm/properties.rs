@@ -247,7 +247,7 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
                 create_time: n as i64,
                 ..Default::default()
             };
-            let key = WrappedRootKey { meta, kek: Bytes(vec![n as u8]), ..Default::default() };
+            let key = WrappedRootKey { meta, kek: vec![n as u8].into(), ..Default::default() };
             Operation::RootKeyUpsert { key: Arc::new(key), rekey: r.below(3) == 0 }
         }
         16 => Operation::RootKeyDelete { id: format!("k{}", r.below(4)), force: r.below(2) == 0 },

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::{KeyringError, PublicKey};
 use encamp_host::ids;
-use encamp_model::{Bytes, RootKey, WrappedRootKey};
+use encamp_model::{RootKey, SecretBytes, WrappedRootKey};
 
 /// The algorithm name of data keys in key metadata.
 pub(crate) const ALGORITHM: &str = "aes256-gcm";
@@ -140,18 +140,18 @@ pub(super) fn open(key: &LessSafeKey, with: &[u8], data: &[u8]) -> Option<Zeroiz
 pub(crate) fn generate(meta: RootKey) -> Result<WrappedRootKey, KeyringError> {
     let (kek, data_key, rsa_key) = (random_key()?, random_key()?, rsa_key()?);
     let wrapping = aead(&*kek).ok_or(KeyringError::NoRandom)?;
-    let wrap = |part: &[u8]| seal(&wrapping, meta.key_id.as_bytes(), part).map(Bytes);
+    let wrap = |part: &[u8]| seal(&wrapping, meta.key_id.as_bytes(), part).map(SecretBytes::from);
     let (data_key, rsa_key) = (wrap(&*data_key)?, wrap(&rsa_key)?);
     let meta = RootKey { algorithm: ALGORITHM.into(), ..meta };
-    Ok(WrappedRootKey { meta, data_key, rsa_key, kek: Bytes(kek.to_vec()) })
+    Ok(WrappedRootKey { meta, data_key, rsa_key, kek: kek.to_vec().into() })
 }
 
 /// Unwraps a root key.
 pub(super) fn unwrap(wrapped: &WrappedRootKey) -> Result<Key, KeyringError> {
     let id = &wrapped.meta.key_id;
     let failed = || KeyringError::Undecryptable(id.clone());
-    let wrapping = aead(&wrapped.kek.0).ok_or_else(failed)?;
-    let part = |data: &Bytes| open(&wrapping, id.as_bytes(), &data.0).ok_or_else(failed);
+    let wrapping = aead(wrapped.kek.expose()).ok_or_else(failed)?;
+    let part = |data: &SecretBytes| open(&wrapping, id.as_bytes(), data.expose()).ok_or_else(failed);
     let data = aead(&part(&wrapped.data_key)?).ok_or_else(failed)?;
     let rsa = match wrapped.rsa_key.is_empty() {
         true => None,

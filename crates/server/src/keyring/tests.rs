@@ -43,7 +43,7 @@ async fn keys_encrypt_and_sign() {
     assert!(!keyring.wait_active(Duration::from_millis(1)).await);
     let mut store = StateStore::new();
     let wrapped = key("k1", Active);
-    assert!(!format!("{wrapped:?}").contains(&format!("{:?}", wrapped.kek.0)), "{wrapped:?}");
+    assert!(!format!("{wrapped:?}").contains(&format!("{:?}", wrapped.kek.expose())), "{wrapped:?}");
     put(&mut store, 5, wrapped.clone(), false);
     keyring.follow(&store);
     assert!(keyring.wait_active(Duration::from_millis(1)).await);
@@ -71,7 +71,7 @@ async fn keys_encrypt_and_sign() {
     let again = Keyring::default();
     again.follow(&store);
     assert_eq!(*again.decrypt("k1", &data).unwrap(), b"{\"a\":\"b\"}");
-    let spoilt = WrappedRootKey { kek: Bytes(vec![0; 32]), ..WrappedRootKey::clone(&wrapped) };
+    let spoilt = WrappedRootKey { kek: vec![0; 32].into(), ..WrappedRootKey::clone(&wrapped) };
     let again = Keyring::default();
     again.add(&spoilt);
     assert!(!again.has("k1"));

@@ -364,7 +364,22 @@ impl Listener for Queues {
                     self.locks().written(v, acquired, now);
                 }
                 Change::VariableGone(v) => self.locks().remove(&(v.namespace.clone(), v.path.clone())),
-                _ => {}
+                Change::Node(_, Some(_))
+                | Change::NodePool(..)
+                | Change::Namespace(_)
+                | Change::JobVersion(..)
+                | Change::Summary(..)
+                | Change::Eval(_)
+                | Change::EvalGone(_)
+                | Change::Alloc(_)
+                | Change::AllocGone(_)
+                | Change::Deployment(_)
+                | Change::DeploymentGone(_)
+                | Change::Service(_)
+                | Change::ServiceGone(_)
+                | Change::HostVolume(_)
+                | Change::HostVolumeGone(_)
+                | Change::Other(_) => {}
             }
         }
     }

@@ -380,7 +380,7 @@ mod tests {
     async fn begun(dir: &Dir) -> (Server, Arc<Job>, String) {
         let server = start(dir, &ids::uuid()).await;
         node_rpc::register(&server, node(NODE), "").await.unwrap();
-        node_rpc::update_status(&server, NODE, "secret", "", NodeStatus::Ready).await.unwrap();
+        node_rpc::update_status(&server, NODE, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
         put_job(&server, job("web", 1)).await;
         let job = server.snapshot().state().job("default", "web").cloned().unwrap();
         let eval = Evaluation { id: ids::uuid(), status: EvalStatus::Complete, ..Default::default() };

@@ -8,17 +8,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::evals::broker::{Delivery, wait_index};
+use crate::evals::broker::Delivery;
 use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
 use crate::pipeline::error::PipelineError;
-use crate::pipeline::plan_codec;
+use crate::pipeline::held::{Held, Local, Remote, labels};
 use crate::pipeline::planner::{PlannerBackend, WorkerPlanner};
 use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
-use encamp_ops::Operation;
 use encamp_scheduler::{Context, NodeOrder};
 use encamp_state::StoreSnapshot;
 
@@ -129,8 +128,13 @@ impl Worker {
         match self.workload() {
             Workload::Stopped => "Stopped",
             Workload::Paused => "Paused",
-            _ if self.stopping.load(Ordering::Acquire) => "Stopping",
-            _ => "Started",
+            Workload::WaitingToDequeue | Workload::WaitingForRaft | Workload::Scheduling | Workload::Submitting => {
+                if self.stopping.load(Ordering::Acquire) {
+                    "Stopping"
+                } else {
+                    "Started"
+                }
+            }
         }
     }
 
@@ -150,15 +154,17 @@ impl Worker {
             }
             self.now_doing(Workload::WaitingToDequeue);
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
-            let taken = if uses_own_broker(server) {
+            let held: Option<Box<dyn Held + '_>> = if uses_own_broker(server) {
                 let _timer = server.metrics().timer("nomad.eval.dequeue");
-                server.queues().dequeue(&self.schedulers, DEQUEUE, || self.works()).map(|d| (d, None))
+                let delivery = server.queues().dequeue(&self.schedulers, DEQUEUE, || self.works());
+                delivery.map(|delivery| Box::new(Local { server, delivery }) as _)
             } else {
-                self.dequeue_remote(server, &mut failures).map(|(d, least)| (d, Some(least)))
+                let taken = self.dequeue_remote(server, &mut failures);
+                taken.map(|(delivery, least_index)| Box::new(Remote { server, delivery, least_index }) as _)
             };
-            let Some((delivery, least)) = taken else { continue };
+            let Some(held) = held else { continue };
             drop(timer);
-            self.process(server, &delivery, least);
+            self.process(server, &*held);
         }
         self.now_doing(Workload::Stopped);
     }
@@ -171,7 +177,7 @@ impl Worker {
                 *failures = 0;
                 Some(taken.delivery())
             }
-            Ok(_) => {
+            Ok(Outcome::Done | Outcome::Planned(_)) => {
                 *failures = 0;
                 None
             }
@@ -188,44 +194,41 @@ impl Worker {
         }
     }
 
-    /// Processes an evaluation. `least` is the minimum index named by the leader for an evaluation from its broker;
-    /// `None` for an evaluation from this server's broker.
-    fn process(&self, server: &Server, delivery: &Delivery, least: Option<u64>) {
-        let eval = &delivery.eval;
-        record_wait(server, delivery);
-        let remote = least.is_some();
-        let least = least.unwrap_or_else(|| {
-            let snapshot = server.snapshot();
-            wait_index(eval, snapshot.evals_of_job(&eval.namespace, &eval.job_id).map(|e| &**e))
-        });
+    /// Processes an evaluation.
+    fn process(&self, server: &Server, held: &dyn Held) {
+        let (eval, least) = (&held.delivery().eval, held.least_index());
+        record_wait(server, held.delivery());
         self.now_doing(Workload::WaitingForRaft);
         let started = Instant::now();
         let there = server.wait_for_index(least, STATE_WAIT);
         server.metrics().time("nomad.worker.wait_for_index", started.elapsed(), &[]);
         if !there {
             tracing::warn!(target: "nomad.worker", eval_id = eval.id.as_str(), index = least, "error waiting for Raft index");
-            self.finish(server, delivery, remote, false);
+            self.finish(server, held, false);
             server.wait_for_index(least, LAG_WAIT);
             return;
         }
         self.now_doing(Workload::Scheduling);
         let started = Instant::now();
-        let result = catch_unwind(AssertUnwindSafe(|| self.invoke(server, delivery, remote)));
+        let result = catch_unwind(AssertUnwindSafe(|| self.invoke(server, held)));
         let name = format!("nomad.worker.invoke_scheduler.{}", eval.r#type);
         server.metrics().time(&name, started.elapsed(), &[]);
         let result = result.unwrap_or(Err(PipelineError::Panicked));
         if let Err(error) = &result {
             tracing::error!(target: "nomad.worker", eval_id = eval.id.as_str(), %error, "error invoking scheduler");
         }
-        self.finish(server, delivery, remote, result.is_ok());
+        self.finish(server, held, result.is_ok());
     }
 
-    fn invoke(&self, server: &Server, delivery: &Delivery, remote: bool) -> Result<(), PipelineError> {
+    fn invoke(&self, server: &Server, held: &dyn Held) -> Result<(), PipelineError> {
         let snapshot = server.snapshot();
-        if delivery.eval.r#type == JobType::Core {
-            return threads::block_on(server.runtime(), crate::leadership::gc::run(server, &delivery.eval, &snapshot));
+        if held.delivery().eval.r#type == JobType::Core {
+            return threads::block_on(
+                server.runtime(),
+                crate::leadership::gc::run(server, &held.delivery().eval, &snapshot),
+            );
         }
-        let mut backend = ServerBackend { server, worker: self, delivery, remote };
+        let mut backend = ServerBackend { server, worker: self, held };
         let mut planner = WorkerPlanner::new(&mut backend, snapshot.clone());
         let began = Instant::now();
         let mut context = Context {
@@ -235,42 +238,18 @@ impl Worker {
             new_id: &mut ids::uuid,
             random: &mut ids::random_below,
         };
-        encamp_scheduler::process(snapshot.state(), &delivery.eval, &mut context, &mut planner)
+        encamp_scheduler::process(snapshot.state(), &held.delivery().eval, &mut context, &mut planner)
             .map_err(|e| PipelineError::Scheduler(e.to_string()))?;
         planner.finish()
     }
 
-    fn finish(&self, server: &Server, delivery: &Delivery, remote: bool, done: bool) {
-        let timer = server.metrics().timer("nomad.worker.send_ack");
-        let (id, token) = (&delivery.eval.id, &delivery.token);
-        if remote {
-            let call = WorkerCall::End { id: id.clone(), token: token.clone(), done };
-            if let Err(error) = worker_calls::run(server, &call) {
-                tracing::warn!(target: "nomad.worker", eval_id = id.as_str(), %error, "failed to end evaluation");
-            }
-            return;
-        }
-        let endpoint = server.metrics().timer(if done { "nomad.eval.ack" } else { "nomad.eval.nack" });
-        let result = if done { server.queues().ack(id, token) } else { server.queues().nack(id, token) };
-        drop((timer, endpoint));
-        match result {
-            Ok(finished) => record_end(server, &finished),
-            Err(e) => {
-                tracing::warn!(target: "nomad.worker", eval_id = id.as_str(), error = %e, "failed to end evaluation")
-            }
+    fn finish(&self, server: &Server, held: &dyn Held, done: bool) {
+        let _timer = server.metrics().timer("nomad.worker.send_ack");
+        if let Err(error) = held.end(done) {
+            let id = held.delivery().eval.id.as_str();
+            tracing::warn!(target: "nomad.worker", eval_id = id, %error, "failed to end evaluation");
         }
     }
-}
-
-/// The labels of the broker metrics.
-fn labels(eval: &Evaluation) -> [(&str, &str); 4] {
-    let job = eval.job_id.split_once("/periodic-").or_else(|| eval.job_id.split_once("/dispatch-"));
-    [
-        ("job", job.map_or(eval.job_id.as_str(), |(parent, _)| parent)),
-        ("namespace", &eval.namespace),
-        ("eval_type", eval.r#type.as_str()),
-        ("triggered_by", eval.triggered_by.as_str()),
-    ]
 }
 
 fn record_wait(server: &Server, d: &Delivery) {
@@ -279,47 +258,11 @@ fn record_wait(server: &Server, d: &Delivery) {
     }
 }
 
-fn record_end(server: &Server, f: &crate::evals::broker::Finished) {
-    server.metrics().time("nomad.broker.process_time", duration::of_nanos(f.process), &labels(&f.eval));
-    if let Some(response) = f.response {
-        server.metrics().time("nomad.broker.response_time", duration::of_nanos(response), &labels(&f.eval));
-    }
-}
-
 /// The server as seen by the worker of one evaluation.
 struct ServerBackend<'a> {
     server: &'a Server,
     worker: &'a Worker,
-    delivery: &'a Delivery,
-    /// Whether the evaluation came from the leader's broker and has to be acked there.
-    remote: bool,
-}
-
-impl ServerBackend<'_> {
-    fn ask(&self, call: &WorkerCall) -> Result<Outcome, PipelineError> {
-        worker_calls::run(self.server, call)
-    }
-
-    fn of_eval(&self) -> (String, String) {
-        (self.delivery.eval.id.clone(), self.delivery.token.clone())
-    }
-
-    fn submit_remote(&self, plan: &Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
-        let token = self.delivery.token.clone();
-        let call = WorkerCall::Submit { token, plan: Box::new(plan_codec::for_transfer(plan)), snapshot_index };
-        match self.ask(&call)? {
-            Outcome::Planned(verdict) => Ok(verdict.of(plan)),
-            _ => Err(PipelineError::NoResult),
-        }
-    }
-
-    fn submit_local(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
-        let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
-        self.server.queues().broker().pause(id, token, ids::now())?;
-        let answer = worker_calls::submit(self.server, plan, snapshot_index);
-        let _ = self.server.queues().broker().resume(id, token, ids::now());
-        answer
-    }
+    held: &'a dyn Held,
 }
 
 impl PlannerBackend for ServerBackend<'_> {
@@ -339,25 +282,13 @@ impl PlannerBackend for ServerBackend<'_> {
     }
 
     fn still_ours(&mut self) -> Result<(), PipelineError> {
-        if self.remote {
-            let (id, token) = self.of_eval();
-            return self.ask(&WorkerCall::StillOurs { id, token }).map(drop);
-        }
-        let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
-        Ok(self.server.queues().broker().reset(id, token, ids::now())?)
+        self.held.still_ours()
     }
 
     fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
         self.worker.now_doing(Workload::Submitting);
         let started = Instant::now();
-        let answer = if self.remote {
-            self.submit_remote(&plan, snapshot_index)
-        } else {
-            self.submit_local(plan, snapshot_index)
-        };
-        if !self.remote {
-            self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
-        }
+        let answer = self.held.submit(plan, snapshot_index);
         self.server.metrics().time("nomad.worker.submit_plan", started.elapsed(), &[]);
         self.worker.now_doing(Workload::Scheduling);
         answer
@@ -366,22 +297,11 @@ impl PlannerBackend for ServerBackend<'_> {
     fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), PipelineError> {
         let metric = if new { "nomad.worker.create_eval" } else { "nomad.worker.update_eval" };
         let _timer = self.server.metrics().timer(metric);
-        if self.remote {
-            let (id, token) = self.of_eval();
-            return self.ask(&WorkerCall::Write { id, token, eval: Box::new(eval) }).map(drop);
-        }
-        let _endpoint = self.server.metrics().timer(if new { "nomad.eval.create" } else { "nomad.eval.update" });
-        Ok(self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)?)
+        self.held.write(eval, new)
     }
 
     fn block(&mut self, eval: Evaluation) -> Result<(), PipelineError> {
-        let token = self.delivery.token.clone();
         let _timer = self.server.metrics().timer("nomad.worker.reblock_eval");
-        if self.remote {
-            return self.ask(&WorkerCall::Block { token, eval: Box::new(eval) }).map(drop);
-        }
-        let _endpoint = self.server.metrics().timer("nomad.eval.reblock");
-        self.server.queues().block(Arc::new(eval), Some(token), |id| self.server.has_ended(id));
-        Ok(())
+        self.held.block(eval)
     }
 }

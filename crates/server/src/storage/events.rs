@@ -21,7 +21,7 @@ pub enum Payload {
     Allocation(Arc<Allocation>),
     /// A deployment.
     Deployment(Arc<Deployment>),
-    /// A node, to be displayed without its secret.
+    /// A node.
     Node(Arc<Node>),
     /// A node pool.
     NodePool(Arc<NodePool>),
@@ -219,7 +219,15 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
         Change::Variable(v) => Payload::Variable(v.metadata().into(), false),
         Change::VariableGone(v) => Payload::Variable(v.metadata().into(), true),
         Change::HostVolume(v) | Change::HostVolumeGone(v) => Payload::HostVolume(v.clone()),
-        _ => return None,
+        Change::Node(_, None)
+        | Change::NodePool(_, None)
+        | Change::Namespace(_)
+        | Change::JobVersion(..)
+        | Change::Summary(..)
+        | Change::EvalGone(_)
+        | Change::AllocGone(_)
+        | Change::DeploymentGone(_)
+        | Change::Other(_) => return None,
     };
     Some(Event { r#type, payload })
 }

@@ -61,7 +61,7 @@ impl Fleet {
         let make = |(number, class): (usize, &usize)| {
             let shape = SHAPES.get(*class).unwrap_or(&SHAPES[class::GENERAL]);
             let mut node = nodes::node(number, shape, Condition::Ready, now - now % SECOND, &mut random);
-            node.secret_id = random.uuid();
+            node.secret_id = random.uuid().into();
             // The servers decide what is left out here.
             node.status = NodeStatus::Initializing;
             (node.create_index, node.modify_index, node.status_updated_at) = (0, 0, 0);

@@ -12,8 +12,9 @@ use tokio::sync::Semaphore;
 use super::tally::Tally;
 use encamp_client::clock;
 use encamp_client::policy::{backoff, pull};
-use encamp_client::servers::{Credentials, NodeReply, Servers, ServersError};
+use encamp_client::servers::{Credentials, Servers, ServersError};
 use encamp_model::random::Random;
+use encamp_model::responses::NodeUpdateResponse;
 use encamp_model::*;
 
 /// How long a request for allocations waits for news.
@@ -84,7 +85,7 @@ impl SimNode {
         let who = Mutex::new(Credentials {
             node_id: self.node.id.clone(),
             secret_id: self.node.secret_id.clone(),
-            identity: String::new(),
+            identity: SecretString::default(),
         });
         self.register(servers, &who, gate).await;
         Tally::add(&self.tally.live, 1);
@@ -92,7 +93,7 @@ impl SimNode {
         tokio::join!(self.beat(servers, &who, gate), self.watch(servers, &who), self.report(servers, &who));
     }
 
-    fn answered(&self, servers: &dyn Servers, who: &Mutex<Credentials>, reply: &NodeReply, sent: i64) {
+    fn answered(&self, servers: &dyn Servers, who: &Mutex<Credentials>, reply: &NodeUpdateResponse, sent: i64) {
         servers.learn(&reply.servers);
         self.tally.ttl_until(sent.saturating_add(reply.heartbeat_ttl));
         if !reply.signed_identity.is_empty() {
@@ -104,7 +105,7 @@ impl SimNode {
         loop {
             let sent = clock::now();
             let permit = gate.acquire().await;
-            let answer = servers.register(&self.node, &identity(who)).await;
+            let answer = servers.register(&self.node, identity(who).expose()).await;
             drop(permit);
             match answer {
                 Ok(reply) => return self.answered(servers, who, &reply, sent),
@@ -253,7 +254,7 @@ fn credentials(who: &Mutex<Credentials>) -> Credentials {
     who.lock().clone()
 }
 
-fn identity(who: &Mutex<Credentials>) -> String {
+fn identity(who: &Mutex<Credentials>) -> SecretString {
     who.lock().identity.clone()
 }
 
@@ -292,7 +293,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use encamp_client::servers::{Allocs, Answer, ClientAllocs};
+    use encamp_client::servers::Answer;
+    use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse};
 
     /// A server with one allocation, which is asked to stop once it was reported as running.
     #[derive(Default)]
@@ -312,15 +314,20 @@ mod tests {
     }
 
     impl Servers for OneAlloc {
-        fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeReply> {
-            assert_eq!((&node.status, node.secret_id.as_str()), (&NodeStatus::Initializing, "s"));
+        fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeUpdateResponse> {
+            assert_eq!((&node.status, node.secret_id.expose()), (&NodeStatus::Initializing, "s"));
             *self.index.lock() = 5;
-            ready(NodeReply { servers: vec!["x:1".into()], heartbeat_ttl: SECOND, ..Default::default() })
+            ready(NodeUpdateResponse { servers: vec!["x:1".into()], heartbeat_ttl: SECOND, ..Default::default() })
         }
 
-        fn update_status<'a>(&'a self, who: &'a Credentials, status: NodeStatus, _: bool) -> Answer<'a, NodeReply> {
+        fn update_status<'a>(
+            &'a self,
+            who: &'a Credentials,
+            status: NodeStatus,
+            _: bool,
+        ) -> Answer<'a, NodeUpdateResponse> {
             assert_eq!((who.node_id.as_str(), status), ("n", NodeStatus::Ready));
-            ready(NodeReply { heartbeat_ttl: SECOND / 100, ..Default::default() })
+            ready(NodeUpdateResponse { heartbeat_ttl: SECOND / 100, ..Default::default() })
         }
 
         fn client_allocs<'a>(
@@ -329,20 +336,16 @@ mod tests {
             min_index: u64,
             _: Duration,
             _: bool,
-        ) -> Answer<'a, ClientAllocs> {
+        ) -> Answer<'a, NodeClientAllocsResponse> {
             Box::pin(async move {
                 while self.index() <= min_index {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
-                Ok(ClientAllocs {
-                    allocs: [("a".into(), self.index())].into(),
-                    index: self.index(),
-                    ..Default::default()
-                })
+                Ok(NodeClientAllocsResponse { allocs: [("a".into(), self.index())].into(), index: self.index() })
             })
         }
 
-        fn allocs<'a>(&'a self, _: &'a Credentials, ids: &'a [String], _: u64) -> Answer<'a, Allocs> {
+        fn allocs<'a>(&'a self, _: &'a Credentials, ids: &'a [String], _: u64) -> Answer<'a, AllocsGetResponse> {
             assert_eq!(ids, ["a"]);
             let stopped = self.index() > 5;
             let task = Task { name: "t".into(), ..Default::default() };
@@ -358,7 +361,7 @@ mod tests {
                 alloc_modify_index: self.index(),
                 ..Default::default()
             };
-            ready(Allocs { allocs: vec![Arc::new(a)], index: self.index() })
+            ready(AllocsGetResponse { allocs: vec![Arc::new(a)], index: self.index() })
         }
 
         fn update_allocs<'a>(&'a self, _: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {

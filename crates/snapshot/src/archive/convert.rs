@@ -85,7 +85,7 @@ fn outdated(group: &TaskGroup) -> bool {
 
 /// A node as the API shows it.
 fn shown_node(mut node: Node) -> Node {
-    node.secret_id.clear();
+    node.secret_id = SecretString::default();
     node.drain = node.drain_strategy.is_some();
     node
 }
@@ -167,7 +167,7 @@ mod tests {
             access_mode: "single-node-writer".into(),
             schedulable: true,
             nodes_healthy: 9,
-            secrets: BTreeMap::from([("k".to_string(), "s".to_string())]),
+            secrets: BTreeMap::from([("k".to_string(), "s".into())]),
             write_allocs: BTreeMap::from([("gone".to_string(), None), ("there".to_string(), None)]),
             write_claims: BTreeMap::from([("gone".to_string(), claim)]),
             ..Default::default()

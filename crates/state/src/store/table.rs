@@ -1,137 +1,88 @@
 //! The tables of the store by name, and the index of the last write to each.
 
-/// A table. The order is that of the names in `docs/spec/server.md §17.1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(usize)]
-pub enum Table {
-    /// Nodes.
-    Nodes,
-    /// Node pools.
-    NodePools,
-    /// Current versions of jobs.
-    Jobs,
-    /// Counts per job and group.
-    JobSummary,
-    /// Stored versions of jobs.
-    JobVersion,
-    /// Sources of job versions.
-    JobSubmission,
-    /// Deployments.
-    Deployment,
-    /// Last launches of periodic jobs.
-    PeriodicLaunch,
-    /// Evaluations.
-    Evals,
-    /// Allocations.
-    Allocs,
-    /// ACL policies.
-    AclPolicy,
-    /// ACL tokens.
-    AclToken,
-    /// ACL roles.
-    AclRoles,
-    /// ACL auth methods.
-    AclAuthMethods,
-    /// ACL binding rules.
-    AclBindingRules,
-    /// CSI volumes.
-    CsiVolumes,
-    /// CSI plugins.
-    CsiPlugins,
-    /// Dynamic host volumes.
-    HostVolumes,
-    /// Claims of task groups on host volumes.
-    TaskVolume,
-    /// Scaling policies.
-    ScalingPolicy,
-    /// Scaling events.
-    ScalingEvent,
-    /// Registered services.
-    ServiceRegistrations,
-    /// Encrypted variables.
-    Variables,
-    /// How much each namespace holds in variables.
-    VariablesQuota,
-    /// Root keys of the keyring.
-    RootKeys,
-    /// Namespaces.
-    Namespaces,
-    /// Autopilot configuration.
-    AutopilotConfig,
-    /// Scheduler configuration.
-    SchedulerConfig,
-    /// Cluster metadata.
-    ClusterMeta,
+/// The tables: one list of variants and names, so that none can be missing from [`Table::ALL`].
+macro_rules! tables {
+    ($($(#[$doc:meta])* $table:ident = $name:literal,)*) => {
+        /// A table. The order is that of the names in `docs/spec/server.md §17.1`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(usize)]
+        pub enum Table {
+            $($(#[$doc])* $table,)*
+        }
+
+        impl Table {
+            /// All tables, in their order.
+            pub const ALL: [Table; [$(Table::$table),*].len()] = [$(Table::$table),*];
+
+            /// The name in the index table.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Table::$table => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Table {
-    /// All tables.
-    pub const ALL: [Table; 29] = [
-        Table::Nodes,
-        Table::NodePools,
-        Table::Jobs,
-        Table::JobSummary,
-        Table::JobVersion,
-        Table::JobSubmission,
-        Table::Deployment,
-        Table::PeriodicLaunch,
-        Table::Evals,
-        Table::Allocs,
-        Table::AclPolicy,
-        Table::AclToken,
-        Table::AclRoles,
-        Table::AclAuthMethods,
-        Table::AclBindingRules,
-        Table::CsiVolumes,
-        Table::CsiPlugins,
-        Table::HostVolumes,
-        Table::TaskVolume,
-        Table::ScalingPolicy,
-        Table::ScalingEvent,
-        Table::ServiceRegistrations,
-        Table::Variables,
-        Table::VariablesQuota,
-        Table::RootKeys,
-        Table::Namespaces,
-        Table::AutopilotConfig,
-        Table::SchedulerConfig,
-        Table::ClusterMeta,
-    ];
-
-    /// The name in the index table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Table::Nodes => "nodes",
-            Table::NodePools => "node_pools",
-            Table::Jobs => "jobs",
-            Table::JobSummary => "job_summary",
-            Table::JobVersion => "job_version",
-            Table::JobSubmission => "job_submission",
-            Table::Deployment => "deployment",
-            Table::PeriodicLaunch => "periodic_launch",
-            Table::Evals => "evals",
-            Table::Allocs => "allocs",
-            Table::AclPolicy => "acl_policy",
-            Table::AclToken => "acl_token",
-            Table::AclRoles => "acl_roles",
-            Table::AclAuthMethods => "acl_auth_methods",
-            Table::AclBindingRules => "acl_binding_rules",
-            Table::CsiVolumes => "csi_volumes",
-            Table::CsiPlugins => "csi_plugins",
-            Table::HostVolumes => "host_volumes",
-            Table::TaskVolume => "task_volume",
-            Table::ScalingPolicy => "scaling_policy",
-            Table::ScalingEvent => "scaling_event",
-            Table::ServiceRegistrations => "service_registrations",
-            Table::Variables => "variables",
-            Table::VariablesQuota => "variables_quota",
-            Table::RootKeys => "root_keys",
-            Table::Namespaces => "namespaces",
-            Table::AutopilotConfig => "autopilot-config",
-            Table::SchedulerConfig => "scheduler_config",
-            Table::ClusterMeta => "cluster_meta",
-        }
-    }
+tables! {
+    /// Nodes.
+    Nodes = "nodes",
+    /// Node pools.
+    NodePools = "node_pools",
+    /// Current versions of jobs.
+    Jobs = "jobs",
+    /// Counts per job and group.
+    JobSummary = "job_summary",
+    /// Stored versions of jobs.
+    JobVersion = "job_version",
+    /// Sources of job versions.
+    JobSubmission = "job_submission",
+    /// Deployments.
+    Deployment = "deployment",
+    /// Last launches of periodic jobs.
+    PeriodicLaunch = "periodic_launch",
+    /// Evaluations.
+    Evals = "evals",
+    /// Allocations.
+    Allocs = "allocs",
+    /// ACL policies.
+    AclPolicy = "acl_policy",
+    /// ACL tokens.
+    AclToken = "acl_token",
+    /// ACL roles.
+    AclRoles = "acl_roles",
+    /// ACL auth methods.
+    AclAuthMethods = "acl_auth_methods",
+    /// ACL binding rules.
+    AclBindingRules = "acl_binding_rules",
+    /// CSI volumes.
+    CsiVolumes = "csi_volumes",
+    /// CSI plugins.
+    CsiPlugins = "csi_plugins",
+    /// Dynamic host volumes.
+    HostVolumes = "host_volumes",
+    /// Claims of task groups on host volumes.
+    TaskVolume = "task_volume",
+    /// Scaling policies.
+    ScalingPolicy = "scaling_policy",
+    /// Scaling events.
+    ScalingEvent = "scaling_event",
+    /// Registered services.
+    ServiceRegistrations = "service_registrations",
+    /// Encrypted variables.
+    Variables = "variables",
+    /// How much each namespace holds in variables.
+    VariablesQuota = "variables_quota",
+    /// Root keys of the keyring.
+    RootKeys = "root_keys",
+    /// Namespaces.
+    Namespaces = "namespaces",
+    /// Autopilot configuration.
+    AutopilotConfig = "autopilot-config",
+    /// Scheduler configuration.
+    SchedulerConfig = "scheduler_config",
+    /// Cluster metadata.
+    ClusterMeta = "cluster_meta",
 }
 
 /// The index of the last write to each table (`docs/spec/server.md §17.2`).

@@ -33,24 +33,78 @@ const JOBS: usize = 2048;
 const PRIORITY: i64 = 32767;
 /// The assumed age of all objects when an operator forces garbage collection.
 const FORCED: i64 = 1_000_000;
-/// The kind that re-encrypts variables.
-pub(crate) const REKEY: &str = "variables-rekey";
-/// The kind that rotates and collects root keys.
-const ROTATE: &str = "root-key-rotate-gc";
 /// Interval of the kinds without a configuration setting.
 const EVERY: i64 = 5 * MINUTE;
 /// Interval of the kind that re-encrypts variables.
 const REKEY_EVERY: i64 = 10 * MINUTE;
 
+/// The kinds of core evaluations: one list of variants and names.
+macro_rules! core_jobs {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// What a core evaluation collects or renews; it names the kind as its job.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum CoreJob {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl CoreJob {
+            /// All kinds.
+            pub const ALL: &[CoreJob] = &[$(CoreJob::$kind),*];
+
+            /// The name that the evaluation has as its job.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(CoreJob::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+core_jobs! {
+    /// Collects evaluations with their allocations.
+    Evals = "eval-gc",
+    /// Collects jobs.
+    Jobs = "job-gc",
+    /// Collects deployments.
+    Deployments = "deployment-gc",
+    /// Collects nodes.
+    Nodes = "node-gc",
+    /// Rotates and collects root keys.
+    RootKeys = "root-key-rotate-gc",
+    /// Re-encrypts variables.
+    Rekey = "variables-rekey",
+    /// Collects everything that is eligible, regardless of its age.
+    Forced = "force-gc",
+}
+
+impl CoreJob {
+    /// The kind with a name.
+    fn of_name(name: &str) -> Option<CoreJob> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// The interval at which the leader runs the kind; `None`: it does not (`docs/spec/garbage-collection.md §2`).
+    fn interval(self, gc: &GcSettings) -> Option<i64> {
+        match self {
+            CoreJob::Evals | CoreJob::Deployments | CoreJob::Nodes => Some(EVERY),
+            CoreJob::Jobs => Some(gc.job_interval),
+            CoreJob::RootKeys => Some(gc.key_interval),
+            CoreJob::Rekey => Some(REKEY_EVERY),
+            CoreJob::Forced => None,
+        }
+    }
+}
+
 /// A core evaluation: never stored, exists only in the leader's broker (`docs/spec/garbage-collection.md §1.1`).
-pub(crate) fn core_eval(kind: &str, index: u64) -> Evaluation {
+pub(crate) fn core_eval(kind: CoreJob, index: u64) -> Evaluation {
     Evaluation {
         id: ids::uuid(),
         namespace: "-".into(),
         priority: PRIORITY,
         r#type: JobType::Core,
         triggered_by: EvalTrigger::Scheduled,
-        job_id: kind.into(),
+        job_id: kind.name().into(),
         status: EvalStatus::Pending,
         modify_index: index,
         ..Default::default()
@@ -59,30 +113,19 @@ pub(crate) fn core_eval(kind: &str, index: u64) -> Evaluation {
 
 /// Forces garbage collection of all eligible objects regardless of age; it runs asynchronously.
 pub fn force(server: &Server) {
-    enqueue(server, "force-gc");
+    enqueue(server, CoreJob::Forced);
 }
 
 /// Enqueues a core evaluation of this kind.
-pub(crate) fn enqueue(server: &Server, kind: &str) {
+pub(crate) fn enqueue(server: &Server, kind: CoreJob) {
     let eval = core_eval(kind, server.snapshot().latest_index());
     server.queues().enqueue([(Arc::new(eval), None)]);
 }
 
-/// The kinds that run periodically, with their intervals (`docs/spec/garbage-collection.md §2`).
-fn tickers(gc: &GcSettings) -> [(&'static str, i64); 6] {
-    [
-        ("eval-gc", EVERY),
-        ("job-gc", gc.job_interval),
-        ("deployment-gc", EVERY),
-        ("node-gc", EVERY),
-        (ROTATE, gc.key_interval),
-        (REKEY, REKEY_EVERY),
-    ]
-}
-
 /// Starts the leader's tickers: the first tick is one interval after the start of its leadership.
 pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
-    for (kind, interval) in tickers(&server.settings().gc) {
+    for kind in CoreJob::ALL.iter().copied() {
+        let Some(interval) = kind.interval(&server.settings().gc) else { continue };
         let server = server.clone();
         tasks.spawn(async move {
             let interval = duration::of_nanos(interval.max(SECOND));
@@ -100,15 +143,15 @@ pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
 /// The kind is unknown, or a write failed: the evaluation has to be delivered again.
 pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
     let gc = server.settings().gc.clone();
-    let done = match eval.job_id.as_str() {
-        "eval-gc" => evals(server, snapshot, gc.eval_threshold, gc.batch_eval_threshold).await,
-        "job-gc" => jobs(server, snapshot, gc.job_threshold).await,
-        "deployment-gc" => deployments(server, snapshot, gc.deployment_threshold).await,
-        "node-gc" => nodes(server, snapshot, gc.node_threshold).await,
-        ROTATE => root_keys(server, snapshot, &gc).await,
-        REKEY => rekey::run(server, snapshot).await,
-        "force-gc" => forced(server, snapshot).await,
-        kind => return Err(PipelineError::UnknownCoreJob(kind.into())),
+    let kind = CoreJob::of_name(&eval.job_id).ok_or_else(|| PipelineError::UnknownCoreJob(eval.job_id.clone()))?;
+    let done = match kind {
+        CoreJob::Evals => evals(server, snapshot, gc.eval_threshold, gc.batch_eval_threshold).await,
+        CoreJob::Jobs => jobs(server, snapshot, gc.job_threshold).await,
+        CoreJob::Deployments => deployments(server, snapshot, gc.deployment_threshold).await,
+        CoreJob::Nodes => nodes(server, snapshot, gc.node_threshold).await,
+        CoreJob::RootKeys => root_keys(server, snapshot, &gc).await,
+        CoreJob::Rekey => rekey::run(server, snapshot).await,
+        CoreJob::Forced => forced(server, snapshot).await,
     };
     Ok(done?)
 }

@@ -22,7 +22,7 @@ const RATE: f64 = 100.0;
 /// continues after a timeout.
 pub(super) async fn run(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
     if !within(server, snapshot, BUDGET).await? {
-        super::enqueue(server, super::REKEY);
+        super::enqueue(server, super::CoreJob::Rekey);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::keys::{self, Step};
 use super::rules::*;
-use super::{EVERY, GcSettings, REKEY, ROTATE, tickers};
+use super::{CoreJob, EVERY, GcSettings};
 use encamp_model::*;
 use encamp_state::StateStore;
 
@@ -270,7 +270,9 @@ fn old_keys_are_collected_when_unused() {
 #[test]
 fn variables_are_rekeyed_at_an_interval_of_their_own() {
     let gc = GcSettings { job_interval: 7 * MINUTE, key_interval: HOUR, ..GcSettings::default() };
-    let of = |kind: &str| tickers(&gc).into_iter().find(|(k, _)| *k == kind).map(|(_, interval)| interval);
-    assert_eq!((of(REKEY), of(ROTATE), of("job-gc")), (Some(10 * MINUTE), Some(HOUR), Some(7 * MINUTE)));
+    let of = |name: &str| CoreJob::of_name(name).and_then(|kind| kind.interval(&gc));
+    let (rekey, rotate) = (of("variables-rekey"), of("root-key-rotate-gc"));
+    assert_eq!((rekey, rotate, of("job-gc")), (Some(10 * MINUTE), Some(HOUR), Some(7 * MINUTE)));
     assert_eq!((of("eval-gc"), of("node-gc"), of("deployment-gc")), (Some(EVERY), Some(EVERY), Some(EVERY)));
+    assert_eq!((of("force-gc"), of("csi-gc")), (None, None));
 }

@@ -91,7 +91,7 @@ const NODES: [&str; 2] = ["11111111-0000-4000-8000-000000000001", "11111111-0000
 
 async fn ready_node(server: &Server, id: &str) {
     node_rpc::register(server, node(id), "").await.unwrap();
-    node_rpc::update_status(server, id, "secret", "", NodeStatus::Ready).await.unwrap();
+    node_rpc::update_status(server, id, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
 }
 
 /// The next report of a node about an allocation, from a client that starts and stops tasks immediately.
@@ -122,11 +122,13 @@ fn play(
         let mut seen = 0;
         loop {
             let wait = Duration::from_secs(1);
-            let Ok((_, index)) = node_rpc::client_allocs(&server, node, "secret", seen, wait).await else { return };
+            let Ok((_, index)) = node_rpc::client_allocs(&server, node, &"secret".into(), seen, wait).await else {
+                return;
+            };
             let store = server.snapshot();
             let on_node = store.state().allocs_of_node(node);
             let reports: Vec<_> = on_node.iter().filter_map(|e| report(&e.alloc, &healthy)).collect();
-            if !reports.is_empty() && node_rpc::update_allocs(&server, node, "secret", reports).await.is_err() {
+            if !reports.is_empty() && node_rpc::update_allocs(&server, node, &"secret".into(), reports).await.is_err() {
                 return;
             }
             seen = index;
