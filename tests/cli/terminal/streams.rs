@@ -126,7 +126,10 @@ fn a_session_on_a_terminal_passes_keys_on() {
         screen.wait_for("interrupted");
         screen.ends().with(3);
         // The escape character at the beginning of a line ends the session.
-        let screen = running.screen(size, &["alloc", "exec", &running.alloc, "/bin/cat"]);
+        let script = "echo started; exec cat";
+        let screen = running.screen(size, &["alloc", "exec", &running.alloc, "/bin/sh", "-c", script]);
+        // Keys that are pressed before the session takes the terminal over are echoed by the terminal as well.
+        screen.wait_for("started");
         screen.press(&["typed", ENTER].concat());
         screen.wait_until("an echo", |screen, _| screen.contents().matches("typed").count() == 2);
         screen.press("~.");
