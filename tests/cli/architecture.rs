@@ -1,5 +1,5 @@
 //! What Cargo does not check about the crates of the workspace: that the pure ones touch nothing outside, and that
-//! ARCHITECTURE.md says of each what it may use.
+//! ARCHITECTURE.md says of each what it may use. Also that statuses are compared as enums.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -79,4 +79,39 @@ fn crates_use_what_the_table_says() {
         manifests.insert(name, dependencies(&read(&path.join("Cargo.toml"))));
     }
     assert_eq!(manifests, documented());
+}
+
+/// The words of statuses, types and triggers, as far as they are no ordinary words as well.
+fn status_words() -> BTreeSet<String> {
+    use encamp_model::*;
+    fn words<T: AsRef<str>>(all: &[T]) -> impl Iterator<Item = String> {
+        all.iter().map(|value| value.as_ref().to_string())
+    }
+    let statuses = words(JobStatus::ALL).chain(words(EvalStatus::ALL)).chain(words(ClientStatus::ALL));
+    let statuses = statuses.chain(words(DeploymentStatus::ALL)).chain(words(NodeStatus::ALL));
+    let statuses = statuses.chain(words(TaskStatus::ALL)).chain(words(NodeEligibility::ALL));
+    statuses.chain(words(DrainStatus::ALL)).chain(words(JobType::ALL)).chain(words(LifecycleHook::ALL)).collect()
+}
+
+#[test]
+fn statuses_are_compared_as_enums() {
+    let words = Vec::from_iter(status_words()).join("|");
+    let word = format!("\"(?:{words})\"");
+    let compared = format!("[=!]= &?{word}|{word}(?: =>| \\| \"|\\.into\\(\\)|\\.to_string\\(\\)|\\.to_owned\\(\\))");
+    let compared = regex::Regex::new(&compared).expect("a pattern");
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    sources(&root().join("crates"), &mut files);
+    files.retain(|f| !f.starts_with(root().join("crates/model")));
+    assert!(files.len() > 500, "{} sources", files.len());
+    let mut wrong = Vec::new();
+    for path in files {
+        for (number, line) in read(&path).lines().enumerate() {
+            // Filter expressions in raw strings are documents.
+            if !line.trim_start().starts_with("//") && !line.contains("r#\"") && compared.is_match(line) {
+                wrong.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "encamp_model has enums for these:\n{}", wrong.join("\n"));
 }

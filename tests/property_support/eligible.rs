@@ -157,7 +157,7 @@ fn check_volumes(before: &State, node: &Node, job: &Job, tg: &TaskGroup) -> Verd
         let usable = if v.id.is_empty() {
             !v.read_only || r.read_only
         } else {
-            before.host_volume(&v.id).is_some_and(|v| v.state == "ready" && v.namespace == job.namespace)
+            before.host_volume(&v.id).is_some_and(|v| v.state == HostVolumeState::Ready && v.namespace == job.namespace)
         };
         if !usable {
             return Err(format!("host volume {} can't be used", r.source));

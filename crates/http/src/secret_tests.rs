@@ -46,7 +46,7 @@ async fn fill(s: &TestServer) {
         name: "node-1".into(),
         datacenter: "dc1".into(),
         attributes: [("os.name".to_string(), "linux".to_string())].into(),
-        status: "ready".into(),
+        status: NodeStatus::Ready,
         ..Node::default()
     };
     node_rpc::register(&s.server, node, "").await.expect("registered");
@@ -57,8 +57,8 @@ async fn fill(s: &TestServer) {
         id: EVAL.into(),
         namespace: "default".into(),
         job_id: "web".into(),
-        r#type: "service".into(),
-        status: "complete".into(),
+        r#type: JobType::Service,
+        status: EvalStatus::Complete,
         leader_acl: secret("leader"),
         ..Evaluation::default()
     };

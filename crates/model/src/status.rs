@@ -393,6 +393,18 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// The state of a dynamic host volume.
+    HostVolumeState {
+        /// Its node has not reported it yet.
+        Pending = "pending",
+        /// Its node has it.
+        Ready = "ready",
+        /// Its node had it, and does not report it any more.
+        Unavailable = "unavailable",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use super::json::{is_default, nil, nil_entries, or_default};
 use super::node::*;
 use super::resources::*;
 use super::secret::{self, SecretString};
+use super::status::HostVolumeState;
 use super::time::Time;
 
 /// A CSI volume with its claims and the health of its plugin.
@@ -175,7 +176,7 @@ pub struct HostVolume {
     pub host_path: String,
     /// `pending`, `ready` or `unavailable`.
     #[serde(deserialize_with = "or_default")]
-    pub state: String,
+    pub state: HostVolumeState,
     /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,

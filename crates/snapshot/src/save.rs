@@ -195,7 +195,8 @@ mod tests {
         let text = |s: &str| s.to_string();
         let mut csi = CsiVolume { id: text("v"), namespace: text("default"), schedulable: true, ..Default::default() };
         csi.write_allocs.insert(text("a"), None);
-        let host = HostVolume { id: text("h"), node_id: text("n"), state: text("ready"), ..Default::default() };
+        let host =
+            HostVolume { id: text("h"), node_id: text("n"), state: HostVolumeState::Ready, ..Default::default() };
         let claim = TaskGroupHostVolumeClaim { id: text("c"), volume_id: text("h"), ..Default::default() };
         let tracked = |id: &str, events| Allocation {
             id: text(id),

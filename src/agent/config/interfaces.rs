@@ -44,7 +44,8 @@ impl Interface {
     }
 }
 
-/// All addresses of this host: those of the default route's interface first, IPv4 before IPv6, larger networks first.
+/// All addresses of this host: those of the default route's interface first, IPv4 before IPv6, larger networks first,
+/// then by address.
 pub fn all() -> Vec<Interface> {
     let routes = procfs::net::route().unwrap_or_default();
     let default = routes.into_iter().find(|r| r.destination.is_unspecified()).map(|r| r.iface);
@@ -62,7 +63,7 @@ fn ordered(interfaces: Vec<interfaces::Interface>, default: Option<&str>) -> Vec
             default_route: default == Some(interface.name.as_str()),
         }));
     }
-    out.sort_by_key(|i| (!i.default_route, i.ip.is_ipv6(), i.prefix));
+    out.sort_by_key(|i| (!i.default_route, i.ip.is_ipv6(), i.prefix, i.ip));
     out
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::working_plan::WorkingPlan;
 use encamp_model::{
-    ClientStatus, CsiVolume, DesiredStatus, HostVolume, Job, Node, TaskGroup, TaskGroupHostVolumeClaim, VolumeRequest,
+    ClientStatus, CsiVolume, DesiredStatus, HostVolume, HostVolumeState, Job, Node, TaskGroup,
+    TaskGroupHostVolumeClaim, VolumeRequest,
 };
 use encamp_state::{NodeEntry, State};
 
@@ -76,7 +77,7 @@ impl VolumeChecks {
             return !request.sticky && (!entry.read_only || request.read_only);
         }
         let Some(volume) = state.host_volume(&entry.id) else { return false };
-        if volume.namespace != self.namespace || volume.state != "ready" || !capable(volume, request) {
+        if volume.namespace != self.namespace || volume.state != HostVolumeState::Ready || !capable(volume, request) {
             return false;
         }
         let access = access_mode(request);

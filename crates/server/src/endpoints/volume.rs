@@ -61,7 +61,7 @@ pub async fn prepare(server: &Server, namespace: &str, mut volume: HostVolume) -
         return Err(Error::internal(multi_error(&wrong)));
     }
     let now = ids::now();
-    (volume.create_time, volume.modify_time, volume.state) = (now, now, "pending".into());
+    (volume.create_time, volume.modify_time, volume.state) = (now, now, HostVolumeState::Pending);
     (volume.create_index, volume.modify_index, volume.allocations) = (0, 0, Vec::new());
     let snapshot = server.snapshot();
     let state = snapshot.state();

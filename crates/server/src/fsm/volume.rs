@@ -24,7 +24,7 @@ pub(crate) fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), Refusal> {
     }
     let mut volume = volume.clone();
     if has(&node.node, &volume.id) {
-        volume.state = "ready".into();
+        volume.state = HostVolumeState::Ready;
     }
     volume.create_index = txn.index;
     if let Some(old) = state.host_volume(&volume.id) {
@@ -72,13 +72,12 @@ pub(crate) fn follow(txn: &mut Txn, node: &Node) {
     let of_node = txn.store.state().host_volumes().filter(|v| v.node_id == node.id);
     let changed: Vec<HostVolume> = of_node
         .filter_map(|v| {
-            let state = match (v.state.as_str(), has(node, &v.id)) {
-                ("ready", true) => return None,
-                (_, true) => "ready",
-                ("ready", false) => "unavailable",
-                (_, false) => return None,
+            let state = match (v.state == HostVolumeState::Ready, has(node, &v.id)) {
+                (true, true) | (false, false) => return None,
+                (false, true) => HostVolumeState::Ready,
+                (true, false) => HostVolumeState::Unavailable,
             };
-            Some(HostVolume { state: state.into(), modify_index: txn.index, ..HostVolume::clone(v) })
+            Some(HostVolume { state, modify_index: txn.index, ..HostVolume::clone(v) })
         })
         .collect();
     changed.into_iter().for_each(|v| txn.put_host_volume(v));
@@ -105,7 +104,7 @@ mod tests {
     }
 
     fn volume(id: &str, name: &str) -> Operation {
-        let (id, name, state) = (id.into(), name.into(), "pending".into());
+        let (id, name, state) = (id.into(), name.into(), HostVolumeState::Pending);
         let (namespace, node_id) = ("default".into(), "n".into());
         Operation::HostVolumeRegister {
             volume: Arc::new(HostVolume { id, name, state, namespace, node_id, ..Default::default() }),
@@ -122,18 +121,18 @@ mod tests {
             let told = store.state().host_volume("a").map(|v| (v.state.clone(), v.create_index, v.modify_index));
             (applied.reply, told)
         };
-        let state = |state: &str, created, modified| Some((state.to_string(), created, modified));
+        let state = |state: HostVolumeState, created, modified| Some((state, created, modified));
         let (reply, stored) = write(volume("a", "data"));
         assert_eq!((refusal(reply).as_str(), stored), ("node not found", None));
         write(node(&[]));
-        assert_eq!(write(volume("a", "data")), (Reply::Done, state("pending", 13, 13)));
+        assert_eq!(write(volume("a", "data")), (Reply::Done, state(HostVolumeState::Pending, 13, 13)));
         let taken = "host volume \"data\" already exists on node n: a";
         assert_eq!(refusal(write(volume("b", "data")).0), taken);
-        assert_eq!(write(node(&[])).1, state("pending", 13, 13));
-        assert_eq!(write(node(&[("data", "a")])).1, state("ready", 13, 16));
-        assert_eq!(write(node(&[("data", "a")])).1, state("ready", 13, 16));
-        assert_eq!(write(volume("a", "data")), (Reply::Done, state("ready", 13, 18)));
-        assert_eq!(write(node(&[])).1, state("unavailable", 13, 19));
+        assert_eq!(write(node(&[])).1, state(HostVolumeState::Pending, 13, 13));
+        assert_eq!(write(node(&[("data", "a")])).1, state(HostVolumeState::Ready, 13, 16));
+        assert_eq!(write(node(&[("data", "a")])).1, state(HostVolumeState::Ready, 13, 16));
+        assert_eq!(write(volume("a", "data")), (Reply::Done, state(HostVolumeState::Ready, 13, 18)));
+        assert_eq!(write(node(&[])).1, state(HostVolumeState::Unavailable, 13, 19));
         let op = |id: &str| Operation::HostVolumeDelete { id: id.into() };
         assert_eq!(refusal(write(op("x")).0), "no such volume: x");
         assert_eq!(write(op("a")), (Reply::Done, None));

@@ -132,7 +132,7 @@ fn jobs(server: &Server) {
             JobStatus::Unset | JobStatus::Other(_) => {}
         }
     }
-    for (status, n) in [("pending", pending), ("running", running), ("dead", dead)] {
+    for (status, n) in [(JobStatus::Pending, pending), (JobStatus::Running, running), (JobStatus::Dead, dead)] {
         m.gauge(&format!("nomad.job_status.{status}"), n as f64, &[]);
     }
     for s in store.summaries() {
