@@ -12,7 +12,7 @@ use super::general::GeneralFlags;
 use super::lookup;
 use super::render::styled::Styled;
 use super::render::{diff, json, values};
-use encamp_api::types::JobHistory as History;
+use encamp_model::responses::JobVersionsResponse;
 use encamp_model::{JobDiff, api, quoted};
 
 /// Display all tracked versions of a job
@@ -147,8 +147,8 @@ impl JobHistory {
 
 /// The versions and their diffs. If they are compared with a given version, each has a diff; otherwise the oldest has
 /// none.
-fn entries(history: History, compared: bool) -> Vec<(api::Job, Option<JobDiff>)> {
-    let mut diffs = history.diffs.into_iter();
+fn entries(history: JobVersionsResponse<api::Job>, compared: bool) -> Vec<(api::Job, Option<JobDiff>)> {
+    let mut diffs = history.diffs.unwrap_or_default().into_iter();
     let count = history.versions.len();
     let versions = history.versions.into_iter().enumerate();
     versions.map(|(i, job)| (job, if compared || i + 1 < count { diffs.next() } else { None })).collect()

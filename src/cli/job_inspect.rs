@@ -18,10 +18,10 @@ use super::job_convert;
 use super::job_file::VariableFlags;
 use super::lookup::{self, LookupError};
 use super::render::{json, template};
-use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Client, Query};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::write::write;
+use encamp_model::responses::JobListStub;
 use encamp_model::{Job, JobSubmission, api, quoted};
 use encamp_state::State;
 
@@ -248,27 +248,10 @@ fn find<'a>(state: &'a State, namespace: &str, prefix: &str, zone: &TimeZone) ->
     let mut found: Vec<&Job> =
         jobs.filter(|job| (namespace == "*" || job.namespace == namespace) && job.id.starts_with(prefix)).collect();
     found.sort_by_key(|job| &job.id);
-    let stubs: Vec<JobListStub> = found.iter().map(|job| stub(job)).collect();
+    let stubs: Vec<JobListStub> = found.iter().map(|job| job.stub(None, false)).collect();
     let chosen = lookup::choose(&stubs, prefix, namespace == "*", zone)?;
     let same = |job: &&&Job| chosen.is_some_and(|c| c.id == job.id && c.namespace == job.namespace);
     found.iter().find(same).copied().ok_or_else(|| lookup::not_found("", prefix))
-}
-
-/// A stored job as a list entry.
-fn stub(job: &Job) -> JobListStub {
-    JobListStub {
-        id: job.id.clone(),
-        namespace: job.namespace.clone(),
-        parent_id: job.parent_id.clone(),
-        r#type: job.r#type.clone(),
-        priority: job.priority,
-        periodic: job.periodic.is_some(),
-        parameterized_job: job.parameterized_job.is_some(),
-        stop: job.stop,
-        status: job.status.clone(),
-        submit_time: job.submit_time,
-        modify_index: job.modify_index,
-    }
 }
 
 /// A stored job in the form of the API.

@@ -13,7 +13,7 @@ use super::job_plan::JobPlan;
 use super::prompt;
 use super::render::{json, plan};
 use super::submitted::{FollowFlags, check_index};
-use encamp_api::writes::RegisterOptions;
+use encamp_model::requests::JobRegisterRequest;
 
 /// Run a new job or update an existing job
 ///
@@ -115,7 +115,8 @@ impl JobRun {
     fn register(&self, file: &JobFile, index: Option<u64>, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let job = &file.job;
         let connection = Connection::new(&self.general.for_job(job), context.env)?;
-        let options = RegisterOptions {
+        let request = JobRegisterRequest {
+            job: Some(job.clone()),
             enforce_index: index.is_some(),
             job_modify_index: index.unwrap_or(0),
             preserve_counts: self.preserve_counts,
@@ -123,9 +124,10 @@ impl JobRun {
             policy_override: self.policy_override,
             eval_priority: self.eval_priority,
             submission: Some(file.submission(&self.job.variables, context.env)),
+            ..JobRegisterRequest::default()
         };
         let namespace = job.namespace.as_deref().filter(|n| !n.is_empty());
-        let answer = match connection.wait(connection.client.register_job(namespace, job, &options)) {
+        let answer = match connection.wait(connection.client.register_job(namespace, &request)) {
             Ok((answer, _)) => answer,
             Err(e) => {
                 if let Some(conflict) = e.modify_index_conflict() {

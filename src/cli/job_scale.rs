@@ -13,7 +13,7 @@ use super::lookup;
 use super::render::table::{Form, table};
 use super::render::{plan, values};
 use super::submitted::{FollowFlags, check_index};
-use encamp_api::writes::ScalingRequest;
+use encamp_model::requests::ScalingRequest;
 use encamp_model::{ScalingEvent, api, quoted};
 
 /// The message of the scaling event.
@@ -69,10 +69,11 @@ impl JobScale {
         let (job, _) = read.context("Error querying job")?;
         let group = chosen(&job, group)?;
         let request = ScalingRequest {
-            count,
+            count: Some(count),
             target: BTreeMap::from([("Group".to_string(), group)]),
             message: NOTE.into(),
-            job_modify_index,
+            job_modify_index: job_modify_index.unwrap_or(0),
+            ..ScalingRequest::default()
         };
         let answer = connection.wait(client.scale_job(namespace, &id, &request));
         let (answer, _) = answer.context("Error submitting scaling request")?;

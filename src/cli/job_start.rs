@@ -8,8 +8,8 @@ use super::general::GeneralFlags;
 use super::lookup;
 use super::submitted::FollowFlags;
 use encamp_api::path;
-use encamp_api::writes::RegisterOptions;
 use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
+use encamp_model::requests::JobRegisterRequest;
 use encamp_model::{JobSubmission, api, quoted};
 
 /// Start a stopped job
@@ -69,8 +69,12 @@ impl JobStart {
                 Err(e) => context.ui.warn(&format!("The submission of the job could not be parsed: {e}")),
             }
         }
-        let options = RegisterOptions { submission: submission.map(escaped), ..RegisterOptions::default() };
-        let registered = connection.wait(client.register_job(namespace, &job, &options));
+        let request = JobRegisterRequest {
+            job: Some(job.clone()),
+            submission: submission.map(escaped),
+            ..JobRegisterRequest::default()
+        };
+        let registered = connection.wait(client.register_job(namespace, &request));
         let (registered, _) = registered.context("Error running job")?;
         Ok(self.follow.registered(connection, &job, &registered.eval_id, "Job start successful", context))
     }

@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 
 use super::render::table::{Form, table};
 use super::render::values;
-use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Client};
 use encamp_model::quoted;
+use encamp_model::responses::JobListStub;
 
 /// The maximum number of jobs that are requested.
 const MOST_JOBS: u32 = 20;

@@ -5,8 +5,8 @@ use super::error::{CommandResult, ErrorContext};
 use super::lookup::LookupError;
 use super::objects::{even, long_enough};
 use super::render::{deployments, evaluations};
-use encamp_api::types::ScalingPolicyListStub;
 use encamp_api::{Meta, Query};
+use encamp_model::responses::ScalingPolicyListStub;
 use encamp_model::{Deployment, Evaluation, quoted};
 
 /// The length of a full ID.

@@ -11,9 +11,9 @@ use super::general::GeneralFlags;
 use super::lookup_id;
 use super::render::table::{Form, table};
 use super::render::{json, values};
-use encamp_api::types::ScalingPolicyListStub;
 use encamp_api::{Query, path};
 use encamp_model::ScalingPolicy;
+use encamp_model::responses::ScalingPolicyListStub;
 
 /// List scaling policies
 ///

@@ -7,8 +7,8 @@ use super::context::Context;
 use super::error::ErrorContext;
 use super::general::GeneralFlags;
 use super::lookup::LookupError;
-use encamp_api::types::SearchResponse;
 use encamp_model::quoted;
+use encamp_model::responses::SearchResponse;
 
 /// Display the status of any object
 ///

@@ -649,6 +649,7 @@ fn a_recorded_cluster_can_be_fetched_and_planned_on() {
 #[test]
 fn recorded_answers_are_understood() {
     use encamp_api::types::*;
+    use encamp_model::responses::{JobListStub, JobVersionsResponse, NodeListStub};
     use encamp_model::*;
     fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<(), String> {
         serde_json::from_value::<T>(body.clone()).map(drop).map_err(|e| e.to_string())
@@ -673,7 +674,7 @@ fn recorded_answers_are_understood() {
             ["allocation", _] => ("allocation", parse::<Allocation>(body)),
             ["jobs"] => ("jobs", parse::<Option<Vec<JobListStub>>>(body)),
             ["job", _] => ("job", parse::<Job>(body)),
-            ["job", _, "versions"] => ("versions", parse::<JobVersionsResponse>(body)),
+            ["job", _, "versions"] => ("versions", parse::<JobVersionsResponse<Job>>(body)),
             ["deployments"] => ("deployments", parse::<Option<Vec<Deployment>>>(body)),
             ["namespaces"] => ("namespaces", parse::<Option<Vec<Namespace>>>(body)),
             ["volumes"] => ("volumes", parse::<Option<Vec<VolumeListStub>>>(body)),

@@ -3,8 +3,8 @@
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: its
 //!   response headers.
-//! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`], [`stats`]: bodies that only the
-//!   API has.
+//! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`]: responses that only clients
+//!   have a type for.
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
 //! - [`json`]: JSON with errors that have a path.
 //! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.
@@ -28,7 +28,6 @@ mod outcome;
 pub mod reads;
 mod retry;
 mod servers;
-pub mod stats;
 pub mod stream;
 mod tls;
 pub mod types;

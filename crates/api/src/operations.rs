@@ -3,27 +3,21 @@
 //!
 //! Objects that are also printed as JSON or with a template are read as [`Value`]s, so that no member is lost.
 
+use std::collections::BTreeMap;
+
 use reqwest::Method;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
-use super::stats::{AllocResourceUsage, HostStats};
 use super::types::*;
+use encamp_model::requests::{AllocSignalRequest, DrainSpec, NodeDrainRequest, NodeEligibilityRequest, SearchRequest};
+use encamp_model::responses::{AllocFileInfo, SearchResponse};
+use encamp_model::stats::{AllocResourceUsage, HostStats};
 use encamp_model::{AllocListStub, NodeEligibility, RootKey, SchedulerConfiguration, format_duration};
 
 type Answer<T> = Result<(T, Meta), ApiError>;
-
-/// The specification of a drain.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct DrainSpec {
-    /// Nanoseconds until the rest is stopped; 0 for never, negative for at once.
-    pub deadline: i64,
-    /// Leave allocations of system jobs alone.
-    pub ignore_system_jobs: bool,
-}
 
 impl Client {
     /// Allocations of the client's namespace whose ID starts so.
@@ -51,7 +45,7 @@ impl Client {
 
     /// Sends a signal to a task of an allocation, or to all.
     pub async fn signal_allocation(&self, namespace: &str, id: &str, task: &str, signal: &str) -> Answer<Value> {
-        let body = json!({"Task": task, "Signal": signal});
+        let body = AllocSignalRequest { task: task.into(), signal: signal.into() };
         self.put(&path("/v1/client/allocation/", id, "/signal"), &in_namespace(namespace), &body).await
     }
 
@@ -98,18 +92,19 @@ impl Client {
     pub async fn drain_node(
         &self,
         id: &str,
-        spec: Option<&DrainSpec>,
+        spec: Option<DrainSpec>,
         eligible: bool,
-        meta: &std::collections::BTreeMap<String, String>,
+        meta: &BTreeMap<String, String>,
     ) -> Answer<Value> {
-        let body = json!({"NodeID": id, "DrainSpec": spec, "MarkEligible": eligible, "Meta": meta});
+        let body =
+            NodeDrainRequest { node_id: id.into(), drain_spec: spec, mark_eligible: eligible, meta: meta.clone() };
         self.put(&path("/v1/node/", id, "/drain"), &Query::default(), &body).await
     }
 
     /// Says whether a node takes new allocations.
     pub async fn set_node_eligibility(&self, id: &str, eligible: bool) -> Answer<Value> {
         let eligibility = if eligible { NodeEligibility::Eligible } else { NodeEligibility::Ineligible };
-        let body = json!({"NodeID": id, "Eligibility": eligibility});
+        let body = NodeEligibilityRequest { node_id: id.into(), eligibility };
         self.put(&path("/v1/node/", id, "/eligibility"), &Query::default(), &body).await
     }
 
@@ -192,7 +187,8 @@ impl Client {
 
     /// Searches all kinds of objects for a prefix.
     pub async fn search(&self, prefix: &str) -> Answer<SearchResponse> {
-        self.put("/v1/search", &Query::default(), &json!({"Prefix": prefix, "Context": "all"})).await
+        let body = SearchRequest { prefix: prefix.into(), context: "all".into(), ..SearchRequest::default() };
+        self.put("/v1/search", &Query::default(), &body).await
     }
 
     /// The agent that answers: `config`, `member`, `stats`.

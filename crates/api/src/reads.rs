@@ -1,12 +1,12 @@
 //! Typed endpoints (`docs/spec/http-api.md §5`).
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Meta, Query, path};
 use super::error::ApiError;
 use super::types::*;
-use encamp_model::json::or_default;
+use encamp_model::requests::{JobPlanRequest, JobValidateRequest};
+use encamp_model::responses::*;
 use encamp_model::*;
 
 type Answer<T> = Result<(T, Meta), ApiError>;
@@ -50,7 +50,7 @@ impl Client {
 
     /// All stored versions of a job, newest first.
     pub async fn job_versions(&self, namespace: &str, id: &str) -> Answer<Vec<Job>> {
-        let (answer, meta): (JobVersionsResponse, _) =
+        let (answer, meta): (JobVersionsResponse<Job>, _) =
             self.get(&path("/v1/job/", id, "/versions"), &Query::in_namespace(namespace)).await?;
         Ok((answer.versions, meta))
     }
@@ -62,13 +62,7 @@ impl Client {
 
     /// The same for all stored versions, newest first.
     pub async fn job_versions_as_stored(&self, namespace: &str, id: &str) -> Answer<Vec<api::Job>> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Versions {
-            #[serde(default, deserialize_with = "or_default")]
-            versions: Vec<api::Job>,
-        }
-        let (answer, meta): (Versions, _) =
+        let (answer, meta): (JobVersionsResponse<api::Job>, _) =
             self.get(&path("/v1/job/", id, "/versions"), &Query::in_namespace(namespace)).await?;
         Ok((answer.versions, meta))
     }
@@ -143,26 +137,15 @@ impl Client {
         job: &api::Job,
         policy_override: bool,
     ) -> Answer<JobPlanResponse> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Body<'a> {
-            job: &'a api::Job,
-            diff: bool,
-            policy_override: bool,
-        }
         let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
-        self.put(&path("/v1/job/", id, "/plan"), &query, &Body { job, diff: true, policy_override }).await
+        let body = JobPlanRequest { job: Some(job.clone()), diff: true, policy_override, ..JobPlanRequest::default() };
+        self.put(&path("/v1/job/", id, "/plan"), &query, &body).await
     }
 
     /// Validates a job on the servers.
     pub async fn validate_job(&self, namespace: Option<&str>, job: &api::Job) -> Answer<JobValidateResponse> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Body<'a> {
-            job: &'a api::Job,
-        }
         let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
-        self.put("/v1/validate/job", &query, &Body { job }).await
+        self.put("/v1/validate/job", &query, &JobValidateRequest { job: Some(job.clone()) }).await
     }
 }
 
@@ -215,7 +198,7 @@ impl Client {
         diffs: bool,
         tag: Option<&str>,
         version: Option<u64>,
-    ) -> Answer<JobHistory> {
+    ) -> Answer<JobVersionsResponse<api::Job>> {
         let mut query = within(namespace).with("diffs", diffs.to_string());
         if let Some(tag) = tag {
             query = query.with("diff_tag", tag);
@@ -280,7 +263,7 @@ impl Client {
     }
 
     /// How many evaluations a filter matches.
-    pub async fn count_evaluations(&self, filter: &str) -> Answer<super::writes::Counted> {
+    pub async fn count_evaluations(&self, filter: &str) -> Answer<EvalCountResponse> {
         self.get("/v1/evaluations/count", &Query::default().with("filter", filter)).await
     }
 

@@ -2,67 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::client::{Client, Meta, Query, path};
 use super::error::ApiError;
-use encamp_model::json::or_default;
-use encamp_model::{JobSubmission, api};
+use encamp_model::Bytes;
+use encamp_model::requests::*;
+use encamp_model::responses::*;
 
 type Answer<T> = Result<(T, Meta), ApiError>;
-
-/// The response to registering, scaling, evaluating and reverting a job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct JobRegisterResponse {
-    /// The evaluation; empty for jobs that are launched later.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
-    pub eval_id: String,
-    /// Modify index of the job's specification.
-    #[serde(deserialize_with = "or_default")]
-    pub job_modify_index: u64,
-    /// All warnings as one text.
-    #[serde(deserialize_with = "or_default")]
-    pub warnings: String,
-}
-
-/// How a job is registered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct RegisterOptions {
-    /// Refuse unless the job's modify index is [`RegisterOptions::job_modify_index`].
-    #[serde(skip_serializing_if = "is_false")]
-    pub enforce_index: bool,
-    /// The index that is asked for; 0 for a job that must not exist.
-    pub job_modify_index: u64,
-    /// Keep the counts of groups that the cluster has.
-    pub preserve_counts: bool,
-    /// Keep the resources of tasks that the cluster has.
-    pub preserve_resources: bool,
-    /// Override soft policies.
-    pub policy_override: bool,
-    /// Priority of the evaluation; 0 for the job's.
-    pub eval_priority: i64,
-    /// The text of the job file.
-    pub submission: Option<JobSubmission>,
-}
-
-fn is_false(v: &bool) -> bool {
-    !v
-}
-
-/// The response to dispatching a job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct JobDispatchResponse {
-    /// The job that was made.
-    #[serde(rename = "DispatchedJobID", deserialize_with = "or_default")]
-    pub dispatched_job_id: String,
-    /// Its evaluation; empty if it is launched later or was there before.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
-    pub eval_id: String,
-}
 
 /// How a job is dispatched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,51 +40,6 @@ pub struct Deregister {
     pub no_shutdown_delay: bool,
 }
 
-/// A request to scale a group.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct ScalingRequest {
-    /// The wanted count.
-    pub count: i64,
-    /// `Group`: the group's name.
-    pub target: BTreeMap<String, String>,
-    /// A note for the list of scaling events.
-    pub message: String,
-    /// Refuse unless the job's modify index is this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub job_modify_index: Option<u64>,
-}
-
-/// The response to changing a deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct DeploymentUpdateResponse {
-    /// The evaluation; empty if none was needed.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
-    pub eval_id: String,
-    /// The version a failed deployment went back to.
-    #[serde(rename = "RevertedJobVersion")]
-    pub reverted_job_version: Option<u64>,
-}
-
-/// An evaluation's ID as the only member of an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct EvaluationMade {
-    /// The evaluation; empty if none was made.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
-    pub eval_id: String,
-}
-
-/// A count as the only member of an answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct Counted {
-    /// How many.
-    #[serde(deserialize_with = "or_default")]
-    pub count: u64,
-}
-
 /// An answer whose content says nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -152,21 +55,18 @@ impl Client {
     pub async fn register_job(
         &self,
         namespace: Option<&str>,
-        job: &api::Job,
-        options: &RegisterOptions,
+        request: &JobRegisterRequest,
     ) -> Answer<JobRegisterResponse> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Body<'a> {
-            job: &'a api::Job,
-            #[serde(flatten)]
-            options: &'a RegisterOptions,
-        }
-        self.put("/v1/jobs", &within(namespace), &Body { job, options }).await
+        self.put("/v1/jobs", &within(namespace), request).await
     }
 
     /// Stops a job.
-    pub async fn deregister_job(&self, namespace: Option<&str>, id: &str, how: Deregister) -> Answer<EvaluationMade> {
+    pub async fn deregister_job(
+        &self,
+        namespace: Option<&str>,
+        id: &str,
+        how: Deregister,
+    ) -> Answer<JobDeregisterResponse> {
         let query = within(namespace)
             .with("eval_priority", how.eval_priority.to_string())
             .with("global", how.global.to_string())
@@ -182,12 +82,12 @@ impl Client {
         id: &str,
         force_reschedule: bool,
     ) -> Answer<JobRegisterResponse> {
-        let body = serde_json::json!({"JobID": id, "EvalOptions": {"ForceReschedule": force_reschedule}});
+        let body = JobEvaluateRequest { job_id: id.into(), eval_options: EvalOptions { force_reschedule } };
         self.put(&path("/v1/job/", id, "/evaluate"), &within(namespace), &body).await
     }
 
     /// Launches a periodic job now.
-    pub async fn force_periodic_job(&self, namespace: Option<&str>, id: &str) -> Answer<EvaluationMade> {
+    pub async fn force_periodic_job(&self, namespace: Option<&str>, id: &str) -> Answer<PeriodicForceResponse> {
         self.put(&path("/v1/job/", id, "/periodic/force"), &within(namespace), &()).await
     }
 
@@ -198,25 +98,15 @@ impl Client {
         id: &str,
         dispatch: &Dispatch,
     ) -> Answer<JobDispatchResponse> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Body<'a> {
-            #[serde(rename = "JobID")]
-            job_id: &'a str,
-            payload: String,
-            meta: &'a BTreeMap<String, String>,
-            id_prefix_template: &'a str,
-            priority: i64,
-        }
         let mut query = within(namespace);
         if !dispatch.idempotency_token.is_empty() {
             query = query.with("idempotency_token", dispatch.idempotency_token.as_str());
         }
-        let body = Body {
-            job_id: id,
-            payload: base64::engine::general_purpose::STANDARD.encode(&dispatch.payload),
-            meta: &dispatch.meta,
-            id_prefix_template: &dispatch.id_prefix_template,
+        let body = JobDispatchRequest {
+            job_id: id.into(),
+            payload: Some(Bytes(dispatch.payload.clone())),
+            meta: dispatch.meta.clone(),
+            id_prefix_template: dispatch.id_prefix_template.clone(),
             priority: dispatch.priority,
         };
         self.put(&path("/v1/job/", id, "/dispatch"), &query, &body).await
@@ -224,7 +114,7 @@ impl Client {
 
     /// Makes an earlier version of a job the current one again.
     pub async fn revert_job(&self, namespace: Option<&str>, id: &str, version: u64) -> Answer<JobRegisterResponse> {
-        let body = serde_json::json!({"JobID": id, "JobVersion": version});
+        let body = JobRevertRequest { job_id: id.into(), job_version: version, enforce_prior_version: None };
         self.put(&path("/v1/job/", id, "/revert"), &within(namespace), &body).await
     }
 
@@ -247,11 +137,11 @@ impl Client {
         description: &str,
         version: Option<u64>,
     ) -> Result<(), ApiError> {
-        let body = serde_json::json!({
-            "Version": version.unwrap_or(0),
-            "Latest": version.is_none(),
-            "Description": description,
-        });
+        let body = TagVersionRequest {
+            version: version.unwrap_or(0),
+            latest: version.is_none(),
+            description: description.into(),
+        };
         let to = path("/v1/job/", id, &path("/versions/", name, "/tag"));
         self.put::<_, Nothing>(&to, &within(namespace), &body).await.map(drop)
     }
@@ -264,37 +154,38 @@ impl Client {
 
     /// Pauses a deployment, or goes on with it.
     pub async fn pause_deployment(&self, id: &str, pause: bool) -> Answer<DeploymentUpdateResponse> {
-        let body = serde_json::json!({"DeploymentID": id, "Pause": pause});
+        let body = DeploymentPauseRequest { deployment_id: id.into(), pause };
         self.put(&path("/v1/deployment/pause/", id, ""), &Query::default(), &body).await
     }
 
     /// Accepts the canaries of a deployment: of all groups if none is named.
     pub async fn promote_deployment(&self, id: &str, groups: &[String]) -> Answer<DeploymentUpdateResponse> {
-        let body = serde_json::json!({"DeploymentID": id, "All": groups.is_empty(), "Groups": groups});
+        let body =
+            DeploymentPromoteRequest { deployment_id: id.into(), all: groups.is_empty(), groups: groups.to_vec() };
         self.put(&path("/v1/deployment/promote/", id, ""), &Query::default(), &body).await
     }
 
     /// Marks a deployment as failed.
     pub async fn fail_deployment(&self, id: &str) -> Answer<DeploymentUpdateResponse> {
-        let body = serde_json::json!({"DeploymentID": id});
+        let body = DeploymentRequest { deployment_id: id.into() };
         self.put(&path("/v1/deployment/fail/", id, ""), &Query::default(), &body).await
     }
 
     /// Lets a blocked deployment go on.
     pub async fn unblock_deployment(&self, id: &str) -> Answer<DeploymentUpdateResponse> {
-        let body = serde_json::json!({"DeploymentID": id});
+        let body = DeploymentRequest { deployment_id: id.into() };
         self.put(&path("/v1/deployment/unblock/", id, ""), &Query::default(), &body).await
     }
 
     /// Deletes evaluations by ID.
-    pub async fn delete_evaluations(&self, ids: &[String]) -> Answer<Counted> {
-        let body = serde_json::json!({"EvalIDs": ids});
+    pub async fn delete_evaluations(&self, ids: &[String]) -> Answer<EvalDeleteResponse> {
+        let body = EvalDeleteRequest { eval_ids: ids.to_vec(), filter: String::new() };
         self.delete_with("/v1/evaluations", &Query::default(), &body).await
     }
 
     /// Deletes the evaluations a filter matches, as far as that is safe.
-    pub async fn delete_evaluations_matching(&self, filter: &str) -> Answer<Counted> {
-        let body = serde_json::json!({"Filter": filter});
+    pub async fn delete_evaluations_matching(&self, filter: &str) -> Answer<EvalDeleteResponse> {
+        let body = EvalDeleteRequest { eval_ids: Vec::new(), filter: filter.into() };
         self.delete_with("/v1/evaluations", &Query::default(), &body).await
     }
 
@@ -305,7 +196,7 @@ impl Client {
         id: &str,
         no_shutdown_delay: bool,
         reschedule: bool,
-    ) -> Answer<EvaluationMade> {
+    ) -> Answer<AllocStopResponse> {
         let mut query = within(namespace).with("no_shutdown_delay", no_shutdown_delay.to_string());
         if reschedule {
             query = query.with("reschedule", "true");
@@ -321,7 +212,7 @@ impl Client {
         task: &str,
         all_tasks: bool,
     ) -> Result<(), ApiError> {
-        let body = serde_json::json!({"TaskName": task, "AllTasks": all_tasks});
+        let body = AllocRestartRequest { task_name: task.into(), all_tasks };
         let to = path("/v1/client/allocation/", id, "/restart");
         self.put::<_, Nothing>(&to, &within(namespace), &body).await.map(drop)
     }

@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
 use super::directory::{Directory, Links, PathError};
 use super::error::ClientError;
-use super::types::AllocFileInfo;
 use encamp_model::Time;
+use encamp_model::responses::AllocFileInfo;
 
 /// The directory of an allocation.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ fn info(name: String, meta: &Metadata) -> AllocFileInfo {
     AllocFileInfo {
         name,
         is_dir: meta.is_dir(),
-        size: i64::try_from(meta.len()).unwrap_or(i64::MAX),
+        size: meta.len(),
         file_mode: mode(meta),
         mod_time: Time::from_unix_nanos(seconds),
         content_type: String::new(),

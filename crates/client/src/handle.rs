@@ -10,7 +10,9 @@ use super::files::{AllocFiles, Contents};
 use super::logs::stream::{self, Frames, LogSource};
 use super::runner::alloc::AllocRunner;
 use super::services::checks::CheckResult;
-use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
+use super::types::NodeMeta;
+use encamp_model::responses::AllocFileInfo;
+use encamp_model::stats::{AllocResourceUsage, HostStats};
 use encamp_model::{HostVolume, Node, SecretString, TaskStatus, quoted};
 
 /// A way to a running node; copies lead to the same one.

@@ -16,6 +16,7 @@ use super::response::Response;
 use super::route::Outcome;
 use encamp_model::json::or_default;
 use encamp_model::quoted;
+use encamp_model::requests::{AllocRestartRequest, AllocSignalRequest};
 
 /// The node a request is for: that of `node_id`, or the local one.
 pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Result<Arc<dyn LocalClient>, Error> {
@@ -128,24 +129,6 @@ pub(super) async fn identity_renew(request: Request) -> Outcome {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct RestartRequest {
-    #[serde(deserialize_with = "or_default")]
-    task_name: String,
-    #[serde(deserialize_with = "or_default")]
-    all_tasks: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct SignalRequest {
-    #[serde(deserialize_with = "or_default")]
-    task: String,
-    #[serde(deserialize_with = "or_default")]
-    signal: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
 struct PauseRequest {
     #[serde(deserialize_with = "or_default")]
     schedule_state: String,
@@ -161,13 +144,13 @@ pub(super) async fn alloc_stats(request: Request, id: String) -> Outcome {
 }
 
 pub(super) async fn restart(mut request: Request, id: String) -> Outcome {
-    let body: RestartRequest = if request.has_body() { request.json().await? } else { Default::default() };
+    let body: AllocRestartRequest = if request.has_body() { request.json().await? } else { Default::default() };
     of_alloc(&request, &id)?.restart(&id, &body.task_name, body.all_tasks).await?;
     done()
 }
 
 pub(super) async fn send_signal(mut request: Request, id: String) -> Outcome {
-    let parse = request.json::<SignalRequest>().await;
+    let parse = request.json::<AllocSignalRequest>().await;
     let body = parse.map_err(|e| e.prefixed("Failed to decode body: "))?;
     of_alloc(&request, &id)?.signal(&id, &body.task, &body.signal).await?;
     done()

@@ -14,8 +14,9 @@ use super::error::Error;
 use encamp_client::Unhealthy;
 pub use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
 pub use encamp_client::handle::{LogsRequest, Origin};
-pub use encamp_client::types::{AllocFileInfo, NodeMeta, StreamFrame};
+pub use encamp_client::types::{NodeMeta, StreamFrame};
 use encamp_model::HostVolume;
+pub use encamp_model::responses::AllocFileInfo;
 
 /// Frames as they come. An error ends the stream.
 pub type Frames = BoxStream<'static, Result<StreamFrame, Error>>;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::access::Need;
@@ -13,43 +12,14 @@ use super::page::{Order, Page, Pager};
 use super::request::{ReadOptions, Request, found};
 use super::response::Response;
 use super::route::Outcome;
-use encamp_model::json::{nil, or_default};
+use encamp_model::requests::{NodeDrainRequest, NodeEligibilityRequest};
+use encamp_model::responses::NodeListStub;
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc::NodeAnswer;
 use encamp_server::endpoints::{alloc, node};
 use encamp_server::leadership::loops::drain::set;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
-
-/// A node as lists show it.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct NodeListStub {
-    address: String,
-    #[serde(rename = "ID")]
-    id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attributes: Option<BTreeMap<&'static str, String>>,
-    datacenter: String,
-    name: String,
-    node_pool: String,
-    node_class: String,
-    version: String,
-    drain: bool,
-    scheduling_eligibility: NodeEligibility,
-    status: NodeStatus,
-    status_description: String,
-    drivers: Shared<BTreeMap<String, DriverInfo>>,
-    #[serde(with = "nil")]
-    host_volumes: BTreeMap<String, ClientHostVolumeConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node_resources: Option<Shared<NodeResources>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reserved_resources: Option<NodeReservedResources>,
-    last_drain: Option<DrainMetadata>,
-    create_index: u64,
-    modify_index: u64,
-}
 
 /// The additional members of lists.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,9 +51,9 @@ fn stub(n: &Node, shown: Shown) -> NodeListStub {
     NodeListStub {
         address: address.trim_matches(['[', ']']).to_string(),
         id: n.id.clone(),
-        attributes: shown
-            .os
-            .then(|| BTreeMap::from([("os.name", n.attributes.get("os.name").cloned().unwrap_or_default())])),
+        attributes: shown.os.then(|| {
+            BTreeMap::from([("os.name".to_string(), n.attributes.get("os.name").cloned().unwrap_or_default())])
+        }),
         datacenter: n.datacenter.clone(),
         name: n.name.clone(),
         node_pool: n.node_pool.clone(),
@@ -237,49 +207,23 @@ fn done(answer: &NodeAnswer) -> Outcome {
     Ok(Response::json(&body)?.index(answer.index))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct EligibilityRequest {
-    #[serde(deserialize_with = "or_default")]
-    eligibility: NodeEligibility,
-}
-
 pub(super) async fn eligibility(mut request: Request, id: String) -> Outcome {
     writes(&request)?;
-    let body: EligibilityRequest = request.json().await?;
+    let body: NodeEligibilityRequest = request.json().await?;
     check(&id)?;
     done(&node::eligibility(request.server()?, &id, body.eligibility).await?)
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct DrainRequest {
-    drain_spec: Option<DrainSpecBody>,
-    #[serde(deserialize_with = "or_default")]
-    mark_eligible: bool,
-    #[serde(deserialize_with = "or_default")]
-    meta: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct DrainSpecBody {
-    #[serde(deserialize_with = "or_default")]
-    deadline: i64,
-    #[serde(deserialize_with = "or_default")]
-    ignore_system_jobs: bool,
-}
-
 pub(super) async fn drain(mut request: Request, id: String) -> Outcome {
     writes(&request)?;
-    let body: DrainRequest = request.json().await?;
+    let body: NodeDrainRequest = request.json().await?;
     check(&id)?;
     let strategy = body.drain_spec.map(|s| DrainStrategy {
         deadline: s.deadline,
         ignore_system_jobs: s.ignore_system_jobs,
         ..Default::default()
     });
-    let DrainRequest { mark_eligible, meta, .. } = body;
+    let NodeDrainRequest { mark_eligible, meta, .. } = body;
     let drain = set::DrainRequest { strategy, mark_eligible, meta, accessor_id: request.accessor() };
     done(&set::set_drain(request.server()?, &id, drain).await?)
 }

@@ -1,52 +1,27 @@
 //! Search (`docs/spec/http-api.md §5.13`).
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::access::{Access, Level, Need, PoolRight};
 use super::error::Error;
 use super::request::{ReadOptions, Request};
 use super::response::{Meta, Response};
 use super::route::Outcome;
-use encamp_model::json::or_default;
+use encamp_model::requests::SearchRequest;
+use encamp_model::responses::SearchResponse;
 use encamp_server::endpoints::search::{self, Found, Scope};
 use encamp_state::StoreSnapshot;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct SearchRequest {
-    #[serde(deserialize_with = "or_default")]
-    prefix: String,
-    #[serde(deserialize_with = "or_default")]
-    text: String,
-    #[serde(deserialize_with = "or_default")]
-    context: String,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct SearchResponse<T> {
-    matches: BTreeMap<&'static str, Option<Vec<T>>>,
-    truncations: BTreeMap<&'static str, bool>,
-    index: u64,
-    last_contact: u64,
-    known_leader: bool,
-    next_token: &'static str,
-}
-
-impl<T: Serialize> SearchResponse<T> {
-    fn answer(found: Found<T>, meta: &Meta) -> Outcome {
-        let body = SearchResponse {
-            matches: found.matches,
-            truncations: found.truncations,
-            index: meta.index,
-            last_contact: meta.last_contact,
-            known_leader: meta.known_leader,
-            next_token: "",
-        };
-        Ok(Response::json(&body)?.meta(meta))
-    }
+fn answer<T: Serialize>(found: Found<T>, meta: &Meta) -> Outcome {
+    let body = SearchResponse {
+        matches: found.matches.into_iter().map(|(context, matches)| (context.to_string(), matches)).collect(),
+        truncations: found.truncations.into_iter().map(|(context, cut)| (context.to_string(), cut)).collect(),
+        index: meta.index,
+        last_contact: i64::try_from(meta.last_contact).unwrap_or(i64::MAX),
+        known_leader: meta.known_leader,
+        next_token: String::new(),
+    };
+    Ok(Response::json(&body)?.meta(meta))
 }
 
 /// Whether a context may be seen.
@@ -89,7 +64,7 @@ fn ask<T: Serialize>(
     let scope = Scope { namespace: &options.namespace, allowed: &allowed, visible: &visible };
     let found = find(&scope)?;
     let meta = request.meta(found.index);
-    SearchResponse::answer(found, &meta)
+    answer(found, &meta)
 }
 
 pub(super) async fn prefix(mut request: Request) -> Outcome {

@@ -5,8 +5,8 @@
 //!   may still be null.
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest
 //!   of the cluster.
-//!   [`plan`]: the plans of schedulers. [`requests`], [`responses`]: bodies of requests and responses that are not
-//!   stored. [`outcome`]: error texts that state whether a request took effect.
+//!   [`plan`]: the plans of schedulers. [`requests`], [`responses`], [`stats`]: bodies of requests and responses that are
+//!   not stored. [`outcome`]: error texts that state whether a request took effect.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: values in JSON and in texts.
 //!   [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
@@ -47,6 +47,7 @@ pub mod secret;
 pub mod service;
 pub mod shared;
 pub(crate) mod sorted_map;
+pub mod stats;
 pub mod status;
 pub mod time;
 pub mod token_bucket;

@@ -1,18 +1,19 @@
-//! Requests about jobs, evaluations, deployments and scaling (part 2 of the type tables). Everything is optional; null
-//! leaves the default.
+//! Requests about jobs, evaluations, allocations, deployments, scaling and nodes (part 2 of the type tables). Clients write them and servers
+//! read them. Everything is optional; null leaves the default.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::api;
 use super::bytes::Bytes;
-use super::json::or_default;
+use super::json::{is_default, or_default};
 use super::records::JobSubmission;
+use super::status::NodeEligibility;
 
 /// A job to register.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobRegisterRequest {
     /// The job file, to be stored with the version; null: none.
@@ -20,7 +21,7 @@ pub struct JobRegisterRequest {
     /// The job; required.
     pub job: Option<api::Job>,
     /// Whether the write fails if `job_modify_index` is not the stored job's.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub enforce_index: bool,
     /// The expected `JobModifyIndex`; 0: there must be no job of that ID.
     #[serde(deserialize_with = "or_default")]
@@ -38,15 +39,15 @@ pub struct JobRegisterRequest {
     #[serde(deserialize_with = "or_default")]
     pub eval_priority: i64,
     /// The region; takes precedence over that of query and job.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub region: String,
     /// The namespace; takes precedence over the job's.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: String,
 }
 
 /// A job to plan.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobPlanRequest {
     /// The job; required.
@@ -58,15 +59,15 @@ pub struct JobPlanRequest {
     #[serde(deserialize_with = "or_default")]
     pub policy_override: bool,
     /// The region; takes precedence over that of query and job.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub region: String,
     /// The namespace; takes precedence over the job's.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: String,
 }
 
 /// A job to look at.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobValidateRequest {
     /// The job; required.
@@ -89,7 +90,7 @@ pub struct JobsParseRequest {
 }
 
 /// A parameterized job to dispatch.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDispatchRequest {
     /// The parameterized job; the one of the path, if given.
@@ -109,7 +110,7 @@ pub struct JobDispatchRequest {
 }
 
 /// A job to evaluate.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobEvaluateRequest {
     /// The job; the one of the path, if given.
@@ -121,7 +122,7 @@ pub struct JobEvaluateRequest {
 }
 
 /// How a job is evaluated.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EvalOptions {
     /// Failed allocations are replaced now, whatever their policy says.
@@ -130,7 +131,7 @@ pub struct EvalOptions {
 }
 
 /// A job to take back to an older version.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobRevertRequest {
     /// The job; the one of the path.
@@ -140,6 +141,7 @@ pub struct JobRevertRequest {
     #[serde(deserialize_with = "or_default")]
     pub job_version: u64,
     /// The version that must be the current one; null: any.
+    #[serde(skip_serializing_if = "is_default")]
     pub enforce_prior_version: Option<u64>,
 }
 
@@ -159,7 +161,7 @@ pub struct JobStabilityRequest {
 }
 
 /// A version to tag.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TagVersionRequest {
     /// The version to tag; 0 if `latest` is set.
@@ -174,7 +176,7 @@ pub struct TagVersionRequest {
 }
 
 /// A group to scale.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ScalingRequest {
     /// The new count; null: only an event is recorded.
@@ -186,19 +188,19 @@ pub struct ScalingRequest {
     #[serde(deserialize_with = "or_default")]
     pub message: String,
     /// Whether a failure is reported; then without a count.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub error: bool,
     /// Free-form values; stored with the scaling event.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub meta: BTreeMap<String, Value>,
     /// Without effect.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub policy_override: bool,
     /// The expected `JobModifyIndex`; 0: any.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub job_modify_index: u64,
     /// If given, it must be that of the query.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: String,
 }
 
@@ -227,19 +229,19 @@ pub struct NamespacedId {
 }
 
 /// Evaluations to delete: by ID or by filter.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EvalDeleteRequest {
     /// At most 7281 IDs; not together with `filter`.
-    #[serde(rename = "EvalIDs", deserialize_with = "or_default")]
+    #[serde(rename = "EvalIDs", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub eval_ids: Vec<String>,
     /// An expression (`docs/spec/http-api.md §4.6`); not together with `eval_ids`.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub filter: String,
 }
 
 /// A deployment, where nothing else has to be said.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentRequest {
     /// The deployment; the one of the path.
@@ -248,7 +250,7 @@ pub struct DeploymentRequest {
 }
 
 /// A deployment to pause or to resume.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentPauseRequest {
     /// The deployment; the one of the path.
@@ -260,7 +262,7 @@ pub struct DeploymentPauseRequest {
 }
 
 /// Canaries to promote.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentPromoteRequest {
     /// The deployment; the one of the path.
@@ -287,4 +289,84 @@ pub struct DeploymentAllocHealthRequest {
     /// IDs of the unhealthy ones.
     #[serde(rename = "UnhealthyAllocationIDs", deserialize_with = "or_default")]
     pub unhealthy_allocation_ids: Vec<String>,
+}
+
+/// A node to drain, or a drain to end.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodeDrainRequest {
+    /// The node; servers use the one of the path.
+    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    pub node_id: String,
+    /// How the node is drained; null ends the drain.
+    pub drain_spec: Option<DrainSpec>,
+    /// Whether the node is eligible again; only where a drain ends.
+    #[serde(deserialize_with = "or_default")]
+    pub mark_eligible: bool,
+    /// Free-form values; stored with the drain.
+    #[serde(deserialize_with = "or_default")]
+    pub meta: BTreeMap<String, String>,
+}
+
+/// How a node is drained.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct DrainSpec {
+    /// Nanoseconds until allocations are stopped at the latest; 0: no limit, negative: at once.
+    #[serde(deserialize_with = "or_default")]
+    pub deadline: i64,
+    /// Whether allocations of system jobs stay.
+    #[serde(deserialize_with = "or_default")]
+    pub ignore_system_jobs: bool,
+}
+
+/// A node that takes new allocations, or none.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodeEligibilityRequest {
+    /// The node; servers use the one of the path.
+    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    pub node_id: String,
+    /// `eligible` or `ineligible`.
+    #[serde(deserialize_with = "or_default")]
+    pub eligibility: NodeEligibility,
+}
+
+/// Tasks of an allocation to restart.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AllocRestartRequest {
+    /// The task; empty: all that run.
+    #[serde(deserialize_with = "or_default")]
+    pub task_name: String,
+    /// Whether tasks that ended are started again as well.
+    #[serde(deserialize_with = "or_default")]
+    pub all_tasks: bool,
+}
+
+/// A signal for tasks of an allocation.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AllocSignalRequest {
+    /// The task; empty: all that run.
+    #[serde(deserialize_with = "or_default")]
+    pub task: String,
+    /// The signal: `SIGHUP`.
+    #[serde(deserialize_with = "or_default")]
+    pub signal: String,
+}
+
+/// A search by prefix or, fuzzy, by text.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct SearchRequest {
+    /// The beginning of names or IDs; of a search by prefix.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub prefix: String,
+    /// A part of names; of a fuzzy search.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub text: String,
+    /// The kind of object: `jobs`, or `all`.
+    #[serde(deserialize_with = "or_default")]
+    pub context: String,
 }

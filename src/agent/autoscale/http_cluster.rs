@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use encamp_api::operations::DrainSpec;
 use encamp_api::variables::{Variable, VariableError};
-use encamp_api::writes::ScalingRequest;
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
 use encamp_autoscale::protection::Servers;
 use encamp_model::NodeEligibility;
+use encamp_model::requests::DrainSpec;
+use encamp_model::requests::ScalingRequest;
 use encamp_snapshot::file::into_state;
 use encamp_snapshot::live::{self, Collected, Detail, Options};
 use encamp_state::Snapshot;
@@ -132,7 +132,7 @@ impl HttpCluster {
     async fn set_drain(&self, node: &str, spec: Option<DrainSpec>) -> Result<(), ClusterError> {
         let what = format!("node {node}");
         let eligible = spec.is_none();
-        let set = self.act(&what, self.client.drain_node(node, spec.as_ref(), eligible, &drain_meta())).await;
+        let set = self.act(&what, self.client.drain_node(node, spec, eligible, &drain_meta())).await;
         match set {
             Ok(_) => Ok(()),
             // The status of the response does not identify an unknown node.
@@ -214,10 +214,10 @@ impl Cluster for HttpCluster {
     fn scale<'a>(&'a self, job: (&'a str, &'a str), group: &'a str, count: i64, message: &'a str) -> Answer<'a, ()> {
         Box::pin(async move {
             let request = ScalingRequest {
-                count,
+                count: Some(count),
                 target: [("Group".to_string(), group.to_string())].into(),
                 message: message.to_string(),
-                job_modify_index: None,
+                ..ScalingRequest::default()
             };
             let scale = self.client.scale_job(Some(job.0), job.1, &request);
             self.act(&format!("job {}", job.1), scale).await.map(|_| ())

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use encamp_api::stats::AllocResourceUsage;
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{ClusterError, Usage};
 use encamp_model::Node;
+use encamp_model::stats::AllocResourceUsage;
 use parking_lot::Mutex;
 
 /// The time limit for the response of an agent.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_api::json;
-use encamp_api::stats::AllocResourceUsage;
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
 use encamp_autoscale::protection::Servers;
 use encamp_http::local::LocalClient;
 use encamp_model::requests::ScalingRequest;
+use encamp_model::stats::AllocResourceUsage;
 use encamp_model::{DrainStrategy, Node, NodeEligibility, VariableEncrypted};
 use encamp_server::endpoints::variables::{self, Items as PlainItems};
 use encamp_server::endpoints::{node, scale};

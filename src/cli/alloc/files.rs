@@ -9,9 +9,9 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values::{self, written_time};
-use encamp_api::types::AllocFileInfo;
 use encamp_api::{ApiError, Query, path};
 use encamp_model::AllocListStub;
+use encamp_model::responses::AllocFileInfo;
 
 /// Inspect the files of an allocation
 ///

@@ -16,7 +16,7 @@ use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values::{self, Clock};
 use encamp_api::Query;
-use encamp_api::stats::AllocResourceUsage;
+use encamp_model::stats::AllocResourceUsage;
 use encamp_model::{Allocation, NetworkResource, format_duration, quoted};
 
 /// The maximum number of preempted allocations that are shown without -verbose: each requires a request.

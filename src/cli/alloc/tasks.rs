@@ -10,7 +10,7 @@ use crate::cli::render::stats::{cpu_table, device_blocks, device_summaries, memo
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::task_events::describe;
 use crate::cli::render::values::{self, written_time};
-use encamp_api::stats::ResourceUsage;
+use encamp_model::stats::ResourceUsage;
 use encamp_model::{Allocation, JobType, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
 
 /// A task of an allocation.
@@ -84,7 +84,7 @@ impl TaskView<'_> {
             parts.push(resource_table(alloc, &resources, usage));
         }
         if let Some(usage) = usage {
-            let devices = device_summaries(&usage.device_stats);
+            let devices = device_summaries(usage.device_stats.as_deref().unwrap_or_default());
             if !devices.is_empty() {
                 parts.push("\nDevice Stats".into());
                 let lines: Vec<String> = devices.iter().map(|(name, value)| format!("{name}|{value}")).collect();
@@ -93,7 +93,7 @@ impl TaskView<'_> {
             if all {
                 parts.extend(["\nMemory Stats".to_string(), memory_table(&usage.memory_stats)]);
                 parts.extend(["\nCPU Stats".to_string(), cpu_table(&usage.cpu_stats)]);
-                let blocks = device_blocks(&usage.device_stats);
+                let blocks = device_blocks(usage.device_stats.as_deref().unwrap_or_default());
                 if !blocks.is_empty() {
                     parts.extend(["\nDevice Stats".to_string(), blocks.join("\n\n")]);
                 }

@@ -17,8 +17,8 @@ use super::general::GeneralFlags;
 use super::lookup;
 use super::render::objects;
 use crate::cli::error::{CommandResult, ErrorContext};
-use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Query, path};
+use encamp_model::responses::JobListStub;
 
 /// Display status information about jobs
 ///

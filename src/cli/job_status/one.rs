@@ -12,7 +12,7 @@ use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::{deployments, evaluations, values};
 use encamp_api::Query;
-use encamp_api::types::JobListStub;
+use encamp_model::responses::JobListStub;
 use encamp_model::{AllocListStub, EvalStatus, Evaluation, JobSummary, JobType, api, quoted};
 
 /// The maximum number of task groups whose placement failures are shown.

@@ -8,7 +8,7 @@ use crate::cli::render::allocations::{self, Listing, Row};
 use crate::cli::render::stats::{device_blocks, device_summaries, node_percent};
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values::{self, written_time};
-use encamp_api::stats::HostStats;
+use encamp_model::stats::HostStats;
 use encamp_model::{Allocation, Attribute, Node, NodeEvent, SECOND, format_duration};
 
 /// A node and how it is shown.
@@ -164,7 +164,7 @@ impl View<'_> {
 
     fn print_devices(&self, context: &mut Context<'_, '_>, stats: &HostStats) {
         let Some(resources) = &self.node.node_resources else { return };
-        let measured = device_summaries(&stats.device_stats);
+        let measured = device_summaries(stats.device_stats.as_deref().unwrap_or_default());
         let mut lines: Vec<String> = resources
             .devices
             .iter()
@@ -298,7 +298,7 @@ fn print_stats(context: &mut Context<'_, '_>, stats: &HostStats) {
         ])
     });
     heading(context, "Disk Stats[reset]", &disks.collect::<Vec<_>>().join("\n\n"));
-    let devices = device_blocks(&stats.device_stats);
+    let devices = device_blocks(stats.device_stats.as_deref().unwrap_or_default());
     if !devices.is_empty() {
         heading(context, "Device Stats[reset]", &devices.join("\n\n"));
     }

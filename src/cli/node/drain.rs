@@ -12,8 +12,8 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::monitor::Lines;
 use crate::cli::objects;
 use crate::cli::prompt::confirm;
-use encamp_api::operations::DrainSpec;
 use encamp_model::duration::parse_duration;
+use encamp_model::requests::DrainSpec;
 use encamp_model::{HOUR, Node, quoted};
 
 /// Toggle drain mode on a node
@@ -160,7 +160,7 @@ impl NodeDrain {
             ignore_system_jobs: self.ignore_system,
         });
         let eligible = self.disable && !self.keep_ineligible;
-        let done = c.wait(c.client.drain_node(&id, spec.as_ref(), eligible, meta));
+        let done = c.wait(c.client.drain_node(&id, spec, eligible, meta));
         let (answer, _) = done.context("Error updating drain specification")?;
         if self.disable || self.detach {
             let word = if self.enable { "set" } else { "unset" };

@@ -4,7 +4,7 @@ use crate::cli::connection::Connection;
 use crate::cli::render::stats::whole;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values::{bytes, megabytes};
-use encamp_api::stats::HostStats;
+use encamp_model::stats::HostStats;
 use encamp_model::{Allocation, ClientStatus, Node};
 
 /// The allocatable resources of a node: MHz, MB, MB of disk, without reserved resources.

@@ -2,7 +2,7 @@
 
 use super::table::{Form, pairs, table};
 use super::values::{self, percent};
-use encamp_api::stats::{CpuStats, DeviceGroupStats, MemoryStats, StatObject, StatValue};
+use encamp_model::stats::{CpuStats, DeviceGroupStats, MemoryStats, StatObject, StatValue};
 
 /// One value with its unit; a part of a whole as `5 / 10 MiB`. Empty where nothing was measured.
 pub fn stat_value(value: &StatValue) -> String {

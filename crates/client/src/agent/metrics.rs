@@ -2,8 +2,8 @@
 
 use super::super::fingerprint::MIB;
 use super::super::runner::alloc::AllocRunner;
-use super::super::types::HostStats;
 use super::Agent;
+use encamp_model::stats::HostStats;
 use encamp_model::{ClientStatus, Node, TaskStatus};
 use encamp_telemetry::Metrics;
 

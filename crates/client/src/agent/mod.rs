@@ -30,7 +30,7 @@ use super::runner::Shared;
 use super::runner::alloc::AllocRunner;
 use super::servers::{Credentials, Servers};
 use super::store::{ClientRecord, SharedClientRecord};
-use super::types::HostStats;
+use encamp_model::stats::HostStats;
 use encamp_model::{Allocation, NodeEvent, duration};
 
 /// A running node.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use super::super::fingerprint::host;
 use super::super::processes::Table;
 use super::super::runner::alloc::AllocRunner;
-use super::super::types::{AllocResourceUsage, HostCpuStats, HostStats, ResourceUsage};
 use super::Agent;
 use crate::clock;
 use crate::error::ClientError;
+use encamp_model::stats::{AllocResourceUsage, HostCpuStats, HostStats, ResourceUsage};
 
 /// Times of one core, in ticks: user, system, idle, all.
 type Times = (u64, u64, u64, u64);

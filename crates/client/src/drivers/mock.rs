@@ -17,8 +17,8 @@ use crate::config::MockConfig;
 use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
 use crate::processes::Table;
-use crate::types::{MemoryStats, ResourceUsage};
 use encamp_model::duration;
+use encamp_model::stats::{MemoryStats, ResourceUsage};
 
 const COMMAND_KEYS: &[&str] = &[
     "run_for",

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use self::config::ConfigError;
 use super::cgroups::Limits;
 use super::processes::Table;
-use super::types::TaskResourceUsage;
+use encamp_model::stats::TaskResourceUsage;
 
 /// A kind of task.
 pub trait Driver: Send + Sync + 'static {

@@ -21,7 +21,7 @@ use super::supervisor::ExitFile;
 use super::*;
 use crate::cgroups::{Cgroups, TaskGroups};
 use crate::processes;
-use crate::types::{CpuStats, MemoryStats, ResourceUsage};
+use encamp_model::stats::{CpuStats, MemoryStats, ResourceUsage};
 
 /// How often a supervisor that is no child of this agent is looked after.
 const POLL: Duration = Duration::from_millis(200);

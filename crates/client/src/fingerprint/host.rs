@@ -4,7 +4,7 @@ use std::path::Path;
 
 use procfs::{Current, Meminfo, MountEntry, Uptime};
 
-use crate::types::{HostDiskStats, HostMemoryStats};
+use encamp_model::stats::{HostDiskStats, HostMemoryStats};
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()

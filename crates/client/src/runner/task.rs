@@ -14,7 +14,7 @@ use crate::policy::lifecycle::Stage;
 use crate::policy::restart::{Decision, Ending, RestartTracker};
 use crate::processes::Table;
 use crate::store::TaskRecord;
-use crate::types::TaskResourceUsage;
+use encamp_model::stats::TaskResourceUsage;
 use encamp_model::{Allocation, JobType, Task, TaskEvent, TaskState, TaskStatus, duration};
 
 /// Runs one task of an allocation.

@@ -6,8 +6,8 @@ use super::outcome::Outcome;
 use super::probe;
 use super::services::Services;
 use super::stage::{Options, PATIENCE, Stage};
-use encamp_api::operations::DrainSpec;
 use encamp_model::random::Random;
+use encamp_model::requests::DrainSpec;
 use encamp_model::{NodeStatus, SECOND};
 
 /// How long a drain may take.
@@ -48,7 +48,7 @@ pub async fn run(scenario: &Churn, tell: &dyn Fn(String)) -> Result<Outcome, Loa
         failing.iter().for_each(|n| stage.fleet.kill(*n));
         for n in &draining {
             let spec = DrainSpec { deadline: DRAIN, ..Default::default() };
-            let begun = stage.client().drain_node(stage.fleet.id(*n), Some(&spec), false, &Default::default()).await;
+            let begun = stage.client().drain_node(stage.fleet.id(*n), Some(spec), false, &Default::default()).await;
             begun.map_err(|e| LoadError::of("draining a node", e))?;
         }
         let joining = nodes + 2 * some * round..nodes + 2 * some * (round + 1);

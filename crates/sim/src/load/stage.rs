@@ -13,9 +13,9 @@ use super::probe;
 use super::process::{self, ServerOptions, ServerProcess};
 use super::tally::Tally;
 use encamp_api::Client;
-use encamp_api::types::NodeListStub;
 use encamp_client::clock;
 use encamp_model::NodeStatus;
+use encamp_model::responses::NodeListStub;
 
 /// Longest time for any step: the slowest reference takes some forty minutes for one.
 pub const PATIENCE: Duration = Duration::from_secs(3600);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::file::SnapshotFile;
-use encamp_api::types::{JobListStub, NodeListStub};
+use encamp_model::responses::{JobListStub, NodeListStub};
 use encamp_model::{AllocListStub, Allocation, Job, Node};
 use encamp_state::IdHash;
 

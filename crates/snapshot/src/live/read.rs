@@ -10,8 +10,8 @@ use super::collected::{Collected, JobKey, from_stub};
 use super::settings::settings_of_agent;
 use super::{Detail, FetchError, Fetched, Options, Progress, Report};
 use crate::file::{FORMAT_VERSION, SnapshotFile, Volume};
-use encamp_api::types::{JobListStub, NodeListStub};
 use encamp_api::{ApiError, Client, Meta, Query};
+use encamp_model::responses::{JobListStub, NodeListStub};
 use encamp_model::*;
 use encamp_state::IdHash;
 

@@ -12,7 +12,7 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::lookup;
 use crate::cli::objects::node_table;
 use encamp_api::Query;
-use encamp_api::types::JobListStub;
+use encamp_model::responses::JobListStub;
 
 /// List the jobs of a node pool
 ///
