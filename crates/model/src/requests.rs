@@ -1,5 +1,5 @@
-//! Requests about jobs, evaluations, allocations, deployments, scaling and nodes (part 2 of the type tables). Clients write them and servers
-//! read them. Everything is optional; null leaves the default.
+//! Requests about jobs, evaluations, allocations, deployments, scaling and nodes (part 2 of the type tables). Clients
+//! write them and servers read them. Everything is optional; null leaves the default.
 
 use std::collections::BTreeMap;
 
