@@ -86,7 +86,7 @@ fn host_volume(random: &mut Random, name: &str, id: &str, node: &str) -> HostVol
         id: id.into(),
         name: name.into(),
         node_id: node.into(),
-        state: random.text(&["ready", "ready", "ready", "pending"]),
+        state: random.text(&["ready", "ready", "ready", "pending"]).into(),
         requested_capabilities: vec![capability("single-node-writer"), capability("single-node-reader-only")],
         modify_index: 2,
         ..Default::default()
