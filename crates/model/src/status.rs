@@ -194,7 +194,7 @@ text_enum! {
         Complete = "complete",
         /// It could not be processed.
         Failed = "failed",
-        /// Another evaluation made it superfluous.
+        /// Another evaluation made it redundant.
         Canceled = "canceled",
     }
 }
