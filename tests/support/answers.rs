@@ -9,9 +9,9 @@ use encamp_model::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// An object as JSON.
+/// An object as JSON, with its secrets: archives have them.
 pub fn json(object: &impl Serialize) -> Value {
-    serde_json::to_value(object).expect("objects are JSON")
+    with_secrets(|| serde_json::to_value(object)).expect("objects are JSON")
 }
 
 /// Takes away what counts as nothing: `null`, zero, false, empty texts, lists and maps, the zero time. Items of lists
