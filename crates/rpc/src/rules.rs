@@ -75,8 +75,8 @@ const SHORT: usize = 64 << 10;
 /// Entries of the log and plans: what is committed as one entry has to fit.
 const LONGEST: usize = super::wire::MAX_MESSAGE;
 
-/// A call with its rule. Every [`Call`](super::calls::Call) has one: the table below is the only place that implements
-/// it.
+/// A call with its rule. Every [`Call`] has one: the table below is the only place that
+/// implements it.
 pub trait Ruled {
     /// Who may make the call, and with how long a message.
     const RULE: Rule;
