@@ -77,7 +77,7 @@ pub fn keys_only(value: &mut Value, names: &[&str]) {
 }
 
 pub fn node(node: &Node) -> Value {
-    json(&Node { drain: node.drain_strategy.is_some(), ..node.clone() })
+    json(&Node { secret_id: SecretString::default(), drain: node.drain_strategy.is_some(), ..node.clone() })
 }
 
 /// A job as `/v1/job/:id` shows it.
