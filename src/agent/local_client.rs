@@ -120,8 +120,12 @@ impl LocalClient for Local {
         now(Ok(()))
     }
 
-    fn has_alloc(&self, alloc_id: &str) -> bool {
-        self.0.knows(alloc_id)
+    fn alloc_namespace(&self, alloc_id: &str) -> Option<String> {
+        self.0.alloc_namespace(alloc_id)
+    }
+
+    fn isolates(&self, alloc_id: &str, task: &str) -> bool {
+        self.0.isolates(alloc_id, task)
     }
 
     fn alloc_stats<'a>(&'a self, alloc_id: &'a str, task: &'a str) -> Pending<'a, Result<Value, Error>> {

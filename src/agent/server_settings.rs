@@ -16,7 +16,7 @@ use encamp_raft::ServerId;
 use encamp_server::nodes::heartbeat::HeartbeatSettings;
 use encamp_server::pipeline::rejection::RejectionSettings;
 use encamp_server::settings::{
-    Enforcement, GcSettings, IntroductionSettings, SearchSettings, Settings, default_scheduler_config,
+    AclSettings, Enforcement, GcSettings, IntroductionSettings, SearchSettings, Settings, default_scheduler_config,
 };
 
 fn nanos(d: Duration) -> i64 {
@@ -83,6 +83,12 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
         oidc_issuer: s.oidc_issuer.clone(),
         introduction: introduction(s),
         gc: gc(s),
+        acl: AclSettings {
+            enabled: config.acl.enabled,
+            min_ttl: nanos(config.acl.token_min_expiration_ttl),
+            max_ttl: nanos(config.acl.token_max_expiration_ttl),
+            gc_threshold: s.acl_token_gc_threshold,
+        },
         search,
         admission: ServerContext {
             region: config.region.clone(),

@@ -77,6 +77,22 @@ impl Handle {
         self.agent.runner(alloc).is_some()
     }
 
+    /// The namespace of an allocation that is known here.
+    pub fn alloc_namespace(&self, alloc: &str) -> Option<String> {
+        self.agent.runner(alloc).map(|runner| runner.alloc().namespace.clone())
+    }
+
+    /// Whether a task sees a file system of its own; of no name, the only task of the allocation. Tasks that are not
+    /// known do not.
+    pub fn isolates(&self, alloc: &str, task: &str) -> bool {
+        let Some(runner) = self.agent.runner(alloc) else { return false };
+        let found = match (task, runner.tasks.as_slice()) {
+            ("", [only]) => Some(only),
+            (name, _) => runner.task(name),
+        };
+        found.is_some_and(|task| task.driver_isolates())
+    }
+
     /// The servers it knows, sorted.
     pub fn servers(&self) -> Vec<String> {
         let mut known = self.agent.servers.known();

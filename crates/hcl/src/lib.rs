@@ -7,6 +7,7 @@
 //! - [`eval`]: evaluates expressions to values
 //! - [`value`], [`types`], [`convert`], [`number`]: the values of expressions
 //! - [`functions`]: the functions that expressions can call
+//! - [`hcl1`]: the older language of agent configuration and of ACL policies
 //!
 //! **May use** `encamp_model`. **Never** holds the meaning of jobs: schemas and rules are in `encamp_jobspec`; network,
 //! clock.
@@ -19,6 +20,7 @@ pub mod convert;
 pub mod diag;
 pub mod eval;
 pub mod functions;
+pub mod hcl1;
 pub mod json;
 pub mod lexer;
 pub mod number;

@@ -19,13 +19,13 @@ pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     let resources = request.flag("resources")?;
     let task_states = request.query().bool("task_states").map_err(|e| Error::internal(e.to_string()))?.unwrap_or(true);
-    request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("alloc", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let matches = |f: &Filter, a: &Arc<AllocEntry>| f.matches("Allocation", &*a.alloc);
     let keys = vec![WatchKey::Table(Table::Allocs)];
     let read = |store: &StateStore| {
-        let wanted = |a: &&Arc<AllocEntry>| options.in_namespace(&a.alloc.namespace);
+        let wanted = |a: &&Arc<AllocEntry>| seen.in_namespace(&a.alloc.namespace);
         let page = if prefix.is_empty() {
             let rows = store.allocs_by_create().filter(wanted).cloned();
             let token = |a: &Arc<AllocEntry>| format!("{}.{}", a.alloc.create_index, a.alloc.id);

@@ -7,12 +7,15 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::auth_limit::AuthLimit;
 use super::bodies::Budget;
 use super::error::Error;
 use super::forward::Forward;
 use super::local::{ByteStream, LocalClient};
+use super::remote_access::Answers;
 use encamp_autoscale::jobs::GroupId;
 use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_autoscale::status::PoolStatus;
@@ -176,6 +179,8 @@ struct App {
     membership: OnceLock<Arc<dyn Membership>>,
     autoscaling: OnceLock<Arc<dyn Autoscaling>>,
     bodies: Budget,
+    remote_answers: Answers,
+    auth_limit: Mutex<AuthLimit>,
 }
 
 /// Memory for bodies of requests: of all, and of one address.
@@ -214,6 +219,8 @@ impl AppState {
             membership,
             autoscaling,
             bodies,
+            remote_answers: Answers::default(),
+            auth_limit: Mutex::default(),
         }))
     }
 
@@ -270,6 +277,16 @@ impl AppState {
     /// When the interface was made, in Unix nanoseconds.
     pub fn started(&self) -> i64 {
         self.0.started
+    }
+
+    /// How fast addresses may guess tokens.
+    pub(crate) fn auth_limit(&self) -> &Mutex<AuthLimit> {
+        &self.0.auth_limit
+    }
+
+    /// What servers said about tokens, on an agent that is none.
+    pub(crate) fn remote_answers(&self) -> &Answers {
+        &self.0.remote_answers
     }
 
     /// Memory for bodies of requests.

@@ -19,13 +19,13 @@ use encamp_state::{StateStore, Table};
 
 pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("deployment", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let matches = |f: &Filter, d: &Arc<Deployment>| f.matches("Deployment", &**d);
     let keys = vec![WatchKey::Table(Table::Deployment)];
     let read = |store: &StateStore| {
-        let wanted = |d: &&Arc<Deployment>| options.in_namespace(&d.namespace) && d.id.starts_with(&prefix);
+        let wanted = |d: &&Arc<Deployment>| seen.in_namespace(&d.namespace) && d.id.starts_with(&prefix);
         let page = if prefix.is_empty() {
             let rows = store.deployments_by_create().filter(wanted).cloned();
             pager.page(Order::Indexed, rows, |d| format!("{}.{}", d.create_index, d.id), matches, |_| true)?

@@ -28,13 +28,13 @@ pub(super) async fn list(request: Request) -> Outcome {
     if !options.filter.is_empty() && others {
         return Err(Error::bad("Filter expression cannot be used with other filter parameters"));
     }
-    request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("eval", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let keep = |e: &Arc<Evaluation>| (status.is_unset() || e.status == status) && (job.is_empty() || e.job_id == job);
     let keys = vec![WatchKey::Table(Table::Evals)];
     let read = |store: &StateStore| {
-        let wanted = |e: &&Arc<Evaluation>| options.in_namespace(&e.namespace);
+        let wanted = |e: &&Arc<Evaluation>| seen.in_namespace(&e.namespace);
         let page = if prefix.is_empty() {
             let rows = store.evals_by_create().filter(wanted).cloned();
             pager.page(Order::Indexed, rows, |e| format!("{}.{}", e.create_index, e.id), matches, keep)?
@@ -49,11 +49,16 @@ pub(super) async fn list(request: Request) -> Outcome {
 }
 
 /// The evaluations a filter finds, in the order of their creation; the error is the bare text.
-fn matching(store: &StateStore, options: &ReadOptions, filter: Option<&Filter>) -> Result<Vec<Arc<Evaluation>>, Error> {
+fn matching(
+    store: &StateStore,
+    shown: &dyn Fn(&str) -> bool,
+    prefix: &str,
+    filter: Option<&Filter>,
+) -> Result<Vec<Arc<Evaluation>>, Error> {
     let mut out = Vec::new();
-    for e in store.evals_by_create().filter(|e| options.in_namespace(&e.namespace)) {
+    for e in store.evals_by_create().filter(|e| shown(&e.namespace)) {
         let fits = filter.map_or(Ok(true), |f| matches(f, e)).map_err(|e| Error::internal(e.to_string()))?;
-        if fits && e.id.starts_with(&options.prefix) {
+        if fits && e.id.starts_with(prefix) {
             out.push(e.clone());
         }
     }
@@ -67,11 +72,13 @@ fn filter(text: &str) -> Result<Option<Filter>, Error> {
 
 pub(super) async fn count(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let filter = filter(&options.filter)?;
     let keys = vec![WatchKey::Table(Table::Evals)];
-    let read =
-        |store: &StateStore| Ok((store.index_of(Table::Evals), matching(store, &options, filter.as_ref())?.len()));
+    let read = |store: &StateStore| {
+        let found = matching(store, &|n| seen.in_namespace(n), &options.prefix, filter.as_ref())?;
+        Ok((store.index_of(Table::Evals), found.len()))
+    };
     let (count, meta) = request.blocking(&options, keys, read).await?;
     let answer = EvalCountResponse {
         count: u64::try_from(count).unwrap_or(u64::MAX),
@@ -94,7 +101,7 @@ pub(super) async fn delete(mut request: Request) -> Outcome {
     } else {
         let filter = filter(&body.filter)?;
         let options = ReadOptions { namespace: request.namespace(), ..Default::default() };
-        let found = matching(&server.snapshot(), &options, filter.as_ref())?;
+        let found = matching(&server.snapshot(), &|n| options.in_namespace(n), "", filter.as_ref())?;
         endpoint::delete_found(server, &found).await?
     };
     Ok(Response::json(&done)?.index(done.index))

@@ -11,7 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-use super::access::{Access, Level, Need};
+use super::access::{Access, Capability, Level, Need, Right, Subject, VariableCapability};
 use super::error::Error;
 use super::json::to_bytes;
 use super::params::Query;
@@ -19,6 +19,7 @@ use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
 use encamp_model::{Allocation, quoted};
+use encamp_server::endpoints::acl::auth_methods;
 use encamp_server::endpoints::alloc::shown;
 use encamp_server::storage::events::{Batch, Event, Payload, Subscription};
 
@@ -54,23 +55,36 @@ impl Topics {
         keys.into_iter().any(|k| k == "*" || *k == event.key() || event.filter_keys().contains(&k.as_str()))
     }
 
-    /// Checks the capabilities that are required to see them; returns the remaining access.
+    /// Checks the rights that are required to see them; returns what else the caller may do.
     fn check(&self, request: &Request, namespace: &str) -> Result<Access, Error> {
         for topic in self.0.keys() {
-            let need = match topic.as_str() {
+            let right = match topic.as_str() {
                 "Job" | "Evaluation" | "Allocation" | "Deployment" | "Service" | "CSIPlugin" => {
-                    Need::Namespace(namespace, &["read-job"])
+                    Right::Namespace(&[Capability::ReadJob])
                 }
-                "HostVolume" => Need::Namespace(namespace, &["host-volume-read"]),
-                "CSIVolume" => Need::Namespace(namespace, &["csi-read-volume"]),
-                "Variable" => Need::Variable(namespace, "*", "list"),
-                "Node" => Need::Node(Level::Read),
-                "Operator" => Need::Operator(Level::Read),
-                _ => Need::Management,
+                "HostVolume" => Right::Namespace(&[Capability::HostVolumeRead]),
+                "CSIVolume" => Right::Namespace(&[Capability::CsiReadVolume]),
+                "Variable" => Right::AnyVariable,
+                "Node" => Right::Node(Level::Read),
+                "Operator" => Right::Operator(Level::Read),
+                _ => Right::Management,
             };
-            request.need(&need)?;
+            request.authorize_as(right, Subject::Namespace(namespace))?;
         }
-        Ok(request.access())
+        request.access()
+    }
+}
+
+/// Whether the caller may see an event of the topics it asked for: a right on a topic in all namespaces is one in each
+/// namespace, and variables are allowed path by path.
+fn may_see(access: &Access, event: &Event) -> bool {
+    let of_namespace = |capability| access.allows(&Need::Namespace(event.namespace(), &[capability]));
+    match event.topic() {
+        "Job" | "Evaluation" | "Allocation" | "Deployment" | "Service" => of_namespace(Capability::ReadJob),
+        "HostVolume" => of_namespace(Capability::HostVolumeRead),
+        "Variable" => access.allows(&Need::Variable(event.namespace(), event.key(), VariableCapability::List)),
+        "Node" => access.allows(&Need::Node(Level::Read)),
+        _ => access.is_management(),
     }
 }
 
@@ -105,13 +119,10 @@ impl Follower {
 
     fn shown(&self, batch: &Batch) -> Option<Bytes> {
         let of_namespace = |e: &Event| e.namespace().is_empty() || self.namespaces.iter().any(|n| n == e.namespace());
-        // Variables are allowed path by path.
-        let visible =
-            |e: &Event| e.topic() != "Variable" || self.access.allows(&Need::Variable(e.namespace(), e.key(), "list"));
         let events: Vec<Shown<'_>> = batch
             .events
             .iter()
-            .filter(|e| of_namespace(e) && self.topics.hold(e) && visible(e))
+            .filter(|e| of_namespace(e) && self.topics.hold(e) && may_see(&self.access, e))
             .map(|e| Shown::of(e, batch.index))
             .collect();
         if events.is_empty() {
@@ -184,6 +195,12 @@ impl Serialize for ShownPayload<'_> {
                 map.serialize_entry("Variable", &**variable)?;
             }
             Payload::HostVolume(v) => map.serialize_entry("Volume", &**v)?,
+            Payload::AclPolicy(p) => map.serialize_entry("ACLPolicy", &**p)?,
+            // Secrets are left empty: they are not serialised here.
+            Payload::AclToken(t) => map.serialize_entry("ACLToken", &**t)?,
+            Payload::AclRole(r) => map.serialize_entry("ACLRole", &**r)?,
+            Payload::AclAuthMethod(m) => map.serialize_entry("AuthMethod", &*auth_methods::shown(m))?,
+            Payload::AclBindingRule(r) => map.serialize_entry("ACLBindingRule", &**r)?,
         }
         map.end()
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
+use super::access::{Capability, Right, Subject};
 use super::client::of_alloc;
 use super::error::Error;
 use super::local::{ActionRequest, ExecInput, ExecOutput, ExecRequest, ExecSession};
@@ -20,6 +21,9 @@ use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
 use super::websocket::{self, accept_key};
+
+/// The right to run commands in tasks that see the file system of the node.
+const NODE_EXEC: Right = Right::Namespace(&[Capability::AllocNodeExec]);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -120,7 +124,7 @@ async fn handshake(request: &mut Request, reader: &mut SplitStream<Socket>) -> R
     if !request.token().is_empty() && request.token() != shake.auth_token {
         return Err(Error::bad("handshake auth token mismatched auth header token"));
     }
-    request.set_token(&shake.auth_token);
+    request.set_token(&shake.auth_token).await;
     Ok(())
 }
 
@@ -135,6 +139,16 @@ async fn session(
         handshake(request, reader).await?;
     }
     let client = of_alloc(request, alloc_id)?;
+    let task = match &wanted {
+        Wanted::Command(command) => &command.task,
+        Wanted::Action(action) => &action.task,
+    };
+    if !client.isolates(alloc_id, task)
+        && let Some(namespace) = client.alloc_namespace(alloc_id)
+    {
+        // The command would run on the node itself.
+        request.authorize_as(NODE_EXEC, Subject::Namespace(&namespace))?;
+    }
     let started = match wanted {
         Wanted::Command(command) => client.exec(alloc_id, command).await,
         Wanted::Action(action) => client.run_action(alloc_id, action).await,
@@ -167,6 +181,7 @@ async fn session(
     tokio::select! {
         () = feed => Ok(()),
         result = drain => result,
+        () = request.authorization().revoked() => Err(Error::denied()),
     }
 }
 

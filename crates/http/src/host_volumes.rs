@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::access::Need;
+use super::access::{Capability, Need};
 use super::error::Error;
 use super::filter::Filter;
 use super::local::LocalClient;
@@ -22,7 +22,7 @@ use encamp_state::Table;
 /// The list that `/v1/volumes?type=host` asks for.
 pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let access = request.access();
+    let access = request.access()?;
     let (node, pool) = (request.query().get("node_id"), request.query().get("node_pool"));
     let pager = Pager::new(&options)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
@@ -31,7 +31,7 @@ pub(super) async fn list(request: Request) -> Outcome {
                 && (v.id.starts_with(&options.prefix) || v.name.starts_with(&options.prefix))
                 && (node.is_empty() || v.node_id == node)
                 && (pool.is_empty() || v.node_pool == pool)
-                && access.allows(&Need::Namespace(&v.namespace, &["host-volume-read"]))
+                && access.allows(&Need::Namespace(&v.namespace, &[Capability::HostVolumeRead]))
         };
         let rows = store.state().host_volumes().filter(fits).cloned();
         let token = |v: &Arc<HostVolume>| format!("{}.{}", v.namespace, v.id);
@@ -52,19 +52,17 @@ pub(super) async fn list(request: Request) -> Outcome {
 
 pub(super) async fn claims(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let need = ["host-volume-read"];
-    let access = request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let q = |name| request.query().get(name);
     let (job, group, volume) = (q("job_id"), q("task_group"), q("volume_name"));
     let pager = Pager::new(&options)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::TaskVolume)], |store| {
         let fits = |c: &&Arc<TaskGroupHostVolumeClaim>| {
-            options.in_namespace(&c.namespace)
+            seen.in_namespace(&c.namespace)
                 && c.id.starts_with(&options.prefix)
                 && (job.is_empty() || c.job_id == job)
                 && (group.is_empty() || c.task_group_name == group)
                 && (volume.is_empty() || c.volume_name == volume)
-                && access.allows(&Need::Namespace(&c.namespace, &need))
         };
         let rows = store.state().host_volume_claims().filter(fits).cloned();
         let matches = |f: &Filter, c: &Arc<TaskGroupHostVolumeClaim>| f.matches("TaskGroupHostVolumeClaim", &**c);
@@ -188,7 +186,7 @@ pub(super) async fn read(request: Request) -> Outcome {
         Ok((volume.as_ref().map_or(store.index_of(Table::HostVolumes), |v| v.modify_index), volume))
     });
     let (volume, meta) = found(read.await?, "volume not found")?;
-    if !access.allows(&Need::Namespace(&volume.namespace, &["host-volume-read"])) {
+    if !access.allows(&Need::Namespace(&volume.namespace, &[Capability::HostVolumeRead])) {
         return Err(Error::denied());
     }
     Ok(Response::json(&*volume)?.meta(&meta))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::access::{Need, Subject};
+use super::access::{Access, Capability, HostVolumeCapability, Need, PluginLevel, Subject};
 use super::error::Error;
 use super::json;
 use super::request::Request;
@@ -18,7 +18,6 @@ use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_server::endpoints::job::Target;
 use encamp_server::endpoints::{dispatch as dispatching, job as endpoint, job_changes as changes, scale as scaling};
-use encamp_server::error::ErrorKind;
 use encamp_server::jobs::dispatch::DispatchRequest;
 
 /// The longest job file that is parsed: its parts take many times the room of its text.
@@ -28,12 +27,48 @@ const MAX_SPEC: usize = 4 << 20;
 fn permit(request: &Request) -> impl Fn(&Job) -> Result<(), encamp_server::Error> + Send + Sync {
     let (right, access) = (request.right(), request.access());
     move |job| {
-        if right.is_in(&access, Subject::Namespace(&job.namespace)) {
-            return Ok(());
-        }
-        let refused = Error::denied();
-        Err(encamp_server::Error::new(ErrorKind::of_status(refused.status), refused.message))
+        let may = |access: &Access| access.has(right, Subject::Namespace(&job.namespace));
+        if access.as_ref().is_ok_and(may) { Ok(()) } else { Err(encamp_server::Error::permission_denied()) }
     }
+}
+
+/// As [`permit`], with the rights that the volumes and plugins of the job require (`docs/spec/http-api.md §5.3` 6).
+fn permit_volumes(
+    request: &Request,
+    policy_override: bool,
+) -> impl Fn(&Job) -> Result<(), encamp_server::Error> + Send + Sync {
+    let (permitted, access) = (permit(request), request.access());
+    move |job| {
+        permitted(job)?;
+        let may = |access: &Access| {
+            let own = |capability| access.allows(&Need::Namespace(&job.namespace, &[capability]));
+            (!policy_override || own(Capability::SentinelOverride))
+                && job.task_groups.iter().all(|group| may_mount(access, &job.namespace, group))
+        };
+        if access.as_ref().is_ok_and(may) { Ok(()) } else { Err(encamp_server::Error::permission_denied()) }
+    }
+}
+
+/// Whether the caller may use the volumes of a group, and run its plugins.
+fn may_mount(access: &Access, namespace: &str, group: &TaskGroup) -> bool {
+    let own = |capability| access.allows(&Need::Namespace(namespace, &[capability]));
+    let bidirectional = |name: &str| {
+        let mounts = group.tasks.iter().flat_map(|task| &task.volume_mounts);
+        mounts.filter(|m| m.volume == name).any(|m| m.propagation_mode == "bidirectional")
+    };
+    let mut requested = group.volumes.iter().flat_map(|volumes| volumes.values());
+    let volumes = requested.all(|volume| match volume.r#type.as_str() {
+        "host" => {
+            let host = |capability| access.allows(&Need::HostVolume(&volume.source, capability));
+            let write = host(HostVolumeCapability::MountReadwrite);
+            let read = volume.read_only && host(HostVolumeCapability::MountReadonly);
+            write || (read && !bidirectional(&volume.name))
+        }
+        "csi" => own(Capability::CsiMountVolume) && access.allows(&Need::Plugin(PluginLevel::Read)),
+        _ => access.is_management(),
+    });
+    let plugins = group.tasks.iter().any(|task| task.csi_plugin_config.is_some());
+    volumes && (!plugins || own(Capability::CsiRegisterPlugin))
 }
 
 /// Whether the caller may register jobs while the cluster takes none.
@@ -77,7 +112,7 @@ async fn register_as(mut request: Request, path_id: Option<String>) -> Outcome {
     let sent: JobRegisterRequest = job_body(&mut request).await?;
     let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
     let target = Target { path_id: path_id.as_deref(), region: &region, namespace: &namespace };
-    let permit = permit(&request);
+    let permit = permit_volumes(&request, sent.policy_override);
     let done = endpoint::register(request.server()?, sent, target, exempt(&request), &permit).await?;
     Ok(Response::json(&done)?.index(done.index))
 }
@@ -137,7 +172,7 @@ pub(crate) async fn deregister(request: Request, id: String) -> Outcome {
     let namespace = request.namespace();
     request.authorize_in(&namespace)?;
     if purge {
-        request.need(&Need::Namespace(&namespace, &["submit-job", "purge-job"]))?;
+        request.need(&Need::Namespace(&namespace, &[Capability::SubmitJob, Capability::PurgeJob]))?;
     }
     let stop = changes::Stop { purge, no_shutdown_delay, eval_priority: eval_priority.unwrap_or_default() };
     let done = changes::deregister(request.server()?, &namespace, &id, stop).await?;

@@ -6,7 +6,7 @@ use super::error::Error;
 use super::filter::Filter;
 use super::page::{Order, Pager};
 use super::params::decimal_uint;
-use super::request::{ReadOptions, Request, found};
+use super::request::{ReadOptions, Request, Seen, found};
 use super::response::{Meta, Response};
 use super::route::Outcome;
 use encamp_model::requests::*;
@@ -33,9 +33,9 @@ fn of_job_key(table: Table, options: &ReadOptions, id: &str) -> WatchKey {
 }
 
 /// The rows a list may show, in the order of their tokens.
-pub fn rows(store: &StateStore, options: &ReadOptions) -> Vec<Arc<JobEntry>> {
+pub(crate) fn rows(store: &StateStore, options: &ReadOptions, seen: &Seen) -> Vec<Arc<JobEntry>> {
     let wanted =
-        |j: &&Arc<JobEntry>| options.in_namespace(&j.current.namespace) && j.current.id.starts_with(&options.prefix);
+        |j: &&Arc<JobEntry>| seen.in_namespace(&j.current.namespace) && j.current.id.starts_with(&options.prefix);
     let mut rows: Vec<_> = store.state().jobs().filter(wanted).cloned().collect();
     if options.all_namespaces() {
         rows.sort_by_cached_key(token);
@@ -51,12 +51,12 @@ pub fn token(entry: &Arc<JobEntry>) -> String {
 pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     let with_meta = request.flag("meta")?;
-    request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let pager = Pager::new(&options)?;
     let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::JobSummary)];
     let read = |store: &StateStore| {
         let matches = |f: &Filter, e: &Arc<JobEntry>| f.matches("Job", &*e.current);
-        let page = pager.page(Order::Text, rows(store, &options), token, matches, |_| true)?;
+        let page = pager.page(Order::Text, rows(store, &options, &seen), token, matches, |_| true)?;
         let stub = |e: &Arc<JobEntry>| {
             let job = &e.current;
             job.stub(store.summary(&job.namespace, &job.id).cloned(), with_meta)
@@ -270,14 +270,14 @@ pub(super) async fn named_statuses(mut request: Request) -> Outcome {
 }
 
 async fn statuses_of(request: &Request, options: &ReadOptions, shown: &Shown) -> Outcome {
-    request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     // The newest come first unless the list is reversed.
     let pager = Pager::new(options).map_err(as_internal)?.reversed();
     let keys = [Table::Jobs, Table::Allocs, Table::Deployment].map(WatchKey::Table).to_vec();
     let mut before: Option<Vec<String>> = None;
     let read = |store: &StateStore| {
         let wanted = |e: &Arc<JobEntry>| shown.holds(&e.current);
-        let mut rows = rows(store, options);
+        let mut rows = rows(store, options, &seen);
         rows.sort_by_cached_key(|e| (e.current.modify_index, token(e)));
         let matches = |f: &Filter, e: &Arc<JobEntry>| f.matches("Job", &*e.current);
         let number = |e: &Arc<JobEntry>| e.current.modify_index.to_string();

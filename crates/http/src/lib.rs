@@ -7,14 +7,15 @@
 //!
 //! - [`mod@route`], [`pattern`]: what a route is, and what its path matches. [`request`], [`response`], [`error`],
 //!   [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
+//! - [`access`]: rights. [`authorization`] with `auth_limit` and `remote_access`: who calls, and for how long.
 //! - [`listener`], [`http1`] with `turn`, [`tls`]: connections. [`measure`]: what requests are called in metrics.
-//!   [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its
+//!   [`page`], [`filter`], [`ids`]: lists. [`app`], [`local`]: what the interface needs of its
 //!   agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - [`autoscale`]: worker pools that size themselves.
 //! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`];
 //!   [`nodes`], [`pools`], [`namespaces`], [`operator`], [`search`], [`services`], [`volumes`] with [`host_volumes`],
-//!   [`variables`], [`keyring`], [`snapshots`], [`acl_off`]; [`events`].
+//!   [`variables`], [`keyring`], [`snapshots`], [`acl`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 //!
 //! **May use** `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`,
@@ -23,10 +24,12 @@
 #![warn(missing_docs)]
 
 pub mod access;
-pub(crate) mod acl_off;
+pub(crate) mod acl;
 pub mod agent;
 pub mod allocs;
 pub mod app;
+pub(crate) mod auth_limit;
+pub(crate) mod authorization;
 pub mod autoscale;
 pub mod bodies;
 pub mod client;
@@ -69,6 +72,7 @@ pub mod pools;
 #[allow(unreachable_pub)]
 #[path = "../../../tests/support/recorded.rs"]
 mod recorded;
+pub(crate) mod remote_access;
 pub mod request;
 pub mod response;
 pub mod route;
@@ -93,6 +97,7 @@ pub mod volumes;
 pub mod websocket;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
@@ -100,6 +105,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 pub use app::AppState;
+use authorization::Authorization;
 use encode::accepted;
 use error::Error;
 use forward::Passed;
@@ -109,6 +115,7 @@ use response::Response;
 use routes::Found;
 
 use encamp_model::format_duration;
+use encamp_server::acl::Denied;
 
 /// The service.
 pub fn router(app: AppState) -> Router {
@@ -179,14 +186,34 @@ async fn dispatch(
         Found::Route(matched) => {
             let metric = if app.server().is_some() { matched.route.metric } else { Metric::NotCounted };
             let (begin, metrics, handler) = (Instant::now(), app.metrics().clone(), matched.route.handler);
-            let outcome = handler(Request::new(app, request, path, matched, peer)).await;
+            let authorization = Arc::new(Authorization::begin(&app, request::token_of(request.headers())).await);
+            if let Some(denied) = authorization.denied() {
+                refuse_guesses(&app, &request, denied)?;
+            }
+            let request = Request::new(app, request, path, matched, peer, authorization.clone());
+            let outcome = handler(request).await;
             metric.record(&metrics, begin.elapsed());
-            outcome
+            outcome.map(|response| response.while_authorized(authorization))
         }
         Found::OtherMethod(_) => Err(Error::method()),
         Found::AddSlash => moved(&format!("{path}/")),
         Found::Nothing => Ok(Response::empty().status(404)),
     }
+}
+
+/// Counts a request whose token is not valid.
+///
+/// # Errors
+/// 429: its address sent too many unknown tokens.
+fn refuse_guesses(app: &AppState, request: &axum::extract::Request, denied: Denied) -> Result<(), Error> {
+    app.metrics().count("nomad.acl.auth_failures", 1, &[]);
+    let address = request.extensions().get::<axum::extract::ConnectInfo<http1::Peer>>().map(|c| c.0.address.ip());
+    let (Some(address), Denied::Unknown | Denied::Malformed) = (address, denied) else { return Ok(()) };
+    app.auth_limit().lock().failed(address, encamp_host::ids::now()).map_err(|wait| {
+        app.metrics().count("nomad.acl.auth_throttled", 1, &[]);
+        let seconds = wait.as_secs().max(1);
+        Error::new(429, format!("Too many requests with unknown tokens from {address}; try again in {seconds} s"))
+    })
 }
 
 /// The answer to a browser that asks whether it may (`docs/spec/http-api.md §1.3`).

@@ -104,8 +104,11 @@ pub trait LocalClient: Send + Sync {
     /// Removes all finished allocations.
     fn collect_all(&self) -> Pending<'_, Result<(), Error>>;
 
-    /// Whether the node has the allocation.
-    fn has_alloc(&self, alloc_id: &str) -> bool;
+    /// The namespace of an allocation, if the node has it.
+    fn alloc_namespace(&self, alloc_id: &str) -> Option<String>;
+
+    /// Whether a task sees a file system of its own; of no name, the only task of the allocation.
+    fn isolates(&self, alloc_id: &str, task: &str) -> bool;
 
     /// AllocResourceUsage; of one task, if it is named.
     fn alloc_stats<'a>(&'a self, alloc_id: &'a str, task: &'a str) -> Pending<'a, Result<Value, Error>>;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::access::Need;
+use super::access::{Capability, Need};
 use super::error::Error;
 use super::ids;
 use super::page::{Order, Page, Pager};
@@ -137,7 +137,7 @@ pub(super) async fn allocations(request: Request, id: String) -> Outcome {
         let allocs = store.state().allocs_of_node(&id);
         let newest = allocs.iter().map(|a| a.alloc.modify_index).max();
         let index = newest.unwrap_or_else(|| store.index_of(Table::Allocs).max(1));
-        let visible = |a: &Allocation| access.allows(&Need::Namespace(&a.namespace, &["read-job"]));
+        let visible = |a: &Allocation| access.allows(&Need::Namespace(&a.namespace, &[Capability::ReadJob]));
         Ok((index, allocs.iter().map(|a| &*a.alloc).filter(|a| visible(a)).map(alloc::shown).collect::<Vec<_>>()))
     });
     let (allocs, meta) = read.await?;
@@ -224,6 +224,6 @@ pub(super) async fn drain(mut request: Request, id: String) -> Outcome {
         ..Default::default()
     });
     let NodeDrainRequest { mark_eligible, meta, .. } = body;
-    let drain = set::DrainRequest { strategy, mark_eligible, meta, accessor_id: request.accessor() };
+    let drain = set::DrainRequest { strategy, mark_eligible, meta, accessor_id: request.accessor()? };
     done(&set::set_drain(request.server()?, &id, drain).await?)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::access::{Need, PoolRight};
+use super::access::{Capability, Need, PoolCapability};
 use super::error::Error;
 use super::json::duration_or_text;
 use super::nodes;
@@ -34,7 +34,7 @@ pub(super) async fn list(request: Request) -> Outcome {
     let keys = vec![WatchKey::Table(Table::NodePools)];
     let read = request.blocking(&options, keys, |store| {
         let rows = store.state().node_pools().filter(|p| p.name.starts_with(&options.prefix)).map(shown);
-        let visible = |p: &Arc<NodePool>| access.allows(&Need::Pool(&p.name, PoolRight::Read));
+        let visible = |p: &Arc<NodePool>| access.allows(&Need::Pool(&p.name, PoolCapability::Read));
         let page = pager.page(Order::Text, rows, |p| p.name.clone(), |f, p| f.matches("NodePool", &**p), visible)?;
         Ok((store.index_of(Table::NodePools).max(1), page))
     });
@@ -92,7 +92,7 @@ pub(super) async fn jobs_of(request: Request, pool: String) -> Outcome {
         if options.all_namespaces() {
             rows.sort_by_cached_key(token);
         }
-        let visible = |j: &Arc<Job>| access.allows(&Need::Namespace(&j.namespace, &["list-jobs"]));
+        let visible = |j: &Arc<Job>| access.allows(&Need::Namespace(&j.namespace, &[Capability::ListJobs]));
         let page = pager.page(Order::Text, rows, token, |f, j| f.matches("Job", &**j), visible)?;
         let stub = |j: &Arc<Job>| j.stub(store.summary(&j.namespace, &j.id).cloned(), with_meta);
         let stubs: Vec<JobListStub> = page.rows.iter().map(stub).collect();

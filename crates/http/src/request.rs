@@ -1,6 +1,7 @@
 //! A request as passed to handlers: parameters, body, blocking reads (`docs/spec/http-api.md §4`).
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -10,8 +11,9 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::access::{self, Access, Need, Right, Subject};
+use super::access::{Access, Need, Right, Subject};
 use super::app::AppState;
+use super::authorization::Authorization;
 use super::bodies::{BodyError, Held};
 use super::error::Error;
 use super::http1::Peer;
@@ -24,8 +26,9 @@ use encamp_host::ids;
 use encamp_model::duration::parse_duration;
 use encamp_model::outcome::NO_LEADER;
 use encamp_server::Server;
+use encamp_server::acl::Caller;
 use encamp_server::storage::watch::WatchKey;
-use encamp_state::StateStore;
+use encamp_state::{StateStore, Table};
 
 /// The largest body that is kept in memory. Nomad has no limit; memory has one.
 const MAX_BODY: usize = 32 << 20;
@@ -145,6 +148,39 @@ pub struct Request {
     body: Mutex<Option<Body>>,
     /// Memory for the body.
     held: Held,
+    authorization: Arc<Authorization>,
+}
+
+/// The rows that a caller may see: those of the namespace that is asked for, or, of all namespaces, those in which the
+/// caller has the right of the route.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    access: Access,
+    right: Right,
+    namespace: String,
+}
+
+impl Seen {
+    /// Whether rows of a namespace are shown.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> bool {
+        match self.namespace.as_str() {
+            "*" => self.access.has(self.right, Subject::Namespace(namespace)),
+            asked => asked == namespace,
+        }
+    }
+}
+
+/// The token of a request (`docs/spec/http-api.md §4.3`); empty for the anonymous one.
+pub(crate) fn token_of(headers: &HeaderMap) -> &str {
+    let text = |name| headers.get(name).and_then(|v| v.to_str().ok());
+    if let Some(token) = text("x-nomad-token").map(str::trim).filter(|t| !t.is_empty()) {
+        return token;
+    }
+    let mut words = text("authorization").unwrap_or_default().split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(scheme), Some(token)) if scheme.eq_ignore_ascii_case("bearer") => token,
+        _ => "",
+    }
 }
 
 impl Request {
@@ -155,6 +191,7 @@ impl Request {
         path: String,
         Matched { route, parameters }: Matched,
         peer: Option<SocketAddr>,
+        authorization: Arc<Authorization>,
     ) -> Request {
         let (parts, body) = request.into_parts();
         let query_text = parts.uri.query().unwrap_or_default().to_string();
@@ -174,6 +211,7 @@ impl Request {
             message_token: String::new(),
             body: Mutex::new(Some(body)),
             held: Held::default(),
+            authorization,
         }
     }
 
@@ -280,26 +318,10 @@ impl Request {
 
     /// The token (`docs/spec/http-api.md §4.3`); empty for the anonymous one.
     pub fn token(&self) -> &str {
-        let text = |name| self.headers.get(name).and_then(|v| v.to_str().ok());
-        if let Some(token) = text("x-nomad-token").map(str::trim).filter(|t| !t.is_empty()) {
-            return token;
+        match token_of(&self.headers) {
+            "" => &self.message_token,
+            token => token,
         }
-        let mut words = text("authorization").unwrap_or_default().split_whitespace();
-        match (words.next(), words.next()) {
-            (Some(scheme), Some(token)) if scheme.eq_ignore_ascii_case("bearer") => token,
-            _ => &self.message_token,
-        }
-    }
-
-    /// The token that came in a message.
-    pub(crate) fn set_token(&mut self, token: &str) {
-        self.message_token = token.into();
-    }
-
-    /// The caller, as named in the metadata of drains.
-    pub(crate) fn accessor(&self) -> String {
-        // Tokens have no accessors until access control knows them.
-        "token:acls-disabled".into()
     }
 
     // ---- rights
@@ -309,14 +331,39 @@ impl Request {
         self.route.right
     }
 
-    /// What the caller may do.
-    pub(crate) fn access(&self) -> Access {
-        access::access(&self.app, self.token())
+    /// The check of rights, which goes on while the request lasts.
+    pub(crate) fn authorization(&self) -> &Arc<Authorization> {
+        &self.authorization
     }
 
-    fn authorized(&self, of: Subject<'_>) -> Result<Access, Error> {
-        let access = self.access();
-        if self.route.right.is_in(&access, of) { Ok(access) } else { Err(Error::denied()) }
+    /// Takes the token of a message, where the headers have none.
+    pub(crate) async fn set_token(&mut self, token: &str) {
+        self.message_token = token.into();
+        self.authorization = Arc::new(Authorization::begin(&self.app, self.token()).await);
+    }
+
+    /// Who calls.
+    ///
+    /// # Errors
+    /// 403: the token is not valid.
+    pub(crate) fn caller(&self) -> Result<Caller, Error> {
+        self.authorization.caller()
+    }
+
+    /// The caller, as named in the metadata of drains.
+    ///
+    /// # Errors
+    /// 403: the token is not valid.
+    pub(crate) fn accessor(&self) -> Result<String, Error> {
+        Ok(self.caller()?.name())
+    }
+
+    /// What the caller may do.
+    ///
+    /// # Errors
+    /// 403: the token is not valid.
+    pub(crate) fn access(&self) -> Result<Access, Error> {
+        self.authorization.access()
     }
 
     /// Whether the caller has the right that the route requires; what else it may do.
@@ -324,15 +371,24 @@ impl Request {
     /// # Errors
     /// 403.
     pub(crate) fn authorize(&self) -> Result<Access, Error> {
-        self.authorized(Subject::Cluster)
+        self.authorization.grant(self.route.right, Subject::Cluster)
     }
 
-    /// As [`Request::authorize`], for a right in a namespace; `*`: in any.
+    /// As [`Request::authorize`], for a right in a namespace; `*`: in any. Gives which rows the caller may see.
     ///
     /// # Errors
     /// 403.
-    pub(crate) fn authorize_in(&self, namespace: &str) -> Result<Access, Error> {
-        self.authorized(Subject::Namespace(namespace))
+    pub(crate) fn authorize_in(&self, namespace: &str) -> Result<Seen, Error> {
+        let access = self.authorization.grant(self.route.right, Subject::Namespace(namespace))?;
+        Ok(Seen { access, right: self.route.right, namespace: namespace.into() })
+    }
+
+    /// The rows that the caller may see, where everybody may ask and gets what is allowed.
+    ///
+    /// # Errors
+    /// 403: the token is not valid.
+    pub(crate) fn seen_in(&self, namespace: &str) -> Result<Seen, Error> {
+        Ok(Seen { access: self.access()?, right: self.route.right, namespace: namespace.into() })
     }
 
     /// As [`Request::authorize`], for a right on a node pool.
@@ -340,7 +396,7 @@ impl Request {
     /// # Errors
     /// 403.
     pub(crate) fn authorize_pool(&self, pool: &str) -> Result<Access, Error> {
-        self.authorized(Subject::Pool(pool))
+        self.authorization.grant(self.route.right, Subject::Pool(pool))
     }
 
     /// As [`Request::authorize`], for a right on a variable.
@@ -348,7 +404,15 @@ impl Request {
     /// # Errors
     /// 403.
     pub(crate) fn authorize_variable(&self, namespace: &str, path: &str) -> Result<Access, Error> {
-        self.authorized(Subject::Variable(namespace, path))
+        self.authorization.grant(self.route.right, Subject::Variable(namespace, path))
+    }
+
+    /// As [`Request::authorize`], for a right that the route does not name.
+    ///
+    /// # Errors
+    /// 403.
+    pub(crate) fn authorize_as(&self, right: Right, of: Subject<'_>) -> Result<Access, Error> {
+        self.authorization.grant(right, of)
     }
 
     /// Whether the caller may do something that depends on more than the route; what else it may do.
@@ -356,7 +420,7 @@ impl Request {
     /// # Errors
     /// 403.
     pub(crate) fn need(&self, need: &Need<'_>) -> Result<Access, Error> {
-        let access = self.access();
+        let access = self.access()?;
         if access.allows(need) { Ok(access) } else { Err(Error::denied()) }
     }
 
@@ -447,7 +511,7 @@ impl Request {
     pub async fn blocking<T>(
         &self,
         options: &ReadOptions,
-        keys: Vec<WatchKey>,
+        mut keys: Vec<WatchKey>,
         mut read: impl FnMut(&StateStore) -> Result<(u64, T), Error>,
     ) -> Result<(T, Meta), Error> {
         let server = self.server()?;
@@ -461,6 +525,14 @@ impl Request {
         }
         let jitter = u64::try_from(options.wait.as_nanos() / 16).unwrap_or_default();
         let deadline = Instant::now() + options.wait + Duration::from_nanos(ids::random_below(jitter));
+        if self.app.settings().acl_enabled {
+            keys.extend([Table::AclToken, Table::AclPolicy, Table::AclRoles].map(WatchKey::Table));
+        }
+        let read = |store: &StateStore| {
+            // The token may have been revoked since the wait began.
+            self.authorization.check_again()?;
+            read(store)
+        };
         let (index, value) = server.store().read_newer(keys, options.index, deadline, read).await?;
         Ok((value, self.meta(index)))
     }

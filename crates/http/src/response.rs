@@ -1,9 +1,14 @@
 //! Responses and their encoding (`docs/spec/http-api.md §1.4, §1.5`).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use futures_util::{StreamExt, stream};
 use serde::Serialize;
 
+use super::authorization::Authorization;
 use super::encode::{self, Encoding};
 use super::error::Error;
 use super::json;
@@ -112,6 +117,30 @@ impl Response {
             Some(t) => self.header(HeaderName::from_static("x-nomad-nexttoken"), t),
             None => self,
         }
+    }
+
+    /// Ends a streamed body as soon as the caller may not see it any more. A body that has an end of its own breaks off,
+    /// so that nobody takes it for complete.
+    pub(crate) fn while_authorized(mut self, authorization: Arc<Authorization>) -> Response {
+        self.payload = match self.payload {
+            Payload::Raw(body) => {
+                let revoked = async move { authorization.revoked().await };
+                Payload::Raw(Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked))))
+            }
+            Payload::Stream(body) => {
+                let lost = Arc::new(AtomicBool::new(false));
+                let mark = lost.clone();
+                let revoked = async move {
+                    authorization.revoked().await;
+                    mark.store(true, Ordering::Relaxed);
+                };
+                let broken = stream::once(async move { lost.load(Ordering::Relaxed) })
+                    .filter_map(|lost| async move { lost.then(|| Err(axum::Error::new(Error::denied()))) });
+                Payload::Stream(Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked)).chain(broken)))
+            }
+            whole @ (Payload::Empty | Payload::Json(_) | Payload::Bytes(_)) => whole,
+        };
+        self
     }
 
     /// The answer to an error.

@@ -9,12 +9,12 @@ use std::sync::LazyLock;
 
 use axum::http::Method;
 
-use super::access::{Level, PoolRight, Right};
+use super::access::{Capability, Level, OperatorCapability, PluginLevel, PoolCapability, Right, VariableCapability};
 use super::measure::Metric::{self, List, NotCounted, Read, Write};
 use super::pattern;
 use super::route::{AnsweredBy, Handler, Methods, Route, handler};
 use super::{
-    acl_off, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, host, host_volumes, job_writes,
+    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, host, host_volumes, job_writes,
     jobs, keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status,
     variables, volumes,
 };
@@ -26,8 +26,6 @@ const POST: Methods = Methods::Only(&[Method::POST]);
 const DELETE: Methods = Methods::Only(&[Method::DELETE]);
 /// PUT and POST, which are interchangeable for most writes.
 const WRITE: Methods = Methods::Only(&[Method::PUT, Method::POST]);
-/// What can be done with one object.
-const OBJECT: Methods = Methods::Only(&[Method::GET, Method::PUT, Method::POST, Method::DELETE]);
 
 const AGENT: AnsweredBy = AnsweredBy::Agent;
 const SERVER: AnsweredBy = AnsweredBy::Server;
@@ -42,28 +40,28 @@ const NODE_READ: Right = Right::Node(Level::Read);
 const NODE_WRITE: Right = Right::Node(Level::Write);
 const OPERATOR_READ: Right = Right::Operator(Level::Read);
 const OPERATOR_WRITE: Right = Right::Operator(Level::Write);
-const POOL_READ: Right = Right::Pool(PoolRight::Read);
-const POOL_WRITE: Right = Right::Pool(PoolRight::Write);
-const POOL_DELETE: Right = Right::Pool(PoolRight::Delete);
-const PLUGIN_READ: Right = Right::Plugin("read");
-const READ_JOB: Right = Right::Namespace(&["read-job"]);
-const LIST_AND_READ_JOBS: Right = Right::All(&[Right::Namespace(&["list-jobs"]), READ_JOB]);
-const LIST_POLICIES: Right = Right::OneOf(&[Right::Namespace(&["list-scaling-policies"]), LIST_AND_READ_JOBS]);
-const READ_POLICY: Right = Right::OneOf(&[Right::Namespace(&["read-scaling-policy"]), LIST_AND_READ_JOBS]);
-const DISPATCH: Right = Right::Namespace(&["dispatch-job"]);
-const TAG: Right = Right::Namespace(&["submit-job", "tag-job-version"]);
-const ALLOC_EXEC: Right = Right::Namespace(&["alloc-exec"]);
-const ALLOC_LIFECYCLE: Right = Right::Namespace(&["alloc-lifecycle"]);
-const READ_FS: Right = Right::Namespace(&["read-fs"]);
-const READ_LOGS: Right = Right::Namespace(&["read-logs", "read-fs"]);
-const READ_HOST_VOLUME: Right = Right::Namespace(&["host-volume-read"]);
-const DELETE_HOST_VOLUME: Right = Right::Namespace(&["host-volume-delete"]);
-const LIST_VOLUMES: Right = Right::Namespace(&["csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs"]);
-const READ_VOLUME: Right = Right::Namespace(&["csi-read-volume", "csi-mount-volume", "read-job"]);
-const WRITE_VOLUME: Right = Right::All(&[Right::Namespace(&["csi-write-volume"]), PLUGIN_READ]);
-const MOUNT_VOLUME: Right = Right::All(&[Right::Namespace(&["csi-mount-volume"]), PLUGIN_READ]);
+const POOL_READ: Right = Right::Pool(PoolCapability::Read);
+const POOL_WRITE: Right = Right::Pool(PoolCapability::Write);
+const POOL_DELETE: Right = Right::Pool(PoolCapability::Delete);
+const PLUGIN_READ: Right = Right::Plugin(PluginLevel::Read);
+const READ_JOB: Right = Right::Namespace(&[Capability::ReadJob]);
+const LIST_AND_READ_JOBS: Right = Right::All(&[Right::Namespace(&[Capability::ListJobs]), READ_JOB]);
+const LIST_POLICIES: Right = Right::OneOf(&[Right::Namespace(&[Capability::ListScalingPolicies]), LIST_AND_READ_JOBS]);
+const READ_POLICY: Right = Right::OneOf(&[Right::Namespace(&[Capability::ReadScalingPolicy]), LIST_AND_READ_JOBS]);
+const DISPATCH: Right = Right::Namespace(&[Capability::DispatchJob]);
+const TAG: Right = Right::Namespace(&[Capability::SubmitJob, Capability::TagJobVersion]);
+const ALLOC_EXEC: Right = Right::Namespace(&[Capability::AllocExec]);
+const ALLOC_LIFECYCLE: Right = Right::Namespace(&[Capability::AllocLifecycle]);
+const READ_FS: Right = Right::Namespace(&[Capability::ReadFs]);
+const READ_LOGS: Right = Right::Namespace(&[Capability::ReadLogs, Capability::ReadFs]);
+const READ_HOST_VOLUME: Right = Right::Namespace(&[Capability::HostVolumeRead]);
+const DELETE_HOST_VOLUME: Right = Right::Namespace(&[Capability::HostVolumeDelete]);
+const LIST_VOLUMES: Right = Right::Namespace(&[Capability::CsiListVolume, Capability::CsiReadVolume, Capability::CsiMountVolume, Capability::ListJobs]);
+const READ_VOLUME: Right = Right::Namespace(&[Capability::CsiReadVolume, Capability::CsiMountVolume, Capability::ReadJob]);
+const WRITE_VOLUME: Right = Right::All(&[Right::Namespace(&[Capability::CsiWriteVolume]), PLUGIN_READ]);
+const MOUNT_VOLUME: Right = Right::All(&[Right::Namespace(&[Capability::CsiMountVolume]), PLUGIN_READ]);
 
-const fn any_of(capabilities: &'static [&'static str]) -> Right {
+const fn any_of(capabilities: &'static [Capability]) -> Right {
     Right::Namespace(capabilities)
 }
 
@@ -131,24 +129,24 @@ pub(crate) static ROUTES: &[Route] = &[
     route(GET, "/v1/metrics", "", handler!(agent::metrics), AGENT, ANONYMOUS, NotCounted),
 
     // Jobs (`docs/spec/http-api.md §5.2, §5.3`).
-    route(GET, "/v1/jobs", "", handler!(jobs::list), LEADER, any_of(&["list-jobs"]), List("job", "list")),
-    route(WRITE, "/v1/jobs", "", handler!(job_writes::register), LEADER, any_of(&["submit-job", "register-job"]),
+    route(GET, "/v1/jobs", "", handler!(jobs::list), LEADER, any_of(&[Capability::ListJobs]), List("job", "list")),
+    route(WRITE, "/v1/jobs", "", handler!(job_writes::register), LEADER, any_of(&[Capability::SubmitJob, Capability::RegisterJob]),
         Write("job", "register")),
-    route(WRITE, "/v1/jobs/parse", "", handler!(job_writes::parse), LEADER, any_of(&["parse-job", "submit-job"]),
+    route(WRITE, "/v1/jobs/parse", "", handler!(job_writes::parse), LEADER, any_of(&[Capability::ParseJob, Capability::SubmitJob]),
         NotCounted),
     route(GET, "/v1/jobs/statuses", "", handler!(jobs::statuses), LEADER, READ_JOB, List("job", "statuses")),
     route(POST, "/v1/jobs/statuses", "", handler!(jobs::named_statuses), LEADER, READ_JOB, List("job", "statuses")),
     route(WRITE, "/v1/validate/job", "", handler!(job_writes::validate), LEADER, READ_JOB, Write("job", "validate")),
     route(WRITE, "/v1/job/", "{*id}/evaluate", handler!(job_writes::evaluate, id), LEADER,
-        any_of(&["submit-job", "evaluate-job"]), Write("job", "evaluate")),
+        any_of(&[Capability::SubmitJob, Capability::EvaluateJob]), Write("job", "evaluate")),
     route(GET, "/v1/job/", "{*id}/allocations", handler!(jobs::allocations, id), LEADER, READ_JOB,
         List("job", "allocations")),
     route(GET, "/v1/job/", "{*id}/evaluations", handler!(jobs::evaluations, id), LEADER, READ_JOB,
         List("job", "evaluations")),
     route(WRITE, "/v1/job/", "{*id}/periodic/force", handler!(job_writes::force_periodic, id), LEADER,
-        any_of(&["dispatch-job", "submit-job", "force-periodic-job"]), Write("periodic", "force")),
+        any_of(&[Capability::DispatchJob, Capability::SubmitJob, Capability::ForcePeriodicJob]), Write("periodic", "force")),
     route(WRITE, "/v1/job/", "{*id}/plan", handler!(job_writes::plan, id), LEADER,
-        any_of(&["submit-job", "plan-job"]), Write("job", "plan")),
+        any_of(&[Capability::SubmitJob, Capability::PlanJob]), Write("job", "plan")),
     route(GET, "/v1/job/", "{*id}/summary", handler!(jobs::summary, id), LEADER, READ_JOB,
         Read("job_summary", "get_job_summary")),
     route(WRITE, "/v1/job/", "{*id}/dispatch", handler!(job_writes::dispatch, id), LEADER, DISPATCH,
@@ -158,17 +156,17 @@ pub(crate) static ROUTES: &[Route] = &[
     route(GET, "/v1/job/", "{*id}/versions", handler!(jobs::versions, id), LEADER, READ_JOB,
         Read("job", "get_job_versions")),
     route(WRITE, "/v1/job/", "{*id}/revert", handler!(job_writes::revert, id), LEADER,
-        any_of(&["submit-job", "revert-job"]), Write("job", "revert")),
+        any_of(&[Capability::SubmitJob, Capability::RevertJob]), Write("job", "revert")),
     route(GET, "/v1/job/", "{*id}/deployments", handler!(jobs::deployments, id), LEADER, READ_JOB,
         List("job", "deployments")),
     route(GET, "/v1/job/", "{*id}/deployment", handler!(jobs::deployment, id), LEADER, READ_JOB,
         Read("job", "latest_deployment")),
     route(WRITE, "/v1/job/", "{*id}/stable", handler!(job_writes::stable, id), LEADER,
-        any_of(&["submit-job", "stable-job"]), Write("job", "stable")),
+        any_of(&[Capability::SubmitJob, Capability::StableJob]), Write("job", "stable")),
     route(GET, "/v1/job/", "{*id}/scale", handler!(jobs::scale_status, id), LEADER,
-        any_of(&["read-job", "read-job-scaling"]), Read("job", "scale_status")),
+        any_of(&[Capability::ReadJob, Capability::ReadJobScaling]), Read("job", "scale_status")),
     route(WRITE, "/v1/job/", "{*id}/scale", handler!(job_writes::scale, id), LEADER,
-        any_of(&["scale-job", "submit-job"]), Write("job", "scale")),
+        any_of(&[Capability::ScaleJob, Capability::SubmitJob]), Write("job", "scale")),
     route(GET, "/v1/job/", "{*id}/services", handler!(jobs::services, id), LEADER, READ_JOB,
         Read("job", "get_service_registrations")),
     route(GET, "/v1/job/", "{*id}/submission", handler!(jobs::submission, id), LEADER, READ_JOB,
@@ -183,9 +181,9 @@ pub(crate) static ROUTES: &[Route] = &[
     route(ANY, "/v1/job/", "{*id}/tag", handler!(job_writes::no_tag), LEADER, ANONYMOUS, NotCounted),
     route(GET, "/v1/job/", "{*id}", handler!(jobs::one, id), LEADER, READ_JOB, Read("job", "get_job")),
     route(WRITE, "/v1/job/", "{*id}", handler!(job_writes::update, id), LEADER,
-        any_of(&["submit-job", "register-job"]), Write("job", "register")),
+        any_of(&[Capability::SubmitJob, Capability::RegisterJob]), Write("job", "register")),
     route(DELETE, "/v1/job/", "{*id}", handler!(job_writes::deregister, id), LEADER,
-        any_of(&["submit-job", "purge-job", "deregister-job"]), Write("job", "deregister")),
+        any_of(&[Capability::SubmitJob, Capability::PurgeJob, Capability::DeregisterJob]), Write("job", "deregister")),
 
     // Allocations (`docs/spec/http-api.md §5.4`).
     route(GET, "/v1/allocations", "", handler!(allocs::list), LEADER, READ_JOB, List("alloc", "list")),
@@ -203,7 +201,7 @@ pub(crate) static ROUTES: &[Route] = &[
     route(WRITE, "/v1/client/allocation/", "{id}/signal", handler!(client::send_signal, id), AGENT, ALLOC_LIFECYCLE,
         NotCounted),
     route(ANY, "/v1/client/allocation/", "{id}/gc", handler!(client::collect, id), AGENT,
-        any_of(&["submit-job", "gc-allocation"]), NotCounted),
+        any_of(&[Capability::SubmitJob, Capability::GcAllocation]), NotCounted),
     route(GET, "/v1/client/allocation/", "{id}/pause", handler!(client::pause_state), AGENT, ANONYMOUS, NotCounted),
     route(WRITE, "/v1/client/allocation/", "{id}/pause", handler!(client::pause), AGENT, ANONYMOUS, NotCounted),
     route(ANY, "/v1/client/allocation/", "{id}/exec", handler!(exec::exec, id), AGENT, ALLOC_EXEC, NotCounted),
@@ -245,15 +243,15 @@ pub(crate) static ROUTES: &[Route] = &[
     route(GET, "/v1/deployment/allocations/", "{*id}", handler!(deployments::allocations), LEADER, READ_JOB,
         List("deployment", "allocations")),
     route(WRITE, "/v1/deployment/pause/", "{*id}", handler!(deployments::pause), LEADER,
-        any_of(&["submit-job", "pause-deployment"]), Write("deployment", "pause")),
+        any_of(&[Capability::SubmitJob, Capability::PauseDeployment]), Write("deployment", "pause")),
     route(WRITE, "/v1/deployment/promote/", "{*id}", handler!(deployments::promote), LEADER,
-        any_of(&["submit-job", "promote-deployment"]), Write("deployment", "promote")),
+        any_of(&[Capability::SubmitJob, Capability::PromoteDeployment]), Write("deployment", "promote")),
     route(WRITE, "/v1/deployment/fail/", "{*id}", handler!(deployments::fail), LEADER,
-        any_of(&["submit-job", "fail-deployment"]), Write("deployment", "fail")),
+        any_of(&[Capability::SubmitJob, Capability::FailDeployment]), Write("deployment", "fail")),
     route(WRITE, "/v1/deployment/unblock/", "{*id}", handler!(deployments::unblock), LEADER,
-        any_of(&["submit-job", "unblock-deployment"]), Write("deployment", "unblock")),
+        any_of(&[Capability::SubmitJob, Capability::UnblockDeployment]), Write("deployment", "unblock")),
     route(WRITE, "/v1/deployment/allocation-health/", "{*id}", handler!(deployments::health), LEADER,
-        any_of(&["submit-job", "set-alloc-health-deployment"]), Write("deployment", "set_alloc_health")),
+        any_of(&[Capability::SubmitJob, Capability::SetAllocHealthDeployment]), Write("deployment", "set_alloc_health")),
 
     // Nodes and pools (`docs/spec/http-api.md §5.8`).
     route(GET, "/v1/nodes", "", handler!(nodes::list), LEADER, NODE_READ, List("client", "list")),
@@ -296,24 +294,24 @@ pub(crate) static ROUTES: &[Route] = &[
         Write("namespace", "delete_namespaces")),
 
     // Variables (`docs/spec/http-api.md §5.10`).
-    route(GET, "/v1/vars", "", handler!(variables::list), LEADER, Right::Rows(&Right::Variable("list")),
+    route(GET, "/v1/vars", "", handler!(variables::list), LEADER, Right::Rows(&Right::Variable(VariableCapability::List)),
         List("variables", "list")),
     route(ANY, "/v1/var/", "", handler!(variables::unnamed), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/var/", "{*path}", handler!(variables::read), LEADER, Right::Variable("read"),
+    route(GET, "/v1/var/", "{*path}", handler!(variables::read), LEADER, Right::Variable(VariableCapability::Read),
         Read("variables", "read")),
-    route(WRITE, "/v1/var/", "{*path}", handler!(variables::write, id), LEADER, Right::Variable("write"),
+    route(WRITE, "/v1/var/", "{*path}", handler!(variables::write, id), LEADER, Right::Variable(VariableCapability::Write),
         Write("variables", "apply")),
-    route(DELETE, "/v1/var/", "{*path}", handler!(variables::delete, id), LEADER, Right::Variable("destroy"),
+    route(DELETE, "/v1/var/", "{*path}", handler!(variables::delete, id), LEADER, Right::Variable(VariableCapability::Destroy),
         Write("variables", "apply")),
     route(ANY, "/v1/var/", "{*path}", handler!(variables::no_method), LEADER, ANONYMOUS, NotCounted),
 
     // Services (`docs/spec/http-api.md §5.11`).
-    route(GET, "/v1/services", "", handler!(services::list), LEADER, READ_JOB, List("service_registration", "list")),
+    route(GET, "/v1/services", "", handler!(services::list), LEADER, Right::Services, List("service_registration", "list")),
     route(ANY, "/v1/service/", "", handler!(services::unnamed), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/service/", "{name}", handler!(services::registrations), LEADER, READ_JOB,
+    route(GET, "/v1/service/", "{name}", handler!(services::registrations), LEADER, Right::Services,
         Read("service_registration", "get_service")),
     route(DELETE, "/v1/service/", "{name}/{id}", handler!(services::delete), LEADER,
-        any_of(&["submit-job", "delete-service-registration"]), Write("service_registration", "delete_id")),
+        any_of(&[Capability::SubmitJob, Capability::DeleteServiceRegistration]), Write("service_registration", "delete_id")),
     route(ANY, "/v1/service/", "{*path}", handler!(services::nothing), LEADER, ANONYMOUS, NotCounted),
 
     // Scaling policies (`docs/spec/http-api.md §5.12`), and the autoscaler (`docs/spec/cluster-scaling.md §11, §13`).
@@ -365,13 +363,13 @@ pub(crate) static ROUTES: &[Route] = &[
         Write("host_volume", "delete_claim")),
     route(ANY, "/v1/volume/host/", "", handler!(host_volumes::nothing), LEADER, ANONYMOUS, NotCounted),
     route(WRITE, "/v1/volume/host/", "create", handler!(host_volumes::create), LEADER,
-        any_of(&["host-volume-create"]), Write("host_volume", "create")),
+        any_of(&[Capability::HostVolumeCreate]), Write("host_volume", "create")),
     route(GET, "/v1/volume/host/", "create", handler!(host_volumes::read), LEADER, Right::Rows(&READ_HOST_VOLUME),
         Read("host_volume", "get")),
     route(DELETE, "/v1/volume/host/", "create", handler!(host_volumes::delete), LEADER, DELETE_HOST_VOLUME,
         Write("host_volume", "delete")),
     route(WRITE, "/v1/volume/host/", "register", handler!(host_volumes::register), LEADER,
-        any_of(&["host-volume-register"]), Write("host_volume", "register")),
+        any_of(&[Capability::HostVolumeRegister]), Write("host_volume", "register")),
     route(GET, "/v1/volume/host/", "register", handler!(host_volumes::read), LEADER, Right::Rows(&READ_HOST_VOLUME),
         Read("host_volume", "get")),
     route(DELETE, "/v1/volume/host/", "register", handler!(host_volumes::delete), LEADER, DELETE_HOST_VOLUME,
@@ -398,7 +396,7 @@ pub(crate) static ROUTES: &[Route] = &[
     route(DELETE, "/v1/volume/csi/", "{id}/detach", handler!(volumes::detach), LEADER, MOUNT_VOLUME,
         Write("volume", "unpublish")),
     route(ANY, "/v1/volume/csi/", "{*path}", handler!(volumes::nothing), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/plugins", "", handler!(volumes::plugins), LEADER, Right::Plugin("list"), List("plugin", "list")),
+    route(GET, "/v1/plugins", "", handler!(volumes::plugins), LEADER, Right::Plugin(PluginLevel::List), List("plugin", "list")),
     route(GET, "/v1/plugin/csi/", "{*id}", handler!(volumes::plugin), LEADER, PLUGIN_READ, Read("plugin", "get")),
 
     // Operator, system, events (`docs/spec/http-api.md §5.15, §6.6`).
@@ -427,16 +425,16 @@ pub(crate) static ROUTES: &[Route] = &[
         Read("operator", "server_health")),
     route(ANY, "/v1/operator/autopilot/health", "", handler!(operator::nothing), LEADER, ANONYMOUS, NotCounted),
     route(GET, "/v1/operator/keyring/", "keys", handler!(keyring::list), LEADER,
-        Right::OperatorCapability("keyring-read"), List("keyring", "list")),
+        Right::OperatorCapability(OperatorCapability::KeyringRead), List("keyring", "list")),
     route(WRITE, "/v1/operator/keyring/", "rotate", handler!(keyring::rotate), LEADER,
-        Right::OperatorCapability("keyring-rotate"), Write("keyring", "rotate")),
+        Right::OperatorCapability(OperatorCapability::KeyringRotate), Write("keyring", "rotate")),
     route(DELETE, "/v1/operator/keyring/", "key/{*id}", handler!(keyring::delete), LEADER,
-        Right::OperatorCapability("keyring-delete"), Write("keyring", "delete")),
+        Right::OperatorCapability(OperatorCapability::KeyringDelete), Write("keyring", "delete")),
     // Every other path of the keyring has no method.
     route(Methods::Only(&[]), "/v1/operator/keyring/", "{*path}", handler!(operator::nothing), LEADER, ANONYMOUS,
         NotCounted),
     route(GET, "/v1/operator/snapshot", "", handler!(snapshots::save), LEADER,
-        Right::OperatorCapability("snapshot-save"), NotCounted),
+        Right::OperatorCapability(OperatorCapability::SnapshotSave), NotCounted),
     route(WRITE, "/v1/operator/snapshot", "", handler!(snapshots::restore), LEADER, MANAGEMENT, NotCounted),
     route(GET, "/v1/operator/upgrade-check/", "vault-workload-identity", handler!(operator::upgrade_check), LEADER,
         OPERATOR_READ, NotCounted),
@@ -447,33 +445,75 @@ pub(crate) static ROUTES: &[Route] = &[
         Write("system", "reconcile_job_summaries")),
     route(GET, "/v1/event/stream", "", handler!(events::follow), LEADER, Right::Topics, NotCounted),
 
-    // Access control, which is off (`docs/spec/http-api.md §5.16`).
-    route(WRITE, "/v1/acl/bootstrap", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/acl/policies", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
-    route(ANY, "/v1/acl/policy/", "", handler!(acl_off::no_policy), LEADER, ANONYMOUS, NotCounted),
-    route(OBJECT, "/v1/acl/policy/", "{*name}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/acl/tokens", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/token", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(ANY, "/v1/acl/token/", "", handler!(acl_off::no_token), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/acl/token/", "self", handler!(acl_off::own_token), LEADER, ANONYMOUS, NotCounted),
-    route(OBJECT, "/v1/acl/token/", "self", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(OBJECT, "/v1/acl/token/", "{*accessor}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/acl/roles", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/role", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(ANY, "/v1/acl/role/", "", handler!(acl_off::no_role), LEADER, ANONYMOUS, NotCounted),
-    route(OBJECT, "/v1/acl/role/", "{*id}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/acl/auth-methods", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/auth-method", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(ANY, "/v1/acl/auth-method/", "", handler!(acl_off::no_auth_method), LEADER, ANONYMOUS, NotCounted),
-    route(OBJECT, "/v1/acl/auth-method/", "{*name}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(GET, "/v1/acl/binding-rules", "", handler!(acl_off::read), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/binding-rule", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(ANY, "/v1/acl/binding-rule/", "", handler!(acl_off::no_binding_rule), LEADER, ANONYMOUS, NotCounted),
-    route(OBJECT, "/v1/acl/binding-rule/", "{*id}", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/oidc/auth-url", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/oidc/complete-auth", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/login", "", handler!(acl_off::refused), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/identity/client-introduction-token", "", handler!(acl_off::introduce), LEADER, NODE_WRITE,
+    // Access control (`docs/spec/http-api.md §5.16`). Policies and roles of the caller are visible without a right.
+    route(WRITE, "/v1/acl/bootstrap", "", handler!(acl::tokens::bootstrap), LEADER, ANONYMOUS,
+        Write("acl", "bootstrap")),
+    route(GET, "/v1/acl/policies", "", handler!(acl::policies::list), LEADER, Right::Rows(&MANAGEMENT),
+        List("acl", "list_policies")),
+    route(ANY, "/v1/acl/policy/", "", handler!(acl::policies::unnamed), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/policy/", "self", handler!(acl::policies::own_list), LEADER, Right::Rows(&MANAGEMENT),
+        List("acl", "get_claim_policies")),
+    route(GET, "/v1/acl/policy/", "{*name}", handler!(acl::policies::one), LEADER, Right::Rows(&MANAGEMENT),
+        Read("acl", "get_policy")),
+    route(WRITE, "/v1/acl/policy/", "{*name}", handler!(acl::policies::write), LEADER, MANAGEMENT,
+        Write("acl", "upsert_policies")),
+    route(DELETE, "/v1/acl/policy/", "{*name}", handler!(acl::policies::delete), LEADER, MANAGEMENT,
+        Write("acl", "delete_policies")),
+    route(GET, "/v1/acl/tokens", "", handler!(acl::tokens::list), LEADER, MANAGEMENT, List("acl", "list_tokens")),
+    route(WRITE, "/v1/acl/token", "", handler!(acl::tokens::write), LEADER, MANAGEMENT,
+        Write("acl", "upsert_tokens")),
+    route(ANY, "/v1/acl/token/", "", handler!(acl::tokens::unnamed), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/token/", "self", handler!(acl::tokens::own), LEADER, ANONYMOUS, Read("acl", "whoami")),
+    route(WRITE, "/v1/acl/token/", "onetime", handler!(acl::tokens::one_time), LEADER, ANONYMOUS,
+        Write("acl", "upsert_one_time_token")),
+    route(WRITE, "/v1/acl/token/", "onetime/exchange", handler!(acl::tokens::exchange), LEADER, ANONYMOUS,
+        Write("acl", "exchange_one_time_token")),
+    route(GET, "/v1/acl/token/", "{*accessor}", handler!(acl::tokens::one), LEADER, MANAGEMENT,
+        Read("acl", "get_token")),
+    route(WRITE, "/v1/acl/token/", "{*accessor}", handler!(acl::tokens::write), LEADER, MANAGEMENT,
+        Write("acl", "upsert_tokens")),
+    route(DELETE, "/v1/acl/token/", "{*accessor}", handler!(acl::tokens::delete), LEADER, MANAGEMENT,
+        Write("acl", "delete_tokens")),
+    route(GET, "/v1/acl/access", "", handler!(acl::access), LEADER, ANONYMOUS, Read("acl", "access")),
+    route(GET, "/v1/acl/roles", "", handler!(acl::roles::list), LEADER, Right::Rows(&MANAGEMENT),
+        List("acl", "list_roles")),
+    route(WRITE, "/v1/acl/role", "", handler!(acl::roles::write), LEADER, MANAGEMENT, Write("acl", "upsert_roles")),
+    route(ANY, "/v1/acl/role/", "", handler!(acl::roles::unnamed), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/role/", "name/{name}", handler!(acl::roles::one_by_name, id), LEADER,
+        Right::Rows(&MANAGEMENT), Read("acl", "get_role_by_name")),
+    route(GET, "/v1/acl/role/", "{id}", handler!(acl::roles::one, id), LEADER, Right::Rows(&MANAGEMENT),
+        Read("acl", "get_role_by_id")),
+    route(WRITE, "/v1/acl/role/", "{id}", handler!(acl::roles::write), LEADER, MANAGEMENT,
+        Write("acl", "upsert_roles")),
+    route(DELETE, "/v1/acl/role/", "{id}", handler!(acl::roles::delete), LEADER, MANAGEMENT,
+        Write("acl", "delete_roles_by_id")),
+    route(ANY, "/v1/acl/role/", "{*path}", handler!(acl::roles::nothing), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/auth-methods", "", handler!(acl::auth_methods::list), LEADER, ANONYMOUS,
+        List("acl", "list_auth_methods")),
+    route(WRITE, "/v1/acl/auth-method", "", handler!(acl::auth_methods::write), LEADER, MANAGEMENT,
+        Write("acl", "upsert_auth_methods")),
+    route(ANY, "/v1/acl/auth-method/", "", handler!(acl::auth_methods::unnamed), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/auth-method/", "{*name}", handler!(acl::auth_methods::one), LEADER, MANAGEMENT,
+        Read("acl", "get_auth_method")),
+    route(WRITE, "/v1/acl/auth-method/", "{*name}", handler!(acl::auth_methods::write), LEADER, MANAGEMENT,
+        Write("acl", "upsert_auth_methods")),
+    route(DELETE, "/v1/acl/auth-method/", "{*name}", handler!(acl::auth_methods::delete), LEADER, MANAGEMENT,
+        Write("acl", "delete_auth_methods")),
+    route(GET, "/v1/acl/binding-rules", "", handler!(acl::auth_methods::list_rules), LEADER, MANAGEMENT,
+        List("acl", "list_binding_rules")),
+    route(WRITE, "/v1/acl/binding-rule", "", handler!(acl::auth_methods::write_rule), LEADER, MANAGEMENT,
+        Write("acl", "upsert_binding_rules")),
+    route(ANY, "/v1/acl/binding-rule/", "", handler!(acl::auth_methods::unnamed_rule), LEADER, ANONYMOUS, NotCounted),
+    route(GET, "/v1/acl/binding-rule/", "{*id}", handler!(acl::auth_methods::one_rule), LEADER, MANAGEMENT,
+        Read("acl", "get_binding_rule")),
+    route(WRITE, "/v1/acl/binding-rule/", "{*id}", handler!(acl::auth_methods::write_rule), LEADER, MANAGEMENT,
+        Write("acl", "upsert_binding_rules")),
+    route(DELETE, "/v1/acl/binding-rule/", "{*id}", handler!(acl::auth_methods::delete_rule), LEADER, MANAGEMENT,
+        Write("acl", "delete_binding_rules")),
+    route(WRITE, "/v1/acl/oidc/auth-url", "", handler!(acl::login), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/oidc/complete-auth", "", handler!(acl::login), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/login", "", handler!(acl::login), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/identity/client-introduction-token", "", handler!(acl::introduce), LEADER, NODE_WRITE,
         Write("acl", "create_client_introduction_token")),
 ];
 

@@ -16,13 +16,13 @@ fn in_namespace(policy: &ScalingPolicy) -> &str {
 
 pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let prefix = ids::prefix("scaling_policy", &options.prefix)?;
     let (job, r#type) = (request.query().get("job"), request.query().get("type"));
     let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
     let read = |store: &StateStore| {
         let wanted = |p: &&Arc<ScalingPolicy>| {
-            options.in_namespace(in_namespace(p))
+            seen.in_namespace(in_namespace(p))
                 && (job.is_empty() || p.target.get("Job").is_some_and(|j| j == job))
                 && p.r#type.as_str().starts_with(r#type)
                 && p.id.starts_with(&prefix)

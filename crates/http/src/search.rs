@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::access::{Access, Level, Need, PoolRight};
+use super::access::{Access, Capability, Level, Need, PluginLevel, PoolCapability, VariableCapability};
 use super::error::Error;
 use super::request::{ReadOptions, Request};
 use super::response::{Meta, Response};
@@ -24,18 +24,25 @@ fn answer<T: Serialize>(found: Found<T>, meta: &Meta) -> Outcome {
     Ok(Response::json(&body)?.meta(meta))
 }
 
-/// Whether a context may be seen.
-fn may_see(access: &Access, namespace: &str, context: &str) -> bool {
-    let of_namespace = |list: &[&str]| access.allows(&Need::Namespace(namespace, list));
+/// Whether a row of a context may be seen; of an empty name, whether any may.
+fn may_see(access: &Access, context: &str, namespace: &str, name: &str) -> bool {
+    let of_namespace = |list: &[Capability]| access.allows(&Need::Namespace(namespace, list));
     match context {
         "nodes" => access.allows(&Need::Node(Level::Read)),
-        "allocs" | "jobs" | "evals" | "deployment" => of_namespace(&["read-job"]),
-        "scaling_policy" => of_namespace(&["list-scaling-policies", "read-job"]),
-        "volumes" => of_namespace(&["csi-list-volume", "csi-read-volume", "list-jobs", "read-job"]),
-        "host_volumes" => of_namespace(&["host-volume-read"]),
-        "vars" => access.allows(&Need::Variable(namespace, "*", "list")),
-        "plugins" => access.allows(&Need::Plugin("list")),
-        "node_pools" => access.allows(&Need::Pool("*", PoolRight::Read)),
+        "allocs" | "jobs" | "evals" | "deployment" => of_namespace(&[Capability::ReadJob]),
+        "scaling_policy" => of_namespace(&[Capability::ListScalingPolicies, Capability::ReadJob]),
+        "volumes" => of_namespace(&[
+            Capability::CsiListVolume,
+            Capability::CsiReadVolume,
+            Capability::ListJobs,
+            Capability::ReadJob,
+        ]),
+        "host_volumes" => of_namespace(&[Capability::HostVolumeRead]),
+        "vars" if name.is_empty() => access.allows(&Need::AnyVariable(namespace)),
+        "vars" => access.allows(&Need::Variable(namespace, name, VariableCapability::List)),
+        "plugins" => access.allows(&Need::Plugin(PluginLevel::List)),
+        "node_pools" if name.is_empty() => access.allows(&Need::AnyPool),
+        "node_pools" => access.allows(&Need::Pool(name, PoolCapability::Read)),
         _ => access.allows(&Need::AnyIn(namespace)),
     }
 }
@@ -56,11 +63,11 @@ fn ask<T: Serialize>(
     find: impl Fn(&Scope<'_>) -> Result<Found<T>, encamp_server::Error>,
 ) -> Outcome {
     let access = request.authorize()?;
-    let allowed = |c: &str| may_see(&access, &options.namespace, c);
+    let allowed = |c: &str| may_see(&access, c, &options.namespace, "");
     if search::CONTEXTS.contains(&context) && !allowed(context) {
         return Err(Error::denied());
     }
-    let visible = |ns: &str| access.allows(&Need::AnyIn(ns));
+    let visible = |context: &str, ns: &str, name: &str| may_see(&access, context, ns, name);
     let scope = Scope { namespace: &options.namespace, allowed: &allowed, visible: &visible };
     let found = find(&scope)?;
     let meta = request.meta(found.index);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::access::Need;
 use super::error::Error;
 use super::filter::Filter;
 use super::page::{Order, Pager};
@@ -17,20 +16,19 @@ use encamp_server::endpoints::service;
 use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::Table;
 
-const READ: &[&str] = &["read-job"];
-
 pub(super) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     // Of all namespaces, only rows that the caller may see are shown.
-    let access = if options.all_namespaces() { request.access() } else { request.authorize_in(&options.namespace)? };
+    let seen = match options.all_namespaces() {
+        true => request.seen_in(&options.namespace)?,
+        false => request.authorize_in(&options.namespace)?,
+    };
     let keys = vec![WatchKey::Table(Table::ServiceRegistrations)];
     let read = request.blocking(&options, keys, |store| {
         let mut services: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
-        for s in store.services().filter(|s| options.in_namespace(&s.namespace)) {
-            if access.allows(&Need::Namespace(&s.namespace, READ)) {
-                let tags = services.entry(s.namespace.clone()).or_default().entry(s.service_name.clone()).or_default();
-                tags.extend(s.tags.iter().cloned());
-            }
+        for s in store.services().filter(|s| seen.in_namespace(&s.namespace)) {
+            let tags = services.entry(s.namespace.clone()).or_default().entry(s.service_name.clone()).or_default();
+            tags.extend(s.tags.iter().cloned());
         }
         Ok((store.index_of(Table::ServiceRegistrations), services))
     });
@@ -67,7 +65,7 @@ pub(super) async fn delete(request: Request) -> Outcome {
 pub(super) async fn registrations(request: Request) -> Outcome {
     let name = request.id();
     let options = request.read_options()?;
-    let access = request.authorize_in(&options.namespace)?;
+    let seen = request.authorize_in(&options.namespace)?;
     let choose = request.query().get("choose").to_string();
     let pager = Pager::new(&options)?;
     let key = match options.all_namespaces() {
@@ -81,7 +79,7 @@ pub(super) async fn registrations(request: Request) -> Outcome {
             store.services_named(&options.namespace, name).cloned().collect()
         };
         let token = |s: &Arc<ServiceRegistration>| format!("{}.{}", s.namespace, s.id);
-        let visible = |s: &Arc<ServiceRegistration>| access.allows(&Need::Namespace(&s.namespace, READ));
+        let visible = |s: &Arc<ServiceRegistration>| seen.in_namespace(&s.namespace);
         let matches = |f: &Filter, s: &Arc<ServiceRegistration>| f.matches("ServiceRegistration", &**s);
         let mut page = pager.page(Order::Text, rows, token, matches, visible)?;
         if !choose.is_empty() {

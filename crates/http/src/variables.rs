@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::access::Need;
+use super::access::{Need, VariableCapability};
 use super::error::Error;
 use super::filter::Filter;
 use super::json::to_bytes;
@@ -53,7 +53,7 @@ pub(super) async fn list(request: Request) -> Outcome {
         let matches = |f: &Filter, v: &Arc<VariableEncrypted>| {
             f.matches("VariableEncrypted", &json!({ "VariableMetadata": v.metadata() }))
         };
-        let visible = |v: &Arc<VariableEncrypted>| access.allows(&Need::Variable(&v.namespace, &v.path, "list"));
+        let visible = |v: &Arc<VariableEncrypted>| access.allows(&Need::Variable(&v.namespace, &v.path, VariableCapability::List));
         let page = pager.page(Order::Text, rows, token, matches, visible)?;
         Ok((table_index(store), page))
     });
@@ -218,7 +218,7 @@ fn unwritten(request: &Request, key: &(String, String), reply: &VariableReply) -
         let none = VariableEncrypted { namespace: key.0.clone(), path: key.1.clone(), ..Default::default() };
         return conflict(&none, &Items::default());
     };
-    let readable = request.need(&Need::Variable(&key.0, &key.1, "read")).is_ok();
+    let readable = request.need(&Need::Variable(&key.0, &key.1, VariableCapability::Read)).is_ok();
     let items = if readable { variables::open(request.server()?, v)? } else { Items::default() };
     conflict(v, &items)
 }

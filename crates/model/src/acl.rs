@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::json::{duration_text, nil, or_default, time_text};
-use super::secret::SecretString;
+use super::secret::{SecretString, blank};
+use super::status::{AclTokenType, AuthMethodType, BindType, TokenLocality};
 use super::time::Time;
 
 /// A named set of rules that tokens and roles refer to.
@@ -61,14 +62,14 @@ pub struct AclToken {
     #[serde(rename = "AccessorID", deserialize_with = "or_default")]
     pub accessor_id: String,
     /// The secret itself.
-    #[serde(rename = "SecretID", deserialize_with = "or_default")]
+    #[serde(rename = "SecretID", deserialize_with = "or_default", serialize_with = "blank")]
     pub secret_id: SecretString,
     /// Free text of at most 256 characters.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `client` or `management`.
     #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    pub r#type: AclTokenType,
     /// Names of policies; those that do not exist are ignored. Empty for management tokens.
     #[serde(with = "nil")]
     pub policies: Vec<String>,
@@ -152,10 +153,10 @@ pub struct AclAuthMethod {
     pub name: String,
     /// `JWT` or `OIDC`.
     #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    pub r#type: AuthMethodType,
     /// `local` or `global`.
     #[serde(deserialize_with = "or_default")]
-    pub token_locality: String,
+    pub token_locality: TokenLocality,
     /// How tokens of the method are named: a template over `${auth_method_type}`, `${auth_method_name}` and
     /// `${value.…}`.
     #[serde(deserialize_with = "or_default")]
@@ -204,7 +205,7 @@ pub struct AclAuthMethodConfig {
     #[serde(rename = "OIDCClientID", deserialize_with = "or_default")]
     pub oidc_client_id: String,
     /// The OAuth client secret. A secret.
-    #[serde(rename = "OIDCClientSecret", deserialize_with = "or_default")]
+    #[serde(rename = "OIDCClientSecret", deserialize_with = "or_default", serialize_with = "blank")]
     pub oidc_client_secret: SecretString,
     /// A signed JWT instead of the client secret.
     #[serde(rename = "OIDCClientAssertion")]
@@ -272,7 +273,7 @@ pub struct OidcClientAssertion {
     #[serde(with = "nil")]
     pub extra_headers: BTreeMap<String, String>,
     /// The OAuth client secret that signs, if `key_source` is `client_secret`. A secret.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", serialize_with = "blank")]
     pub client_secret: SecretString,
 }
 
@@ -318,7 +319,7 @@ pub struct AclBindingRule {
     pub selector: String,
     /// `role`, `policy` or `management`.
     #[serde(deserialize_with = "or_default")]
-    pub bind_type: String,
+    pub bind_type: BindType,
     /// The role or policy; may contain `${value.…}`. Empty for `management`.
     #[serde(deserialize_with = "or_default")]
     pub bind_name: String,
@@ -330,6 +331,27 @@ pub struct AclBindingRule {
     /// When the rule was last written.
     #[serde(deserialize_with = "or_default")]
     pub modify_time: Time,
+    /// Raft index of the write that created the object.
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    /// Raft index of the last write to the object.
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+}
+
+/// A token that can be exchanged for the token of its owner, once and soon.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct OneTimeToken {
+    /// The secret itself.
+    #[serde(rename = "OneTimeSecretID", deserialize_with = "or_default", serialize_with = "blank")]
+    pub one_time_secret_id: SecretString,
+    /// The token that it stands for.
+    #[serde(rename = "AccessorID", deserialize_with = "or_default")]
+    pub accessor_id: String,
+    /// When it becomes worthless.
+    #[serde(with = "time_text")]
+    pub expires_at: Time,
     /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,

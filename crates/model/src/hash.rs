@@ -1,4 +1,4 @@
-//! The hash of the user-defined fields of a namespace or node pool (BLAKE2b-256 over the concatenated texts): equal
+//! The hash of the user-defined fields of a namespace, node pool or ACL object (BLAKE2b-256 over the concatenated texts): equal
 //! objects have equal hashes in every cluster.
 
 use std::collections::BTreeMap;
@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest};
 
+use super::acl::{AclAuthMethod, AclBindingRule, AclPolicy, AclRole, AclToken};
 use super::bytes::Bytes;
 use super::cluster::{Namespace, NodePool};
 use super::time::format_duration;
@@ -63,6 +64,64 @@ impl NodePool {
             memory = c.memory_oversubscription_enabled.map_or("", |on| if on { "true" } else { "false" });
         }
         hash_of([self.name.as_str(), &self.description, &ttl, algorithm, memory].into_iter().chain(pairs(&self.meta)))
+    }
+}
+
+impl AclPolicy {
+    /// The hash of the user-defined fields.
+    pub fn compute_hash(&self) -> Bytes {
+        let job = self.job_acl.iter().flat_map(|j| [j.namespace.as_str(), &j.job_id, &j.group, &j.task]);
+        hash_of([self.name.as_str(), &self.description, &self.rules].into_iter().chain(job))
+    }
+}
+
+impl AclToken {
+    /// The hash of the user-defined fields.
+    pub fn compute_hash(&self) -> Bytes {
+        let global = if self.global { "global" } else { "local" };
+        let policies = self.policies.iter().map(String::as_str);
+        let roles = self.roles.iter().map(|r| r.id.as_str());
+        hash_of([self.name.as_str(), self.r#type.as_str()].into_iter().chain(policies).chain([global]).chain(roles))
+    }
+}
+
+impl AclRole {
+    /// The hash of the user-defined fields.
+    pub fn compute_hash(&self) -> Bytes {
+        let policies = self.policies.iter().map(|p| p.name.as_str());
+        hash_of([self.name.as_str(), &self.description].into_iter().chain(policies))
+    }
+}
+
+impl AclAuthMethod {
+    /// The hash of the user-defined fields, but for secrets.
+    pub fn compute_hash(&self) -> Bytes {
+        let ttl = format_duration(self.max_token_ttl);
+        let default = if self.default { "true" } else { "false" };
+        let texts = [self.name.as_str(), self.r#type.as_str(), self.token_locality.as_str(), &self.token_name_format];
+        let config = self.config.iter().flat_map(|c| {
+            let one = [c.oidc_discovery_url.as_str(), &c.oidc_client_id, &c.jwks_url, &c.jwks_ca_cert];
+            let lists = [
+                &c.jwt_validation_pub_keys,
+                &c.oidc_scopes,
+                &c.bound_audiences,
+                &c.bound_issuer,
+                &c.allowed_redirect_uris,
+                &c.discovery_ca_pem,
+                &c.signing_algs,
+            ];
+            let lists = lists.into_iter().flatten().map(String::as_str);
+            one.into_iter().chain(lists).chain(pairs(&c.claim_mappings)).chain(pairs(&c.list_claim_mappings))
+        });
+        hash_of(texts.into_iter().chain([ttl.as_str(), default]).chain(config))
+    }
+}
+
+impl AclBindingRule {
+    /// The hash of the user-defined fields.
+    pub fn compute_hash(&self) -> Bytes {
+        let texts = [self.description.as_str(), &self.auth_method, &self.selector];
+        hash_of(texts.into_iter().chain([self.bind_type.as_str(), &self.bind_name]))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::acl::{AclPolicy, JobAcl};
 use super::alloc::Allocation;
 use super::diff::JobDiff;
 use super::job::{Job, Multiregion, ScalingPolicy};
@@ -755,4 +756,22 @@ mod tests {
         let found: SearchResponse = serde_json::from_value(json!({"Matches": {"jobs": null}})).expect("a result");
         assert_eq!(found.matches["jobs"], None);
     }
+}
+
+/// What the caller of a request may do (`GET /v1/acl/access`, `docs/spec/http-api.md §5.16`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AclAccess {
+    /// The caller: `token:<accessor>`, `token:anonymous`, `token:acls-disabled`, `alloc:<id>`, `client:<node>`,
+    /// `client-introduction`.
+    #[serde(deserialize_with = "or_default")]
+    pub caller: String,
+    /// Whether the caller may do everything.
+    #[serde(deserialize_with = "or_default")]
+    pub management: bool,
+    /// The caller's policies, those of its roles included.
+    #[serde(with = "nil")]
+    pub policies: Vec<Arc<AclPolicy>>,
+    /// The workload, which has rights of its own.
+    pub workload: Option<JobAcl>,
 }

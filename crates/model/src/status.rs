@@ -405,6 +405,48 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// The type of an ACL token (`docs/spec/http-api.md §7.6`).
+    AclTokenType {
+        /// May do what its policies and roles allow.
+        Client = "client",
+        /// May do everything.
+        Management = "management",
+    }
+}
+
+text_enum! {
+    /// The type of an auth method (`docs/spec/http-api.md §7.9`).
+    AuthMethodType {
+        /// A signed token proves who somebody is.
+        Jwt = "JWT",
+        /// A login at an OpenID Connect provider does.
+        Oidc = "OIDC",
+    }
+}
+
+text_enum! {
+    /// Where the tokens of an auth method are valid.
+    TokenLocality {
+        /// In one region.
+        Local = "local",
+        /// In all regions.
+        Global = "global",
+    }
+}
+
+text_enum! {
+    /// What a binding rule gives.
+    BindType {
+        /// A role.
+        Role = "role",
+        /// A policy.
+        Policy = "policy",
+        /// A management token.
+        Management = "management",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,11 @@
 
 #![warn(missing_docs)]
 
+mod acl;
 pub mod codec;
 mod refusal;
 
+pub use acl::AclChange;
 pub use refusal::Refusal;
 
 use std::collections::BTreeMap;
@@ -224,6 +226,8 @@ pub enum Operation {
     },
     /// A variable is written, removed, locked or released.
     Variable(Box<VariableWrite>),
+    /// ACL objects are written or removed.
+    Acl(Box<AclChange>),
 }
 
 /// See [`Operation::NodeRegister`].
@@ -524,6 +528,7 @@ impl Operation {
             Operation::HostVolumeDelete { .. } => "apply_host_volume_delete",
             Operation::Restore { .. } => "restore",
             Operation::Variable(_) => "apply_sv_operation",
+            Operation::Acl(change) => change.metric(),
         }
     }
 
@@ -552,6 +557,7 @@ impl Operation {
             Operation::ServiceUpsert { .. } => "ServiceRegistration",
             Operation::ServiceDelete { .. } | Operation::ServiceDeleteByNode { .. } => "ServiceDeregistration",
             Operation::Variable(_) => "VariableUpdated",
+            Operation::Acl(change) => return change.event_type(),
             Operation::HostVolumeRegister { .. } => "HostVolumeRegistered",
             Operation::HostVolumeDelete { .. } => "HostVolumeDeleted",
             Operation::Barrier

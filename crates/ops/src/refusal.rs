@@ -116,6 +116,45 @@ pub enum Refusal {
         /// The job.
         job: String,
     },
+    /// Access control was bootstrapped before.
+    BootstrapDone {
+        /// The index of the bootstrap; who knows it may reset it.
+        index: u64,
+    },
+    /// Another token has the secret.
+    SecretTaken,
+    /// The token does not exist.
+    TokenNotFound {
+        /// The accessor.
+        accessor: String,
+    },
+    /// The role does not exist.
+    RoleNotFound {
+        /// Its ID.
+        role: String,
+    },
+    /// Another role has the name.
+    RoleNameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The policy does not exist.
+    PolicyNotFound {
+        /// The name.
+        name: String,
+    },
+    /// The auth method does not exist.
+    AuthMethodNotFound {
+        /// The name.
+        name: String,
+    },
+    /// The binding rule does not exist.
+    BindingRuleNotFound {
+        /// Its ID.
+        id: String,
+    },
+    /// The one-time token was exchanged already, or has expired.
+    OneTimeTokenGone,
     /// Only a key that becomes active can replace the keys before it.
     RekeyInactive,
     /// Variables are encrypted with the root key that is to be removed.
@@ -182,6 +221,15 @@ impl fmt::Display for Refusal {
             PoolChange { name } => write!(f, "modifying node pool {name:?} is not allowed"),
             PoolDeletion { name } => write!(f, "deleting node pool {name:?} is not allowed"),
             PoolNotFound { name } => write!(f, "node pool {name} not found"),
+            BootstrapDone { index } => write!(f, "ACL bootstrap already done (reset index: {index})"),
+            SecretTaken => f.write_str("another token has this secret"),
+            TokenNotFound { accessor } => write!(f, "Cannot delete nonexistent tokens: {accessor}"),
+            RoleNotFound { role } => write!(f, "cannot find role {role}"),
+            RoleNameTaken { name } => write!(f, "role with name {name} already exists"),
+            PolicyNotFound { name } => write!(f, "cannot find policy {name}"),
+            AuthMethodNotFound { name } => write!(f, "ACL auth method {name} not found"),
+            BindingRuleNotFound { id } => write!(f, "ACL binding rule {id} not found"),
+            OneTimeTokenGone => f.write_str("Permission denied"),
             DefaultNamespace => f.write_str("can not delete default namespace"),
             NamespaceNotFound => f.write_str("namespace not found"),
             NamespaceHasJobs { name } => write!(f, "namespace {name:?} contains at least one non-terminal job"),

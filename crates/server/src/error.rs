@@ -193,6 +193,15 @@ impl From<Refusal> for Error {
         let kind = match e {
             Refusal::NodeNotFound => ErrorKind::NodeNotFound,
             Refusal::ModifyIndex(_) => ErrorKind::ModifyIndex,
+            Refusal::OneTimeTokenGone => ErrorKind::PermissionDenied,
+            Refusal::BootstrapDone { .. }
+            | Refusal::SecretTaken
+            | Refusal::TokenNotFound { .. }
+            | Refusal::RoleNotFound { .. }
+            | Refusal::RoleNameTaken { .. }
+            | Refusal::PolicyNotFound { .. }
+            | Refusal::AuthMethodNotFound { .. }
+            | Refusal::BindingRuleNotFound { .. } => ErrorKind::BadRequest,
             // Callers show the text.
             Refusal::PoolChange { .. }
             | Refusal::PoolDeletion { .. }

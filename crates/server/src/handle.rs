@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Error;
 use crate::fsm::Limits;
+use crate::acl::{Access, Denied, Resolver};
 use crate::keyring::Keyring;
 use crate::leadership::leader;
 use crate::leadership::queues::Queues;
@@ -66,6 +67,7 @@ struct Inner {
     alloc_updates: AllocUpdates,
     node_news: Mutex<TokenBucket>,
     keyring: Arc<Keyring>,
+    acl: Resolver,
     /// Whether the leader has been established.
     ready: watch_value::Sender<bool>,
     restores: mpsc::Sender<leader::Restore>,
@@ -223,6 +225,7 @@ impl Server {
             alloc_updates: AllocUpdates::default(),
             node_news: Mutex::new(node_news()),
             keyring,
+            acl: Resolver::default(),
             ready: watch_value::Sender::new(false),
             restores,
             others: links.others,
@@ -299,6 +302,14 @@ impl Server {
     /// The root keys, unwrapped.
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.0.keyring
+    }
+
+    /// The caller with a secret, and what it may do at `now`, in Unix nanoseconds (`docs/spec/http-api.md §7.7`).
+    ///
+    /// # Errors
+    /// The secret is not valid.
+    pub fn resolve(&self, secret: &str, now: i64) -> Result<Access, Denied> {
+        self.0.acl.resolve(&self.snapshot(), self.keyring(), secret, now)
     }
 
     /// Metrics.

@@ -18,6 +18,7 @@
 
 #![warn(missing_docs)]
 
+pub mod acl;
 pub mod endpoints;
 pub mod error;
 pub mod evals;

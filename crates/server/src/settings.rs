@@ -78,6 +78,25 @@ impl Default for IntroductionSettings {
     }
 }
 
+/// Access control (`acl` block). Times in nanoseconds.
+#[derive(Debug, Clone)]
+pub struct AclSettings {
+    /// Whether there is access control.
+    pub enabled: bool,
+    /// `token_min_expiration_ttl`.
+    pub min_ttl: i64,
+    /// `token_max_expiration_ttl`.
+    pub max_ttl: i64,
+    /// `acl_token_gc_threshold` of the block `server`: the age of expired tokens that are collected.
+    pub gc_threshold: i64,
+}
+
+impl Default for AclSettings {
+    fn default() -> Self {
+        AclSettings { enabled: false, min_ttl: MINUTE, max_ttl: 24 * HOUR, gc_threshold: HOUR }
+    }
+}
+
 /// Limits of the search endpoints (`search` block).
 #[derive(Debug, Clone)]
 pub struct SearchSettings {
@@ -138,6 +157,8 @@ pub struct Settings {
     pub introduction: IntroductionSettings,
     /// Garbage collection settings.
     pub gc: GcSettings,
+    /// Access control.
+    pub acl: AclSettings,
     /// Search settings.
     pub search: SearchSettings,
     /// Input of job admission besides the state: priorities, counts, identities.
@@ -180,6 +201,7 @@ impl Settings {
             oidc_issuer: String::new(),
             introduction: IntroductionSettings::default(),
             gc: GcSettings::default(),
+            acl: AclSettings::default(),
             search: SearchSettings::default(),
             admission: ServerContext::default(),
             tracked_versions: 6,

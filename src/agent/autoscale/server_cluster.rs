@@ -186,7 +186,7 @@ impl Cluster for ServerCluster {
 
     fn usage<'a>(&'a self, alloc: &'a str) -> Answer<'a, Usage> {
         Box::pin(async move {
-            if let Some(local) = self.local.as_ref().filter(|l| l.has_alloc(alloc)) {
+            if let Some(local) = self.local.as_ref().filter(|l| l.alloc_namespace(alloc).is_some()) {
                 let failed = |e: &dyn std::fmt::Display| ClusterError::Failed(format!("statistics of {alloc}: {e}"));
                 let stats = local.alloc_stats(alloc, "").await.map_err(|e| failed(&e))?;
                 let stats: AllocResourceUsage = json::from_value(&stats).map_err(|e| failed(&e))?;

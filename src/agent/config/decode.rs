@@ -9,7 +9,7 @@ use std::fmt::Display;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use super::syntax::{Item, Node, Pos, Value};
+use encamp_hcl::hcl1::{Item, Node, Pos, Value};
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;
 

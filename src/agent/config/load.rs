@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::decode::DecodeError;
 use super::kinds::Setting;
-use super::syntax::SyntaxError;
-use super::{Config, Settings, SettingsFile, addresses, decode, dev_defaults, syntax};
+use encamp_hcl::hcl1::{self, SyntaxError};
+use super::{Config, Settings, SettingsFile, addresses, decode, dev_defaults};
 use encamp_model::SecretString;
 
 /// Where an agent's configuration comes from.
@@ -149,7 +149,7 @@ fn read_file(path: &Path) -> Result<SettingsFile, LoadProblem> {
     let absolute = || std::path::absolute(path).unwrap_or_else(|_| own());
     let text = std::fs::read(path).map_err(|source| LoadProblem::Read { path: own(), source })?;
     let text = String::from_utf8(text).map_err(|_| LoadProblem::Encoding { path: own(), absolute: absolute() })?;
-    let tree = syntax::parse(&text);
+    let tree = hcl1::parse(&text);
     let tree = tree.map_err(|source| LoadProblem::Syntax { path: own(), absolute: absolute(), source })?;
     decode::decode(&tree).map_err(|source| LoadProblem::Decode { path: own(), source })
 }

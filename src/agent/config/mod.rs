@@ -3,7 +3,7 @@
 //! Sources are merged in their raw form ([`SettingsFile`]) and then resolved to [`Config`], in which every default is
 //! filled in. Order, later wins: defaults or those of `-dev`, files in order, flags, environment.
 //!
-//! - `syntax`: text to tree. `decode`: tree to settings. `kinds`: kinds of settings and how they merge.
+//! - `decode`: tree to settings. `kinds`: kinds of settings and how they merge.
 //! - `client`, `server`, `autoscaling`: the blocks. `load`: files and folders. `validate`: what is refused.
 //! - `error`: why a configuration is refused. `addresses`: what to bind and advertise. `template`, `interfaces`:
 //!   addresses by what they are.
@@ -17,7 +17,6 @@ pub mod interfaces;
 pub mod kinds;
 mod load;
 pub mod server;
-mod syntax;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -108,6 +108,11 @@ impl TaskRunner {
         self.task.read().clone()
     }
 
+    /// Whether the task sees a file system of its own.
+    pub(crate) fn driver_isolates(&self) -> bool {
+        self.shared.drivers.get(&self.task().driver).is_some_and(|driver| driver.capabilities().isolated)
+    }
+
     /// Its state.
     pub fn state(&self) -> TaskState {
         self.inner.lock().record.state.clone()

@@ -5,9 +5,10 @@
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: calls of node agents; [`identity`]: identity tokens of nodes and tasks.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: cluster operations.
-//! - [`variables`]: variables and their locks. [`volume`]: host volumes.
+//! - [`acl`]: policies, tokens, roles, auth methods. [`variables`]: variables and their locks. [`volume`]: host volumes.
 //! - [`search`]: searching objects by the prefix of their IDs, or by a part of their names.
 
+pub mod acl;
 pub mod alloc;
 pub mod deployment;
 pub mod dispatch;

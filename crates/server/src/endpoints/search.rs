@@ -38,13 +38,13 @@ pub struct Scope<'a> {
     pub namespace: &'a str,
     /// Whether the caller may search a context.
     pub allowed: &'a dyn Fn(&str) -> bool,
-    /// Whether the caller may see rows of a namespace.
-    pub visible: &'a dyn Fn(&str) -> bool,
+    /// Whether the caller may see a row: context, namespace (empty: it has none), name.
+    pub visible: &'a dyn Fn(&str, &str, &str) -> bool,
 }
 
 impl Scope<'_> {
-    fn holds(&self, namespace: &str) -> bool {
-        (self.namespace == "*" || self.namespace == namespace) && (self.visible)(namespace)
+    fn holds(&self, context: &str, namespace: &str, name: &str) -> bool {
+        (self.namespace == "*" || self.namespace == namespace) && (self.visible)(context, namespace, name)
     }
 }
 
@@ -105,48 +105,51 @@ fn table(context: &str) -> Table {
 /// The IDs of a context in order. If IDs are UUIDs, only those from the prefix on.
 fn ids<'s>(
     store: &'s StateStore,
-    context: &str,
+    context: &'s str,
     prefix: &'s str,
     scope: &'s Scope<'s>,
 ) -> Box<dyn Iterator<Item = &'s str> + 's> {
     let state = store.state();
     match context {
         "allocs" => {
-            let rows = store.allocs_from(prefix).map(|a| &a.alloc).filter(|a| scope.holds(&a.namespace));
+            let rows = store.allocs_from(prefix).map(|a| &a.alloc).filter(|a| scope.holds(context, &a.namespace, ""));
             Box::new(rows.map(|a| a.id.as_str()))
         }
         "evals" => {
-            let rows = store.evals_from(prefix).filter(|e| scope.holds(&e.namespace));
+            let rows = store.evals_from(prefix).filter(|e| scope.holds(context, &e.namespace, ""));
             Box::new(rows.map(|e| e.id.as_str()))
         }
         "jobs" => {
-            let rows = state.jobs().map(|j| &j.current).filter(|j| scope.holds(&j.namespace));
+            let rows = state.jobs().map(|j| &j.current).filter(|j| scope.holds(context, &j.namespace, ""));
             Box::new(rows.map(|j| j.id.as_str()))
         }
         "nodes" => Box::new(state.nodes().map(|n| n.node.id.as_str())),
-        "node_pools" => Box::new(state.node_pools().map(|p| p.name.as_str())),
+        "node_pools" => {
+            let rows = state.node_pools().map(|p| p.name.as_str());
+            Box::new(rows.filter(move |name| (scope.visible)(context, "", name)))
+        }
         "deployment" => {
             let mut rows: Vec<&str> =
-                store.deployments_by_create().filter(|d| scope.holds(&d.namespace)).map(|d| d.id.as_str()).collect();
+                store.deployments_by_create().filter(|d| scope.holds(context, &d.namespace, "")).map(|d| d.id.as_str()).collect();
             rows.sort_unstable();
             Box::new(rows.into_iter())
         }
         "plugins" => Box::new(store.csi_plugins().map(|p| p.id.as_str())),
         "volumes" => {
-            let rows = state.csi_volumes().filter(|v| scope.holds(&v.namespace));
+            let rows = state.csi_volumes().filter(|v| scope.holds(context, &v.namespace, ""));
             Box::new(rows.map(|v| v.id.as_str()))
         }
         "scaling_policy" => {
             let namespace = |p: &ScalingPolicy| p.target.get("Namespace").cloned().unwrap_or_default();
-            Box::new(store.scaling_policies().filter(move |p| scope.holds(&namespace(p))).map(|p| p.id.as_str()))
+            Box::new(store.scaling_policies().filter(move |p| scope.holds(context, &namespace(p), "")).map(|p| p.id.as_str()))
         }
-        "namespaces" => Box::new(state.namespaces().map(|n| n.name.as_str()).filter(|n| (scope.visible)(n))),
+        "namespaces" => Box::new(state.namespaces().map(|n| n.name.as_str()).filter(move |n| (scope.visible)(context, n, ""))),
         "vars" => {
-            let rows = store.variables().filter(|v| scope.holds(&v.namespace));
+            let rows = store.variables().filter(|v| scope.holds(context, &v.namespace, &v.path));
             Box::new(rows.map(|v| v.path.as_str()))
         }
         _ => {
-            let rows = state.host_volumes().filter(|v| scope.holds(&v.namespace));
+            let rows = state.host_volumes().filter(|v| scope.holds(context, &v.namespace, ""));
             Box::new(rows.map(|v| v.id.as_str()))
         }
     }
@@ -304,22 +307,25 @@ fn candidates<'s>(
     let state = store.state();
     let rows: Box<dyn Iterator<Item = Candidate<'s>> + '_> = match context {
         "nodes" => Box::new(state.nodes().map(|n| Candidate::Named("nodes", &n.node.name, vec![&n.node.id]))),
-        "node_pools" => Box::new(state.node_pools().map(|p| Candidate::Named("node_pools", &p.name, vec![&p.name]))),
+        "node_pools" => {
+            let rows = state.node_pools().filter(|p| (scope.visible)(context, "", &p.name));
+            Box::new(rows.map(|p| Candidate::Named("node_pools", &p.name, vec![&p.name])))
+        }
         "namespaces" => {
-            let rows = state.namespaces().filter(|n| (scope.visible)(&n.name));
+            let rows = state.namespaces().filter(|n| (scope.visible)(context, &n.name, ""));
             Box::new(rows.map(|n| Candidate::Named("namespaces", &n.name, vec![])))
         }
         "allocs" => {
-            let rows = store.allocs_from("").map(|a| &a.alloc).filter(|a| scope.holds(&a.namespace));
+            let rows = store.allocs_from("").map(|a| &a.alloc).filter(|a| scope.holds(context, &a.namespace, ""));
             Box::new(rows.map(|a| Candidate::Named("allocs", &a.name, vec![&a.namespace, &a.id])))
         }
         "vars" => {
-            let rows = store.variables().filter(|v| scope.holds(&v.namespace));
+            let rows = store.variables().filter(|v| scope.holds(context, &v.namespace, &v.path));
             Box::new(rows.map(|v| Candidate::Named("vars", &v.path, vec![&v.namespace, &v.path])))
         }
         "plugins" => Box::new(store.csi_plugins().map(|p| Candidate::Named("plugins", &p.id, vec![]))),
         "jobs" => {
-            let rows = state.jobs().map(|j| &*j.current).filter(|j| scope.holds(&j.namespace));
+            let rows = state.jobs().map(|j| &*j.current).filter(|j| scope.holds(context, &j.namespace, ""));
             Box::new(rows.map(Candidate::Job))
         }
         _ => Box::new(std::iter::empty()),
@@ -354,7 +360,7 @@ mod tests {
     }
 
     fn scope<'a>(namespace: &'a str) -> Scope<'a> {
-        Scope { namespace, allowed: &|_| true, visible: &|_| true }
+        Scope { namespace, allowed: &|_| true, visible: &|_, _, _| true }
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! the effect of an operation depends on the store, the operation and its index only.
 //!
 //! - [`txn`]: a transaction and its changes.
-//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `admin`: the operations.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `acl`, `admin`: the operations.
 //! - `status`, `summary`: job statuses and counters derived from other writes (`docs/spec/server.md §19`).
 //!
 //! A refused operation changes nothing: it runs on a clone that is dropped.
 
+mod acl;
 mod admin;
 mod alloc;
 mod deployment;
@@ -156,6 +157,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> 
         Operation::HostVolumeRegister { volume } => volume::put(txn, volume).map(done),
         Operation::HostVolumeDelete { id } => volume::delete(txn, id).map(done),
         Operation::RootKeyDelete { id, force } => keyring::delete(txn, id, *force).map(done),
+        Operation::Acl(change) => acl::change(txn, change).map(done),
         Operation::Variable(w) => variable::write(txn, w).map(Reply::Variable),
     }
 }

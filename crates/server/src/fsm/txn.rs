@@ -46,6 +46,16 @@ pub enum Change {
     HostVolume(Arc<HostVolume>),
     /// A host volume that was removed.
     HostVolumeGone(Arc<HostVolume>),
+    /// An ACL policy, written or removed.
+    AclPolicy(Arc<AclPolicy>),
+    /// An ACL token, written or removed.
+    AclToken(Arc<AclToken>),
+    /// An ACL role, written or removed.
+    AclRole(Arc<AclRole>),
+    /// An auth method, written or removed.
+    AclAuthMethod(Arc<AclAuthMethod>),
+    /// A binding rule, written or removed.
+    AclBindingRule(Arc<AclBindingRule>),
     /// A change in a table whose rows are not watched individually.
     Other(Table),
 }

@@ -378,6 +378,11 @@ impl Listener for Queues {
                 | Change::Service(_)
                 | Change::ServiceGone(_)
                 | Change::HostVolume(_)
+                | Change::AclPolicy(_)
+                | Change::AclToken(_)
+                | Change::AclRole(_)
+                | Change::AclAuthMethod(_)
+                | Change::AclBindingRule(_)
                 | Change::HostVolumeGone(_)
                 | Change::Other(_) => {}
             }

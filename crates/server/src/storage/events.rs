@@ -31,6 +31,16 @@ pub enum Payload {
     Variable(Box<VariableMetadata>, bool),
     /// A host volume.
     HostVolume(Arc<HostVolume>),
+    /// An ACL policy.
+    AclPolicy(Arc<AclPolicy>),
+    /// An ACL token, to be displayed without its secret.
+    AclToken(Arc<AclToken>),
+    /// An ACL role.
+    AclRole(Arc<AclRole>),
+    /// An auth method, to be displayed without its secrets.
+    AclAuthMethod(Arc<AclAuthMethod>),
+    /// A binding rule.
+    AclBindingRule(Arc<AclBindingRule>),
 }
 
 /// An event: its topic, key and namespace are derived from its object.
@@ -55,6 +65,11 @@ impl Event {
             Payload::Service(_) => "Service",
             Payload::Variable(..) => "Variable",
             Payload::HostVolume(_) => "HostVolume",
+            Payload::AclPolicy(_) => "ACLPolicy",
+            Payload::AclToken(_) => "ACLToken",
+            Payload::AclRole(_) => "ACLRole",
+            Payload::AclAuthMethod(_) => "ACLAuthMethod",
+            Payload::AclBindingRule(_) => "ACLBindingRule",
         }
     }
 
@@ -70,6 +85,11 @@ impl Event {
             Payload::Service(s) => &s.id,
             Payload::Variable(v, _) => &v.path,
             Payload::HostVolume(v) => &v.id,
+            Payload::AclPolicy(p) => &p.name,
+            Payload::AclToken(t) => &t.accessor_id,
+            Payload::AclRole(r) => &r.id,
+            Payload::AclAuthMethod(m) => &m.name,
+            Payload::AclBindingRule(r) => &r.id,
         }
     }
 
@@ -80,7 +100,13 @@ impl Event {
             Payload::Evaluation(e) => &e.namespace,
             Payload::Allocation(a) => &a.namespace,
             Payload::Deployment(d) => &d.namespace,
-            Payload::Node(_) | Payload::NodePool(_) => "",
+            Payload::Node(_)
+            | Payload::NodePool(_)
+            | Payload::AclPolicy(_)
+            | Payload::AclToken(_)
+            | Payload::AclRole(_)
+            | Payload::AclAuthMethod(_)
+            | Payload::AclBindingRule(_) => "",
             Payload::Service(s) => &s.namespace,
             Payload::Variable(v, _) => &v.namespace,
             Payload::HostVolume(v) => &v.namespace,
@@ -95,7 +121,15 @@ impl Event {
             Payload::Deployment(d) => vec![&d.job_id],
             Payload::Service(s) => vec![&s.job_id, &s.service_name],
             Payload::HostVolume(v) => vec![&v.name, &v.plugin_id],
-            Payload::Job(..) | Payload::Node(_) | Payload::NodePool(_) | Payload::Variable(..) => vec![],
+            Payload::AclRole(r) => vec![&r.name],
+            Payload::AclBindingRule(r) => vec![&r.auth_method],
+            Payload::Job(..)
+            | Payload::Node(_)
+            | Payload::NodePool(_)
+            | Payload::Variable(..)
+            | Payload::AclPolicy(_)
+            | Payload::AclToken(_)
+            | Payload::AclAuthMethod(_) => vec![],
         }
     }
 }
@@ -219,6 +253,11 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
         Change::Variable(v) => Payload::Variable(v.metadata().into(), false),
         Change::VariableGone(v) => Payload::Variable(v.metadata().into(), true),
         Change::HostVolume(v) | Change::HostVolumeGone(v) => Payload::HostVolume(v.clone()),
+        Change::AclPolicy(p) => Payload::AclPolicy(p.clone()),
+        Change::AclToken(t) => Payload::AclToken(t.clone()),
+        Change::AclRole(r) => Payload::AclRole(r.clone()),
+        Change::AclAuthMethod(m) => Payload::AclAuthMethod(m.clone()),
+        Change::AclBindingRule(r) => Payload::AclBindingRule(r.clone()),
         Change::Node(_, None)
         | Change::NodePool(_, None)
         | Change::Namespace(_)

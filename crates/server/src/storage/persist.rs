@@ -45,6 +45,12 @@ enum Record {
     Autopilot(Arc<AutopilotConfiguration>),
     ClusterMetadata(Arc<ClusterMetadata>),
     RootKey(Arc<WrappedRootKey>),
+    AclPolicy(Arc<AclPolicy>),
+    AclToken(Arc<AclToken>),
+    AclRole(Arc<AclRole>),
+    AclAuthMethod(Arc<AclAuthMethod>),
+    AclBindingRule(Arc<AclBindingRule>),
+    OneTimeToken(Arc<OneTimeToken>),
     /// Table name and index.
     Index(String, u64),
     End,
@@ -95,6 +101,12 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     store.autopilot().into_iter().try_for_each(|c| put(&Record::Autopilot(c.clone())))?;
     store.cluster_metadata().into_iter().try_for_each(|m| put(&Record::ClusterMetadata(m.clone())))?;
     store.root_keys().try_for_each(|k| put(&Record::RootKey(k.clone())))?;
+    store.acl_policies().try_for_each(|p| put(&Record::AclPolicy(p.clone())))?;
+    store.acl_tokens().try_for_each(|t| put(&Record::AclToken(t.clone())))?;
+    store.acl_roles().try_for_each(|r| put(&Record::AclRole(r.clone())))?;
+    store.acl_auth_methods().try_for_each(|m| put(&Record::AclAuthMethod(m.clone())))?;
+    store.acl_binding_rules().try_for_each(|r| put(&Record::AclBindingRule(r.clone())))?;
+    store.one_time_tokens().try_for_each(|t| put(&Record::OneTimeToken(t.clone())))?;
     Table::ALL.into_iter().try_for_each(|t| put(&Record::Index(t.name().into(), store.index_of(t))))?;
     put(&Record::End)
 }
@@ -148,6 +160,12 @@ pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
             Record::Autopilot(c) => store.set_autopilot(c),
             Record::ClusterMetadata(m) => store.set_cluster_metadata(m),
             Record::RootKey(k) => store.put_root_key(k),
+            Record::AclPolicy(p) => store.put_acl_policy(p),
+            Record::AclToken(t) => store.put_acl_token(t),
+            Record::AclRole(r) => store.put_acl_role(r),
+            Record::AclAuthMethod(m) => store.put_acl_auth_method(m),
+            Record::AclBindingRule(r) => store.put_acl_binding_rule(r),
+            Record::OneTimeToken(t) => store.put_one_time_token(t),
             Record::Index(name, index) => {
                 if let Some(t) = Table::ALL.into_iter().find(|t| t.name() == name) {
                     store.set_index(t, index);

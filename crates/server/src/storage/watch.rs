@@ -130,8 +130,15 @@ impl Waiting {
             Change::Variable(v) | Change::VariableGone(v) => {
                 self.wake_in(Kind::Row(Table::Variables), &v.namespace, &v.path);
             }
-            // Reads of single volumes watch the table.
-            Change::HostVolume(_) | Change::HostVolumeGone(_) | Change::Other(_) => {}
+            // Reads of single volumes and ACL objects watch the table.
+            Change::HostVolume(_)
+            | Change::HostVolumeGone(_)
+            | Change::AclPolicy(_)
+            | Change::AclToken(_)
+            | Change::AclRole(_)
+            | Change::AclAuthMethod(_)
+            | Change::AclBindingRule(_)
+            | Change::Other(_) => {}
         }
     }
 }
@@ -226,6 +233,11 @@ fn tables_of(change: &Change) -> &[Table] {
         Change::Service(_) | Change::ServiceGone(_) => &[Table::ServiceRegistrations],
         Change::Variable(_) | Change::VariableGone(_) => &[Table::Variables],
         Change::HostVolume(_) | Change::HostVolumeGone(_) => &[Table::HostVolumes],
+        Change::AclPolicy(_) => &[Table::AclPolicy],
+        Change::AclToken(_) => &[Table::AclToken],
+        Change::AclRole(_) => &[Table::AclRoles],
+        Change::AclAuthMethod(_) => &[Table::AclAuthMethods],
+        Change::AclBindingRule(_) => &[Table::AclBindingRules],
         Change::Other(t) => std::slice::from_ref(t),
     }
 }

@@ -4,8 +4,9 @@
 //! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows
 //! are never changed in place. The effects of an operation are defined by the state machine, not by the store.
 //!
-//! - [`table`]: the tables and their indexes. `rows`, `variables`: reading and writing of rows.
+//! - [`table`]: the tables and their indexes. `rows`, `variables`, [`acl`]: reading and writing of rows.
 
+pub mod acl;
 mod rows;
 pub mod table;
 mod variables;
@@ -16,6 +17,7 @@ use imbl::{OrdMap, OrdSet};
 
 pub use table::{Table, TableIndexes};
 
+use self::acl::AclTables;
 use super::id::Id;
 use super::tables::{Key, Snapshot, State};
 use encamp_model::*;
@@ -77,6 +79,7 @@ pub struct StateStore {
 
     csi_plugins: OrdMap<String, Arc<CsiPlugin>>,
     root_keys: OrdMap<String, Arc<WrappedRootKey>>,
+    acl: AclTables,
     cluster_metadata: Option<Arc<ClusterMetadata>>,
     autopilot: Option<Arc<AutopilotConfiguration>>,
 }

@@ -49,6 +49,10 @@ tables! {
     AclPolicy = "acl_policy",
     /// ACL tokens.
     AclToken = "acl_token",
+    /// The index at which the first management token was made.
+    AclTokenBootstrap = "acl_token_bootstrap",
+    /// One-time tokens.
+    OneTimeToken = "one_time_token",
     /// ACL roles.
     AclRoles = "acl_roles",
     /// ACL auth methods.

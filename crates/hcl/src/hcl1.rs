@@ -1,6 +1,7 @@
-//! The text of a configuration file as a tree with positions (`docs/spec/agent-config.md §3`).
+//! HCL 1 as a tree with positions: the language of agent configuration (`docs/spec/agent-config.md §3`) and of ACL
+//! policies (`docs/spec/http-api.md §7.2`).
 //!
-//! Configuration is written in HCL 1, which is not the language of job files: keys may be quoted
+//! It is not the language of job files: keys may be quoted
 //! (`"driver.raw_exec.enable" = 1`), `key {` and `key = {` are the same, nothing is evaluated, and `${x}` stays as it
 //! is. Files whose first character is `{` are JSON. Both give the same tree; `a "b" { }` is `a` with `b` inside.
 
@@ -11,7 +12,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A place in a file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Pos {
+pub struct Pos {
     /// Line.
     pub line: usize,
     /// Column, in characters.
@@ -27,7 +28,7 @@ impl fmt::Display for Pos {
 /// A text that is neither HCL nor JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("At {pos}: {message}")]
-pub(super) struct SyntaxError {
+pub struct SyntaxError {
     /// The place.
     pub pos: Pos,
     /// The expected or the found text.
@@ -36,7 +37,7 @@ pub(super) struct SyntaxError {
 
 /// A value and where it begins.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub struct Node {
     /// Its place.
     pub pos: Pos,
     /// The value.
@@ -45,7 +46,7 @@ pub(super) struct Node {
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub enum Value {
     /// JSON's `null`.
     Null,
     /// `true` or `false`.
@@ -62,7 +63,7 @@ pub(super) enum Value {
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Item {
+pub struct Item {
     /// The key as it is written.
     pub key: String,
     /// Its place.
@@ -72,7 +73,10 @@ pub(super) struct Item {
 }
 
 /// Reads a file.
-pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+///
+/// # Errors
+/// The text is neither HCL nor JSON.
+pub fn parse(text: &str) -> Result<Node, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let json = text.trim_start().starts_with('{');
     let mut p = Parser { rest: text, pos: Pos { line: 1, column: 1 }, json, depth: 0 };

@@ -1,0 +1,78 @@
+//! Access control (`docs/spec/http-api.md §5.16`): policies, tokens, roles, auth methods, binding rules.
+//!
+//! Without access control all calls but few are refused, after the errors of the request itself.
+
+pub(super) mod auth_methods;
+pub(super) mod policies;
+pub(super) mod roles;
+pub(super) mod tokens;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::error::Error;
+use super::json::duration_or_text;
+use super::request::Request;
+use super::response::Response;
+use super::route::Outcome;
+use encamp_model::json::or_default;
+use encamp_model::with_secrets;
+use encamp_server::acl::{Caller, policies_of_token, policies_of_workload};
+use encamp_server::endpoints::identity;
+
+/// Refuses calls where there is no access control.
+///
+/// # Errors
+/// 400.
+fn enabled(request: &Request) -> Result<(), Error> {
+    if request.app().settings().acl_enabled { Ok(()) } else { Err(Error::bad("ACL support disabled")) }
+}
+
+/// An answer with the secret of a token: for its owner, or for who may make tokens.
+fn with_secret<T: Serialize>(value: &T) -> Outcome {
+    with_secrets(|| Response::json(value))
+}
+
+/// A request for a node introduction token.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct IntroductionRequest {
+    #[serde(rename = "TTL", deserialize_with = "duration_or_text")]
+    ttl: i64,
+    #[serde(rename = "NodeName", deserialize_with = "or_default")]
+    node_name: String,
+    #[serde(rename = "NodePool", deserialize_with = "or_default")]
+    node_pool: String,
+}
+
+/// Works without access control, too.
+pub(super) async fn introduce(mut request: Request) -> Outcome {
+    let body: IntroductionRequest = request.json().await?;
+    request.check_region()?;
+    request.authorize()?;
+    let jwt = identity::introduce(request.server()?, &body.node_name, &body.node_pool, body.ttl).await?;
+    Response::json(&json!({ "JWT": jwt }))
+}
+
+/// What the caller may do: for agents without a server, and for explanations.
+pub(super) async fn access(request: Request) -> Outcome {
+    request.read_options()?;
+    let access = request.access()?.current().map_err(|_| Error::denied())?;
+    let snapshot = request.server()?.snapshot();
+    let policies = match access.caller() {
+        Caller::Token(token) => policies_of_token(&snapshot, token),
+        Caller::Anonymous => snapshot.acl_policy("anonymous").cloned().into_iter().collect(),
+        Caller::Workload(claims) => {
+            let group = access.acl().workload().map(|w| w.group.clone()).unwrap_or_default();
+            policies_of_workload(&snapshot, claims, &group)
+        }
+        Caller::AccessControlOff | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => Vec::new(),
+    };
+    Response::json(&access.told(policies))
+}
+
+/// Logins at other systems.
+pub(super) async fn login(request: Request) -> Outcome {
+    enabled(&request)?;
+    Err(Error::internal("login with auth methods is not available in this version"))
+}

@@ -1,0 +1,134 @@
+//! Who calls, and what the caller may do (`docs/spec/http-api.md §7.5-7.7, §7.10`).
+//!
+//! [`Resolver`] turns the secret of a request into an [`Access`]; [`cache`] keeps compiled policies. Nothing here reads
+//! a clock: the time is a parameter.
+
+mod cache;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use encamp_acl::{Acl, Need};
+use encamp_model::responses::AclAccess;
+use encamp_model::{AclPolicy, AclToken, JobAcl};
+
+use crate::keyring::claims::Claims;
+
+pub use resolve::{Resolver, is_expired, is_uuid, policies_of_token, policies_of_workload};
+
+/// Who makes a request.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    /// Anybody: there is no access control.
+    AccessControlOff,
+    /// A request without a token.
+    Anonymous,
+    /// The owner of a stored token.
+    Token(Arc<AclToken>),
+    /// A task.
+    Workload(Arc<Claims>),
+    /// A node, by its ID.
+    Node(String),
+    /// The bearer of an introduction token for nodes.
+    Introduction,
+    /// Somebody that another server knows.
+    Remote {
+        /// The caller's name, see [`Caller::name`].
+        name: String,
+    },
+}
+
+impl Caller {
+    /// The caller's name in metadata and logs: the accessor of a token, or the kind of the caller.
+    pub fn name(&self) -> String {
+        match self {
+            Caller::AccessControlOff => "token:acls-disabled".into(),
+            Caller::Anonymous => "token:anonymous".into(),
+            Caller::Token(token) => format!("token:{}", token.accessor_id),
+            Caller::Workload(claims) => format!("alloc:{}", claims.nomad_allocation_id),
+            Caller::Node(id) => format!("client:{id}"),
+            Caller::Introduction => "client-introduction".into(),
+            Caller::Remote { name } => name.clone(),
+        }
+    }
+}
+
+/// A caller and its permissions.
+#[derive(Debug, Clone)]
+pub struct Access {
+    caller: Caller,
+    acl: Arc<Acl>,
+}
+
+impl Access {
+    /// A caller with certain permissions.
+    pub fn new(caller: Caller, acl: Arc<Acl>) -> Access {
+        Access { caller, acl }
+    }
+
+    /// Everything: there is no access control.
+    pub fn everything() -> Access {
+        Access::new(Caller::AccessControlOff, Arc::new(Acl::management()))
+    }
+
+    /// Who calls.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The permissions.
+    pub fn acl(&self) -> &Arc<Acl> {
+        &self.acl
+    }
+
+    /// Whether the caller may do that.
+    pub fn allows(&self, need: &Need<'_>) -> bool {
+        self.acl.allows(need)
+    }
+
+    /// Whether the caller may do everything.
+    pub fn is_management(&self) -> bool {
+        self.acl.is_management()
+    }
+
+    /// Whether this is the same caller with the same permissions, as far as a cheap comparison tells.
+    pub fn is_same(&self, other: &Access) -> bool {
+        Arc::ptr_eq(&self.acl, &other.acl)
+    }
+
+    /// What another agent is told about the caller (`docs/spec/http-api.md §5.16`).
+    pub fn told(&self, policies: Vec<Arc<AclPolicy>>) -> AclAccess {
+        let workload = match &self.caller {
+            Caller::Workload(claims) => self.acl.workload().map(|w| JobAcl {
+                namespace: claims.nomad_namespace.clone(),
+                job_id: claims.nomad_job_id.clone(),
+                group: w.group.clone(),
+                task: claims.nomad_task.clone(),
+            }),
+            _ => None,
+        };
+        AclAccess { caller: self.caller.name(), management: self.is_management(), policies, workload }
+    }
+}
+
+/// Why a token gives no access. Everybody is told `Permission denied`; logs and metrics tell the cases apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// No token has this secret.
+    #[error("ACL token not found")]
+    Unknown,
+    /// The token, or the identity, has expired.
+    #[error("ACL token expired")]
+    Expired,
+    /// The text is neither a UUID nor an identity that this cluster signed.
+    #[error("failed to parse signed token")]
+    Malformed,
+    /// The allocation of the identity has ended, or is not the one of the claims.
+    #[error("the identity is not that of a running allocation")]
+    NotRunning,
+    /// No server can be asked about the token.
+    #[error("no server can be asked about the ACL token")]
+    Unreachable,
+}
