@@ -16,6 +16,7 @@
 //! - [`autoscale`]: worker pools. [`autoscale_agent`]: the external autoscaler.
 //! - [`render`]: text, JSON and template output.
 
+pub mod acl;
 pub mod agent;
 pub mod agent_export;
 pub mod agent_flags;

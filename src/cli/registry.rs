@@ -40,6 +40,7 @@ impl Registry {
         registry.add::<snapshot_inspect::SnapshotInspect>("snapshot inspect", None, 1);
         registry.add::<version::Version>("version", None, 1);
         registry.add::<what_if::WhatIfCommand>("what-if", None, 255);
+        super::acl::register(&mut registry);
         super::alloc::register(&mut registry);
         super::autoscale::register(&mut registry);
         registry.add::<super::autoscale_agent::AutoscaleAgent>("autoscale agent", None, 1);

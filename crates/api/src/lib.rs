@@ -3,7 +3,7 @@
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: its
 //!   response headers.
-//! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`]: responses that only clients
+//! - [`reads`], [`writes`], [`operations`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses that only clients
 //!   have a type for.
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
 //! - [`json`]: JSON with errors that have a path.
@@ -17,6 +17,7 @@
 
 #![warn(missing_docs)]
 
+pub mod acl;
 mod attempts;
 mod client;
 mod config;
@@ -34,6 +35,7 @@ pub mod types;
 pub mod variables;
 pub mod writes;
 
+pub use acl::AclKind;
 pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Tls};
 pub use error::{AnswerError, ApiError, ConfigError, RequestError};

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{enabled, with_secret};
+use super::enabled;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::request::{Request, found};
 use crate::response::Response;
 use crate::route::Outcome;
-use encamp_model::{AclAuthMethod, AclBindingRule};
+use encamp_model::{AclAuthMethod, AclBindingRule, with_secrets};
 use encamp_server::endpoints::acl::auth_methods as endpoint;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
@@ -41,7 +41,8 @@ pub(crate) async fn unnamed(_: Request) -> Outcome {
 
 /// An auth method as it is answered: its secrets are replaced by a word.
 fn answer(method: &Arc<AclAuthMethod>) -> Outcome {
-    with_secret(&*endpoint::shown(method))
+    // What is left of the secrets is a word.
+    with_secrets(|| Response::json(&*endpoint::shown(method)))
 }
 
 pub(crate) async fn one(request: Request) -> Outcome {

@@ -7,8 +7,8 @@ pub(super) mod policies;
 pub(super) mod roles;
 pub(super) mod tokens;
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::error::Error;
 use super::json::duration_or_text;
@@ -16,7 +16,7 @@ use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
 use encamp_model::json::or_default;
-use encamp_model::with_secrets;
+use encamp_model::{AclToken, with_secrets};
 use encamp_server::acl::{Caller, policies_of_token, policies_of_workload};
 use encamp_server::endpoints::identity;
 
@@ -28,9 +28,21 @@ fn enabled(request: &Request) -> Result<(), Error> {
     if request.app().settings().acl_enabled { Ok(()) } else { Err(Error::bad("ACL support disabled")) }
 }
 
-/// An answer with the secret of a token: for its owner, or for who may make tokens.
-fn with_secret<T: Serialize>(value: &T) -> Outcome {
-    with_secrets(|| Response::json(value))
+/// A token with its secret: for its owner, or for who may make tokens.
+fn body_of(token: &AclToken) -> Result<Value, Error> {
+    let mut body = with_secrets(|| serde_json::to_value(token)).map_err(|e| Error::internal(e.to_string()))?;
+    if !token.roles.is_empty()
+        && let Value::Object(members) = &mut body
+    {
+        // A token with roles has a list of policies, even if that is empty.
+        members.insert("Policies".into(), json!(token.policies));
+    }
+    Ok(body)
+}
+
+/// An answer with the secret of a token.
+fn with_secret(token: &AclToken) -> Outcome {
+    Response::json(&body_of(token)?)
 }
 
 /// A request for a node introduction token.

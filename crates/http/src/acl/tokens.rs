@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{enabled, with_secret};
+use super::{body_of, enabled, with_secret};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::page::{Order, Pager};
@@ -31,7 +31,7 @@ pub(crate) async fn bootstrap(mut request: Request) -> Outcome {
     let body: BootstrapRequest = if request.has_body() { request.json().await? } else { Default::default() };
     enabled(&request)?;
     let (token, index) = first::bootstrap(request.server()?, body.bootstrap_secret).await?;
-    Ok(with_secret(&*token)?.index(index))
+    Ok(with_secret(&token)?.index(index))
 }
 
 /// A token in lists: without its secret.
@@ -96,7 +96,7 @@ pub(crate) async fn list(request: Request) -> Outcome {
 
 /// The path names no token.
 pub(crate) async fn unnamed(_: Request) -> Outcome {
-    Err(Error::bad("Missing Token Accessor ID"))
+    Err(Error::bad("Missing Token Accessor"))
 }
 
 /// Writes a token, which is that of the path if it names one.
@@ -110,7 +110,7 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
     enabled(&request)?;
     request.authorize()?;
     let (token, index) = tokens::upsert(request.server()?, token).await?;
-    Ok(with_secret(&*token)?.index(index))
+    Ok(with_secret(&token)?.index(index))
 }
 
 /// A token: for who may make tokens, and for its owner.
@@ -127,7 +127,7 @@ pub(crate) async fn one(request: Request) -> Outcome {
         Ok((token.as_ref().map_or(store.index_of(Table::AclToken).max(1), |t| t.modify_index), token))
     });
     let (token, meta) = found(read.await?, "ACL token not found")?;
-    Ok(with_secret(&*token)?.meta(&meta))
+    Ok(with_secret(&token)?.meta(&meta))
 }
 
 pub(crate) async fn delete(request: Request) -> Outcome {
@@ -154,7 +154,7 @@ pub(crate) async fn own(request: Request) -> Outcome {
         Caller::Anonymous => constant("anonymous", "Anonymous Token", &["anonymous"]),
         Caller::Token(token) => {
             let token = tokens::shown(&snapshot, &token);
-            return Ok(with_secret(&*token)?.meta(&request.meta(token.modify_index)));
+            return Ok(with_secret(&token)?.meta(&request.meta(token.modify_index)));
         }
         Caller::Workload(_) | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => {
             return Err(Error::not_found("ACL token not found"));
@@ -186,6 +186,5 @@ pub(crate) async fn exchange(mut request: Request) -> Outcome {
     let body: ExchangeRequest = request.json().await?;
     enabled(&request)?;
     let (token, index) = one_time::exchange(request.server()?, &body.secret).await?;
-    let body = with_secrets(|| serde_json::to_value(&*token)).map_err(|e| Error::internal(e.to_string()))?;
-    Ok(Response::json(&json!({ "Token": body, "Index": index }))?.index(index))
+    Ok(Response::json(&json!({ "Token": body_of(&token)?, "Index": index }))?.index(index))
 }

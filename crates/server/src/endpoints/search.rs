@@ -212,6 +212,10 @@ pub fn fuzzy(
     let mut hits: BTreeMap<&'static str, Vec<(usize, FuzzyMatch)>> = BTreeMap::new();
     for c in contexts(context)? {
         if context == "all" && !(scope.allowed)(c) {
+            // The contexts that are searched for names are listed whatever the caller may see.
+            if !PREFIX_ONLY.contains(&c) {
+                found.truncations.insert(c, false);
+            }
             continue;
         }
         found.index = found.index.max(store.index_of(table(c)));

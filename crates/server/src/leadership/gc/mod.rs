@@ -21,7 +21,7 @@ use crate::pipeline::error::PipelineError;
 use crate::settings::GcSettings;
 use encamp_host::ids;
 use encamp_model::*;
-use encamp_ops::Operation;
+use encamp_ops::{AclChange, Operation};
 use encamp_state::StoreSnapshot;
 use rules::Collected;
 
@@ -37,6 +37,8 @@ const FORCED: i64 = 1_000_000;
 const EVERY: i64 = 5 * MINUTE;
 /// Interval of the kind that re-encrypts variables.
 const REKEY_EVERY: i64 = 10 * MINUTE;
+/// Interval of the kind that removes one-time tokens.
+const ONE_TIME_EVERY: i64 = 10 * MINUTE;
 
 /// The kinds of core evaluations: one list of variants and names.
 macro_rules! core_jobs {
@@ -74,6 +76,12 @@ core_jobs! {
     RootKeys = "root-key-rotate-gc",
     /// Re-encrypts variables.
     Rekey = "variables-rekey",
+    /// Collects expired local ACL tokens.
+    LocalTokens = "local-token-expired-gc",
+    /// Collects expired global ACL tokens.
+    GlobalTokens = "global-token-expired-gc",
+    /// Collects expired one-time tokens.
+    OneTimeTokens = "one-time-token-gc",
     /// Collects everything that is eligible, regardless of its age.
     Forced = "force-gc",
 }
@@ -87,7 +95,12 @@ impl CoreJob {
     /// The interval at which the leader runs the kind; `None`: it does not (`docs/spec/garbage-collection.md §2`).
     fn interval(self, gc: &GcSettings) -> Option<i64> {
         match self {
-            CoreJob::Evals | CoreJob::Deployments | CoreJob::Nodes => Some(EVERY),
+            CoreJob::Evals
+            | CoreJob::Deployments
+            | CoreJob::Nodes
+            | CoreJob::LocalTokens
+            | CoreJob::GlobalTokens => Some(EVERY),
+            CoreJob::OneTimeTokens => Some(ONE_TIME_EVERY),
             CoreJob::Jobs => Some(gc.job_interval),
             CoreJob::RootKeys => Some(gc.key_interval),
             CoreJob::Rekey => Some(REKEY_EVERY),
@@ -151,6 +164,9 @@ pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -
         CoreJob::Nodes => nodes(server, snapshot, gc.node_threshold).await,
         CoreJob::RootKeys => root_keys(server, snapshot, &gc).await,
         CoreJob::Rekey => rekey::run(server, snapshot).await,
+        CoreJob::LocalTokens => tokens(server, snapshot, false, server.settings().acl.gc_threshold).await,
+        CoreJob::GlobalTokens => tokens(server, snapshot, true, server.settings().acl.gc_threshold).await,
+        CoreJob::OneTimeTokens => one_time_tokens(server).await,
         CoreJob::Forced => forced(server, snapshot).await,
     };
     Ok(done?)
@@ -160,9 +176,39 @@ async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> 
     jobs(server, snapshot, FORCED).await?;
     evals(server, snapshot, FORCED, FORCED).await?;
     deployments(server, snapshot, FORCED).await?;
+    one_time_tokens(server).await?;
+    tokens(server, snapshot, false, FORCED).await?;
+    tokens(server, snapshot, true, FORCED).await?;
     let gc = server.settings().gc.clone();
     keys::collect(server, snapshot, ids::now(), gc.key_rotation, gc.key_threshold).await?;
     nodes(server, snapshot, FORCED).await
+}
+
+/// Removes expired ACL tokens of one kind.
+async fn tokens(server: &Server, snapshot: &StoreSnapshot, global: bool, threshold: i64) -> Result<(), Error> {
+    if !server.settings().acl.enabled {
+        return Ok(());
+    }
+    let found = rules::tokens(snapshot, ids::now(), threshold, global);
+    if found.is_empty() {
+        return Ok(());
+    }
+    tracing::debug!(target: "nomad.core.sched", num = found.len(), global, "expired ACL token GC found eligible tokens");
+    let op = Operation::Acl(Box::new(AclChange::TokenDelete(found)));
+    server.commit_shared(op.into()).await.map(drop).inspect_err(|e| {
+        tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "ACL token reap failed");
+    })
+}
+
+/// Removes expired one-time tokens.
+async fn one_time_tokens(server: &Server) -> Result<(), Error> {
+    if !server.settings().acl.enabled {
+        return Ok(());
+    }
+    let op = Operation::Acl(Box::new(AclChange::OneTimeExpire(ids::now())));
+    server.commit_shared(op.into()).await.map(drop).inspect_err(|e| {
+        tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "one-time token reap failed");
+    })
 }
 
 /// Rotates root keys; old keys are collected if nothing was rotated.

@@ -139,6 +139,17 @@ pub fn nodes(store: &StateStore, now: i64, threshold: i64) -> Vec<String> {
     store.state().nodes().filter(over).map(|n| n.node.id.clone()).collect()
 }
 
+/// The most tokens of one log entry.
+const TOKENS: usize = 4096;
+
+/// Collects expired tokens that were created long enough ago (`docs/spec/garbage-collection.md §10.1`).
+pub fn tokens(store: &StateStore, now: i64, threshold: i64, global: bool) -> Vec<String> {
+    let cutoff = now.saturating_sub(threshold);
+    let expired = store.acl_tokens_by_expiry(global).take_while(|t| crate::acl::is_expired(t, now));
+    let old = expired.filter(|t| t.create_time.unix_nanos().is_none_or(|at| at <= cutoff));
+    old.take(TOKENS).map(|t| t.accessor_id.clone()).collect()
+}
+
 /// Splits a removal into log entries of `most` IDs: allocations first; evaluations only after all their allocations
 /// (`docs/spec/garbage-collection.md §3.4`).
 pub fn batches(collected: Collected, most: usize) -> Vec<Collected> {

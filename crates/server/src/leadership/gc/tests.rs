@@ -276,3 +276,27 @@ fn variables_are_rekeyed_at_an_interval_of_their_own() {
     assert_eq!((of("eval-gc"), of("node-gc"), of("deployment-gc")), (Some(EVERY), Some(EVERY), Some(EVERY)));
     assert_eq!((of("force-gc"), of("csi-gc")), (None, None));
 }
+
+#[test]
+fn expired_tokens_go_when_they_are_old_enough() {
+    let now = 1_000 * HOUR;
+    let mut store = StateStore::new();
+    let mut put = |id: &str, global: bool, created: i64, expires: Option<i64>| {
+        store.put_acl_token(Arc::new(AclToken {
+            accessor_id: id.into(),
+            secret_id: SecretString::new(id),
+            global,
+            create_time: Time::from_unix_nanos(created),
+            expiration_time: expires.map(Time::from_unix_nanos),
+            ..Default::default()
+        }));
+    };
+    put("for-ever", false, 0, None);
+    put("old", false, now - 2 * HOUR, Some(now - 1));
+    put("boundary", false, now - HOUR, Some(now - 1));
+    put("young", false, now - HOUR + 1, Some(now - 1));
+    put("equal", false, now - 2 * HOUR, Some(now));
+    put("global", true, now - 2 * HOUR, Some(now - HOUR));
+    assert_eq!(rules::tokens(&store, now, HOUR, false), ["boundary", "old"]);
+    assert_eq!(rules::tokens(&store, now, HOUR, true), ["global"]);
+}

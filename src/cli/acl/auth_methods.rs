@@ -1,0 +1,285 @@
+//! `acl auth-method …` (`docs/spec/cli.md §13`).
+
+use serde_json::{Value, json};
+
+use super::{asked, no_arguments, print_one, read_text, shown};
+use crate::cli::command::Run;
+use crate::cli::context::Context;
+use crate::cli::data::{flag, list, text};
+use crate::cli::error::{CommandResult, ErrorContext};
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::render::table::{Form, pairs, table};
+use encamp_api::AclKind;
+use encamp_model::duration::parse_duration;
+use encamp_model::format_duration;
+
+/// The type of an auth method in errors of templates.
+const TYPE: &str = "*api.ACLAuthMethod";
+
+fn block(method: &Value) -> String {
+    let head = pairs(&[
+        ("Name", text(method, "Name").to_string()),
+        ("Type", text(method, "Type").to_string()),
+        ("Locality", text(method, "TokenLocality").to_string()),
+        ("Max Token TTL", text(method, "MaxTokenTTL").to_string()),
+        ("Token Name Format", text(method, "TokenNameFormat").to_string()),
+        ("Default", flag(method, "Default").to_string()),
+        ("Create Index", shown(method, "CreateIndex")),
+        ("Modify Index", shown(method, "ModifyIndex")),
+    ]);
+    format!("{head}\n\nAuth Method Config\n\n{}", config_block(method.get("Config").unwrap_or(&Value::Null)))
+}
+
+/// The settings of a method that have a value.
+fn config_block(config: &Value) -> String {
+    let value = |member: &str| {
+        let listed = list(config, member);
+        match config.get(member) {
+            _ if !listed.is_empty() => {
+                listed.iter().filter_map(Value::as_str).map(str::trim_end).collect::<Vec<_>>().join(",")
+            }
+            Some(Value::Object(map)) => {
+                let pairs = map.iter().map(|(k, v)| format!("{{{k}: {}}}", v.as_str().unwrap_or_default()));
+                pairs.collect::<Vec<_>>().join("; ")
+            }
+            Some(Value::Array(_)) => String::new(),
+            _ => shown(config, member),
+        }
+    };
+    let rows: Vec<(&str, String)> = [
+        ("JWT Validation Public Keys", "JWTValidationPubKeys"),
+        ("JWKS URL", "JWKSURL"),
+        ("OIDC Discovery URL", "OIDCDiscoveryURL"),
+        ("OIDC Client ID", "OIDCClientID"),
+        ("OIDC Client Secret", "OIDCClientSecret"),
+        ("OIDC Scopes", "OIDCScopes"),
+        ("Bound audiences", "BoundAudiences"),
+        ("Bound issuer", "BoundIssuer"),
+        ("Allowed redirects URIs", "AllowedRedirectURIs"),
+        ("Discovery CA pem", "DiscoveryCaPem"),
+        ("JWKS CA cert", "JWKSCACert"),
+        ("Signing algorithms", "SigningAlgs"),
+        ("Expiration Leeway", "ExpirationLeeway"),
+        ("NotBefore Leeway", "NotBeforeLeeway"),
+        ("ClockSkew Leeway", "ClockSkewLeeway"),
+        ("Claim mappings", "ClaimMappings"),
+        ("List claim mappings", "ListClaimMappings"),
+    ]
+    .into_iter()
+    .map(|(title, member)| (title, value(member)))
+    .filter(|(_, value)| !value.is_empty())
+    .collect();
+    pairs(&rows)
+}
+
+/// What is given of an auth method.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct MethodFlags {
+    /// Type of the method: OIDC or JWT
+    #[arg(long, value_name = "type")]
+    r#type: Option<String>,
+    /// Time after which the tokens of the method expire
+    #[arg(long, value_name = "duration", value_parser = parse_duration)]
+    max_token_ttl: Option<i64>,
+    /// Where the tokens are valid: local or global
+    #[arg(long, value_name = "locality")]
+    token_locality: Option<String>,
+    /// Names of the tokens: text with ${auth_method_type}, ${auth_method_name} and ${value.…}
+    #[arg(long, value_name = "format")]
+    token_name_format: Option<String>,
+    /// Use the method for logins that name none
+    #[arg(long)]
+    default: bool,
+    /// Settings of the method as JSON: text, @file, or - for standard input
+    #[arg(long, value_name = "json")]
+    config: Option<String>,
+}
+
+impl MethodFlags {
+    /// Puts what is given into a method.
+    fn put(&self, method: &mut Value, context: &Context<'_, '_>) -> CommandResult<()> {
+        let texts = [
+            ("Type", &self.r#type),
+            ("TokenLocality", &self.token_locality),
+            ("TokenNameFormat", &self.token_name_format),
+        ];
+        for (member, value) in texts {
+            if let Some(value) = value {
+                method[member] = json!(value);
+            }
+        }
+        if let Some(ttl) = self.max_token_ttl {
+            method["MaxTokenTTL"] = format_duration(ttl).into();
+        }
+        if self.default {
+            method["Default"] = json!(true);
+        }
+        let source = match self.config.as_deref() {
+            None => return Ok(()),
+            Some("-") => read_text("-", context)?,
+            Some(config) => match config.strip_prefix('@') {
+                Some(file) => read_text(file, context)?,
+                None => config.to_string(),
+            },
+        };
+        let config: Value = serde_json::from_str(&source).context("Error parsing JSON of -config")?;
+        method["Config"] = config;
+        Ok(())
+    }
+}
+
+/// Create an auth method
+///
+/// An auth method gives tokens to users of another system: of an OpenID Connect provider, or with signed JSON Web
+/// Tokens. Binding rules decide which roles and policies the tokens have.
+#[derive(Debug, clap::Parser)]
+pub struct AclAuthMethodCreate {
+    /// Name of the method
+    #[arg(long, value_name = "name", default_value = "", hide_default_value = true)]
+    pub name: String,
+    #[command(flatten)]
+    pub(crate) method: MethodFlags,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclAuthMethodCreate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if let Some(code) = no_arguments(context, &self.optional_args) {
+            return code;
+        }
+        if self.name.is_empty() {
+            return context.usage_error("ACL auth method name must be specified using the -name flag");
+        }
+        let mut method = json!({ "Name": self.name, "TokenLocality": "local" });
+        if let Err(e) = self.method.put(&mut method, context) {
+            return context.report(&e);
+        }
+        context.connected(&self.general, |c, context| {
+            self.format.wanted()?;
+            let create = c.client.create_acl_object(AclKind::AuthMethod, &method);
+            let made = asked(c, create, "Error creating ACL auth method")?;
+            print_one(context, &self.format, &made, TYPE, block)
+        })
+    }
+}
+
+/// Update an auth method
+///
+/// Changes what is given. The argument is the name of the method.
+#[derive(Debug, clap::Parser)]
+pub struct AclAuthMethodUpdate {
+    #[command(flatten)]
+    pub(crate) method: MethodFlags,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "name")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclAuthMethodUpdate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <name>");
+        };
+        context.connected(&self.general, |c, context| {
+            self.format.wanted()?;
+            let mut method = asked(c, c.client.acl_object(AclKind::AuthMethod, name), "Error reading ACL auth method")?;
+            self.method.put(&mut method, context)?;
+            let put = c.client.put_acl_object(AclKind::AuthMethod, name, &method);
+            let updated = asked(c, put, "Error updating ACL auth method")?;
+            print_one(context, &self.format, &updated, TYPE, block)
+        })
+    }
+}
+
+/// Show an auth method
+///
+/// Secrets are not shown. The argument is the name of the method.
+#[derive(Debug, clap::Parser)]
+pub struct AclAuthMethodInfo {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "name")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclAuthMethodInfo {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <name>");
+        };
+        context.connected(&self.general, |c, context| {
+            self.format.wanted()?;
+            let method = asked(c, c.client.acl_object(AclKind::AuthMethod, name), "Error reading ACL auth method")?;
+            print_one(context, &self.format, &method, TYPE, block)
+        })
+    }
+}
+
+/// Delete an auth method
+///
+/// Deletes the method and its binding rules; tokens that it gave stay until they expire. The argument is the name of the
+/// method.
+#[derive(Debug, clap::Parser)]
+pub struct AclAuthMethodDelete {
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "name")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclAuthMethodDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <name>");
+        };
+        let done = format!("ACL auth method {name} successfully deleted");
+        super::delete(context, &self.general, AclKind::AuthMethod, name, ("Error deleting ACL auth method", &done))
+    }
+}
+
+/// List auth methods
+///
+/// Needs no token.
+#[derive(Debug, clap::Parser)]
+pub struct AclAuthMethodList {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclAuthMethodList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if let Some(code) = no_arguments(context, &self.optional_args) {
+            return code;
+        }
+        let command = super::ListCommand {
+            general: &self.general,
+            format: &self.format,
+            kind: AclKind::AuthMethod,
+            failed: "Error listing ACL auth methods",
+            type_name: "[]*api.ACLAuthMethodListStub",
+        };
+        command.run(context, |methods, _| {
+            if methods.is_empty() {
+                return "No ACL auth methods found".into();
+            }
+            let mut lines = vec!["Name|Type|Default".to_string()];
+            lines.extend(methods.iter().map(|m| format!("{}|{}|{}", text(m, "Name"), text(m, "Type"), flag(m, "Default"))));
+            table(&lines, Form::List)
+        })
+    }
+}
