@@ -510,9 +510,9 @@ pub(crate) static ROUTES: &[Route] = &[
         Write("acl", "upsert_binding_rules")),
     route(DELETE, "/v1/acl/binding-rule/", "{*id}", handler!(acl::auth_methods::delete_rule), LEADER, MANAGEMENT,
         Write("acl", "delete_binding_rules")),
-    route(WRITE, "/v1/acl/oidc/auth-url", "", handler!(acl::login), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/oidc/complete-auth", "", handler!(acl::login), LEADER, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/acl/login", "", handler!(acl::login), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/oidc/auth-url", "", handler!(acl::login::oidc), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/oidc/complete-auth", "", handler!(acl::login::oidc), LEADER, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/acl/login", "", handler!(acl::login::login), LEADER, ANONYMOUS, Write("acl", "login")),
     route(WRITE, "/v1/acl/identity/client-introduction-token", "", handler!(acl::introduce), LEADER, NODE_WRITE,
         Write("acl", "create_client_introduction_token")),
 ];

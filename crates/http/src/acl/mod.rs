@@ -3,6 +3,7 @@
 //! Without access control all calls but few are refused, after the errors of the request itself.
 
 pub(super) mod auth_methods;
+pub(super) mod login;
 pub(super) mod policies;
 pub(super) mod roles;
 pub(super) mod tokens;
@@ -81,10 +82,4 @@ pub(super) async fn access(request: Request) -> Outcome {
         Caller::AccessControlOff | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => Vec::new(),
     };
     Response::json(&access.told(policies))
-}
-
-/// Logins at other systems.
-pub(super) async fn login(request: Request) -> Outcome {
-    enabled(&request)?;
-    Err(Error::internal("login with auth methods is not available in this version"))
 }
