@@ -25,6 +25,8 @@
 
 pub mod access;
 pub(crate) mod acl;
+#[cfg(test)]
+mod acl_tests;
 pub mod agent;
 pub mod allocs;
 pub mod app;
