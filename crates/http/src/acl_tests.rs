@@ -147,7 +147,8 @@ async fn recorded_exchanges() {
     let files = recorded::files(&folder, ".json").into_iter();
     let exchanges: Vec<Value> = files.filter_map(|(_, path)| recorded::json_at(&path)).collect();
     let s = start().await;
-    let (mut root, mut known, mut total, mut wrong) = (String::new(), BTreeMap::new(), 0, Vec::new());
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    let (mut root, mut total, mut wrong) = (String::new(), 0, Vec::new());
     for exchange in &exchanges {
         let (group, name) = (text(exchange, "group"), text(exchange, "name"));
         let (request, want) = (&exchange["request"], &exchange["response"]);
