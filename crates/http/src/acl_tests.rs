@@ -13,30 +13,30 @@ use encamp_ops::{AclChange, Operation};
 const BOOTSTRAP: &str = "/v1/acl/bootstrap";
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
-async fn start() -> TestServer {
+pub(crate) async fn start() -> TestServer {
     TestServer::with_settings(None, HttpSettings { acl_enabled: true, ..HttpSettings::default() }).await
 }
 
 /// Sends a request with a secret; empty: none.
-async fn ask(s: &TestServer, secret: &str, method: &str, path: &str, body: Value) -> Answer {
+pub(crate) async fn ask(s: &TestServer, secret: &str, method: &str, path: &str, body: Value) -> Answer {
     let headers: &[(&str, &str)] = if secret.is_empty() { &[] } else { &[("x-nomad-token", secret)] };
     let body = if body.is_null() { None } else { Some(body.to_string()) };
     s.send(method, path, headers, body.as_deref()).await
 }
 
 /// Sends a request that succeeds.
-async fn done(s: &TestServer, secret: &str, method: &str, path: &str, body: Value) -> Value {
+pub(crate) async fn done(s: &TestServer, secret: &str, method: &str, path: &str, body: Value) -> Value {
     let answer = ask(s, secret, method, path, body).await;
     assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
     serde_json::from_slice(&answer.body).unwrap_or(Value::Null)
 }
 
-fn text(value: &Value, member: &str) -> String {
+pub(crate) fn text(value: &Value, member: &str) -> String {
     value[member].as_str().unwrap_or_default().to_string()
 }
 
 /// The secret of a first management token.
-async fn bootstrap(s: &TestServer) -> String {
+pub(crate) async fn bootstrap(s: &TestServer) -> String {
     text(&done(s, "", "PUT", BOOTSTRAP, Value::Null).await, "SecretID")
 }
 
