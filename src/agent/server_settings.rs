@@ -85,6 +85,7 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
         gc: gc(s),
         acl: AclSettings {
             enabled: config.acl.enabled,
+            authoritative: s.authoritative_region.is_empty() || s.authoritative_region == config.region,
             min_ttl: nanos(config.acl.token_min_expiration_ttl),
             max_ttl: nanos(config.acl.token_max_expiration_ttl),
             gc_threshold: s.acl_token_gc_threshold,

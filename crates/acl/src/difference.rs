@@ -49,7 +49,8 @@ pub fn difference(before: &Acl, after: &Acl) -> Vec<Change> {
 
 /// Adds a change, if it is one. Gaining a deny is losing everything: it is shown as the words that are lost.
 fn push(out: &mut Vec<Change>, rule: String, gained: Vec<&'static str>, lost: Vec<&'static str>) {
-    let shown = |words: Vec<&'static str>| -> Vec<&'static str> { words.into_iter().filter(|w| *w != "deny").collect() };
+    let shown =
+        |words: Vec<&'static str>| -> Vec<&'static str> { words.into_iter().filter(|w| *w != "deny").collect() };
     let (gained, lost) = (shown(gained), shown(lost));
     if !gained.is_empty() || !lost.is_empty() {
         out.push(Change { rule, gained, lost });

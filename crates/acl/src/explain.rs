@@ -144,9 +144,7 @@ impl Acl {
             Need::Variable(namespace, path, capability) if self.by_workload(namespace, path, capability) => {
                 (Reason::Workload, Vec::new())
             }
-            Need::Variable(namespace, path, _) => {
-                of_labels("path", &self.variables, &variable_key(namespace, path))
-            }
+            Need::Variable(namespace, path, _) => of_labels("path", &self.variables, &variable_key(namespace, path)),
             Need::AnyVariable(_) => of_any("path", &self.variables, |r| !r.capabilities.is_empty()),
         }
     }

@@ -168,12 +168,14 @@ impl Rules {
                 "Variables": r.variables.as_ref().map(paths),
             })
         });
-        let pools = listed(&self.pools, |r| {
-            json!({ "Name": r.label, "Policy": word(r.policy), "Capabilities": names(&r.capabilities) })
-        });
-        let volumes = listed(&self.host_volumes, |r| {
-            json!({ "Name": r.label, "Policy": word(r.policy), "Capabilities": names(&r.capabilities) })
-        });
+        let pools = listed(
+            &self.pools,
+            |r| json!({ "Name": r.label, "Policy": word(r.policy), "Capabilities": names(&r.capabilities) }),
+        );
+        let volumes = listed(
+            &self.host_volumes,
+            |r| json!({ "Name": r.label, "Policy": word(r.policy), "Capabilities": names(&r.capabilities) }),
+        );
         let operator = self.operator.as_ref();
         json!({
             "Namespaces": namespaces, "NodePools": pools, "HostVolumes": volumes,
@@ -539,7 +541,8 @@ impl Reader {
                     }
                     let mut capabilities = Vec::new();
                     for members in objects(&path.value)? {
-                        let members = self.members(&format!("{rule} path {}", quoted(&path.key)), members, true, false)?;
+                        let members =
+                            self.members(&format!("{rule} path {}", quoted(&path.key)), members, true, false)?;
                         let granted = self.granted::<VariableCapability>("variable", rule, &members)?;
                         extend(&mut capabilities, &granted.1);
                     }
@@ -559,12 +562,7 @@ impl Reader {
     }
 
     /// A rule without a label; false: it is there twice.
-    fn single(
-        &mut self,
-        kind: &'static str,
-        rule: &mut Option<PolicyWord>,
-        item: &Item,
-    ) -> Result<bool, PolicyError> {
+    fn single(&mut self, kind: &'static str, rule: &mut Option<PolicyWord>, item: &Item) -> Result<bool, PolicyError> {
         let blocks = objects(&item.value)?;
         if self.strict && (rule.is_some() || blocks.len() != 1) {
             return Ok(false);

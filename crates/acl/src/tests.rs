@@ -25,7 +25,10 @@ fn texts_of_errors() {
     let refused = |text: &str| Rules::parse(text).expect_err(text).to_string();
     for (text, want) in [
         ("namespace {", "Failed to parse ACL Policy: At 1:12: object that begins at 1:11 is not closed"),
-        ("namespace \"default\" { capabilities = [\"zz\"] }", "Invalid namespace capability 'zz': in namespace \"default\""),
+        (
+            "namespace \"default\" { capabilities = [\"zz\"] }",
+            "Invalid namespace capability 'zz': in namespace \"default\"",
+        ),
         ("namespace \"default\" { policy = \"zz\" }", "Invalid namespace policy: \"zz\" in namespace \"default\""),
         ("namespace \"default\" { policy = \"list\" }", "Invalid namespace policy: \"list\" in namespace \"default\""),
         ("namespace \"default\" { policy = \"read\" }\nzzz { a = 1 }", "Invalid or duplicate policy keys: zzz"),
@@ -47,7 +50,10 @@ fn texts_of_errors() {
         // Stored policies grant what is understood.
         Rules::parse_stored(text);
     }
-    assert_eq!(refused(&" ".repeat(policy::LONGEST + 1)), "Failed to parse ACL Policy: the text is longer than 1024 KiB");
+    assert_eq!(
+        refused(&" ".repeat(policy::LONGEST + 1)),
+        "Failed to parse ACL Policy: the text is longer than 1024 KiB"
+    );
     let many = "namespace \"a\" { policy = \"read\" }\n".repeat(policy::MOST_RULES + 1);
     assert!(refused(&many).ends_with("there are more than 10000 rules"));
     assert_eq!(Rules::parse("  \n"), Ok(Rules::default()), "an empty policy grants nothing");
@@ -67,8 +73,16 @@ fn both_languages() {
     assert_eq!(
         shown["Namespaces"][0]["Capabilities"],
         serde_json::json!([
-            "submit-job", "list-jobs", "parse-job", "read-job", "csi-list-volume", "csi-read-volume",
-            "read-job-scaling", "list-scaling-policies", "read-scaling-policy", "host-volume-read"
+            "submit-job",
+            "list-jobs",
+            "parse-job",
+            "read-job",
+            "csi-list-volume",
+            "csi-read-volume",
+            "read-job-scaling",
+            "list-scaling-policies",
+            "read-scaling-policy",
+            "host-volume-read"
         ])
     );
     assert_eq!(shown["Namespaces"][0]["Variables"]["Paths"][0]["Capabilities"], serde_json::json!(["read", "list"]));
@@ -95,7 +109,8 @@ fn policies_unite_and_deny_wins() {
     let read = "namespace \"a\" { policy = \"read\" }\noperator { policy = \"read\" }\nnode { policy = \"write\" }";
     let more = "namespace \"a\" { capabilities = [\"submit-job\"] }\noperator { capabilities = [\"snapshot-save\"] }\n\
                 node { policy = \"read\" }";
-    let deny = "namespace \"a\" { policy = \"deny\" }\noperator { capabilities = [\"deny\"] }\nnode { policy = \"deny\" }";
+    let deny =
+        "namespace \"a\" { policy = \"deny\" }\noperator { capabilities = [\"deny\"] }\nnode { policy = \"deny\" }";
     let both = acl(&[read, more]);
     assert!(may(&both, "a", Capability::ReadJob) && may(&both, "a", Capability::SubmitJob));
     assert!(both.allows(&Need::OperatorCapability(OperatorCapability::SnapshotSave)));
@@ -126,7 +141,9 @@ fn variables_unite_and_deny_does_not_win() {
 #[test]
 fn plugins_pools_and_volumes() {
     let of = |word: &str| acl(&[&format!("plugin {{ policy = \"{word}\" }}")]);
-    for (word, list, read) in [("list", true, false), ("read", true, true), ("write", false, false), ("deny", false, false)] {
+    for (word, list, read) in
+        [("list", true, false), ("read", true, true), ("write", false, false), ("deny", false, false)]
+    {
         let acl = of(word);
         assert_eq!(acl.allows(&Need::Plugin(PluginLevel::List)), list, "{word}");
         assert_eq!(acl.allows(&Need::Plugin(PluginLevel::Read)), read, "{word}");
@@ -148,7 +165,9 @@ fn workloads_read_their_own_variables() {
         assert!(!may("a", path, VariableCapability::Write) && !may("b", path, VariableCapability::Read), "{path}");
     }
     assert!(!may("a", "nomad/jobs/web/g", VariableCapability::Read), "an exact rule decides");
-    assert!(!may("a", "nomad/jobs/web/h", VariableCapability::Read) && !may("a", "nomad/jobs/db", VariableCapability::Read));
+    assert!(
+        !may("a", "nomad/jobs/web/h", VariableCapability::Read) && !may("a", "nomad/jobs/db", VariableCapability::Read)
+    );
     assert!(acl.allows(&Need::Services("other")) && !may_read(&acl));
 }
 

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-pub use encamp_acl::{Capability, HostVolumeCapability, Level, Need, OperatorCapability, PluginLevel, PoolCapability, VariableCapability};
+pub use encamp_acl::{
+    Capability, HostVolumeCapability, Level, Need, OperatorCapability, PluginLevel, PoolCapability, VariableCapability,
+};
 
 pub use super::authorization::Access;
 

@@ -221,7 +221,10 @@ mod tests {
         let settings = crate::app::HttpSettings { acl_enabled: true, ..Default::default() };
         let agent = Arc::new(crate::testing::QuietAgent);
         let app = AppState::new(settings, None, None, agent, encamp_telemetry::Metrics::default());
-        let first = access("namespace \"default\" { policy = \"read\" }\nnode { policy = \"read\" }");
+        let first = access(
+            r#"namespace "default" { policy = "read" }
+node { policy = "read" }"#,
+        );
         let a = Authorization { app, token: String::new(), access: Access::new(first), granted: Mutex::default() };
         let read = Right::Namespace(&[Capability::ReadJob]);
         let seen = a.grant(read, Subject::Namespace("default")).expect("granted");

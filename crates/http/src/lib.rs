@@ -25,6 +25,10 @@
 
 pub mod access;
 pub(crate) mod acl;
+#[cfg(test)]
+mod acl_enforce_tests;
+#[cfg(test)]
+mod acl_tests;
 pub mod agent;
 pub mod allocs;
 pub mod app;

@@ -25,9 +25,12 @@ const LONGEST: usize = 8 << 20;
 /// How long a server may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// When a caller was resolved, and as what.
+type Answered = (Instant, Result<Access, Denied>);
+
 /// The latest answers, by a hash of the token.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Mutex<HashMap<[u8; 32], (Instant, Result<Access, Denied>)>>);
+pub(crate) struct Answers(Mutex<HashMap<[u8; 32], Answered>>);
 
 impl Answers {
     fn get(&self, key: &[u8; 32]) -> Option<Result<Access, Denied>> {

@@ -14,8 +14,8 @@ use super::measure::Metric::{self, List, NotCounted, Read, Write};
 use super::pattern;
 use super::route::{AnsweredBy, Handler, Methods, Route, handler};
 use super::{
-    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, host, host_volumes, job_writes,
-    jobs, keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status,
+    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, host, host_volumes, job_writes, jobs,
+    keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status,
     variables, volumes,
 };
 
@@ -56,8 +56,14 @@ const READ_FS: Right = Right::Namespace(&[Capability::ReadFs]);
 const READ_LOGS: Right = Right::Namespace(&[Capability::ReadLogs, Capability::ReadFs]);
 const READ_HOST_VOLUME: Right = Right::Namespace(&[Capability::HostVolumeRead]);
 const DELETE_HOST_VOLUME: Right = Right::Namespace(&[Capability::HostVolumeDelete]);
-const LIST_VOLUMES: Right = Right::Namespace(&[Capability::CsiListVolume, Capability::CsiReadVolume, Capability::CsiMountVolume, Capability::ListJobs]);
-const READ_VOLUME: Right = Right::Namespace(&[Capability::CsiReadVolume, Capability::CsiMountVolume, Capability::ReadJob]);
+const LIST_VOLUMES: Right = Right::Namespace(&[
+    Capability::CsiListVolume,
+    Capability::CsiReadVolume,
+    Capability::CsiMountVolume,
+    Capability::ListJobs,
+]);
+const READ_VOLUME: Right =
+    Right::Namespace(&[Capability::CsiReadVolume, Capability::CsiMountVolume, Capability::ReadJob]);
 const WRITE_VOLUME: Right = Right::All(&[Right::Namespace(&[Capability::CsiWriteVolume]), PLUGIN_READ]);
 const MOUNT_VOLUME: Right = Right::All(&[Right::Namespace(&[Capability::CsiMountVolume]), PLUGIN_READ]);
 

@@ -8,13 +8,14 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use axum::http::Request;
 use encamp_model::*;
-use encamp_ops::{Operation, codec};
+use encamp_ops::{AclChange, Operation, codec};
 use encamp_server::Server;
 use encamp_server::endpoints::node_rpc;
 use encamp_server::storage::persist;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
+use super::app::HttpSettings;
 use super::routes;
 use super::testing::TestServer;
 
@@ -82,8 +83,13 @@ fn secrets(server: &Server) -> Vec<String> {
 
 /// Everything that an answer says within a moment: status line, headers and body.
 async fn answer(s: &TestServer, method: &str, path: &str, body: &str) -> String {
+    answer_to(s, "", method, path, body).await
+}
+
+/// The same for the caller with a token.
+async fn answer_to(s: &TestServer, token: &str, method: &str, path: &str, body: &str) -> String {
     let request = Request::builder().method(method).uri(path).header("content-length", body.len());
-    let mut request = request.body(Body::from(body.to_string())).expect("a request");
+    let mut request = request.header("x-nomad-token", token).body(Body::from(body.to_string())).expect("a request");
     request.extensions_mut().insert(ConnectInfo(std::net::SocketAddr::from(([127, 0, 0, 1], 9))));
     let mut said = String::new();
     let all = async {
@@ -182,5 +188,83 @@ async fn no_answer_of_any_route_contains_a_secret() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(successes > 100, "{successes} answers with content");
+    s.stop().await;
+}
+
+/// Writes ACL objects with all secrets they can have. Returns a management token.
+async fn fill_acl(s: &TestServer) -> String {
+    let token = |accessor: &str| AclToken {
+        accessor_id: accessor.into(),
+        secret_id: secret(accessor),
+        r#type: AclTokenType::Management,
+        ..Default::default()
+    };
+    let assertion = OidcClientAssertion {
+        client_secret: secret("assertion"),
+        private_key: Some(OidcClientAssertionKey { pem_key: secret("pem").expose().into(), ..Default::default() }),
+        ..Default::default()
+    };
+    let config = AclAuthMethodConfig {
+        oidc_client_secret: secret("client"),
+        oidc_client_assertion: Some(assertion),
+        ..Default::default()
+    };
+    let method = AclAuthMethod { name: "sso".into(), config: Some(config), ..Default::default() };
+    let policy = AclPolicy { name: "dev".into(), ..Default::default() };
+    let links = vec![AclRolePolicyLink { name: "dev".into() }];
+    let role = AclRole { id: "role".into(), name: "developers".into(), policies: links, ..Default::default() };
+    let rule = AclBindingRule { id: "rule".into(), auth_method: "sso".into(), ..Default::default() };
+    let once = OneTimeToken {
+        one_time_secret_id: secret("once"),
+        accessor_id: "other".into(),
+        expires_at: Time::from_unix_nanos(i64::MAX),
+        ..Default::default()
+    };
+    // The token of the walk has a secret of its own, which answers may repeat to it.
+    let caller = AclToken { secret_id: NODE.into(), ..token("caller") };
+    for change in [
+        AclChange::Bootstrap { token: caller, reset_index: 0 },
+        AclChange::TokenUpsert(vec![token("other")]),
+        AclChange::PolicyUpsert(vec![policy]),
+        AclChange::RoleUpsert(vec![role]),
+        AclChange::AuthMethodUpsert(vec![method]),
+        AclChange::BindingRuleUpsert(vec![rule]),
+        AclChange::OneTimeUpsert(once),
+    ] {
+        s.server.commit(Operation::Acl(Box::new(change))).await.expect("written");
+    }
+    NODE.into()
+}
+
+/// The only answer with the secret of another caller: a token, for who may make tokens.
+const SHOWN: &str = "/v1/acl/token/other";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_of_acl_objects_are_in_answers_about_one_token_alone() {
+    let settings = HttpSettings { acl_enabled: true, ..HttpSettings::default() };
+    let s = TestServer::with_settings(None, settings).await;
+    let root = fill_acl(&s).await;
+    let events = answer_to(&s, &root, "GET", "/v1/event/stream?topic=*&namespace=*&index=0", "").await;
+    assert!(!events.contains(NEEDLE), "{events}");
+    for topic in ["ACLToken", "ACLPolicy", "ACLRole", "ACLAuthMethod", "ACLBindingRule"] {
+        assert!(events.contains(&format!("\"Topic\":\"{topic}\"")), "{topic}: {events}");
+    }
+    let (mut found, mut successes) = (Vec::new(), 0);
+    for pattern in routes::prefixes().filter(|p| *p != WITH_SECRETS) {
+        let ids = ["", "other", "self", "dev", "role", "name/developers", "sso", "rule", "configuration", "members"];
+        let ids = if pattern.ends_with('/') { &ids[..] } else { &ids[..1] };
+        for path in ids.iter().map(|id| format!("{pattern}{id}")) {
+            if ["/v1/event/stream", "/v1/agent/monitor"].contains(&path.as_str()) {
+                continue;
+            }
+            let said = answer_to(&s, &root, "GET", &path, "").await;
+            successes += usize::from(said.starts_with("200 ") && path.starts_with("/v1/acl/"));
+            if said.contains(NEEDLE) != (path == SHOWN) {
+                found.push(format!("{path}: {said}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(successes >= 12, "{successes} answers about ACL objects");
     s.stop().await;
 }

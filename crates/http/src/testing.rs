@@ -95,6 +95,7 @@ impl TestServer {
         let dir = std::env::temp_dir().join(format!("encamp-http-{}", ids::uuid()));
         let mut settings = Settings::new(&ids::uuid(), "node-1", dir.clone());
         settings.num_schedulers = 1;
+        settings.acl.enabled = http.acl_enabled;
         let metrics = Metrics::default();
         let server = Server::start(settings, metrics.clone()).await.expect("a server");
         let ready =
@@ -130,6 +131,11 @@ impl TestServer {
 
     pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.send("PUT", path, &[], Some(&body.to_string())).await
+    }
+
+    /// The server's data directory.
+    pub(crate) fn data_dir(&self) -> &std::path::Path {
+        &self.dir
     }
 
     pub(crate) async fn stop(self) {

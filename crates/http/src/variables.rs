@@ -53,7 +53,9 @@ pub(super) async fn list(request: Request) -> Outcome {
         let matches = |f: &Filter, v: &Arc<VariableEncrypted>| {
             f.matches("VariableEncrypted", &json!({ "VariableMetadata": v.metadata() }))
         };
-        let visible = |v: &Arc<VariableEncrypted>| access.allows(&Need::Variable(&v.namespace, &v.path, VariableCapability::List));
+        let visible = |v: &Arc<VariableEncrypted>| {
+            access.allows(&Need::Variable(&v.namespace, &v.path, VariableCapability::List))
+        };
         let page = pager.page(Order::Text, rows, token, matches, visible)?;
         Ok((table_index(store), page))
     });

@@ -18,7 +18,6 @@ use encamp_model::*;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
-
 fn empty_list() -> Outcome {
     Response::json::<[Value; 0]>(&[])
 }

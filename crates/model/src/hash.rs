@@ -1,12 +1,14 @@
-//! The hash of the user-defined fields of a namespace, node pool or ACL object (BLAKE2b-256 over the concatenated texts): equal
-//! objects have equal hashes in every cluster.
+//! The hash of the user-defined fields of a namespace, node pool or ACL object (BLAKE2b-256 over the concatenated
+//! texts): equal objects have equal hashes in every cluster.
 
 use std::collections::BTreeMap;
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest};
 
-use super::acl::{AclAuthMethod, AclBindingRule, AclPolicy, AclRole, AclToken};
+use super::acl::{
+    AclAuthMethod, AclAuthMethodConfig, AclBindingRule, AclPolicy, AclRole, AclToken, OidcClientAssertion,
+};
 use super::bytes::Bytes;
 use super::cluster::{Namespace, NodePool};
 use super::time::format_duration;
@@ -96,25 +98,40 @@ impl AclRole {
 impl AclAuthMethod {
     /// The hash of the user-defined fields, but for secrets.
     pub fn compute_hash(&self) -> Bytes {
-        let ttl = format_duration(self.max_token_ttl);
-        let default = if self.default { "true" } else { "false" };
-        let texts = [self.name.as_str(), self.r#type.as_str(), self.token_locality.as_str(), &self.token_name_format];
-        let config = self.config.iter().flat_map(|c| {
-            let one = [c.oidc_discovery_url.as_str(), &c.oidc_client_id, &c.jwks_url, &c.jwks_ca_cert];
-            let lists = [
-                &c.jwt_validation_pub_keys,
-                &c.oidc_scopes,
-                &c.bound_audiences,
-                &c.bound_issuer,
-                &c.allowed_redirect_uris,
-                &c.discovery_ca_pem,
-                &c.signing_algs,
-            ];
-            let lists = lists.into_iter().flatten().map(String::as_str);
-            one.into_iter().chain(lists).chain(pairs(&c.claim_mappings)).chain(pairs(&c.list_claim_mappings))
-        });
-        hash_of(texts.into_iter().chain([ttl.as_str(), default]).chain(config))
+        let word = |on: bool| if on { "true" } else { "false" };
+        let no_config = AclAuthMethodConfig::default();
+        let c = self.config.as_ref().unwrap_or(&no_config);
+        let spans = [self.max_token_ttl, c.expiration_leeway, c.not_before_leeway, c.clock_skew_leeway];
+        let spans = spans.map(format_duration);
+        let mut texts = vec![self.name.as_str(), self.r#type.as_str(), self.token_locality.as_str()];
+        texts.extend([self.token_name_format.as_str(), word(self.default)]);
+        texts.extend(spans.iter().map(String::as_str));
+        texts.extend([c.oidc_discovery_url.as_str(), &c.oidc_client_id, &c.jwks_url, &c.jwks_ca_cert]);
+        let lists = [
+            &c.jwt_validation_pub_keys,
+            &c.oidc_scopes,
+            &c.bound_audiences,
+            &c.bound_issuer,
+            &c.allowed_redirect_uris,
+            &c.discovery_ca_pem,
+            &c.signing_algs,
+        ];
+        texts.extend(lists.into_iter().flatten().map(String::as_str));
+        texts.extend(pairs(&c.claim_mappings).chain(pairs(&c.list_claim_mappings)));
+        texts.extend([c.oidc_enable_pkce, c.oidc_disable_user_info, c.verbose_logging].map(word));
+        texts.extend(c.oidc_client_assertion.iter().flat_map(assertion_texts));
+        hash_of(texts)
     }
+}
+
+/// What users set of an assertion, but for secrets.
+fn assertion_texts(a: &OidcClientAssertion) -> impl Iterator<Item = &str> {
+    let key = a
+        .private_key
+        .iter()
+        .flat_map(|k| [k.pem_key_file.as_str(), &k.key_id_header, &k.pem_cert, &k.pem_cert_file, &k.key_id]);
+    let texts = [a.key_source.as_str(), &a.key_algorithm].into_iter();
+    texts.chain(a.audience.iter().map(String::as_str)).chain(pairs(&a.extra_headers)).chain(key)
 }
 
 impl AclBindingRule {
@@ -150,5 +167,27 @@ mod tests {
         is(pool.compute_hash(), "dkW5AL3ZddtF45iBo3iVswvQ/sOPk4Qprf4rgo9wN50=");
         let pool = NodePool { name: "short".into(), node_identity_ttl: 2 * HOUR, ..Default::default() };
         is(pool.compute_hash(), "e1eLl1xN2AKxTc3hvBGmgqb929yQSVL/ukFLHElZzGc=");
+    }
+
+    #[test]
+    fn hashes_of_auth_methods_follow_every_setting_but_secrets() {
+        let with = |set: fn(&mut AclAuthMethodConfig)| {
+            let mut config = AclAuthMethodConfig::default();
+            config.oidc_client_assertion = Some(OidcClientAssertion::default());
+            set(&mut config);
+            AclAuthMethod { config: Some(config), ..Default::default() }.compute_hash()
+        };
+        let plain = with(|_| ());
+        for set in [
+            (|c| c.clock_skew_leeway = HOUR) as fn(&mut AclAuthMethodConfig),
+            |c| c.oidc_enable_pkce = true,
+            |c| c.bound_audiences = vec!["nomad".into()],
+            |c| {
+                c.oidc_client_assertion = Some(OidcClientAssertion { key_source: "nomad".into(), ..Default::default() })
+            },
+        ] {
+            assert_ne!(with(set), plain);
+        }
+        assert_eq!(with(|c| c.oidc_client_secret = "s3cret".into()), plain);
     }
 }

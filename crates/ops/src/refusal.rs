@@ -148,6 +148,13 @@ pub enum Refusal {
         /// The name.
         name: String,
     },
+    /// Another auth method of the type is the default.
+    DefaultMethodTaken {
+        /// The type.
+        kind: String,
+        /// The method that is the default.
+        name: String,
+    },
     /// The binding rule does not exist.
     BindingRuleNotFound {
         /// Its ID.
@@ -228,6 +235,7 @@ impl fmt::Display for Refusal {
             RoleNameTaken { name } => write!(f, "role with name {name} already exists"),
             PolicyNotFound { name } => write!(f, "cannot find policy {name}"),
             AuthMethodNotFound { name } => write!(f, "ACL auth method {name} not found"),
+            DefaultMethodTaken { kind, name } => write!(f, "default method for type {kind} already exists: {name}"),
             BindingRuleNotFound { id } => write!(f, "ACL binding rule {id} not found"),
             OneTimeTokenGone => f.write_str("Permission denied"),
             DefaultNamespace => f.write_str("can not delete default namespace"),

@@ -201,6 +201,7 @@ impl From<Refusal> for Error {
             | Refusal::RoleNameTaken { .. }
             | Refusal::PolicyNotFound { .. }
             | Refusal::AuthMethodNotFound { .. }
+            | Refusal::DefaultMethodTaken { .. }
             | Refusal::BindingRuleNotFound { .. } => ErrorKind::BadRequest,
             // Callers show the text.
             Refusal::PoolChange { .. }

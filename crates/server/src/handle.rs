@@ -9,9 +9,9 @@ use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::acl::{Access, Denied, Resolver};
 use crate::error::Error;
 use crate::fsm::Limits;
-use crate::acl::{Access, Denied, Resolver};
 use crate::keyring::Keyring;
 use crate::leadership::leader;
 use crate::leadership::queues::Queues;

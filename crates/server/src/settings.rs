@@ -83,6 +83,8 @@ impl Default for IntroductionSettings {
 pub struct AclSettings {
     /// Whether there is access control.
     pub enabled: bool,
+    /// Whether global tokens belong to this region: `authoritative_region` is empty or its name.
+    pub authoritative: bool,
     /// `token_min_expiration_ttl`.
     pub min_ttl: i64,
     /// `token_max_expiration_ttl`.
@@ -93,7 +95,7 @@ pub struct AclSettings {
 
 impl Default for AclSettings {
     fn default() -> Self {
-        AclSettings { enabled: false, min_ttl: MINUTE, max_ttl: 24 * HOUR, gc_threshold: HOUR }
+        AclSettings { enabled: false, authoritative: true, min_ttl: MINUTE, max_ttl: 24 * HOUR, gc_threshold: HOUR }
     }
 }
 

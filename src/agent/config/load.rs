@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::decode::DecodeError;
 use super::kinds::Setting;
-use encamp_hcl::hcl1::{self, SyntaxError};
 use super::{Config, Settings, SettingsFile, addresses, decode, dev_defaults};
+use encamp_hcl::hcl1::{self, SyntaxError};
 use encamp_model::SecretString;
 
 /// Where an agent's configuration comes from.

@@ -278,7 +278,9 @@ impl Run for AclAuthMethodList {
                 return "No ACL auth methods found".into();
             }
             let mut lines = vec!["Name|Type|Default".to_string()];
-            lines.extend(methods.iter().map(|m| format!("{}|{}|{}", text(m, "Name"), text(m, "Type"), flag(m, "Default"))));
+            lines.extend(
+                methods.iter().map(|m| format!("{}|{}|{}", text(m, "Name"), text(m, "Type"), flag(m, "Default"))),
+            );
             table(&lines, Form::List)
         })
     }

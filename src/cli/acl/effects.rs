@@ -72,7 +72,14 @@ impl Cluster {
         Acl::merge(policies.iter().filter_map(|name| Some((name.as_str(), rules(name)?))))
     }
 
-    fn effect(&self, kind: &'static str, id: &str, name: &str, policies: &[String], new: (&str, &Rules)) -> Option<Effect> {
+    fn effect(
+        &self,
+        kind: &'static str,
+        id: &str,
+        name: &str,
+        policies: &[String],
+        new: (&str, &Rules),
+    ) -> Option<Effect> {
         if !policies.iter().any(|p| p == new.0) {
             return None;
         }
@@ -86,9 +93,10 @@ impl Cluster {
         let tokens = clients.filter_map(|token| {
             self.effect("Token", text(token, "AccessorID"), text(token, "Name"), &self.of_token(token), new)
         });
-        let roles = self.roles.values().filter_map(|role| {
-            self.effect("Role", text(role, "ID"), text(role, "Name"), &names(role), new)
-        });
+        let roles = self
+            .roles
+            .values()
+            .filter_map(|role| self.effect("Role", text(role, "ID"), text(role, "Name"), &names(role), new));
         let own = [new.0.to_string()];
         let workload = policy.get("JobACL").filter(|j| j.is_object()).and_then(|job| {
             let parts = ["Namespace", "JobID", "Group", "Task"].map(|m| text(job, m));

@@ -41,7 +41,10 @@ impl Run for AclExplain {
         let (accessor, capability, object) = match self.args.as_slice() {
             [accessor, capability] => (accessor, capability, ""),
             [accessor, capability, object] => (accessor, capability, object.as_str()),
-            _ => return context.usage_error("This command takes two or three arguments: <accessor> <capability> [object]"),
+            _ => {
+                return context
+                    .usage_error("This command takes two or three arguments: <accessor> <capability> [object]");
+            }
         };
         let need = match parse_need(capability, object) {
             Ok(need) => need,
@@ -82,7 +85,10 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
     let expires = Time::parse(text(&token, "ExpirationTime")).ok().and_then(Time::unix_nanos);
     let expired = expires.is_some_and(|at| at < now);
     if expired {
-        remarks.push(format!("The token expired at {}: it is refused whatever its policies are.", text(&token, "ExpirationTime")));
+        remarks.push(format!(
+            "The token expired at {}: it is refused whatever its policies are.",
+            text(&token, "ExpirationTime")
+        ));
     }
     if text(&token, "Type") == "management" {
         return Ok(Rights { acl: Acl::management(), expired, remarks });

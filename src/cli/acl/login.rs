@@ -51,7 +51,8 @@ impl Run for Login {
             })?;
             let (method, kind) = (text(chosen, "Name").to_string(), text(chosen, "Type").to_string());
             if self.login_token.is_empty() {
-                let line = format!("A login with the auth method {method} needs a token of its provider: use -login-token");
+                let line =
+                    format!("A login with the auth method {method} needs a token of its provider: use -login-token");
                 return Err(CommandError::new(line));
             }
             let token = asked(c, c.client.acl_login(&method, &self.login_token), "Error performing login")?;

@@ -139,7 +139,11 @@ fn print_one(
 }
 
 /// The result of a request, with the beginning of the message about a failure.
-fn asked<T>(c: &Connection, future: impl Future<Output = Result<(T, Meta), ApiError>>, failed: &str) -> CommandResult<T> {
+fn asked<T>(
+    c: &Connection,
+    future: impl Future<Output = Result<(T, Meta), ApiError>>,
+    failed: &str,
+) -> CommandResult<T> {
     Ok(c.wait(future).context(failed)?.0)
 }
 

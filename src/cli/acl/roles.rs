@@ -227,9 +227,11 @@ impl Run for AclRoleList {
                 return "No ACL roles found".into();
             }
             let mut lines = vec!["ID|Name|Description|Policies".to_string()];
-            lines.extend(roles.iter().map(|r| {
-                format!("{}|{}|{}|{}", text(r, "ID"), text(r, "Name"), text(r, "Description"), policies(r))
-            }));
+            lines.extend(
+                roles.iter().map(|r| {
+                    format!("{}|{}|{}|{}", text(r, "ID"), text(r, "Name"), text(r, "Description"), policies(r))
+                }),
+            );
             table(&lines, Form::List)
         })
     }

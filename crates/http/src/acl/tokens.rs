@@ -83,7 +83,8 @@ pub(crate) async fn list(request: Request) -> Outcome {
             let rows = store.acl_tokens_by_create().cloned();
             pager.page(Order::Indexed, rows, |t| format!("{}.{}", t.create_index, t.accessor_id), matches, keep)?
         } else {
-            let rows = store.acl_tokens_from(&options.prefix).take_while(|t| t.accessor_id.starts_with(&options.prefix));
+            let rows =
+                store.acl_tokens_from(&options.prefix).take_while(|t| t.accessor_id.starts_with(&options.prefix));
             pager.page(Order::Text, rows.cloned(), |t| t.accessor_id.clone(), matches, keep)?
         };
         let rows: Vec<Arc<AclToken>> = page.rows.iter().map(|t| tokens::shown(store, t)).collect();

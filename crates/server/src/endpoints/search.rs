@@ -129,8 +129,11 @@ fn ids<'s>(
             Box::new(rows.filter(move |name| (scope.visible)(context, "", name)))
         }
         "deployment" => {
-            let mut rows: Vec<&str> =
-                store.deployments_by_create().filter(|d| scope.holds(context, &d.namespace, "")).map(|d| d.id.as_str()).collect();
+            let mut rows: Vec<&str> = store
+                .deployments_by_create()
+                .filter(|d| scope.holds(context, &d.namespace, ""))
+                .map(|d| d.id.as_str())
+                .collect();
             rows.sort_unstable();
             Box::new(rows.into_iter())
         }
@@ -141,9 +144,16 @@ fn ids<'s>(
         }
         "scaling_policy" => {
             let namespace = |p: &ScalingPolicy| p.target.get("Namespace").cloned().unwrap_or_default();
-            Box::new(store.scaling_policies().filter(move |p| scope.holds(context, &namespace(p), "")).map(|p| p.id.as_str()))
+            Box::new(
+                store
+                    .scaling_policies()
+                    .filter(move |p| scope.holds(context, &namespace(p), ""))
+                    .map(|p| p.id.as_str()),
+            )
         }
-        "namespaces" => Box::new(state.namespaces().map(|n| n.name.as_str()).filter(move |n| (scope.visible)(context, n, ""))),
+        "namespaces" => {
+            Box::new(state.namespaces().map(|n| n.name.as_str()).filter(move |n| (scope.visible)(context, n, "")))
+        }
         "vars" => {
             let rows = store.variables().filter(|v| scope.holds(context, &v.namespace, &v.path));
             Box::new(rows.map(|v| v.path.as_str()))

@@ -17,7 +17,7 @@ pub(crate) fn change(txn: &mut Txn, change: &AclChange) -> Result<(), Refusal> {
         AclChange::TokenDelete(accessors) => return accessors.iter().try_for_each(|a| remove_token(txn, a)),
         AclChange::RoleUpsert(roles) => return roles.iter().try_for_each(|r| put_role(txn, r)),
         AclChange::RoleDelete(ids) => return ids.iter().try_for_each(|id| remove_role(txn, id)),
-        AclChange::AuthMethodUpsert(methods) => methods.iter().for_each(|m| put_auth_method(txn, m)),
+        AclChange::AuthMethodUpsert(methods) => return methods.iter().try_for_each(|m| put_auth_method(txn, m)),
         AclChange::AuthMethodDelete(names) => return names.iter().try_for_each(|n| remove_auth_method(txn, n)),
         AclChange::BindingRuleUpsert(rules) => return rules.iter().try_for_each(|r| put_binding_rule(txn, r)),
         AclChange::BindingRuleDelete(ids) => return ids.iter().try_for_each(|id| remove_binding_rule(txn, id)),
@@ -106,8 +106,14 @@ fn remove_role(txn: &mut Txn, id: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Writes an auth method. At most one is the default.
-fn put_auth_method(txn: &mut Txn, method: &AclAuthMethod) {
+/// Writes an auth method. At most one of a type is the default.
+fn put_auth_method(txn: &mut Txn, method: &AclAuthMethod) -> Result<(), Refusal> {
+    let is_other = |m: &&Arc<AclAuthMethod>| m.default && m.name != method.name && m.r#type == method.r#type;
+    if method.default
+        && let Some(other) = txn.store.acl_auth_methods().find(is_other)
+    {
+        return Err(Refusal::DefaultMethodTaken { kind: other.r#type.to_string(), name: other.name.clone() });
+    }
     let mut method = method.clone();
     let old = txn.store.acl_auth_method(&method.name);
     (method.create_index, method.create_time) =
@@ -117,6 +123,7 @@ fn put_auth_method(txn: &mut Txn, method: &AclAuthMethod) {
     txn.store.put_acl_auth_method(method.clone());
     txn.touch(Table::AclAuthMethods);
     txn.changes.push(Change::AclAuthMethod(method));
+    Ok(())
 }
 
 fn remove_auth_method(txn: &mut Txn, name: &str) -> Result<(), Refusal> {

@@ -163,6 +163,8 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> 
 }
 
 #[cfg(test)]
+mod acl_tests;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;

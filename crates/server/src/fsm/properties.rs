@@ -17,6 +17,7 @@ use encamp_state::Table;
 const JOBS: [&str; 4] = ["web", "db", "cron", "batch/dispatch-1"];
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
 const PATHS: [&str; 3] = ["app/a", "app/b", "z"];
+const NAMES: [&str; 3] = ["a", "b", "c"];
 const KEYS: [&str; 2] = ["k1", "k2"];
 
 /// All readable contents in a fixed order.
@@ -66,6 +67,22 @@ fn dump(s: &StateStore) -> String {
     state.namespaces().for_each(|x| line("namespace", x));
     state.node_pools().for_each(|x| line("pool", x));
     s.root_keys().for_each(|k| line("root key", k));
+    s.acl_policies().for_each(|x| line("acl policy", x));
+    line("of jobs", &s.acl_policies_of_jobs("default").map(|p| p.name.as_str()).collect::<Vec<_>>());
+    s.acl_tokens().for_each(|x| line("token", &(x, x.secret_id.expose())));
+    line("tokens by create", &s.acl_tokens_by_create().map(|t| t.accessor_id.as_str()).collect::<Vec<_>>());
+    for global in [false, true] {
+        line("expiring", &s.acl_tokens_by_expiry(global).map(|t| t.accessor_id.as_str()).collect::<Vec<_>>());
+    }
+    for name in NAMES {
+        line("by secret", &s.acl_token_by_secret(name).map(|t| t.accessor_id.as_str()));
+        line("by name", &s.acl_role_by_name(name).map(|r| r.id.as_str()));
+        line("once by secret", &s.one_time_token_by_secret(name).map(|t| t.accessor_id.as_str()));
+    }
+    s.acl_roles().for_each(|x| line("role", x));
+    s.acl_auth_methods().for_each(|x| line("auth method", x));
+    s.acl_binding_rules().for_each(|x| line("binding rule", x));
+    s.one_time_tokens().for_each(|x| line("one-time token", &(x, x.one_time_secret_id.expose())));
     line("config", &(&state.scheduler_config, s.autopilot(), s.cluster_metadata()));
     line("indexes", &Table::ALL.map(|t| s.index_of(t)));
     line("index", &state.index);
@@ -184,7 +201,7 @@ fn variable(r: &mut Random, s: &StateStore, n: u64) -> VariableWrite {
 fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let id = *r.pick(&JOBS).unwrap();
     let key = ("default".to_string(), id.to_string());
-    Some(match r.below(21) {
+    Some(match r.below(27) {
         0 | 1 => {
             let submission = (r.below(2) == 0).then(|| JobSubmission { source: n.to_string(), ..Default::default() });
             let eval = (r.below(2) == 0).then(|| Evaluation { job_id: id.into(), ..eval(r, format!("e{n}")) });
@@ -252,12 +269,67 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
         }
         16 => Operation::RootKeyDelete { id: format!("k{}", r.below(4)), force: r.below(2) == 0 },
         17..=19 => Operation::Variable(Box::new(variable(r, s, n))),
+        20..=25 => Operation::Acl(Box::new(acl(r, n))),
         _ => Operation::ScalingEvent {
             job: key,
             group: "g".into(),
             event: ScalingEvent { time: n as i64, ..Default::default() },
         },
     })
+}
+
+/// A change of ACL objects.
+fn acl(r: &mut Random, n: u64) -> AclChange {
+    let mut name = || (*r.pick(&NAMES).unwrap()).to_string();
+    let (id, other, third) = (name(), name(), name());
+    let (time, expires) = (Time::from_unix_nanos(n as i64), Time::from_unix_nanos((n + r.below(9)) as i64));
+    let yes = r.below(2) == 0;
+    match r.below(14) {
+        0 => AclChange::PolicyUpsert(vec![AclPolicy {
+            name: id,
+            job_acl: yes.then(|| JobAcl { namespace: "default".into(), ..Default::default() }),
+            ..Default::default()
+        }]),
+        1 => AclChange::PolicyDelete(vec![id]),
+        2 | 3 => AclChange::TokenUpsert(vec![AclToken {
+            accessor_id: id,
+            secret_id: other.into(),
+            global: yes,
+            roles: if r.below(2) == 0 { vec![] } else { vec![AclTokenRoleLink { id: third, ..Default::default() }] },
+            expiration_time: (r.below(3) > 0).then_some(expires),
+            ..Default::default()
+        }]),
+        4 => AclChange::TokenDelete(vec![id]),
+        5 => AclChange::RoleUpsert(vec![AclRole {
+            id,
+            name: other,
+            policies: vec![AclRolePolicyLink { name: third }],
+            ..Default::default()
+        }]),
+        6 => AclChange::RoleDelete(vec![id]),
+        7 => AclChange::AuthMethodUpsert(vec![AclAuthMethod {
+            name: id,
+            default: yes,
+            create_time: time,
+            ..Default::default()
+        }]),
+        8 => AclChange::AuthMethodDelete(vec![id]),
+        9 => AclChange::BindingRuleUpsert(vec![AclBindingRule {
+            id,
+            auth_method: other,
+            create_time: time,
+            ..Default::default()
+        }]),
+        10 => AclChange::BindingRuleDelete(vec![id]),
+        11 => AclChange::OneTimeUpsert(OneTimeToken {
+            one_time_secret_id: id.clone().into(),
+            accessor_id: id,
+            expires_at: expires,
+            ..Default::default()
+        }),
+        12 => AclChange::OneTimeDelete(id, n.saturating_sub(r.below(9))),
+        _ => AclChange::OneTimeExpire(n as i64),
+    }
 }
 
 /// Fails with the first difference.
@@ -285,6 +357,12 @@ fn rebuilt(s: &StateStore) -> StateStore {
     s.all_scaling_events().for_each(|x| out.put_scaling_events(x.clone()));
     s.root_keys().for_each(|x| out.put_root_key(x.clone()));
     s.variables().for_each(|x| out.put_variable(x.clone()));
+    s.acl_tokens_by_create().rev().for_each(|x| out.put_acl_token(x.clone()));
+    s.acl_policies().for_each(|x| out.put_acl_policy(x.clone()));
+    s.acl_roles().for_each(|x| out.put_acl_role(x.clone()));
+    s.acl_auth_methods().for_each(|x| out.put_acl_auth_method(x.clone()));
+    s.acl_binding_rules().for_each(|x| out.put_acl_binding_rule(x.clone()));
+    s.one_time_tokens().for_each(|x| out.put_one_time_token(x.clone()));
     s.state().namespaces().for_each(|x| out.put_namespace(x.clone()));
     s.state().node_pools().for_each(|x| out.put_node_pool(x.clone()));
     Table::ALL.into_iter().for_each(|t| out.set_index(t, s.index_of(t)));

@@ -98,7 +98,8 @@ fn check(method: &AclAuthMethod, limits: &AclSettings) -> Vec<String> {
     match (&method.config, &method.r#type) {
         (None, _) => wrong.push("auth method config must not be empty".into()),
         (Some(c), AuthMethodType::Jwt) => {
-            let given = [!c.jwt_validation_pub_keys.is_empty(), !c.jwks_url.is_empty(), !c.oidc_discovery_url.is_empty()];
+            let given =
+                [!c.jwt_validation_pub_keys.is_empty(), !c.jwks_url.is_empty(), !c.oidc_discovery_url.is_empty()];
             if given.into_iter().filter(|g| *g).count() != 1 {
                 let text = "exactly one of JWTValidationPubKeys, JWKSURL or OIDCDiscoveryURL must be set";
                 wrong.push(text.into());

@@ -18,6 +18,8 @@ use encamp_ops::{AclChange, Operation};
 
 /// The most policies or roles of one token or role.
 const MOST_LINKS: usize = 1000;
+/// The longest name of a policy, role or auth method.
+const LONGEST_LINK: usize = 128;
 /// The longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 256;
 
@@ -28,7 +30,7 @@ async fn commit(server: &Server, change: AclChange) -> Result<u64, Error> {
 
 /// Whether a name of a policy, role or auth method is valid.
 fn is_name(name: &str) -> bool {
-    (1..=128).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    (1..=LONGEST_LINK).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// The error of an object in which these things are wrong.

@@ -7,22 +7,32 @@ use encamp_acl::Rules;
 use encamp_model::{AclPolicy, JobAcl};
 use encamp_ops::AclChange;
 
+/// The most bytes of the rules of a policy.
+const LONGEST_RULES: usize = 1 << 20;
+
 /// Writes a policy. Returns the index.
 ///
 /// # Errors
 /// 400: a member is invalid, or there is no leader.
 pub async fn upsert(server: &Server, mut policy: AclPolicy) -> Result<u64, Error> {
     server.wait_ready().await?;
-    let mut wrong = check_texts(&policy.name, &policy.description);
-    if let Err(e) = Rules::parse(&policy.rules) {
-        wrong.push(format!("failed to parse rules: {e}"));
-    }
-    wrong.extend(policy.job_acl.as_ref().and_then(check_job));
+    let wrong = check(&policy);
     if !wrong.is_empty() {
         return Err(invalid("policy", &wrong));
     }
     policy.hash = Some(policy.compute_hash());
     commit(server, AclChange::PolicyUpsert(vec![policy])).await
+}
+
+fn check(policy: &AclPolicy) -> Vec<String> {
+    let mut wrong = check_texts(&policy.name, &policy.description);
+    if policy.rules.len() > LONGEST_RULES {
+        wrong.push(format!("rules of {} bytes are longer than {LONGEST_RULES}", policy.rules.len()));
+    } else if let Err(e) = Rules::parse(&policy.rules) {
+        wrong.push(format!("failed to parse rules: {e}"));
+    }
+    wrong.extend(policy.job_acl.as_ref().and_then(check_job));
+    wrong
 }
 
 /// Each member of a job needs the one before it.
@@ -45,4 +55,36 @@ fn check_job(job: &JobAcl) -> Option<String> {
 pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     commit(server, AclChange::PolicyDelete(vec![name.into()])).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_policies() {
+        let policy = |rules: &str| AclPolicy { name: "dev".into(), rules: rules.into(), ..Default::default() };
+        let read = r#"namespace "default" { policy = "read" }"#;
+        assert_eq!(check(&policy(read)), Vec::<String>::new());
+        assert_eq!(check(&policy("")), Vec::<String>::new(), "a policy may grant nothing");
+        let job = |namespace: &str, job_id: &str, group: &str, task: &str| {
+            let [namespace, job_id, group, task] = [namespace, job_id, group, task].map(String::from);
+            AclPolicy { job_acl: Some(JobAcl { namespace, job_id, group, task }), ..policy(read) }
+        };
+        assert_eq!(check(&job("default", "web", "g", "t")), Vec::<String>::new());
+        let long = format!("#{}", "x".repeat(LONGEST_RULES));
+        for (policy, wrong) in [
+            (AclPolicy { name: "a b".into(), ..policy(read) }, "invalid name 'a b'"),
+            (AclPolicy { name: "n".repeat(129), ..policy(read) }, &format!("invalid name '{}'", "n".repeat(129))),
+            (AclPolicy { description: "d".repeat(257), ..policy(read) }, "description longer than 256"),
+            (job("", "web", "", ""), "namespace must be set to set job ID"),
+            (job("default", "", "g", ""), "job ID must be set to set group"),
+            (job("default", "web", "", "t"), "group must be set to set task"),
+            (policy(&long), "rules of 1048577 bytes are longer than 1048576"),
+        ] {
+            assert_eq!(check(&policy), [wrong]);
+        }
+        assert!(check(&policy("namespace {")).iter().all(|w| w.starts_with("failed to parse rules: ")));
+        assert_eq!(check(&policy("namespace {")).len(), 1);
+    }
 }

@@ -1,8 +1,9 @@
 //! Tokens (`docs/spec/http-api.md §7.6`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{MOST_LINKS, commit, invalid, new_secret};
+use super::{LONGEST_LINK, MOST_LINKS, commit, invalid, new_secret};
 use crate::Server;
 use crate::acl::is_uuid;
 use crate::error::Error;
@@ -81,7 +82,8 @@ fn prepare(
     if !wrong.is_empty() {
         return Err(invalid("token", &wrong));
     }
-    token.policies.dedup();
+    let mut seen = BTreeSet::new();
+    token.policies.retain(|name| seen.insert(name.clone()));
     token.roles = roles(store, &token.roles)?;
     token.hash = Some(token.compute_hash());
     Ok(token)
@@ -103,6 +105,9 @@ fn check(token: &AclToken) -> Vec<String> {
     }
     if token.policies.len() > MOST_LINKS || token.roles.len() > MOST_LINKS {
         wrong.push(format!("a token has at most {MOST_LINKS} policies and {MOST_LINKS} roles"));
+    }
+    if token.policies.iter().any(|name| name.len() > LONGEST_LINK) {
+        wrong.push(format!("the name of a policy is longer than {LONGEST_LINK}"));
     }
     if token.name.chars().count() > LONGEST_NAME {
         wrong.push("token name too long".into());
@@ -127,7 +132,10 @@ fn check_unchanged(token: &AclToken, old: &AclToken) -> Option<String> {
 /// Sets the time at which a new token expires, within the limits.
 fn set_expiry(token: &mut AclToken, now: i64, limits: &AclSettings) -> Option<String> {
     if token.expiration_ttl < 0 {
-        return Some(format!("token expiration TTL '{}' should not be negative", format_duration(token.expiration_ttl)));
+        return Some(format!(
+            "token expiration TTL '{}' should not be negative",
+            format_duration(token.expiration_ttl)
+        ));
     }
     if token.expiration_ttl > 0 {
         token.expiration_time = Some(Time::from_unix_nanos(now.saturating_add(token.expiration_ttl)));
@@ -201,6 +209,11 @@ mod tests {
             ),
             (AclToken { name: "x".repeat(257), ..client() }, "token name too long"),
             (
+                AclToken { policies: vec!["dev".into(); MOST_LINKS + 1], ..client() },
+                "a token has at most 1000 policies and 1000 roles",
+            ),
+            (AclToken { policies: vec!["x".repeat(129)], ..client() }, "the name of a policy is longer than 128"),
+            (
                 AclToken { expiration_ttl: SECOND, ..client() },
                 "expiration time cannot be less than 1m0s in the future (was 1s)",
             ),
@@ -215,6 +228,8 @@ mod tests {
         let made = prepared(&store, AclToken { expiration_ttl: HOUR, ..client() }).expect("a token");
         assert_eq!(made.expiration_time, Some(Time::from_unix_nanos(NOW + HOUR)));
         assert_eq!((made.accessor_id.as_str(), made.secret_id.expose()), ("a", "s"));
+        let twice = AclToken { policies: ["b", "a", "b"].map(String::from).into(), ..client() };
+        assert_eq!(prepared(&store, twice).expect("a token").policies, ["b", "a"]);
         let nope = AclTokenRoleLink { id: String::new(), name: "nope".into() };
         assert_eq!(told(AclToken { roles: vec![nope], ..client() }), Err("cannot find role nope".into()));
     }
@@ -231,7 +246,11 @@ mod tests {
         assert_eq!(prepared(&store, given(UUIDS[0], "")).map(|_| ()), unknown);
         assert_eq!(prepared(&store, given(UUIDS[0], "short")).map(|_| ()), unknown);
         let management = AclToken { r#type: AclTokenType::Management, policies: vec![], ..given(UUIDS[0], UUIDS[1]) };
-        assert_eq!(prepared(&store, management).map(|_| ()), unknown, "nobody chooses the secret of a management token");
+        assert_eq!(
+            prepared(&store, management).map(|_| ()),
+            unknown,
+            "nobody chooses the secret of a management token"
+        );
         let token = prepared(&store, given(UUIDS[0], UUIDS[1])).expect("a token");
         store.put_acl_token(Arc::new(token.clone()));
         let renamed = AclToken { name: "n".into(), secret_id: SecretString::new("other"), ..token.clone() };

@@ -95,11 +95,9 @@ impl CoreJob {
     /// The interval at which the leader runs the kind; `None`: it does not (`docs/spec/garbage-collection.md §2`).
     fn interval(self, gc: &GcSettings) -> Option<i64> {
         match self {
-            CoreJob::Evals
-            | CoreJob::Deployments
-            | CoreJob::Nodes
-            | CoreJob::LocalTokens
-            | CoreJob::GlobalTokens => Some(EVERY),
+            CoreJob::Evals | CoreJob::Deployments | CoreJob::Nodes | CoreJob::LocalTokens | CoreJob::GlobalTokens => {
+                Some(EVERY)
+            }
             CoreJob::OneTimeTokens => Some(ONE_TIME_EVERY),
             CoreJob::Jobs => Some(gc.job_interval),
             CoreJob::RootKeys => Some(gc.key_interval),
@@ -184,9 +182,10 @@ async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> 
     nodes(server, snapshot, FORCED).await
 }
 
-/// Removes expired ACL tokens of one kind.
+/// Removes expired ACL tokens of one kind; global ones in the authoritative region alone.
 async fn tokens(server: &Server, snapshot: &StoreSnapshot, global: bool, threshold: i64) -> Result<(), Error> {
-    if !server.settings().acl.enabled {
+    let settings = server.settings();
+    if !settings.acl.enabled || global && !settings.acl.authoritative {
         return Ok(());
     }
     let found = rules::tokens(snapshot, ids::now(), threshold, global);

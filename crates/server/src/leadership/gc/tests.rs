@@ -297,6 +297,6 @@ fn expired_tokens_go_when_they_are_old_enough() {
     put("young", false, now - HOUR + 1, Some(now - 1));
     put("equal", false, now - 2 * HOUR, Some(now));
     put("global", true, now - 2 * HOUR, Some(now - HOUR));
-    assert_eq!(rules::tokens(&store, now, HOUR, false), ["boundary", "old"]);
-    assert_eq!(rules::tokens(&store, now, HOUR, true), ["global"]);
+    assert_eq!(tokens(&store, now, HOUR, false), ["boundary", "old"]);
+    assert_eq!(tokens(&store, now, HOUR, true), ["global"]);
 }
