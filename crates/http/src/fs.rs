@@ -58,6 +58,9 @@ pub(super) async fn read_at(request: Request) -> Outcome {
 
 /// Errors of these calls have status 200 and no content headers.
 fn shown_error(e: Error) -> Outcome {
+    if e.status == 403 {
+        return Err(e);
+    }
     Ok(Response::bytes(TEXT, e.message))
 }
 

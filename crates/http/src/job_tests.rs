@@ -14,14 +14,14 @@ use encamp_host::ids;
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc;
 
-const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
-const SECRET: &str = "11111111-5264-effb-1a7c-30be40b9a44c";
+pub(crate) const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
+pub(crate) const SECRET: &str = "11111111-5264-effb-1a7c-30be40b9a44c";
 
 /// Values that depend on tasks that really run, or on parts of the server that are not there yet: a piece of the path
 /// to the value.
 const NOT_OURS: [&str; 3] = [".TaskStates", ".SigningKeyID", ".NetworkStatus"];
 
-fn node() -> Node {
+pub(crate) fn node() -> Node {
     let attributes = [
         ("kernel.name", "linux"),
         ("nomad.version", "2.0.5"),
@@ -90,7 +90,7 @@ async fn report(s: &TestServer) -> bool {
 }
 
 /// Waits until nothing is to be done any more, for ten seconds at most.
-async fn settle(s: &TestServer) {
+pub(crate) async fn settle(s: &TestServer) {
     node_rpc::update_status(&s.server, NODE, &SECRET.into(), "", NodeStatus::Ready).await.expect("a heartbeat");
     let mut quiet = 0;
     for _ in 0..400 {

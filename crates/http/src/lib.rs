@@ -24,6 +24,8 @@
 #![warn(missing_docs)]
 
 pub mod access;
+#[cfg(test)]
+mod access_matrix_tests;
 pub(crate) mod acl;
 #[cfg(test)]
 mod acl_enforce_tests;
