@@ -480,7 +480,7 @@ pub(crate) static ROUTES: &[Route] = &[
         Write("acl", "upsert_tokens")),
     route(DELETE, "/v1/acl/token/", "{*accessor}", handler!(acl::tokens::delete), LEADER, MANAGEMENT,
         Write("acl", "delete_tokens")),
-    route(GET, "/v1/acl/access", "", handler!(acl::access), LEADER, ANONYMOUS, Read("acl", "access")),
+    route(GET, "/v1/acl/access", "", handler!(acl::access), LEADER, Right::Rows(&MANAGEMENT), Read("acl", "access")),
     route(GET, "/v1/acl/roles", "", handler!(acl::roles::list), LEADER, Right::Rows(&MANAGEMENT),
         List("acl", "list_roles")),
     route(WRITE, "/v1/acl/role", "", handler!(acl::roles::write), LEADER, MANAGEMENT, Write("acl", "upsert_roles")),
