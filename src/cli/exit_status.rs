@@ -27,6 +27,11 @@ const FOLLOWING: &[ExitStatus] =
 /// The exit statuses of a command, by its canonical name.
 pub fn of(command: &str) -> &'static [ExitStatus] {
     match command {
+        "acl explain" => &[
+            (0, "The token may do it."),
+            (1, "The token may not do it, or has expired."),
+            (2, "An error occurred, or the usage was wrong."),
+        ],
         "agent" => &[
             (0, "The agent left the cluster after a signal, as leave_on_interrupt and leave_on_terminate request."),
             (1, "An error occurred, or a signal stopped the agent without leaving."),

@@ -146,6 +146,10 @@ fn scenarios_answer_as_recorded() {
         unlisted.map(|(name, lines)| format!("not in docs/dev/compatibility.md: {name}\n  {}", lines.join("\n  "))),
     );
 
+    let (found, _) = scenario(&folder, "acl", &format!("{config}\nacl {{\n  enabled = true\n}}\n"), &["-dev"]);
+    let differ = found.iter().filter(|(_, lines)| of_shape(lines));
+    wrong.extend(differ.map(|(name, lines)| format!("scenario acl: {name}\n  {}", lines.join("\n  "))));
+
     let server = "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nadvertise {\n  http = \"127.0.0.1\"\n  \
                   rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}\n";
     let config = config.replacen("client {", "client {\n  enabled = true", 1) + server;

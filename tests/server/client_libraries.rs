@@ -31,10 +31,16 @@ fn folder(client: &str) -> PathBuf {
 
 /// Runs the steps of a client against its own agent.
 fn runs(name: &str, client: &mut Command, steps: usize) {
+    runs_with(name, "client {\n cpu_total_compute = 4000\n memory_total_mb = 4096\n}", client, steps, None);
+}
+
+/// The configuration of an agent with access control.
+const ACCESS_CONTROL: &str = "acl {\n enabled = true\n}";
+
+fn runs_with(name: &str, config: &str, client: &mut Command, steps: usize, what: Option<&str>) {
     let place = Folder::new(name);
-    let config = "client {\n cpu_total_compute = 4000\n memory_total_mb = 4096\n}";
     let agent = Agent::start(&place, config, &["-dev"]);
-    let ran = client.arg(agent.address()).output().expect("the client starts");
+    let ran = client.arg(agent.address()).args(what).output().expect("the client starts");
     let told = said(&ran);
     print!("{told}");
     assert!(ran.status.success(), "{}", ran.status);
@@ -60,6 +66,8 @@ fn python_nomad() {
         std::fs::write(&mark, &wanted).expect("the mark");
     }
     runs("compat-python", Command::new(&python).arg(folder("python").join("client.py")), 8);
+    let mut access = Command::new(&python);
+    runs_with("compat-python-acl", ACCESS_CONTROL, access.arg(folder("python").join("access.py")), 6, None);
 }
 
 #[test]
@@ -70,5 +78,6 @@ fn go_api() {
     build.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(".").current_dir(&folder);
     if prepared("the client library of Go cannot be built", &mut build).is_some() {
         runs("compat-go", &mut Command::new(&program), 8);
+        runs_with("compat-go-acl", ACCESS_CONTROL, &mut Command::new(&program), 5, Some("access"));
     }
 }

@@ -56,7 +56,7 @@ impl fmt::Display for MatchedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let capabilities = if self.capabilities.is_empty() { "nothing".into() } else { self.capabilities.join(", ") };
         let word = if self.policies.len() == 1 { "policy" } else { "policies" };
-        write!(f, "{} of {word} {} allows {capabilities}", self.rule, self.policies.join(", "))
+        write!(f, "{} of {word} {}, which allows {capabilities}", self.rule, self.policies.join(", "))
     }
 }
 

@@ -32,7 +32,8 @@ const READ: &str = "namespace \"default\" {\n policy = \"read\"\n variables {\n 
 const WRITE: &str = "namespace \"default\" {\n policy = \"write\"\n variables {\n path \"*\" { capabilities = [\"write\", \
     \"destroy\", \"read\"] }\n }\n}\nnode_pool \"*\" { policy = \"write\" }\nhost_volume \"*\" { policy = \"write\" }\n\
     node { policy = \"write\" }\nagent { policy = \"write\" }\noperator { policy = \"write\" }\nplugin { policy = \"read\" }";
-const OTHER: &str = "namespace \"other\" {\n policy = \"write\"\n variables {\n path \"*\" { capabilities = [\"read\"] }\n }\n}";
+const OTHER: &str =
+    "namespace \"other\" {\n policy = \"write\"\n variables {\n path \"*\" { capabilities = [\"read\"] }\n }\n}";
 const FINE: &str = "namespace \"default\" { capabilities = [\"tag-job-version\", \"list-jobs\", \"dispatch-job\"] }";
 const DENY: &str = "namespace \"*\" { policy = \"deny\" }\nnode_pool \"*\" { policy = \"deny\" }\nnode { policy = \"deny\" }\n\
     agent { policy = \"deny\" }\noperator { policy = \"deny\" }\nplugin { policy = \"deny\" }";
@@ -133,8 +134,7 @@ fn path(s: &TestServer, route: &Route, existing: bool) -> String {
         "/v1/allocation/" | "/v1/client/allocation/" | "/v1/client/fs/" => &alloc,
         _ => NOTHING,
     };
-    let rest: Vec<&str> =
-        route.rest.split('/').map(|part| if part.starts_with('{') { id } else { part }).collect();
+    let rest: Vec<&str> = route.rest.split('/').map(|part| if part.starts_with('{') { id } else { part }).collect();
     let query = match route.prefix {
         "/v1/volumes" | "/v1/plugins" => "?type=csi",
         "/v1/client/fs/" => "?path=x&task=t&type=stdout&offset=0",
@@ -149,7 +149,9 @@ fn body(route: &Route) -> Value {
         {"Name": "g", "Tasks": [{"Name": "t", "Driver": "raw_exec", "Config": {"command": "x"}}]}]});
     match format!("{}{}", route.prefix, route.rest).as_str() {
         "/v1/jobs" | "/v1/job/{*id}" | "/v1/job/{*id}/plan" | "/v1/validate/job" => json!({ "Job": job }),
-        "/v1/jobs/parse" => json!({"JobHCL": "job \"x\" {\n group \"g\" {\n task \"t\" {\n driver = \"raw_exec\"\n }\n }\n}"}),
+        "/v1/jobs/parse" => {
+            json!({"JobHCL": "job \"x\" {\n group \"g\" {\n task \"t\" {\n driver = \"raw_exec\"\n }\n }\n}"})
+        }
         "/v1/jobs/statuses" => json!({"Jobs": [{"ID": JOB}]}),
         "/v1/job/{*id}/scale" => json!({"Count": 1, "Target": {"Group": "g"}}),
         "/v1/var/{*path}" => json!({"Items": {"k": "v"}}),
@@ -189,7 +191,8 @@ fn allowed(route: &Route, acl: &Acl) -> bool {
         Right::Pool(_) => Subject::Pool(POOL),
         Right::Variable(_) => Subject::Variable("default", VARIABLE),
         Right::All(rights) if rights.iter().any(|r| matches!(r, Right::Pool(_))) => {
-            let of = |right: &Right| if matches!(right, Right::Pool(_)) { Subject::Pool(POOL) } else { Subject::Cluster };
+            let of =
+                |right: &Right| if matches!(right, Right::Pool(_)) { Subject::Pool(POOL) } else { Subject::Cluster };
             return rights.iter().all(|r| r.is_in(&|n: &Need<'_>| acl.allows(n), of(r)));
         }
         Right::Topics => return acl.is_management(),
@@ -282,7 +285,10 @@ async fn every_route_answers_those_with_its_right_alone() {
         }
     }
     let Counts { cells, refused, other_errors, wrong } = counts;
-    println!("with access control: {} routes, {cells} requests, {refused} refused (403), {other_errors} without the right answered by another error", ROUTES.len());
+    println!(
+        "with access control: {} routes, {cells} requests, {refused} refused (403), {other_errors} without the right answered by another error",
+        ROUTES.len()
+    );
     assert!(wrong.is_empty(), "{} of {cells}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(refused > 2500, "most requests without the right are refused as such: {refused}");
     s.stop().await;

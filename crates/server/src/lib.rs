@@ -13,7 +13,7 @@
 //! Decision logic does no I/O and is driven by its owner: times and random numbers are parameters, and it returns when
 //! it is due next.
 //!
-//! **May use** `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_plan`, `encamp_raft`,
+//! **May use** `encamp_acl`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_plan`, `encamp_raft`,
 //! `encamp_scheduler`, `encamp_state`, `encamp_telemetry`. **Never** contains HTTP types or printing.
 
 #![warn(missing_docs)]

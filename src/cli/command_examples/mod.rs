@@ -1,6 +1,7 @@
 //! Examples of the use of commands, for help texts and manual pages. A test runs each of them
 //! (`tests/cli/command_examples.rs`).
 
+mod access;
 mod allocations;
 mod evaluations;
 mod jobs;
@@ -29,6 +30,12 @@ type Examples = &'static [(&'static str, &'static [Example])];
 /// An object whose ID is random, and which examples name by an ID of [`IDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
+    /// An ACL binding rule of the auth method `ci`.
+    AclBindingRule,
+    /// The ACL role `developers`.
+    AclRole,
+    /// An ACL token with the policy `dev`.
+    AclToken,
     /// A running allocation of the job `web`.
     Allocation,
     /// The latest deployment of the job `api`.
@@ -47,6 +54,9 @@ pub enum Named {
 
 /// The IDs in examples, in full or as their first eight digits, and the objects that they name.
 pub const IDS: &[(&str, Named)] = &[
+    ("95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812", Named::AclBindingRule),
+    ("6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264", Named::AclRole),
+    ("e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35", Named::AclToken),
     ("8ba85cef-34de-4c2d-8a2d-7f6e6a2a5c31", Named::Allocation),
     ("5456bd7a-9fc0-4c0f-a9ce-51d5c5b1c0e6", Named::Deployment),
     ("2c3f8e0a-6b1d-4b6e-8f37-5d9e2c7a1b04", Named::Evaluation),
@@ -71,6 +81,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static [Example])> {
         allocations::EXAMPLES,
         nodes::EXAMPLES,
         operations::EXAMPLES,
+        access::EXAMPLES,
     ];
     modules.into_iter().flatten().copied()
 }

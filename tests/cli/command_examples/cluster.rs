@@ -178,7 +178,7 @@ impl DevCluster {
                 newest(all.filter(|e| text(e, "Status") == "complete").collect())
             }
             Named::Node => self.agent.list("/v1/nodes").into_iter().next(),
-            Named::RaftPeer => None,
+            Named::AclBindingRule | Named::AclRole | Named::AclToken | Named::RaftPeer => None,
             Named::RootKey => {
                 let keys = self.agent.list("/v1/operator/keyring/keys").into_iter();
                 let key = newest(keys.filter(|k| text(k, "State") == "inactive").collect());

@@ -1,5 +1,6 @@
 //! Every example of a help text runs, and exits with a status that the command documents for success.
 
+mod access;
 mod cluster;
 mod directory;
 mod servers;
@@ -31,6 +32,8 @@ enum Needs {
     Jobs,
     /// A cluster of one node, for other commands.
     Cluster,
+    /// A cluster with access control.
+    AccessControl,
     /// Three servers.
     Servers,
     /// Free ports.
@@ -53,6 +56,7 @@ fn needs(command: &str) -> Needs {
     }
     match command.split(' ').next() {
         Some("alloc" | "deployment" | "eval" | "job" | "scaling" | "service" | "status") => Needs::Jobs,
+        Some("acl" | "login") => Needs::AccessControl,
         Some("sim") => Needs::Load,
         _ => Needs::Cluster,
     }
@@ -93,6 +97,11 @@ fn examples_about_jobs_succeed() {
 #[test]
 fn examples_about_clusters_succeed() {
     DevCluster::start("examples-cluster").run(examples_that_need(Needs::Cluster));
+}
+
+#[test]
+fn examples_about_access_control_succeed() {
+    access::run(examples_that_need(Needs::AccessControl));
 }
 
 #[test]

@@ -79,6 +79,10 @@ func running(client *api.Client, count int) []*api.AllocationListStub {
 func main() {
 	client, err := api.NewClient(&api.Config{Address: os.Args[1]})
 	must(err, "client")
+	if len(os.Args) > 2 && os.Args[2] == "access" {
+		access(client)
+		return
+	}
 	var node *api.NodeListStub
 	until("a node", func() bool {
 		nodes, _, err := client.Nodes().List(nil)
@@ -95,6 +99,68 @@ func main() {
 	stream(client)
 	drain(client, node)
 	stop(client)
+}
+
+// Access control: makes, uses and revokes tokens.
+func access(client *api.Client) {
+	refused := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "403")
+	}
+	_, _, err := client.Jobs().List(nil)
+	check(refused(err), "without a token: %v", err)
+	root, _, err := client.ACLTokens().Bootstrap(nil)
+	must(err, "bootstrap")
+	_, _, err = client.ACLTokens().Bootstrap(nil)
+	check(err != nil && strings.Contains(err.Error(), "ACL bootstrap already done"), "second bootstrap: %v", err)
+	client.SetSecretID(root.SecretID)
+	step("bootstrapped")
+
+	rules := "namespace \"default\" {\n  policy = \"read\"\n}\n"
+	_, err = client.ACLPolicies().Upsert(&api.ACLPolicy{Name: "readers", Rules: rules}, nil)
+	must(err, "policy")
+	role, _, err := client.ACLRoles().Create(
+		&api.ACLRole{Name: "reading", Policies: []*api.ACLRolePolicyLink{{Name: "readers"}}}, nil)
+	must(err, "role")
+	policy, _, err := client.ACLPolicies().Info("readers", nil)
+	must(err, "read the policy")
+	check(policy.Rules == rules, "rules: %v", policy.Rules)
+	step("wrote a policy and a role")
+
+	token, _, err := client.ACLTokens().Create(&api.ACLToken{
+		Name: "anna", Type: "client", Roles: []*api.ACLTokenRoleLink{{ID: role.ID}}, ExpirationTTL: time.Hour,
+	}, nil)
+	must(err, "token")
+	check(token.ExpirationTime != nil && token.Roles[0].Name == "reading", "token: %+v", token)
+	once, _, err := client.ACLTokens().UpsertOneTimeToken(nil)
+	must(err, "one-time token")
+	exchanged, _, err := client.ACLTokens().ExchangeOneTimeToken(once.OneTimeSecretID, nil)
+	must(err, "exchange")
+	check(exchanged.AccessorID == root.AccessorID, "exchanged: %v", exchanged.AccessorID)
+	_, _, err = client.ACLTokens().ExchangeOneTimeToken(once.OneTimeSecretID, nil)
+	check(refused(err), "second exchange: %v", err)
+	step("made tokens")
+
+	client.SetSecretID(token.SecretID)
+	_, _, err = client.Jobs().List(nil)
+	must(err, "jobs")
+	_, _, err = client.Nodes().List(nil)
+	check(refused(err), "nodes: %v", err)
+	self, _, err := client.ACLTokens().Self(nil)
+	must(err, "self")
+	check(self.AccessorID == token.AccessorID, "self: %v", self.AccessorID)
+	_, _, err = client.Jobs().Register(job(name, 1, "first"), nil)
+	check(refused(err), "register: %v", err)
+	step("used a token")
+
+	client.SetSecretID(root.SecretID)
+	_, err = client.ACLTokens().Delete(token.AccessorID, nil)
+	must(err, "delete")
+	_, err = client.ACLRoles().Delete(role.ID, nil)
+	must(err, "delete the role")
+	client.SetSecretID(token.SecretID)
+	_, _, err = client.Jobs().List(nil)
+	check(refused(err), "revoked: %v", err)
+	step("revoked the token")
 }
 
 func register(client *api.Client) *api.JobRegisterResponse {

@@ -108,14 +108,8 @@ fn find(store: &StateStore, name: &str) -> Result<Arc<AclAuthMethod>, Error> {
 
 /// The algorithms that a key of a PEM file verifies, and the key for each.
 fn keys(pem: &str) -> Result<Vec<(&'static [Algorithm], DecodingKey)>, Refused> {
-    const RSA: &[Algorithm] = &[
-        Algorithm::RS256,
-        Algorithm::RS384,
-        Algorithm::RS512,
-        Algorithm::PS256,
-        Algorithm::PS384,
-        Algorithm::PS512,
-    ];
+    const RSA: &[Algorithm] =
+        &[Algorithm::RS256, Algorithm::RS384, Algorithm::RS512, Algorithm::PS256, Algorithm::PS384, Algorithm::PS512];
     let bytes = pem.as_bytes();
     let mut out = Vec::new();
     let rsa = DecodingKey::from_rsa_pem(bytes);

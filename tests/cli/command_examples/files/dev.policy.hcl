@@ -1,0 +1,7 @@
+namespace "default" {
+  policy = "write"
+}
+
+node {
+  policy = "read"
+}
