@@ -172,8 +172,8 @@ mod tests {
     #[test]
     fn hashes_of_auth_methods_follow_every_setting_but_secrets() {
         let with = |set: fn(&mut AclAuthMethodConfig)| {
-            let mut config = AclAuthMethodConfig::default();
-            config.oidc_client_assertion = Some(OidcClientAssertion::default());
+            let oidc_client_assertion = Some(OidcClientAssertion::default());
+            let mut config = AclAuthMethodConfig { oidc_client_assertion, ..Default::default() };
             set(&mut config);
             AclAuthMethod { config: Some(config), ..Default::default() }.compute_hash()
         };
