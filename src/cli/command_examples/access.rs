@@ -20,7 +20,7 @@ pub(super) const EXAMPLES: Examples = &[
             ),
             Example::new(
                 "Give a policy to the tasks of a job",
-                "encamp acl policy apply -namespace default -job web web-tasks dev.policy.hcl",
+                "encamp acl policy apply -namespace default -job web \\\n    web-tasks dev.policy.hcl",
             ),
         ],
     ),
@@ -132,7 +132,7 @@ pub(super) const EXAMPLES: Examples = &[
     (
         "acl token update",
         &[
-            Example::new("Rename a token", "encamp acl token update -name deploy e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+            Example::new("Rename a token", "encamp acl token update -name ops e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
             Example::new(
                 "Replace the policies of a token",
                 "encamp acl token update -policy ops e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35",

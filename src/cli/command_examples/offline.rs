@@ -188,4 +188,8 @@ pub(super) const EXAMPLES: Examples = &[
             ),
         ],
     ),
+    (
+        "operator gossip keyring generate",
+        &[Example::new("Print a key for server.encrypt", "encamp operator gossip keyring generate")],
+    ),
 ];

@@ -1,12 +1,13 @@
 //! Commands for operators (`docs/spec/cli.md §14`).
 //!
 //! - [`scheduler`]: the scheduler configuration. [`raft`]: the Raft peers. [`autopilot`]: the Autopilot configuration
-//!   and health. [`keyring`]: the root encryption keys.
+//!   and health. [`keyring`]: the root encryption keys. [`gossip`]: keys of gossip.
 //! - [`snapshot`]: saving and restoring the state of the servers.
 //! - [`api`]: raw API requests. [`metrics`]: metrics.
 
 pub mod api;
 pub mod autopilot;
+pub mod gossip;
 pub mod keyring;
 pub mod metrics;
 pub mod raft;
@@ -31,6 +32,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<autopilot::AutopilotHealth>("operator autopilot health", None, 1);
     registry.add::<snapshot::SnapshotSave>("operator snapshot save", None, 1);
     registry.add::<snapshot::SnapshotRestore>("operator snapshot restore", None, 1);
+    registry.add::<gossip::GossipKeyringGenerate>("operator gossip keyring generate", None, 1);
     registry.add::<keyring::RootKeyringList>("operator root keyring list", None, 1);
     registry.add::<keyring::RootKeyringRotate>("operator root keyring rotate", None, 1);
     registry.add::<keyring::RootKeyringRemove>("operator root keyring remove", None, 1);
