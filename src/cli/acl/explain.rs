@@ -25,7 +25,8 @@ use encamp_model::Time;
 /// The first argument is the accessor ID of the token, or - for the token of the command. The second is a capability:
 /// submit-job and the others of namespaces, variable:read, pool:write, host-volume:mount-readonly, node:read,
 /// agent:write, operator:read, plugin:list, keyring-rotate and the others of operators, or management. The third is the
-/// object: a namespace (default: default), <namespace>:<path> of a variable, or the name of a node pool or host volume.
+/// object: a namespace (default: default), namespace and path of a variable with a colon between them, or the name of a
+/// node pool or host volume.
 #[derive(Debug, clap::Parser)]
 pub struct AclExplain {
     #[command(flatten)]
