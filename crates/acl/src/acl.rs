@@ -6,8 +6,10 @@ use super::capability::{
     Capability, HostVolumeCapability, Level, OperatorCapability, PluginLevel, PolicyWord, PoolCapability, Set,
     VariableCapability,
 };
-use super::labels::{Labels, Match, Rule};
+use super::labels::{Labels, Rule};
 use super::policy::Rules;
+use encamp_model::JobAcl;
+use encamp_model::responses::AclAccess;
 
 /// A permission on a certain object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +59,20 @@ pub struct Workload {
     pub group: String,
     /// The task.
     pub task: String,
+}
+
+impl From<&JobAcl> for Workload {
+    fn from(of: &JobAcl) -> Workload {
+        let JobAcl { namespace, job_id, group, task } = of.clone();
+        Workload { namespace, job: job_id, group, task }
+    }
+}
+
+impl From<&Workload> for JobAcl {
+    fn from(of: &Workload) -> JobAcl {
+        let Workload { namespace, job, group, task } = of.clone();
+        JobAcl { namespace, job_id: job, group, task }
+    }
 }
 
 impl Workload {
@@ -183,6 +199,20 @@ impl Acl {
         self.plugin.join(rules.plugin, policy);
     }
 
+    /// What a server says that a caller may do (`docs/spec/http-api.md §5.16`).
+    pub fn of_answer(answer: &AclAccess) -> Acl {
+        if answer.management {
+            return Acl::management();
+        }
+        let rules: Vec<(&str, Rules)> =
+            answer.policies.iter().map(|p| (p.name.as_str(), Rules::parse_stored(&p.rules))).collect();
+        let acl = Acl::merge(rules.iter().map(|(name, rules)| (*name, rules)));
+        match &answer.workload {
+            Some(of) => acl.with_workload(Workload::from(of)),
+            None => acl,
+        }
+    }
+
     /// The same rules for a workload, which has rights of its own.
     #[must_use]
     pub fn with_workload(self, workload: Workload) -> Acl {
@@ -205,14 +235,24 @@ impl Acl {
             || match *need {
                 Need::Nothing => true,
                 Need::Management => false,
-                Need::Namespace("*", any_of) => self.namespaces.iter().any(|(_, rule)| grants(rule, any_of)),
-                Need::Namespace(name, any_of) => self.namespaces.find(name).is_some_and(|m| grants(m.rule, any_of)),
-                Need::AnyIn("*") => self.namespaces.iter().any(|(_, rule)| grants_something(rule)),
-                Need::AnyIn(name) => self.namespaces.find(name).is_some_and(|m| grants_something(m.rule)),
+                Need::Namespace("*", any_of) => {
+                    self.namespaces.iter().any(|(_, rule)| rule.capabilities.holds_any(any_of))
+                }
+                Need::Namespace(name, any_of) => {
+                    self.namespaces.find(name).is_some_and(|m| m.rule.capabilities.holds_any(any_of))
+                }
+                Need::AnyIn("*") => {
+                    self.namespaces.iter().any(|(_, rule)| rule.capabilities.holds_other_than(Capability::Deny))
+                }
+                Need::AnyIn(name) => {
+                    self.namespaces.find(name).is_some_and(|m| m.rule.capabilities.holds_other_than(Capability::Deny))
+                }
                 Need::Pool(name, capability) => {
                     self.pools.find(name).is_some_and(|m| m.rule.capabilities.holds(capability))
                 }
-                Need::AnyPool => self.pools.iter().any(|(_, rule)| allows_pool(rule)),
+                Need::AnyPool => {
+                    self.pools.iter().any(|(_, rule)| rule.capabilities.holds_other_than(PoolCapability::Deny))
+                }
                 Need::HostVolume(name, capability) => {
                     self.host_volumes.find(name).is_some_and(|m| m.rule.capabilities.holds(capability))
                 }
@@ -230,11 +270,6 @@ impl Acl {
             }
     }
 
-    /// The rule about a variable that decides, unless the workload's own rights do.
-    pub(crate) fn variable_rule<'a>(&'a self, key: &str) -> Option<Match<'a, VariableCapability>> {
-        self.variables.find(key)
-    }
-
     /// Whether the workload's own rights decide about a variable: no exact rule does.
     pub(crate) fn by_workload(&self, namespace: &str, path: &str, capability: VariableCapability) -> bool {
         matches!(capability, VariableCapability::Read | VariableCapability::List)
@@ -244,18 +279,27 @@ impl Acl {
 
     fn allows_variable(&self, namespace: &str, path: &str, capability: VariableCapability) -> bool {
         self.by_workload(namespace, path, capability)
-            || self.variable_rule(&variable_key(namespace, path)).is_some_and(|m| m.rule.capabilities.holds(capability))
+            || self
+                .variables
+                .find(&variable_key(namespace, path))
+                .is_some_and(|m| m.rule.capabilities.holds(capability))
+    }
+
+    /// Whether the workload's own rights are rights on variables of a namespace; `*`: of any.
+    pub(crate) fn workload_is_in(&self, namespace: &str) -> bool {
+        self.workload.as_ref().is_some_and(|w| namespace == "*" || w.namespace == namespace)
+    }
+
+    /// Whether a rule about variables grants something in a namespace; `*`: in any.
+    pub(crate) fn grants_variables(label: &str, rule: &Rule<VariableCapability>, namespace: &str) -> bool {
+        let of = label.split('\0').next().unwrap_or_default();
+        rule.capabilities.holds_other_than(VariableCapability::Deny)
+            && (namespace == "*" || super::labels::matches(of, namespace))
     }
 
     fn allows_any_variable(&self, namespace: &str) -> bool {
-        let own = self.workload.as_ref().is_some_and(|w| namespace == "*" || w.namespace == namespace);
-        let holds = |label: &str, rule: &Rule<VariableCapability>| {
-            let of = label.split('\0').next().unwrap_or_default();
-            let deny = Set::of(&[VariableCapability::Deny]);
-            let some = !rule.capabilities.without(deny).is_empty();
-            some && (namespace == "*" || super::labels::matches(of, namespace))
-        };
-        own || self.variables.iter().any(|(label, rule)| holds(label, rule))
+        self.workload_is_in(namespace)
+            || self.variables.iter().any(|(label, rule)| Acl::grants_variables(label, rule, namespace))
     }
 }
 
@@ -268,16 +312,4 @@ fn join<W: super::capability::Word>(rule: &mut Rule<W>, granted: &[W], deny: Opt
     if rule.policies.last() != Some(policy) {
         rule.policies.push(policy.clone());
     }
-}
-
-fn grants(rule: &Rule<Capability>, any_of: &[Capability]) -> bool {
-    rule.capabilities.holds_any(any_of)
-}
-
-fn grants_something(rule: &Rule<Capability>) -> bool {
-    !rule.capabilities.without(Set::of(&[Capability::Deny])).is_empty()
-}
-
-fn allows_pool(rule: &Rule<PoolCapability>) -> bool {
-    !rule.capabilities.without(Set::of(&[PoolCapability::Deny])).is_empty()
 }

@@ -287,6 +287,11 @@ impl<W: Word> Set<W> {
         words.iter().any(|w| self.holds(*w))
     }
 
+    /// Whether another word than this one is in the set.
+    pub fn holds_other_than(self, word: W) -> bool {
+        !self.without(Set::of(&[word])).is_empty()
+    }
+
     /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::acl::{Acl, Single};
 use super::capability::{Set, Word};
-use super::labels::Labels;
+use super::labels::{Labels, rule_text};
 
 /// The change of what a caller may do with the objects that a label matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,11 +66,7 @@ fn labels<W: Word>(out: &mut Vec<Change>, kind: &str, before: &Labels<W>, after:
             own.or_else(|| rules.find(label).map(|m| m.rule.capabilities)).unwrap_or_default()
         };
         let (b, a): (Set<W>, Set<W>) = (of(before), of(after));
-        let rule = match label.split_once('\0') {
-            Some((namespace, path)) => format!("{kind} {path:?} in namespace {namespace:?}"),
-            None => format!("{kind} {label:?}"),
-        };
-        push(out, rule, a.without(b).names(), b.without(a).names());
+        push(out, rule_text(kind, label), a.without(b).names(), b.without(a).names());
     }
 }
 

@@ -9,7 +9,7 @@ use super::acl::{Acl, Need, Single, variable_key};
 use super::capability::{
     Capability, HostVolumeCapability, Level, OperatorCapability, PluginLevel, PoolCapability, VariableCapability, Word,
 };
-use super::labels::{Labels, Rule};
+use super::labels::{Labels, Rule, rule_text};
 
 /// A rule that matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -77,13 +77,9 @@ impl fmt::Display for Explanation {
 }
 
 fn matched<W: Word>(kind: &str, label: &str, rule: &Rule<W>, difference: usize) -> MatchedRule {
-    let label = match label.split_once('\0') {
-        Some((namespace, path)) => format!("{kind} {path:?} in namespace {namespace:?}"),
-        None if label.is_empty() => kind.to_string(),
-        None => format!("{kind} {label:?}"),
-    };
+    let rule_text = if label.is_empty() { kind.to_string() } else { rule_text(kind, label) };
     let (policies, capabilities) = (rule.policies.clone(), rule.capabilities.names());
-    MatchedRule { rule: label, policies, capabilities, difference }
+    MatchedRule { rule: rule_text, policies, capabilities, difference }
 }
 
 /// The rule that decides about a name, and the others that match.
@@ -99,8 +95,12 @@ fn of_labels<W: Word>(kind: &str, labels: &Labels<W>, name: &str) -> (Reason, Ve
 }
 
 /// Of all rules of a kind: one that grants it.
-fn of_any<W: Word>(kind: &str, labels: &Labels<W>, grants: impl Fn(&Rule<W>) -> bool) -> (Reason, Vec<MatchedRule>) {
-    let found = labels.iter().find(|(_, rule)| grants(rule));
+fn of_any<W: Word>(
+    kind: &str,
+    labels: &Labels<W>,
+    grants: impl Fn(&str, &Rule<W>) -> bool,
+) -> (Reason, Vec<MatchedRule>) {
+    let found = labels.iter().find(|(label, rule)| grants(label, rule));
     (found.map_or(Reason::NoRule, |(label, rule)| Reason::Rule(matched(kind, label, rule, 0))), Vec::new())
 }
 
@@ -123,14 +123,20 @@ impl Acl {
     fn reason(&self, need: &Need<'_>) -> (Reason, Vec<MatchedRule>) {
         match *need {
             Need::Nothing | Need::Management => (Reason::NoRule, Vec::new()),
-            Need::Namespace("*", any_of) => of_any("namespace", &self.namespaces, |r| r.capabilities.holds_any(any_of)),
-            Need::AnyIn("*") => of_any("namespace", &self.namespaces, |r| !r.capabilities.is_empty()),
+            Need::Namespace("*", any_of) => {
+                of_any("namespace", &self.namespaces, |_, r| r.capabilities.holds_any(any_of))
+            }
+            Need::AnyIn("*") => {
+                of_any("namespace", &self.namespaces, |_, r| r.capabilities.holds_other_than(Capability::Deny))
+            }
             Need::Services(_) if self.workload().is_some() => (Reason::Workload, Vec::new()),
             Need::Namespace(name, _) | Need::AnyIn(name) | Need::Services(name) => {
                 of_labels("namespace", &self.namespaces, name)
             }
             Need::Pool(name, _) => of_labels("node_pool", &self.pools, name),
-            Need::AnyPool => of_any("node_pool", &self.pools, |r| !r.capabilities.is_empty()),
+            Need::AnyPool => {
+                of_any("node_pool", &self.pools, |_, r| r.capabilities.holds_other_than(PoolCapability::Deny))
+            }
             Need::HostVolume(name, _) => of_labels("host_volume", &self.host_volumes, name),
             Need::Node(_) => of_single("node", &self.node),
             Need::Agent(_) => of_single("agent", &self.agent),
@@ -145,7 +151,10 @@ impl Acl {
                 (Reason::Workload, Vec::new())
             }
             Need::Variable(namespace, path, _) => of_labels("path", &self.variables, &variable_key(namespace, path)),
-            Need::AnyVariable(_) => of_any("path", &self.variables, |r| !r.capabilities.is_empty()),
+            Need::AnyVariable(namespace) if self.workload_is_in(namespace) => (Reason::Workload, Vec::new()),
+            Need::AnyVariable(namespace) => {
+                of_any("path", &self.variables, |label, r| Acl::grants_variables(label, r, namespace))
+            }
         }
     }
 }

@@ -31,6 +31,15 @@ pub struct Match<'a, W> {
     pub difference: usize,
 }
 
+/// Kind and label as they stand in policies: `namespace "apps-*"`. Labels of variables are those of
+/// [`variable_key`](super::acl::variable_key).
+pub(crate) fn rule_text(kind: &str, label: &str) -> String {
+    match label.split_once('\0') {
+        Some((namespace, path)) => format!("{kind} {path:?} in namespace {namespace:?}"),
+        None => format!("{kind} {label:?}"),
+    }
+}
+
 /// Rules of one kind by label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels<W> {

@@ -105,6 +105,28 @@ fn the_closest_label_decides() {
 }
 
 #[test]
+fn reasons_agree_with_decisions_about_any_object() {
+    let acl = acl(&[
+        "namespace \"a\" { policy = \"deny\" }\nnode_pool \"a\" { policy = \"deny\" }",
+        "namespace \"b\" {\n  policy = \"read\"\n  variables { path \"x\" { capabilities = [\"read\"] } }\n}",
+    ]);
+    let rule = |need: &Need<'_>| match acl.explain(need) {
+        why if why.allowed => match why.reason {
+            Reason::Rule(rule) => Some(rule.rule),
+            other => panic!("{need}: {other:?}"),
+        },
+        why => {
+            assert_eq!(why.reason, Reason::NoRule, "{need}");
+            None
+        }
+    };
+    assert_eq!(rule(&Need::AnyIn("*")).as_deref(), Some("namespace \"b\""));
+    assert_eq!(rule(&Need::AnyPool), None);
+    assert_eq!(rule(&Need::AnyVariable("a")), None);
+    assert_eq!(rule(&Need::AnyVariable("b")).as_deref(), Some("path \"x\" in namespace \"b\""));
+}
+
+#[test]
 fn policies_unite_and_deny_wins() {
     let read = "namespace \"a\" { policy = \"read\" }\noperator { policy = \"read\" }\nnode { policy = \"write\" }";
     let more = "namespace \"a\" { capabilities = [\"submit-job\"] }\noperator { capabilities = [\"snapshot-save\"] }\n\
