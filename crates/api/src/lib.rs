@@ -3,8 +3,8 @@
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: its
 //!   response headers.
-//! - [`reads`], [`writes`], [`operations`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses that only clients
-//!   have a type for.
+//! - [`reads`], [`writes`], [`operations`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses that only
+//!   clients have a type for.
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
 //! - [`json`]: JSON with errors that have a path.
 //! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.

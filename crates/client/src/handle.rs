@@ -86,11 +86,7 @@ impl Handle {
     /// known do not.
     pub fn isolates(&self, alloc: &str, task: &str) -> bool {
         let Some(runner) = self.agent.runner(alloc) else { return false };
-        let found = match (task, runner.tasks.as_slice()) {
-            ("", [only]) => Some(only),
-            (name, _) => runner.task(name),
-        };
-        found.is_some_and(|task| task.driver_isolates())
+        runner.task_or_only(task).is_some_and(|task| task.driver_isolates())
     }
 
     /// The servers it knows, sorted.
@@ -307,11 +303,7 @@ impl Handle {
         if command.is_empty() {
             return Err(ClientError::BadRequest("command is not present".into()));
         }
-        let found = match (task, runner.tasks.as_slice()) {
-            ("", [only]) => Some(only),
-            (name, _) => runner.task(name),
-        };
-        let task = found.ok_or_else(|| ClientError::failed("task not found"))?;
+        let task = runner.task_or_only(task).ok_or_else(|| ClientError::failed("task not found"))?;
         let handle = task.handle();
         let handle = handle.ok_or_else(|| ClientError::Failed(format!("task \"{}\" is not running.", task.name)))?;
         let request = ExecRequest { command, env: task.variables(), tty };

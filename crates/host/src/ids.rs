@@ -37,6 +37,12 @@ pub fn uuid_of(bytes: [u8; 16]) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
+/// Whether a text is a UUID with its hyphens.
+pub fn is_uuid(text: &str) -> bool {
+    let fits = |(i, b): (usize, u8)| if matches!(i, 8 | 13 | 18 | 23) { b == b'-' } else { b.is_ascii_hexdigit() };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
+}
+
 /// Fills with bytes from the operating system, for secrets.
 ///
 /// # Errors

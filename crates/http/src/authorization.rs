@@ -178,14 +178,15 @@ impl Authorization {
             (Ok(new), Ok(old)) => new.is_same(old),
             _ => false,
         };
-        if !same {
-            *self.access.0.write() = resolved;
+        if same {
+            return Ok(());
         }
+        *self.access.0.write() = resolved;
         self.access()?;
         let all = self.granted.lock();
         let lost = all.iter().any(|g| {
             let of = g.on.as_ref().map_or(Subject::Cluster, Object::subject);
-            !same && !self.access.has(g.right, of)
+            !self.access.has(g.right, of)
         });
         if lost { Err(Error::denied()) } else { Ok(()) }
     }

@@ -1,6 +1,7 @@
 //! IDs and their prefixes in lists and look-ups (`docs/spec/http-api.md §3, §4.7`).
 
 use super::error::Error;
+use encamp_host::ids::is_uuid;
 
 fn lookup(table: &str, why: &str) -> Error {
     Error::internal(format!("{table} lookup failed: index error: {why}"))
@@ -14,8 +15,7 @@ pub fn check(table: &str, id: &str) -> Result<(), Error> {
     if id.len() != 36 {
         return Err(lookup(table, "UUID must be 36 characters"));
     }
-    let shape = |(i, b): (usize, u8)| if matches!(i, 8 | 13 | 18 | 23) { b == b'-' } else { b.is_ascii_hexdigit() };
-    if id.bytes().enumerate().all(shape) { Ok(()) } else { Err(lookup(table, &format!("Invalid UUID: {id}"))) }
+    if is_uuid(id) { Ok(()) } else { Err(lookup(table, &format!("Invalid UUID: {id}"))) }
 }
 
 /// The prefix of an ID, as IDs are written.

@@ -18,8 +18,8 @@
 //!   [`variables`], [`keyring`], [`snapshots`], [`acl`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 //!
-//! **May use** `encamp_acl`, `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`,
-//! `encamp_raft`, `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
+//! **May use** `encamp_acl`, `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`,
+//! `encamp_ops`, `encamp_raft`, `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
 
 #![warn(missing_docs)]
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::Need;
 use super::error::Error;
-use super::request::{Request, found};
+use super::request::{Request, found, indexed};
 use super::response::Response;
 use super::route::Outcome;
 use encamp_model::Namespace;
@@ -43,8 +43,7 @@ pub(super) async fn one(request: Request) -> Outcome {
     // Written so seldom that a watch on the table wakes nobody in vain.
     let keys = vec![WatchKey::Table(Table::Namespaces)];
     let read = request.blocking(&options, keys, |store| {
-        let ns = store.state().namespace(&name).cloned();
-        Ok((ns.as_ref().map_or(store.index_of(Table::Namespaces).max(1), |n| n.modify_index), ns))
+        Ok(indexed(store, Table::Namespaces, store.state().namespace(&name).cloned(), |n| n.modify_index))
     });
     let (ns, meta) = found(read.await?, "Namespace not found")?;
     Ok(Response::json(&*ns)?.meta(&meta))

@@ -9,7 +9,7 @@ use super::error::Error;
 use super::json::duration_or_text;
 use super::nodes;
 use super::page::{Order, Pager};
-use super::request::{Request, found};
+use super::request::{Request, found, indexed};
 use super::response::Response;
 use super::route::Outcome;
 use encamp_model::json::or_default;
@@ -55,8 +55,7 @@ pub(super) async fn one(request: Request) -> Outcome {
     request.authorize_pool(&rest)?;
     let keys = vec![WatchKey::Row(Table::NodePools, rest.clone())];
     let read = request.blocking(&options, keys, |store| {
-        let pool = store.state().node_pool(&rest).map(shown);
-        Ok((pool.as_ref().map_or(store.index_of(Table::NodePools).max(1), |p| p.modify_index), pool))
+        Ok(indexed(store, Table::NodePools, store.state().node_pool(&rest).map(shown), |p| p.modify_index))
     });
     let (pool, meta) = found(read.await?, "node pool not found")?;
     Ok(Response::json(&*pool)?.meta(&meta))

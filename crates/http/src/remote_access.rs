@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::app::AppState;
-use encamp_acl::{Acl, Rules, Workload};
+use encamp_acl::Acl;
 use encamp_model::responses::AclAccess;
 use encamp_server::acl::{Access, Caller, Denied};
 
@@ -77,24 +77,7 @@ async fn ask(app: &AppState, token: &str) -> Option<Result<Access, Denied>> {
         _ => return None,
     }
     let body = axum::body::to_bytes(response.into_body(), LONGEST).await.ok()?;
-    Some(Ok(access(&serde_json::from_slice(&body).ok()?)))
-}
-
-fn access(told: &AclAccess) -> Access {
-    let rules: Vec<(&str, Rules)> =
-        told.policies.iter().map(|p| (p.name.as_str(), Rules::parse_stored(&p.rules))).collect();
-    let acl = match told.management {
-        true => Acl::management(),
-        false => Acl::merge(rules.iter().map(|(name, rules)| (*name, rules))),
-    };
-    let acl = match &told.workload {
-        Some(w) => acl.with_workload(Workload {
-            namespace: w.namespace.clone(),
-            job: w.job_id.clone(),
-            group: w.group.clone(),
-            task: w.task.clone(),
-        }),
-        None => acl,
-    };
-    Access::new(Caller::Remote { name: told.caller.clone() }, Arc::new(acl))
+    let told: AclAccess = serde_json::from_slice(&body).ok()?;
+    let acl = Arc::new(Acl::of_answer(&told));
+    Some(Ok(Access::new(Caller::Remote { name: told.caller }, acl)))
 }

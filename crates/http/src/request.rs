@@ -548,6 +548,16 @@ pub fn unread(e: BodyError) -> Error {
     }
 }
 
+/// An object for [`Request::blocking`], with the index of the answer: its own, or that of the table if there is none.
+pub fn indexed<T>(
+    store: &StateStore,
+    table: Table,
+    object: Option<T>,
+    index: impl FnOnce(&T) -> u64,
+) -> (u64, Option<T>) {
+    (object.as_ref().map_or(store.index_of(table).max(1), index), object)
+}
+
 /// The object that was read, or 404 with the headers of the read.
 ///
 /// # Errors

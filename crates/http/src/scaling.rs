@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ids;
-use super::request::{Request, found};
+use super::request::{Request, found, indexed};
 use super::response::Response;
 use super::route::Outcome;
 use encamp_model::*;
@@ -39,8 +39,7 @@ pub(super) async fn one(request: Request) -> Outcome {
     let id = request.rest();
     let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
     let read = |store: &StateStore| {
-        let policy = store.scaling_policy(id).cloned();
-        Ok((policy.as_ref().map_or_else(|| store.index_of(Table::ScalingPolicy).max(1), |p| p.modify_index), policy))
+        Ok(indexed(store, Table::ScalingPolicy, store.scaling_policy(id).cloned(), |p| p.modify_index))
     };
     let (policy, meta) = found(request.blocking(&options, keys, read).await?, "policy not found")?;
     request.authorize_in(in_namespace(&policy))?;

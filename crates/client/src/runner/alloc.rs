@@ -160,6 +160,14 @@ impl AllocRunner {
         self.tasks.iter().find(|t| t.name == name)
     }
 
+    /// The task of a name; of no name, the only task.
+    pub(crate) fn task_or_only(&self, name: &str) -> Option<&Arc<TaskRunner>> {
+        match (name, self.tasks.as_slice()) {
+            ("", [only]) => Some(only),
+            (name, _) => self.task(name),
+        }
+    }
+
     /// Something changed.
     pub(super) fn wake(&self) {
         self.wake.notify_one();

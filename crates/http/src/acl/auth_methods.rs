@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::enabled;
+use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::request::{Request, found};
+use crate::request::{Request, found, indexed};
 use crate::response::Response;
 use crate::route::Outcome;
 use encamp_model::{AclAuthMethod, AclBindingRule, with_secrets};
@@ -47,12 +47,9 @@ fn answer(method: &Arc<AclAuthMethod>) -> Outcome {
 
 pub(crate) async fn one(request: Request) -> Outcome {
     let name = request.rest().to_string();
-    let options = request.read_options()?;
-    enabled(&request)?;
-    request.authorize()?;
+    let options = begin_read(&request)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclAuthMethods)], |store| {
-        let method = store.acl_auth_method(&name).cloned();
-        Ok((method.as_ref().map_or(store.index_of(Table::AclAuthMethods).max(1), |m| m.modify_index), method))
+        Ok(indexed(store, Table::AclAuthMethods, store.acl_auth_method(&name).cloned(), |m| m.modify_index))
     });
     let (method, meta) = found(read.await?, "ACL auth-method not found")?;
     Ok(answer(&method)?.meta(&meta))
@@ -73,16 +70,12 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
 }
 
 pub(crate) async fn delete(request: Request) -> Outcome {
-    request.check_region()?;
-    enabled(&request)?;
-    request.authorize()?;
+    begin_delete(&request)?;
     Ok(Response::empty().index(endpoint::delete(request.server()?, request.rest()).await?))
 }
 
 pub(crate) async fn list_rules(request: Request) -> Outcome {
-    let options = request.read_options()?;
-    enabled(&request)?;
-    request.authorize()?;
+    let options = begin_read(&request)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclBindingRules)], |store| {
         let rows: Vec<Arc<AclBindingRule>> = store.acl_binding_rules().cloned().collect();
         Ok((store.index_of(Table::AclBindingRules).max(1), rows))
@@ -105,12 +98,9 @@ pub(crate) async fn unnamed_rule(_: Request) -> Outcome {
 
 pub(crate) async fn one_rule(request: Request) -> Outcome {
     let id = request.rest().to_string();
-    let options = request.read_options()?;
-    enabled(&request)?;
-    request.authorize()?;
+    let options = begin_read(&request)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclBindingRules)], |store| {
-        let rule = store.acl_binding_rule(&id).cloned();
-        Ok((rule.as_ref().map_or(store.index_of(Table::AclBindingRules).max(1), |r| r.modify_index), rule))
+        Ok(indexed(store, Table::AclBindingRules, store.acl_binding_rule(&id).cloned(), |r| r.modify_index))
     });
     let (rule, meta) = found(read.await?, "ACL binding rule not found")?;
     Ok(Response::json(&*rule)?.meta(&meta))
@@ -134,8 +124,6 @@ pub(crate) async fn write_rule(mut request: Request) -> Outcome {
 }
 
 pub(crate) async fn delete_rule(request: Request) -> Outcome {
-    request.check_region()?;
-    enabled(&request)?;
-    request.authorize()?;
+    begin_delete(&request)?;
     Ok(Response::empty().index(endpoint::delete_rule(request.server()?, request.rest()).await?))
 }

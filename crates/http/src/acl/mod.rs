@@ -13,12 +13,11 @@ use serde_json::{Value, json};
 
 use super::error::Error;
 use super::json::duration_or_text;
-use super::request::Request;
+use super::request::{ReadOptions, Request};
 use super::response::Response;
 use super::route::Outcome;
 use encamp_model::json::or_default;
 use encamp_model::{AclToken, with_secrets};
-use encamp_server::acl::{Caller, policies_of_token, policies_of_workload};
 use encamp_server::endpoints::identity;
 
 /// Refuses calls where there is no access control.
@@ -27,6 +26,28 @@ use encamp_server::endpoints::identity;
 /// 400.
 fn enabled(request: &Request) -> Result<(), Error> {
     if request.app().settings().acl_enabled { Ok(()) } else { Err(Error::bad("ACL support disabled")) }
+}
+
+/// Begins a read about access control that needs the right of the route.
+///
+/// # Errors
+/// 400: an option is invalid, or there is no access control. 403.
+fn begin_read(request: &Request) -> Result<ReadOptions, Error> {
+    let options = request.read_options()?;
+    enabled(request)?;
+    request.authorize()?;
+    Ok(options)
+}
+
+/// Begins a write without a body.
+///
+/// # Errors
+/// As [`begin_read`].
+fn begin_delete(request: &Request) -> Result<(), Error> {
+    request.check_region()?;
+    enabled(request)?;
+    request.authorize()?;
+    Ok(())
 }
 
 /// A token with its secret: for its owner, or for who may make tokens.
@@ -72,14 +93,5 @@ pub(super) async fn access(request: Request) -> Outcome {
     request.read_options()?;
     let access = request.access()?.current().map_err(|_| Error::denied())?;
     let snapshot = request.server()?.snapshot();
-    let policies = match access.caller() {
-        Caller::Token(token) => policies_of_token(&snapshot, token),
-        Caller::Anonymous => snapshot.acl_policy("anonymous").cloned().into_iter().collect(),
-        Caller::Workload(claims) => {
-            let group = access.acl().workload().map(|w| w.group.clone()).unwrap_or_default();
-            policies_of_workload(&snapshot, claims, &group)
-        }
-        Caller::AccessControlOff | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => Vec::new(),
-    };
-    Response::json(&access.told(policies))
+    Response::json(&access.told(&snapshot))
 }

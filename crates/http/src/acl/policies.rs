@@ -6,20 +6,17 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::enabled;
+use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
-use crate::request::{Request, found};
-use crate::response::Response;
+use crate::request::{ReadOptions, Request, found, indexed};
+use crate::response::{Meta, Response};
 use crate::route::Outcome;
 use encamp_acl::Rules;
 use encamp_model::*;
-use encamp_server::acl::{Caller, policies_of_token, policies_of_workload};
+use encamp_server::acl::{ANONYMOUS, Caller};
 use encamp_server::endpoints::acl::policies;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};
-
-/// The policy of everybody without a token.
-const ANONYMOUS: &str = "anonymous";
 
 /// The names of the caller's policies; none: the caller may see all.
 fn own(request: &Request, store: &StateStore) -> Result<Option<BTreeSet<String>>, Error> {
@@ -27,17 +24,8 @@ fn own(request: &Request, store: &StateStore) -> Result<Option<BTreeSet<String>>
     if access.is_management() {
         return Ok(None);
     }
-    let names = |policies: Vec<Arc<AclPolicy>>| policies.iter().map(|p| p.name.clone()).collect();
-    let current = access.current().map_err(|_| Error::denied())?;
-    Ok(Some(match current.caller() {
-        Caller::Token(token) => names(policies_of_token(store, token)),
-        Caller::Workload(claims) => {
-            let group = current.acl().workload().map(|w| w.group.clone()).unwrap_or_default();
-            names(policies_of_workload(store, claims, &group))
-        }
-        Caller::Anonymous => BTreeSet::from([ANONYMOUS.to_string()]),
-        Caller::AccessControlOff | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => BTreeSet::new(),
-    }))
+    let policies = access.current().map_err(|_| Error::denied())?.policies(store);
+    Ok(Some(policies.iter().map(|p| p.name.clone()).collect()))
 }
 
 /// A policy in lists.
@@ -70,19 +58,22 @@ fn listed(policies: &[Arc<AclPolicy>]) -> Vec<Stub<'_>> {
     policies.iter().map(|p| Stub::of(p)).collect()
 }
 
-pub(crate) async fn list(request: Request) -> Outcome {
-    let options = request.read_options()?;
-    enabled(&request)?;
-    request.authorize()?;
-    let read = request.blocking(&options, vec![WatchKey::Table(Table::AclPolicy)], |store| {
-        let own = own(&request, store)?;
+/// The policies that the caller may see, of names that begin with `prefix`.
+async fn visible(request: &Request, options: &ReadOptions, prefix: &str) -> Result<(Vec<Arc<AclPolicy>>, Meta), Error> {
+    let read = request.blocking(options, vec![WatchKey::Table(Table::AclPolicy)], |store| {
+        let own = own(request, store)?;
         let visible = |p: &&Arc<AclPolicy>| {
-            p.name.starts_with(&options.prefix) && own.as_ref().is_none_or(|names| names.contains(&p.name))
+            p.name.starts_with(prefix) && own.as_ref().is_none_or(|names| names.contains(&p.name))
         };
         let rows: Vec<Arc<AclPolicy>> = store.acl_policies().filter(visible).cloned().collect();
         Ok((store.index_of(Table::AclPolicy).max(1), rows))
     });
-    let (rows, meta) = read.await?;
+    read.await
+}
+
+pub(crate) async fn list(request: Request) -> Outcome {
+    let options = begin_read(&request)?;
+    let (rows, meta) = visible(&request, &options, &options.prefix).await?;
     Ok(Response::json(&listed(&rows))?.meta(&meta))
 }
 
@@ -93,13 +84,7 @@ pub(crate) async fn own_list(request: Request) -> Outcome {
     if matches!(request.caller()?, Caller::Anonymous) {
         return Err(Error::denied());
     }
-    let read = request.blocking(&options, vec![WatchKey::Table(Table::AclPolicy)], |store| {
-        let own = own(&request, store)?;
-        let visible = |p: &&Arc<AclPolicy>| own.as_ref().is_none_or(|names| names.contains(&p.name));
-        let rows: Vec<Arc<AclPolicy>> = store.acl_policies().filter(visible).cloned().collect();
-        Ok((store.index_of(Table::AclPolicy).max(1), rows))
-    });
-    let (rows, meta) = read.await?;
+    let (rows, meta) = visible(&request, &options, "").await?;
     if rows.is_empty() {
         return Ok(Response::json(&Value::Null)?.meta(&meta));
     }
@@ -120,8 +105,7 @@ pub(crate) async fn one(request: Request) -> Outcome {
         if name != ANONYMOUS && own.is_some_and(|names| !names.contains(&name)) {
             return Err(Error::denied());
         }
-        let policy = store.acl_policy(&name).cloned();
-        Ok((policy.as_ref().map_or(store.index_of(Table::AclPolicy).max(1), |p| p.modify_index), policy))
+        Ok(indexed(store, Table::AclPolicy, store.acl_policy(&name).cloned(), |p| p.modify_index))
     });
     let (policy, meta) = found(read.await?, "ACL policy not found")?;
     let mut body = serde_json::to_value(&*policy).map_err(|e| Error::internal(e.to_string()))?;
@@ -145,8 +129,6 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
 }
 
 pub(crate) async fn delete(request: Request) -> Outcome {
-    request.check_region()?;
-    enabled(&request)?;
-    request.authorize()?;
+    begin_delete(&request)?;
     Ok(Response::empty().index(policies::delete(request.server()?, request.rest()).await?))
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::enabled;
+use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
-use crate::request::{Request, found};
+use crate::request::{Request, found, indexed};
 use crate::response::Response;
 use crate::route::Outcome;
 use encamp_model::AclRole;
@@ -31,9 +31,7 @@ fn own(request: &Request) -> Result<Option<BTreeSet<String>>, Error> {
 }
 
 pub(crate) async fn list(request: Request) -> Outcome {
-    let options = request.read_options()?;
-    enabled(&request)?;
-    request.authorize()?;
+    let options = begin_read(&request)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclRoles)], |store| {
         let own = own(&request)?;
         let visible = |r: &&Arc<AclRole>| {
@@ -66,7 +64,7 @@ async fn shown(request: &Request, id: &str, by_name: bool) -> Outcome {
         if own.is_some_and(|ids| !role.as_ref().is_some_and(|r| ids.contains(&r.id))) {
             return Err(Error::denied());
         }
-        Ok((role.as_ref().map_or(store.index_of(Table::AclRoles).max(1), |r| r.modify_index), role))
+        Ok(indexed(store, Table::AclRoles, role, |r| r.modify_index))
     });
     let (role, meta) = found(read.await?, "ACL role not found")?;
     Ok(Response::json(&*role)?.meta(&meta))
@@ -95,8 +93,6 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
 }
 
 pub(crate) async fn delete(request: Request) -> Outcome {
-    request.check_region()?;
-    enabled(&request)?;
-    request.authorize()?;
+    begin_delete(&request)?;
     Ok(Response::empty().index(roles::delete(request.server()?, request.rest()).await?))
 }

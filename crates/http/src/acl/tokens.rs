@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{body_of, enabled, with_secret};
+use super::{begin_delete, begin_read, body_of, enabled, with_secret};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::page::{Order, Pager};
-use crate::request::{Request, found};
+use crate::request::{Request, found, indexed};
 use crate::response::Response;
 use crate::route::Outcome;
 use encamp_model::json::or_default;
@@ -71,9 +71,7 @@ impl Stub<'_> {
 }
 
 pub(crate) async fn list(request: Request) -> Outcome {
-    let options = request.read_options()?;
-    enabled(&request)?;
-    request.authorize()?;
+    let options = begin_read(&request)?;
     let pager = Pager::new(&options)?;
     let global = request.flag("global")?;
     let matches = |f: &Filter, t: &Arc<AclToken>| f.matches("ACLToken", &Stub::of(t));
@@ -125,16 +123,14 @@ pub(crate) async fn one(request: Request) -> Outcome {
     }
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclToken)], |store| {
         let token = store.acl_token(&accessor).map(|t| tokens::shown(store, t));
-        Ok((token.as_ref().map_or(store.index_of(Table::AclToken).max(1), |t| t.modify_index), token))
+        Ok(indexed(store, Table::AclToken, token, |t| t.modify_index))
     });
     let (token, meta) = found(read.await?, "ACL token not found")?;
     Ok(with_secret(&token)?.meta(&meta))
 }
 
 pub(crate) async fn delete(request: Request) -> Outcome {
-    request.check_region()?;
-    enabled(&request)?;
-    request.authorize()?;
+    begin_delete(&request)?;
     Ok(Response::empty().index(tokens::delete(request.server()?, request.rest()).await?))
 }
 

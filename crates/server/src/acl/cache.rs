@@ -4,6 +4,7 @@
 //! policies; the set of policies of a token by the indexes of the token and of the tables of policies and roles. A
 //! write to any of them changes the key, so that nothing has to be removed for correctness.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ const ENTRIES: usize = 16_384;
 /// A policy as it was at an index.
 pub(super) type PolicyKey = (String, u64);
 
-/// What decides the permissions of a token: its accessor and ModifyIndex, the indexes of policies and roles.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What decides the permissions of a token: its ModifyIndex, and the indexes of policies and roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// The token's ModifyIndex.
     pub token: u64,
@@ -40,7 +41,10 @@ impl<K, V> Default for Bounded<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Bounded<K, V> {
-    fn get(&self, key: &K) -> Option<V> {
+    fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
         self.0.read().get(key).cloned()
     }
 
@@ -58,22 +62,19 @@ impl<K: Eq + Hash, V: Clone> Bounded<K, V> {
 pub(super) struct Cache {
     rules: Bounded<PolicyKey, Arc<Rules>>,
     merged: Bounded<Vec<PolicyKey>, Arc<Acl>>,
-    tokens: RwLock<HashMap<String, (Stamp, Arc<Acl>), FxBuildHasher>>,
+    /// By accessor.
+    tokens: Bounded<String, (Stamp, Arc<Acl>)>,
 }
 
 impl Cache {
     /// The permissions of a token, if nothing that decides them has changed.
     pub(super) fn of_token(&self, accessor: &str, stamp: &Stamp) -> Option<Arc<Acl>> {
-        self.tokens.read().get(accessor).filter(|(known, _)| known == stamp).map(|(_, acl)| acl.clone())
+        self.tokens.get(accessor).filter(|(known, _)| known == stamp).map(|(_, acl)| acl)
     }
 
     /// Keeps the permissions of a token.
     pub(super) fn keep(&self, accessor: &str, stamp: Stamp, acl: &Arc<Acl>) {
-        let mut tokens = self.tokens.write();
-        if tokens.len() >= ENTRIES && !tokens.contains_key(accessor) {
-            tokens.clear();
-        }
-        tokens.insert(accessor.to_string(), (stamp, acl.clone()));
+        self.tokens.put(accessor.to_string(), (stamp, acl.clone()));
     }
 
     /// The merged rules of policies.

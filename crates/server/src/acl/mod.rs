@@ -8,15 +8,16 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use encamp_acl::{Acl, Need};
 use encamp_model::responses::AclAccess;
 use encamp_model::{AclPolicy, AclToken, JobAcl};
 
 use crate::keyring::claims::Claims;
+use encamp_state::StateStore;
 
-pub use resolve::{Resolver, is_expired, is_uuid, policies_of_token, policies_of_workload};
+pub use resolve::{ANONYMOUS, Resolver, is_expired};
 
 /// Who makes a request.
 #[derive(Debug, Clone)]
@@ -70,7 +71,9 @@ impl Access {
 
     /// Everything: there is no access control.
     pub fn everything() -> Access {
-        Access::new(Caller::AccessControlOff, Arc::new(Acl::management()))
+        // Of every request where there is no access control.
+        static MANAGEMENT: LazyLock<Arc<Acl>> = LazyLock::new(|| Arc::new(Acl::management()));
+        Access::new(Caller::AccessControlOff, MANAGEMENT.clone())
     }
 
     /// Who calls.
@@ -98,18 +101,26 @@ impl Access {
         Arc::ptr_eq(&self.acl, &other.acl)
     }
 
+    /// The caller's policies, those of its roles included.
+    pub fn policies(&self, store: &StateStore) -> Vec<Arc<AclPolicy>> {
+        match &self.caller {
+            Caller::Token(token) => resolve::policies_of_token(store, token),
+            Caller::Anonymous => resolve::policies_of_anonymous(store),
+            Caller::Workload(_) => {
+                self.acl.workload().map(|w| resolve::policies_of_workload(store, w)).unwrap_or_default()
+            }
+            Caller::AccessControlOff | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => Vec::new(),
+        }
+    }
+
     /// What another agent is told about the caller (`docs/spec/http-api.md §5.16`).
-    pub fn told(&self, policies: Vec<Arc<AclPolicy>>) -> AclAccess {
-        let workload = match &self.caller {
-            Caller::Workload(claims) => self.acl.workload().map(|w| JobAcl {
-                namespace: claims.nomad_namespace.clone(),
-                job_id: claims.nomad_job_id.clone(),
-                group: w.group.clone(),
-                task: claims.nomad_task.clone(),
-            }),
-            _ => None,
-        };
-        AclAccess { caller: self.caller.name(), management: self.is_management(), policies, workload }
+    pub fn told(&self, store: &StateStore) -> AclAccess {
+        AclAccess {
+            caller: self.caller.name(),
+            management: self.is_management(),
+            policies: self.policies(store),
+            workload: self.acl.workload().map(JobAcl::from),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use encamp_acl::{Acl, Workload};
+use encamp_host::ids::is_uuid;
 use encamp_model::{AclPolicy, AclToken, AclTokenType, JobAcl};
 use encamp_state::{StateStore, Table};
 
@@ -12,7 +13,7 @@ use crate::keyring::Keyring;
 use crate::keyring::claims::Claims;
 
 /// The policy of requests without a token.
-pub(crate) const ANONYMOUS: &str = "anonymous";
+pub const ANONYMOUS: &str = "anonymous";
 
 /// Resolves secrets against the state of a server.
 pub struct Resolver {
@@ -41,9 +42,9 @@ impl Resolver {
     /// The secret is not valid.
     pub fn resolve(&self, store: &StateStore, keyring: &Keyring, secret: &str, now: i64) -> Result<Access, Denied> {
         if secret.is_empty() {
-            let policies = store.acl_policy(ANONYMOUS).cloned().into_iter().collect();
-            return Ok(Access::new(Caller::Anonymous, self.cache.merged(policies)));
+            return Ok(Access::new(Caller::Anonymous, self.cache.merged(policies_of_anonymous(store))));
         }
+        // Secrets of tokens are UUIDs; signed identities are not.
         if is_uuid(secret) {
             let token = store.acl_token_by_secret(secret).ok_or(Denied::Unknown)?;
             return self.of_token(store, token, now);
@@ -104,25 +105,16 @@ impl Resolver {
         {
             return Err(Denied::NotRunning);
         }
-        let policies = policies_of_workload(store, &claims, &alloc.task_group);
         let workload = Workload {
             namespace: claims.nomad_namespace.clone(),
             job: claims.nomad_job_id.clone(),
             group: alloc.task_group.clone(),
             task: claims.nomad_task.clone(),
         };
+        let policies = policies_of_workload(store, &workload);
         let acl = Acl::clone(&self.cache.merged(policies)).with_workload(workload);
         Ok(Access::new(Caller::Workload(Arc::new(claims)), Arc::new(acl)))
     }
-}
-
-/// Whether a text is a UUID. Secrets of tokens are; signed identities are not.
-pub fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(i, b)| match i {
-            8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
 }
 
 /// Whether a token has expired: its time has passed (`docs/spec/garbage-collection.md §10.1`).
@@ -130,8 +122,13 @@ pub fn is_expired(token: &AclToken, now: i64) -> bool {
     token.expiration_time.is_some_and(|at| at.unix_nanos().is_some_and(|at| at < now))
 }
 
+/// The policies of requests without a token: one, or none.
+pub(super) fn policies_of_anonymous(store: &StateStore) -> Vec<Arc<AclPolicy>> {
+    store.acl_policy(ANONYMOUS).cloned().into_iter().collect()
+}
+
 /// The policies of a token, those of its roles included. Names of policies that do not exist are skipped.
-pub fn policies_of_token(store: &StateStore, token: &AclToken) -> Vec<Arc<AclPolicy>> {
+pub(super) fn policies_of_token(store: &StateStore, token: &AclToken) -> Vec<Arc<AclPolicy>> {
     let roles = token.roles.iter().filter_map(|link| store.acl_role(&link.id));
     let of_roles = roles.flat_map(|role| role.policies.iter().map(|p| p.name.as_str()));
     let names = token.policies.iter().map(String::as_str).chain(of_roles);
@@ -139,14 +136,14 @@ pub fn policies_of_token(store: &StateStore, token: &AclToken) -> Vec<Arc<AclPol
 }
 
 /// The policies of a workload (`docs/spec/http-api.md §7.10`).
-pub fn policies_of_workload(store: &StateStore, claims: &Claims, group: &str) -> Vec<Arc<AclPolicy>> {
+pub(super) fn policies_of_workload(store: &StateStore, workload: &Workload) -> Vec<Arc<AclPolicy>> {
     let fits = |asked: &str, own: &str| asked.is_empty() || asked == own;
     let holds = |acl: &JobAcl| {
-        acl.namespace == claims.nomad_namespace
-            && fits(&acl.job_id, &claims.nomad_job_id)
-            && fits(&acl.group, group)
-            && fits(&acl.task, &claims.nomad_task)
+        acl.namespace == workload.namespace
+            && fits(&acl.job_id, &workload.job)
+            && fits(&acl.group, &workload.group)
+            && fits(&acl.task, &workload.task)
     };
-    let of_namespace = store.acl_policies_of_jobs(&claims.nomad_namespace);
+    let of_namespace = store.acl_policies_of_jobs(&workload.namespace);
     of_namespace.filter(|p| p.job_acl.as_ref().is_some_and(holds)).cloned().collect()
 }

@@ -29,3 +29,13 @@ pub mod service;
 pub mod system;
 pub mod variables;
 pub mod volume;
+
+/// The longest name of a namespace, node pool, policy, role or auth method.
+const LONGEST_OBJECT_NAME: usize = 128;
+
+/// Whether a name consists of letters, digits, hyphens and `more`, and is neither empty nor longer than
+/// [`LONGEST_OBJECT_NAME`].
+fn is_name(name: &str, more: &[char]) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || more.contains(&c);
+    (1..=LONGEST_OBJECT_NAME).contains(&name.len()) && name.chars().all(fine)
+}

@@ -12,7 +12,7 @@ use encamp_ops::Operation;
 pub async fn upsert(server: &Server, mut ns: Namespace) -> Result<u64, Error> {
     server.wait_ready().await?;
     let mut wrong = Vec::new();
-    if !(1..=128).contains(&ns.name.len()) || !ns.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+    if !super::is_name(&ns.name, &[]) {
         wrong.push(format!("invalid name {}. Must match regex ^[a-zA-Z0-9-]{{1,128}}$", quoted(&ns.name)));
     }
     if ns.description.len() > 256 {

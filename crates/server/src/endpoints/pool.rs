@@ -15,8 +15,7 @@ pub(crate) fn built_in(name: &str) -> bool {
 
 /// Whether a node pool name is valid.
 pub fn is_name(name: &str) -> bool {
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (1..=128).contains(&name.len()) && name.chars().all(fine)
+    super::is_name(name, &['_'])
 }
 
 /// Writes a node pool. Returns the index.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::{commit, new_secret, tokens};
 use crate::Server;
-use crate::acl::is_uuid;
 use crate::error::Error;
 use encamp_host::{ids, threads};
 use encamp_model::*;
@@ -22,7 +21,7 @@ const RESET: &str = "acl-bootstrap-reset";
 /// 400: the secret is no UUID, or the cluster has been bootstrapped.
 pub async fn bootstrap(server: &Server, secret: SecretString) -> Result<(Arc<AclToken>, u64), Error> {
     server.wait_ready().await?;
-    if !secret.is_empty() && !is_uuid(secret.expose()) {
+    if !secret.is_empty() && !ids::is_uuid(secret.expose()) {
         return Err(Error::bad("invalid acl token"));
     }
     let done = server.snapshot().acl_bootstrap_index();

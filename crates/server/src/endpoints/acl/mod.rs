@@ -10,6 +10,7 @@ pub mod policies;
 pub mod roles;
 pub mod tokens;
 
+use super::is_name;
 use crate::Server;
 use crate::error::{Error, multi_error};
 use encamp_host::ids;
@@ -18,19 +19,12 @@ use encamp_ops::{AclChange, Operation};
 
 /// The most policies or roles of one token or role.
 const MOST_LINKS: usize = 1000;
-/// The longest name of a policy, role or auth method.
-const LONGEST_LINK: usize = 128;
 /// The longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 256;
 
 /// Writes a change to the log. Returns its index.
 async fn commit(server: &Server, change: AclChange) -> Result<u64, Error> {
     Ok(server.commit(Operation::Acl(Box::new(change))).await?.0)
-}
-
-/// Whether a name of a policy, role or auth method is valid.
-fn is_name(name: &str) -> bool {
-    (1..=LONGEST_LINK).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// The error of an object in which these things are wrong.
@@ -41,7 +35,7 @@ fn invalid(kind: &str, wrong: &[String]) -> Error {
 /// Checks the name and the description.
 fn check_texts(name: &str, description: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    if !is_name(name) {
+    if !is_name(name, &[]) {
         wrong.push(format!("invalid name '{name}'"));
     }
     wrong.extend(check_description(description));

@@ -4,11 +4,9 @@ use super::{check_texts, commit, invalid};
 use crate::Server;
 use crate::error::Error;
 use encamp_acl::Rules;
+use encamp_acl::policy::LONGEST as LONGEST_RULES;
 use encamp_model::{AclPolicy, JobAcl};
 use encamp_ops::AclChange;
-
-/// The most bytes of the rules of a policy.
-const LONGEST_RULES: usize = 1 << 20;
 
 /// Writes a policy. Returns the index.
 ///

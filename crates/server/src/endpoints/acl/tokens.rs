@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{LONGEST_LINK, MOST_LINKS, commit, invalid, new_secret};
+use super::{MOST_LINKS, commit, invalid, new_secret};
 use crate::Server;
-use crate::acl::is_uuid;
+use crate::endpoints::LONGEST_OBJECT_NAME;
 use crate::error::Error;
 use crate::settings::AclSettings;
 use encamp_host::ids;
@@ -69,7 +69,7 @@ fn prepare(
             token.create_time = old.create_time;
         }
         None => {
-            let given = is_uuid(&token.accessor_id) && is_uuid(token.secret_id.expose());
+            let given = ids::is_uuid(&token.accessor_id) && ids::is_uuid(token.secret_id.expose());
             if token.accessor_id.is_empty() {
                 (token.accessor_id, token.secret_id) = new;
             } else if !given || token.r#type == AclTokenType::Management {
@@ -106,8 +106,8 @@ fn check(token: &AclToken) -> Vec<String> {
     if token.policies.len() > MOST_LINKS || token.roles.len() > MOST_LINKS {
         wrong.push(format!("a token has at most {MOST_LINKS} policies and {MOST_LINKS} roles"));
     }
-    if token.policies.iter().any(|name| name.len() > LONGEST_LINK) {
-        wrong.push(format!("the name of a policy is longer than {LONGEST_LINK}"));
+    if token.policies.iter().any(|name| name.len() > LONGEST_OBJECT_NAME) {
+        wrong.push(format!("the name of a policy is longer than {LONGEST_OBJECT_NAME}"));
     }
     if token.name.chars().count() > LONGEST_NAME {
         wrong.push("token name too long".into());
