@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asked, no_arguments, print_one, read_text, shown};
+use super::{Objects, no_arguments, read_text, shown};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{flag, list, text};
@@ -14,8 +14,18 @@ use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
 
-/// The type of an auth method in errors of templates.
-const TYPE: &str = "*api.ACLAuthMethod";
+const METHOD: Objects = Objects {
+    kind: AclKind::AuthMethod,
+    argument: "name",
+    type_name: "*api.ACLAuthMethod",
+    row_type_name: "[]*api.ACLAuthMethodListStub",
+    reading: "Error reading ACL auth method",
+    creating: "Error creating ACL auth method",
+    updating: "Error updating ACL auth method",
+    deleting: "Error deleting ACL auth method",
+    listing: "Error listing ACL auth methods",
+    print: |context, object| context.ui.output(&block(object)),
+};
 
 fn block(method: &Value) -> String {
     let head = pairs(&[
@@ -160,12 +170,7 @@ impl Run for AclAuthMethodCreate {
         if let Err(e) = self.method.put(&mut method, context) {
             return context.report(&e);
         }
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let create = c.client.create_acl_object(AclKind::AuthMethod, &method);
-            let made = asked(c, create, "Error creating ACL auth method")?;
-            print_one(context, &self.format, &made, TYPE, block)
-        })
+        METHOD.show(context, (&self.general, &self.format), |c, _| METHOD.create(c, &method))
     }
 }
 
@@ -186,16 +191,12 @@ pub struct AclAuthMethodUpdate {
 
 impl Run for AclAuthMethodUpdate {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <name>");
-        };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let mut method = asked(c, c.client.acl_object(AclKind::AuthMethod, name), "Error reading ACL auth method")?;
-            self.method.put(&mut method, context)?;
-            let put = c.client.put_acl_object(AclKind::AuthMethod, name, &method);
-            let updated = asked(c, put, "Error updating ACL auth method")?;
-            print_one(context, &self.format, &updated, TYPE, block)
+        METHOD.with_argument(context, &self.args, |context, name| {
+            METHOD.show(context, (&self.general, &self.format), |c, context| {
+                let mut method = METHOD.read(c, name)?;
+                self.method.put(&mut method, context)?;
+                METHOD.put(c, name, &method)
+            })
         })
     }
 }
@@ -215,14 +216,7 @@ pub struct AclAuthMethodInfo {
 
 impl Run for AclAuthMethodInfo {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <name>");
-        };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let method = asked(c, c.client.acl_object(AclKind::AuthMethod, name), "Error reading ACL auth method")?;
-            print_one(context, &self.format, &method, TYPE, block)
-        })
+        METHOD.info(context, (&self.general, &self.format), &self.args)
     }
 }
 
@@ -240,11 +234,7 @@ pub struct AclAuthMethodDelete {
 
 impl Run for AclAuthMethodDelete {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <name>");
-        };
-        let done = format!("ACL auth method {name} successfully deleted");
-        super::delete(context, &self.general, AclKind::AuthMethod, name, ("Error deleting ACL auth method", &done))
+        METHOD.delete(context, &self.general, &self.args, |name| format!("ACL auth method {name} successfully deleted"))
     }
 }
 
@@ -263,17 +253,7 @@ pub struct AclAuthMethodList {
 
 impl Run for AclAuthMethodList {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
-        let command = super::ListCommand {
-            general: &self.general,
-            format: &self.format,
-            kind: AclKind::AuthMethod,
-            failed: "Error listing ACL auth methods",
-            type_name: "[]*api.ACLAuthMethodListStub",
-        };
-        command.run(context, |methods, _| {
+        METHOD.list(context, (&self.general, &self.format), &self.optional_args, |methods, _| {
             if methods.is_empty() {
                 return "No ACL auth methods found".into();
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asked, no_arguments, print_one, shown, time};
+use super::{Objects, no_arguments, shown, time};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::text;
@@ -12,8 +12,18 @@ use crate::cli::render::table::{Form, pairs, table};
 use encamp_api::AclKind;
 use encamp_model::quoted;
 
-/// The type of a binding rule in errors of templates.
-const TYPE: &str = "*api.ACLBindingRule";
+const RULE: Objects = Objects {
+    kind: AclKind::BindingRule,
+    argument: "id",
+    type_name: "*api.ACLBindingRule",
+    row_type_name: "[]*api.ACLBindingRuleListStub",
+    reading: "Error reading ACL binding rule",
+    creating: "Error creating ACL binding rule",
+    updating: "Error updating ACL binding rule",
+    deleting: "Error deleting ACL binding rule",
+    listing: "Error listing ACL binding rules",
+    print: |context, object| context.ui.output(&block(object)),
+};
 
 fn block(rule: &Value) -> String {
     pairs(&[
@@ -93,12 +103,7 @@ impl Run for AclBindingRuleCreate {
         }
         let mut rule = json!({ "AuthMethod": self.auth_method });
         self.rule.put(&mut rule, true);
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let create = c.client.create_acl_object(AclKind::BindingRule, &rule);
-            let made = asked(c, create, "Error creating ACL binding rule")?;
-            print_one(context, &self.format, &made, TYPE, block)
-        })
+        RULE.show(context, (&self.general, &self.format), |c, _| RULE.create(c, &rule))
     }
 }
 
@@ -122,16 +127,12 @@ pub struct AclBindingRuleUpdate {
 
 impl Run for AclBindingRuleUpdate {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let mut rule = asked(c, c.client.acl_object(AclKind::BindingRule, id), "Error reading ACL binding rule")?;
-            self.rule.put(&mut rule, self.no_merge);
-            let put = c.client.put_acl_object(AclKind::BindingRule, id, &rule);
-            let updated = asked(c, put, "Error updating ACL binding rule")?;
-            print_one(context, &self.format, &updated, TYPE, block)
+        RULE.with_argument(context, &self.args, |context, id| {
+            RULE.show(context, (&self.general, &self.format), |c, _| {
+                let mut rule = RULE.read(c, id)?;
+                self.rule.put(&mut rule, self.no_merge);
+                RULE.put(c, id, &rule)
+            })
         })
     }
 }
@@ -151,14 +152,7 @@ pub struct AclBindingRuleInfo {
 
 impl Run for AclBindingRuleInfo {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let rule = asked(c, c.client.acl_object(AclKind::BindingRule, id), "Error reading ACL binding rule")?;
-            print_one(context, &self.format, &rule, TYPE, block)
-        })
+        RULE.info(context, (&self.general, &self.format), &self.args)
     }
 }
 
@@ -175,11 +169,7 @@ pub struct AclBindingRuleDelete {
 
 impl Run for AclBindingRuleDelete {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        let done = format!("ACL binding rule {id} successfully deleted");
-        super::delete(context, &self.general, AclKind::BindingRule, id, ("Error deleting ACL binding rule", &done))
+        RULE.delete(context, &self.general, &self.args, |id| format!("ACL binding rule {id} successfully deleted"))
     }
 }
 
@@ -198,17 +188,7 @@ pub struct AclBindingRuleList {
 
 impl Run for AclBindingRuleList {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
-        let command = super::ListCommand {
-            general: &self.general,
-            format: &self.format,
-            kind: AclKind::BindingRule,
-            failed: "Error listing ACL binding rules",
-            type_name: "[]*api.ACLBindingRuleListStub",
-        };
-        command.run(context, |rules, _| {
+        RULE.list(context, (&self.general, &self.format), &self.optional_args, |rules, _| {
             if rules.is_empty() {
                 return "No ACL binding rules found".into();
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::asked;
+use super::{asked, policy_names};
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{list, text};
@@ -35,14 +35,6 @@ struct Cluster {
     roles: BTreeMap<String, Value>,
 }
 
-fn names(value: &Value) -> Vec<String> {
-    list(value, "Policies")
-        .iter()
-        .filter_map(|p| p.as_str().or_else(|| p.get("Name").and_then(Value::as_str)))
-        .map(String::from)
-        .collect()
-}
-
 impl Cluster {
     fn read(c: &Connection) -> CommandResult<Cluster> {
         let stubs = asked(c, c.client.acl_objects(AclKind::Policy), "Error listing ACL policies")?;
@@ -61,7 +53,7 @@ impl Cluster {
     /// The policies of a token, those of its roles included.
     fn of_token(&self, token: &Value) -> Vec<String> {
         let roles = list(token, "Roles").iter().filter_map(|r| self.roles.get(text(r, "ID")));
-        names(token).into_iter().chain(roles.flat_map(names)).collect()
+        policy_names(token).into_iter().chain(roles.flat_map(policy_names)).collect()
     }
 
     fn acl(&self, policies: &[String], changed: Option<(&str, &Rules)>) -> Acl {
@@ -96,7 +88,7 @@ impl Cluster {
         let roles = self
             .roles
             .values()
-            .filter_map(|role| self.effect("Role", text(role, "ID"), text(role, "Name"), &names(role), new));
+            .filter_map(|role| self.effect("Role", text(role, "ID"), text(role, "Name"), &policy_names(role), new));
         let own = [new.0.to_string()];
         let workload = policy.get("JobACL").filter(|j| j.is_object()).and_then(|job| {
             let parts = ["Namespace", "JobID", "Group", "Task"].map(|m| text(job, m));

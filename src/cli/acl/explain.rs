@@ -2,20 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::asked;
+use super::{asked, is_expired, policy_names};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{list, text};
-use crate::cli::error::{CommandError, CommandResult, ErrorContext};
+use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use encamp_acl::explain::parse_need;
-use encamp_acl::{Acl, Rules, Workload};
+use encamp_acl::{Acl, Rules};
 use encamp_api::AclKind;
-use encamp_model::Time;
 
 /// Explain why a token may do something or not
 ///
@@ -83,8 +80,7 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
     }
     let token = asked(c, c.client.acl_object(AclKind::Token, accessor), "Error fetching token")?;
     let mut remarks = Vec::new();
-    let expires = Time::parse(text(&token, "ExpirationTime")).ok().and_then(Time::unix_nanos);
-    let expired = expires.is_some_and(|at| at < now);
+    let expired = is_expired(&token, now);
     if expired {
         remarks.push(format!(
             "The token expired at {}: it is refused whatever its policies are.",
@@ -94,10 +90,10 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
     if text(&token, "Type") == "management" {
         return Ok(Rights { acl: Acl::management(), expired, remarks });
     }
-    let mut names: BTreeSet<String> = texts(&token, "Policies").into_iter().collect();
+    let mut names: BTreeSet<String> = policy_names(&token).into_iter().collect();
     for role in list(&token, "Roles") {
         match c.wait(c.client.acl_object(AclKind::Role, text(role, "ID"))) {
-            Ok((role, _)) => names.extend(list(&role, "Policies").iter().map(|p| text(p, "Name").to_string())),
+            Ok((role, _)) => names.extend(policy_names(&role)),
             Err(e) if e.is_not_found() => remarks.push(format!("The role {} does not exist.", text(role, "ID"))),
             Err(e) => return Err(CommandError::new(format!("Error reading ACL role: {e}"))),
         }
@@ -114,22 +110,8 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
     Ok(Rights { acl, expired, remarks })
 }
 
-fn texts(value: &Value, member: &str) -> Vec<String> {
-    list(value, member).iter().filter_map(Value::as_str).map(String::from).collect()
-}
-
 /// The rights of the token of the command, as a server tells them.
 fn own_rights(c: &Connection) -> CommandResult<Rights> {
-    let (told, _) = c.wait(c.client.acl_access()).context("Error fetching the rights of the token")?;
-    if told.management {
-        return Ok(Rights { acl: Acl::management(), expired: false, remarks: Vec::new() });
-    }
-    let rules: Vec<(&str, Rules)> =
-        told.policies.iter().map(|p| (p.name.as_str(), Rules::parse_stored(&p.rules))).collect();
-    let acl = Acl::merge(rules.iter().map(|(name, rules)| (*name, rules)));
-    let acl = match told.workload {
-        Some(w) => acl.with_workload(Workload { namespace: w.namespace, job: w.job_id, group: w.group, task: w.task }),
-        None => acl,
-    };
-    Ok(Rights { acl, expired: false, remarks: Vec::new() })
+    let told = asked(c, c.client.acl_access(), "Error fetching the rights of the token")?;
+    Ok(Rights { acl: Acl::of_answer(&told), expired: false, remarks: Vec::new() })
 }

@@ -15,7 +15,7 @@ pub mod tokens;
 use super::command::Registry;
 use super::connection::Connection;
 use super::context::Context;
-use super::data::text;
+use super::data::{list, text};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
@@ -82,60 +82,131 @@ fn no_arguments(context: &mut Context<'_, '_>, args: &[String]) -> Option<u8> {
     (!args.is_empty()).then(|| context.usage_error("This command takes no arguments"))
 }
 
-/// The rows of a list command, in the requested format or as a table.
-struct ListCommand<'a> {
-    general: &'a GeneralFlags,
-    format: &'a FormatFlags,
+/// The flags of every command that prints something.
+type Flags<'a> = (&'a GeneralFlags, &'a FormatFlags);
+
+/// A kind of objects, as the commands about it print them and name them in messages.
+struct Objects {
     kind: AclKind,
-    /// The beginning of messages about failures.
-    failed: &'static str,
-    /// The type in errors of templates.
+    /// What the argument is, in usage errors.
+    argument: &'static str,
+    /// The type of an object in errors of templates.
     type_name: &'static str,
+    /// That of the rows of a list.
+    row_type_name: &'static str,
+    /// Beginnings of messages about failures.
+    reading: &'static str,
+    creating: &'static str,
+    updating: &'static str,
+    deleting: &'static str,
+    listing: &'static str,
+    /// Prints an object for people.
+    print: fn(&mut Context<'_, '_>, &Value),
 }
 
-impl ListCommand<'_> {
-    fn run(&self, context: &mut Context<'_, '_>, shown: impl Fn(&[Value], &Context<'_, '_>) -> String) -> u8 {
-        context.connected(self.general, |c, context| {
-            let formatted = self.format.wanted()?;
-            let (rows, _) = c.wait(c.client.acl_objects(self.kind)).context(self.failed)?;
+impl Objects {
+    /// Runs a command that takes one argument.
+    fn with_argument(
+        &self,
+        context: &mut Context<'_, '_>,
+        args: &[String],
+        run: impl FnOnce(&mut Context<'_, '_>, &str) -> u8,
+    ) -> u8 {
+        match args {
+            [id] => run(context, id),
+            _ => context.usage_error(&format!("This command takes one argument: <{}>", self.argument)),
+        }
+    }
+
+    fn read(&self, c: &Connection, id: &str) -> CommandResult<Value> {
+        asked(c, c.client.acl_object(self.kind, id), self.reading)
+    }
+
+    fn create(&self, c: &Connection, object: &Value) -> CommandResult<Value> {
+        asked(c, c.client.create_acl_object(self.kind, object), self.creating)
+    }
+
+    fn put(&self, c: &Connection, id: &str, object: &Value) -> CommandResult<Value> {
+        asked(c, c.client.put_acl_object(self.kind, id, object), self.updating)
+    }
+
+    /// Prints the object that requests give, in the requested format or for people.
+    fn show(
+        &self,
+        context: &mut Context<'_, '_>,
+        (general, format): Flags<'_>,
+        object: impl FnOnce(&Connection, &mut Context<'_, '_>) -> CommandResult<Value>,
+    ) -> u8 {
+        context.connected(general, |c, context| {
+            let formatted = format.wanted()?;
+            let object = object(c, context)?;
             if formatted {
-                return self.format.print(context.ui, &rows, self.type_name);
+                return format.print(context.ui, &object, self.type_name);
             }
-            let text = shown(&rows, context);
+            (self.print)(context, &object);
+            Ok(0)
+        })
+    }
+
+    /// The command `info`.
+    fn info(&self, context: &mut Context<'_, '_>, flags: Flags<'_>, args: &[String]) -> u8 {
+        self.with_argument(context, args, |context, id| self.show(context, flags, |c, _| self.read(c, id)))
+    }
+
+    /// The command `delete`; `done` is what it prints.
+    fn delete(
+        &self,
+        context: &mut Context<'_, '_>,
+        general: &GeneralFlags,
+        args: &[String],
+        done: impl FnOnce(&str) -> String,
+    ) -> u8 {
+        self.with_argument(context, args, |context, id| {
+            context.connected(general, |c, context| {
+                c.wait(c.client.delete_acl_object(self.kind, id)).context(self.deleting)?;
+                context.ui.output(&done(id));
+                Ok(0)
+            })
+        })
+    }
+
+    /// The command `list`; `table` is what it prints for people.
+    fn list(
+        &self,
+        context: &mut Context<'_, '_>,
+        (general, format): Flags<'_>,
+        args: &[String],
+        table: impl FnOnce(&[Value], &Context<'_, '_>) -> String,
+    ) -> u8 {
+        if let Some(code) = no_arguments(context, args) {
+            return code;
+        }
+        context.connected(general, |c, context| {
+            let formatted = format.wanted()?;
+            let rows = asked(c, c.client.acl_objects(self.kind), self.listing)?;
+            if formatted {
+                return format.print(context.ui, &rows, self.row_type_name);
+            }
+            let text = table(&rows, context);
             context.ui.output(&text);
             Ok(0)
         })
     }
 }
 
-/// Deletes an object and says so.
-fn delete(
-    context: &mut Context<'_, '_>,
-    general: &GeneralFlags,
-    kind: AclKind,
-    id: &str,
-    (failed, done): (&str, &str),
-) -> u8 {
-    context.connected(general, |c, context| {
-        c.wait(c.client.delete_acl_object(kind, id)).context(failed)?;
-        context.ui.output(done);
-        Ok(0)
-    })
+/// The names of the policies of a token or role.
+fn policy_names(value: &Value) -> Vec<String> {
+    list(value, "Policies")
+        .iter()
+        .filter_map(|p| p.as_str().or_else(|| p.get("Name").and_then(Value::as_str)))
+        .map(String::from)
+        .collect()
 }
 
-/// Prints one object in the requested format, or as a block.
-fn print_one(
-    context: &mut Context<'_, '_>,
-    format: &FormatFlags,
-    value: &Value,
-    type_name: &str,
-    block: impl Fn(&Value) -> String,
-) -> CommandResult<u8> {
-    if format.wanted()? {
-        return format.print(context.ui, value, type_name);
-    }
-    context.ui.output(&block(value));
-    Ok(0)
+/// Whether a token has expired.
+fn is_expired(token: &Value, now: i64) -> bool {
+    let expires = Time::parse(text(token, "ExpirationTime")).ok().and_then(Time::unix_nanos);
+    expires.is_some_and(|at| at < now)
 }
 
 /// The result of a request, with the beginning of the message about a failure.

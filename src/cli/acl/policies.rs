@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asked, effects, no_arguments, read_text, shown};
+use super::{Objects, asked, effects, no_arguments, read_text, shown};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::text;
@@ -11,6 +11,37 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, pairs, table};
 use encamp_api::AclKind;
 use encamp_model::quoted;
+
+const POLICY: Objects = Objects {
+    kind: AclKind::Policy,
+    argument: "name",
+    type_name: "*api.ACLPolicy",
+    row_type_name: "[]*api.ACLPolicyListStub",
+    reading: "Error fetching info on ACL policy",
+    creating: "Error writing policy",
+    updating: "Error writing policy",
+    deleting: "Error deleting ACL policy",
+    listing: "Error listing ACL policies",
+    print,
+};
+
+/// Prints a policy with its rules.
+fn print(context: &mut Context<'_, '_>, policy: &Value) {
+    context.ui.output(&pairs(&[
+        ("Name", text(policy, "Name").to_string()),
+        ("Description", text(policy, "Description").to_string()),
+        ("CreateIndex", shown(policy, "CreateIndex")),
+        ("ModifyIndex", shown(policy, "ModifyIndex")),
+    ]));
+    if let Some(job) = policy.get("JobACL").filter(|j| j.is_object()) {
+        context.ui.output_markup("\n[bold]Associated Workload[reset]");
+        let rows = ["Namespace", "JobID", "Group", "Task"].map(|name| (name, text(job, name)));
+        context.ui.output(&pairs(&rows));
+    }
+    context.ui.output_markup("\n[bold]Rules[reset]");
+    context.ui.output("");
+    context.ui.output(text(policy, "Rules"));
+}
 
 /// Create or update a policy
 ///
@@ -83,7 +114,7 @@ impl Run for AclPolicyApply {
             if self.dryrun {
                 return effects::print(c, context, &policy, file, self.json);
             }
-            asked(c, c.client.put_acl_object(AclKind::Policy, name, &policy), "Error writing policy")?;
+            POLICY.put(c, name, &policy)?;
             context.ui.output(&format!("Successfully wrote {} ACL policy!", quoted(name)));
             Ok(0)
         })
@@ -105,17 +136,7 @@ pub struct AclPolicyList {
 
 impl Run for AclPolicyList {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
-        let command = super::ListCommand {
-            general: &self.general,
-            format: &self.format,
-            kind: AclKind::Policy,
-            failed: "Error listing ACL policies",
-            type_name: "[]*api.ACLPolicyListStub",
-        };
-        command.run(context, |policies, _| {
+        POLICY.list(context, (&self.general, &self.format), &self.optional_args, |policies, _| {
             if policies.is_empty() {
                 return "No policies found".into();
             }
@@ -141,31 +162,7 @@ pub struct AclPolicyInfo {
 
 impl Run for AclPolicyInfo {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <name>");
-        };
-        context.connected(&self.general, |c, context| {
-            let formatted = self.format.wanted()?;
-            let policy = asked(c, c.client.acl_object(AclKind::Policy, name), "Error fetching info on ACL policy")?;
-            if formatted {
-                return self.format.print(context.ui, &policy, "*api.ACLPolicy");
-            }
-            context.ui.output(&pairs(&[
-                ("Name", text(&policy, "Name").to_string()),
-                ("Description", text(&policy, "Description").to_string()),
-                ("CreateIndex", shown(&policy, "CreateIndex")),
-                ("ModifyIndex", shown(&policy, "ModifyIndex")),
-            ]));
-            if let Some(job) = policy.get("JobACL").filter(|j| j.is_object()) {
-                context.ui.output_markup("\n[bold]Associated Workload[reset]");
-                let rows = ["Namespace", "JobID", "Group", "Task"].map(|name| (name, text(job, name)));
-                context.ui.output(&pairs(&rows));
-            }
-            context.ui.output_markup("\n[bold]Rules[reset]");
-            context.ui.output("");
-            context.ui.output(text(&policy, "Rules"));
-            Ok(0)
-        })
+        POLICY.info(context, (&self.general, &self.format), &self.args)
     }
 }
 
@@ -182,11 +179,7 @@ pub struct AclPolicyDelete {
 
 impl Run for AclPolicyDelete {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <name>");
-        };
-        let done = format!("Successfully deleted {name} policy!");
-        super::delete(context, &self.general, AclKind::Policy, name, ("Error deleting ACL policy", &done))
+        POLICY.delete(context, &self.general, &self.args, |name| format!("Successfully deleted {name} policy!"))
     }
 }
 
@@ -217,7 +210,7 @@ impl Run for AclPolicySelf {
             }
             let policies = asked(c, c.client.acl_policies_self(), "Error fetching policies")?.unwrap_or_default();
             if formatted {
-                return self.format.print(context.ui, &policies, "[]*api.ACLPolicyListStub");
+                return self.format.print(context.ui, &policies, POLICY.row_type_name);
             }
             if policies.is_empty() {
                 context.ui.output("No policies found.");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asked, no_arguments, print_one, shown};
+use super::{Objects, asked, no_arguments, policy_names, shown};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{list, text};
@@ -11,11 +11,21 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, pairs, table};
 use encamp_api::AclKind;
 
-/// The type of a role in errors of templates.
-const TYPE: &str = "*api.ACLRole";
+const ROLE: Objects = Objects {
+    kind: AclKind::Role,
+    argument: "id",
+    type_name: "*api.ACLRole",
+    row_type_name: "[]*api.ACLRoleListStub",
+    reading: "Error reading ACL role",
+    creating: "Error creating ACL role",
+    updating: "Error updating ACL role",
+    deleting: "Error deleting ACL role",
+    listing: "Error listing ACL roles",
+    print: |context, object| context.ui.output(&block(object)),
+};
 
 fn policies(role: &Value) -> String {
-    let mut names: Vec<&str> = list(role, "Policies").iter().map(|p| text(p, "Name")).collect();
+    let mut names = policy_names(role);
     names.sort_unstable();
     names.join(",")
 }
@@ -69,11 +79,7 @@ impl Run for AclRoleCreate {
             return context.usage_error("At least one policy name must be specified using the -policy flag");
         }
         let role = json!({ "Name": self.name, "Description": self.description, "Policies": links(&self.policy) });
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let made = asked(c, c.client.create_acl_object(AclKind::Role, &role), "Error creating ACL role")?;
-            print_one(context, &self.format, &made, TYPE, block)
-        })
+        ROLE.show(context, (&self.general, &self.format), |c, _| ROLE.create(c, &role))
     }
 }
 
@@ -124,21 +130,17 @@ impl AclRoleUpdate {
 
 impl Run for AclRoleUpdate {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
-            return context.usage_error("-no-merge needs -name and at least one -policy");
-        }
-        if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
-            return context.usage_error("Please provide at least one flag to update the ACL role");
-        }
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let role = asked(c, c.client.acl_object(AclKind::Role, id), "Error reading ACL role")?;
-            let put = self.changed(role);
-            let updated = asked(c, c.client.put_acl_object(AclKind::Role, id, &put), "Error updating ACL role")?;
-            print_one(context, &self.format, &updated, TYPE, block)
+        ROLE.with_argument(context, &self.args, |context, id| {
+            if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
+                return context.usage_error("-no-merge needs -name and at least one -policy");
+            }
+            if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
+                return context.usage_error("Please provide at least one flag to update the ACL role");
+            }
+            ROLE.show(context, (&self.general, &self.format), |c, _| {
+                let role = self.changed(ROLE.read(c, id)?);
+                ROLE.put(c, id, &role)
+            })
         })
     }
 }
@@ -161,17 +163,11 @@ pub struct AclRoleInfo {
 
 impl Run for AclRoleInfo {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            const FAILED: &str = "Error reading ACL role";
-            let role = match self.by_name {
-                true => asked(c, c.client.acl_role_by_name(id), FAILED)?,
-                false => asked(c, c.client.acl_object(AclKind::Role, id), FAILED)?,
-            };
-            print_one(context, &self.format, &role, TYPE, block)
+        ROLE.with_argument(context, &self.args, |context, id| {
+            ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
+                true => asked(c, c.client.acl_role_by_name(id), ROLE.reading),
+                false => ROLE.read(c, id),
+            })
         })
     }
 }
@@ -189,11 +185,7 @@ pub struct AclRoleDelete {
 
 impl Run for AclRoleDelete {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        let done = format!("ACL role {id} successfully deleted");
-        super::delete(context, &self.general, AclKind::Role, id, ("Error deleting ACL role", &done))
+        ROLE.delete(context, &self.general, &self.args, |id| format!("ACL role {id} successfully deleted"))
     }
 }
 
@@ -212,17 +204,7 @@ pub struct AclRoleList {
 
 impl Run for AclRoleList {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
-        let command = super::ListCommand {
-            general: &self.general,
-            format: &self.format,
-            kind: AclKind::Role,
-            failed: "Error listing ACL roles",
-            type_name: "[]*api.ACLRoleListStub",
-        };
-        command.run(context, |roles, _| {
+        ROLE.list(context, (&self.general, &self.format), &self.optional_args, |roles, _| {
             if roles.is_empty() {
                 return "No ACL roles found".into();
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asked, no_arguments, print_one, read_text, shown, time};
+use super::{Objects, asked, is_expired, no_arguments, read_text, shown, time};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
@@ -12,12 +12,21 @@ use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::render::table::{Form, pairs, table};
 use encamp_api::AclKind;
-use encamp_model::Time;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
 
-/// The type of a token in errors of templates.
-const TYPE: &str = "*api.ACLToken";
+const TOKEN: Objects = Objects {
+    kind: AclKind::Token,
+    argument: "accessor",
+    type_name: "*api.ACLToken",
+    row_type_name: "[]*api.ACLTokenListStub",
+    reading: "Error fetching token",
+    creating: "Error creating token",
+    updating: "Error updating token",
+    deleting: "Error deleting token",
+    listing: "Error listing ACL tokens",
+    print: |context, token| context.ui.output(&block(token)),
+};
 
 /// A token with its secret.
 pub(super) fn block(token: &Value) -> String {
@@ -73,10 +82,8 @@ impl Run for AclBootstrap {
             },
             _ => return context.usage_error("This command takes up to one argument"),
         };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let token = asked(c, c.client.acl_bootstrap(&secret), "Error bootstrapping")?;
-            print_one(context, &self.format, &token, TYPE, block)
+        TOKEN.show(context, (&self.general, &self.format), |c, _| {
+            asked(c, c.client.acl_bootstrap(&secret), "Error bootstrapping")
         })
     }
 }
@@ -164,11 +171,9 @@ impl Run for AclTokenCreate {
         if self.ttl != 0 {
             token["ExpirationTTL"] = format_duration(self.ttl).into();
         }
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
+        TOKEN.show(context, (&self.general, &self.format), |c, context| {
             self.links.warn(c, context);
-            let made = asked(c, c.client.create_acl_object(AclKind::Token, &token), "Error creating token")?;
-            print_one(context, &self.format, &made, TYPE, block)
+            TOKEN.create(c, &token)
         })
     }
 }
@@ -195,30 +200,33 @@ pub struct AclTokenUpdate {
     pub(crate) args: Vec<String>,
 }
 
+impl AclTokenUpdate {
+    /// The token with the changes.
+    fn changed(&self, mut token: Value) -> Value {
+        for (member, value) in [("Name", &self.name), ("Type", &self.r#type)] {
+            if let Some(value) = value {
+                token[member] = json!(value);
+            }
+        }
+        if !self.links.policy.is_empty() {
+            token["Policies"] = json!(self.links.policy);
+        }
+        let roles = self.links.roles();
+        if !roles.is_empty() {
+            token["Roles"] = json!(roles);
+        }
+        token
+    }
+}
+
 impl Run for AclTokenUpdate {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [accessor] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <accessor>");
-        };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let mut token = asked(c, c.client.acl_object(AclKind::Token, accessor), "Error fetching token")?;
-            for (member, value) in [("Name", &self.name), ("Type", &self.r#type)] {
-                if let Some(value) = value {
-                    token[member] = json!(value);
-                }
-            }
-            if !self.links.policy.is_empty() {
-                token["Policies"] = json!(self.links.policy);
-            }
-            let roles = self.links.roles();
-            if !roles.is_empty() {
-                token["Roles"] = json!(roles);
-            }
-            self.links.warn(c, context);
-            let put = c.client.put_acl_object(AclKind::Token, accessor, &token);
-            let updated = asked(c, put, "Error updating token")?;
-            print_one(context, &self.format, &updated, TYPE, block)
+        TOKEN.with_argument(context, &self.args, |context, accessor| {
+            TOKEN.show(context, (&self.general, &self.format), |c, context| {
+                let token = self.changed(TOKEN.read(c, accessor)?);
+                self.links.warn(c, context);
+                TOKEN.put(c, accessor, &token)
+            })
         })
     }
 }
@@ -238,14 +246,7 @@ pub struct AclTokenInfo {
 
 impl Run for AclTokenInfo {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [accessor] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <accessor>");
-        };
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let token = asked(c, c.client.acl_object(AclKind::Token, accessor), "Error fetching token")?;
-            print_one(context, &self.format, &token, TYPE, block)
-        })
+        TOKEN.info(context, (&self.general, &self.format), &self.args)
     }
 }
 
@@ -262,11 +263,7 @@ pub struct AclTokenDelete {
 
 impl Run for AclTokenDelete {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [accessor] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <accessor>");
-        };
-        let done = format!("Token {accessor} successfully deleted");
-        super::delete(context, &self.general, AclKind::Token, accessor, ("Error deleting token", &done))
+        TOKEN.delete(context, &self.general, &self.args, |id| format!("Token {id} successfully deleted"))
     }
 }
 
@@ -285,17 +282,9 @@ pub struct AclTokenList {
 
 impl Run for AclTokenList {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
-        let command = super::ListCommand {
-            general: &self.general,
-            format: &self.format,
-            kind: AclKind::Token,
-            failed: "Error listing ACL tokens",
-            type_name: "[]*api.ACLTokenListStub",
-        };
-        command.run(context, |tokens, context| listed(tokens, context.env.now))
+        TOKEN.list(context, (&self.general, &self.format), &self.optional_args, |tokens, context| {
+            listed(tokens, context.env.now)
+        })
     }
 }
 
@@ -303,14 +292,10 @@ fn listed(tokens: &[Value], now: i64) -> String {
     if tokens.is_empty() {
         return "No tokens found".into();
     }
-    let expired = |token: &Value| {
-        let at = Time::parse(text(token, "ExpirationTime")).ok().and_then(Time::unix_nanos);
-        at.is_some_and(|at| at < now)
-    };
     let mut lines = vec!["Name|Type|Global|Accessor ID|Expired".to_string()];
     lines.extend(tokens.iter().map(|t| {
         let (name, kind, accessor) = (text(t, "Name"), text(t, "Type"), text(t, "AccessorID"));
-        format!("{name}|{kind}|{}|{accessor}|{}", flag(t, "Global"), expired(t))
+        format!("{name}|{kind}|{}|{accessor}|{}", flag(t, "Global"), is_expired(t, now))
     }));
     table(&lines, Form::List)
 }
@@ -333,11 +318,7 @@ impl Run for AclTokenSelf {
         if let Some(code) = no_arguments(context, &self.optional_args) {
             return code;
         }
-        context.connected(&self.general, |c, context| {
-            self.format.wanted()?;
-            let token = own(c)?;
-            print_one(context, &self.format, &token, TYPE, block)
-        })
+        TOKEN.show(context, (&self.general, &self.format), |c, _| own(c))
     }
 }
 
