@@ -29,6 +29,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const MOST_GREETED: usize = 64;
 /// How long a server is left alone that did not say who it is.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
+/// How long servers are told again that a failed server has left for good.
+const DEPARTURE_ANNOUNCED: Duration = Duration::from_secs(30);
 /// How soon a change of the members may follow another one.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -404,6 +406,39 @@ impl Members {
     }
 }
 
+impl Members {
+    /// Tells servers that a failed server has left for good; gives those that do not know of its failure, or did not
+    /// answer.
+    async fn announce_departure(&self, call: &ForceLeave, to: Vec<Identity>) -> Vec<Identity> {
+        let told = to.iter().map(|s| self.pool.call_server(ANSWER, s.id, &s.rpc, call));
+        let answers = futures_util::future::join_all(told).await;
+        let mut unaware = Vec::new();
+        for (answer, server) in answers.into_iter().zip(to) {
+            match answer {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => {
+                    let server = server.full_name();
+                    tracing::warn!(target: "nomad", server, %error, "failed to announce a departure");
+                }
+            }
+            unaware.push(server);
+        }
+        unaware
+    }
+
+    /// Servers notice a failure at different times, and one that still sees the server alive does not take it for left:
+    /// without being told again, a leader that notices last would keep the server as a peer. Ends when all agree, when
+    /// the server is back, or after a while.
+    async fn repeat_departure(self, call: ForceLeave, mut unaware: Vec<Identity>) {
+        let end = Instant::now() + DEPARTURE_ANNOUNCED;
+        while !unaware.is_empty() && Instant::now() < end && !self.gossip.is_alive(&call.name) {
+            tokio::time::sleep(LOOK).await;
+            unaware = self.announce_departure(&call, unaware).await;
+        }
+    }
+}
+
 impl Membership for Members {
     fn members(&self) -> Vec<KnownServer> {
         self.gossip.known()
@@ -419,15 +454,13 @@ impl Membership for Members {
 
     fn force_leave(&self, name: String, prune: bool) -> Pending<'_, ()> {
         Box::pin(async move {
-            self.gossip.force_leave(&name, prune);
+            let found = self.gossip.force_leave(&name, prune);
             let own = self.gossip.own().id;
+            let others = self.gossip.alive().into_iter().filter(|s| s.id != own).collect();
             let call = ForceLeave { name, prune };
-            let others: Vec<_> = self.gossip.alive().into_iter().filter(|s| s.id != own).collect();
-            let told = others.iter().map(|s| self.pool.call_server(ANSWER, s.id, &s.rpc, &call));
-            for (done, to) in futures_util::future::join_all(told).await.into_iter().zip(&others) {
-                if let Err(error) = done {
-                    tracing::warn!(target: "nomad", server = to.full_name(), %error, "failed to announce a departure");
-                }
+            let unaware = self.announce_departure(&call, others).await;
+            if found && !unaware.is_empty() {
+                tokio::spawn(self.clone().repeat_departure(call, unaware));
             }
         })
     }

@@ -151,6 +151,11 @@ impl Gossip {
         waited.ok()?.ok()
     }
 
+    /// Whether a server of that name, with or without its region, answers.
+    pub fn is_alive(&self, name: &str) -> bool {
+        self.0.table.lock().is_alive(name)
+    }
+
     /// See [`Table::force_leave`].
     pub fn force_leave(&self, name: &str, prune: bool) -> bool {
         let found = self.0.table.lock().force_leave(name, prune);

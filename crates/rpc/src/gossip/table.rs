@@ -45,14 +45,18 @@ impl Table {
 
     /// A server that does not answer has left for good; with `prune` it is forgotten. False if no such server is known.
     pub(crate) fn force_leave(&mut self, name: &str, prune: bool) -> bool {
-        let named = |k: &Identity| k.name == name || k.full_name() == name;
-        let found = self.0.iter_mut().find(|(_, (k, s))| named(k) && *s != Status::Alive);
+        let found = self.0.iter_mut().find(|(_, (k, s))| is_named(k, name) && *s != Status::Alive);
         let Some((id, entry)) = found.map(|(id, entry)| (*id, entry)) else { return false };
         entry.1 = Status::Left;
         if prune {
             self.0.remove(&id);
         }
         true
+    }
+
+    /// Whether a server of that name answers.
+    pub(crate) fn is_alive(&self, name: &str) -> bool {
+        self.0.values().any(|(k, s)| is_named(k, name) && *s == Status::Alive)
     }
 
     /// The server with an ID, if it answers.
@@ -76,6 +80,11 @@ impl Table {
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
+}
+
+/// Whether a server has that name, given with or without its region.
+fn is_named(server: &Identity, name: &str) -> bool {
+    server.name == name || server.full_name() == name
 }
 
 #[cfg(test)]
@@ -116,9 +125,9 @@ mod tests {
     fn only_those_that_do_not_answer_are_forced() {
         let mut table = Table::default();
         table.up(&server(1, 1));
-        assert!(!table.force_leave("s1", false));
+        assert!(!table.force_leave("s1", false) && table.is_alive("s1") && table.is_alive("s1.global"));
         table.down(&server(1, 1));
-        assert!(table.force_leave("s1.global", false));
+        assert!(table.force_leave("s1.global", false) && !table.is_alive("s1"));
         assert_eq!(statuses(&table), [("s1.global".to_string(), Status::Left)]);
         assert!(table.force_leave("s1", true) && table.known().is_empty());
         assert!(!table.force_leave("s1", true));
