@@ -345,7 +345,7 @@ fn preemption_evals(
 
 #[cfg(test)]
 mod tests {
-    use futures_util::future::join_all;
+    use futures_util::future::{join_all, maybe_done};
     use tokio::sync::mpsc;
 
     use super::*;
@@ -394,8 +394,14 @@ mod tests {
     async fn submitted(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, PipelineError>> {
         let mut applier = Applier::new(server.clone());
         applier.catch_up(0).unwrap();
-        let mut writes = join_all((0..50).map(|n| put_job(server, job(&format!("other-{n}"), 1))));
-        assert!(futures_util::poll!(&mut writes).is_pending());
+        let write = |n| Box::pin(maybe_done(put_job(server, job(&format!("other-{n}"), 1))));
+        let mut writes: Vec<_> = (0..50).map(write).collect();
+        let mut in_flight = 0;
+        for write in &mut writes {
+            // One poll of each: a poll of them together would poll again what is woken, and could see all of them end.
+            in_flight += usize::from(futures_util::poll!(write).is_pending());
+        }
+        assert!(in_flight > 0);
         let handle = move |plan| {
             let (answer, told) = mpsc::channel(1);
             applier.handle(PendingPlan { plan, snapshot_index: 0, answer, in_flight: Arc::default() });
@@ -405,7 +411,7 @@ mod tests {
         let told = tokio::task::spawn_blocking(|| {
             applied.join().unwrap().into_iter().map(|mut told| told.blocking_recv().unwrap()).collect()
         });
-        tokio::join!(async { told.await.unwrap() }, writes).0
+        tokio::join!(async { told.await.unwrap() }, join_all(writes)).0
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
