@@ -15,6 +15,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
     let c = &config.client;
     let below = |dir: std::path::PathBuf| (!dir.as_os_str().is_empty()).then_some(dir);
     encamp_client::Config {
+        task_api: None,
         dev: config.dev,
         state_dir: below(config.state_dir()),
         alloc_dir: below(config.alloc_dir()),

@@ -29,6 +29,7 @@ use encamp_http::error::multi_error;
 use encamp_http::http1::{Headers, Http1};
 use encamp_http::listener::{AcceptSettings, Listener, Serving, TlsHandle};
 use encamp_http::local::LocalClient;
+use encamp_http::task_api::TaskSockets;
 use encamp_http::tls::{self, TlsFiles};
 use encamp_rpc::gossip::Gossip;
 use encamp_rpc::membership::Members;
@@ -170,6 +171,7 @@ pub struct Agent {
     addresses: Vec<SocketAddr>,
     serving: Serving,
     tls: Option<TlsHandle>,
+    task_sockets: TaskSockets,
     sampler: JoinHandle<()>,
     rpc: Option<Serving>,
     parts: Parts,
@@ -201,7 +203,8 @@ impl Agent {
         let mut bound = Sockets::bind(&mut config).await?;
         let network = Network::new(&config)?;
         let mut agent = Parts::default();
-        if let Err(e) = agent.start(&config, &metrics, &network, &mut bound).await {
+        let task_sockets = TaskSockets::new(settings.max_connections_per_client);
+        if let Err(e) = agent.start(&config, &metrics, &network, &mut bound, &task_sockets).await {
             agent.stop(None).await;
             return Err(e);
         }
@@ -223,11 +226,12 @@ impl Agent {
             agent.stop(rpc).await;
             return Err(e);
         }
+        task_sockets.open(app.clone(), headers.clone());
         let protocol = Http1::new(encamp_http::router(app), headers, metrics.clone());
         let serving = listener.serve(Arc::new(protocol), settings);
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
-        Ok(Agent { config, logs, addresses, serving, rpc, tls, sampler, parts: agent })
+        Ok(Agent { config, logs, addresses, serving, rpc, tls, task_sockets, sampler, parts: agent })
     }
 
     /// The configuration in force.
@@ -296,6 +300,7 @@ impl Agent {
     pub async fn shutdown(self) {
         tracing::info!(target: "agent", "shutting down");
         self.sampler.abort();
+        self.task_sockets.close();
         self.serving.stop().await;
         self.parts.stop(self.rpc).await;
     }
@@ -328,6 +333,7 @@ impl Parts {
         metrics: &Metrics,
         network: &Network,
         sockets: &mut Sockets,
+        task_sockets: &TaskSockets,
     ) -> Result<(), StartError> {
         if config.server.enabled {
             let dir = match config.server_dir() {
@@ -357,7 +363,11 @@ impl Parts {
                 self.servers = Some(remote.clone());
                 remote
             };
-            let settings = encamp_client::Config { metrics: metrics.clone(), ..client_settings::settings(config) };
+            let settings = encamp_client::Config {
+                metrics: metrics.clone(),
+                task_api: Some(Arc::new(task_sockets.clone())),
+                ..client_settings::settings(config)
+            };
             self.client = Some(Client::start(settings, servers).await?);
         }
         Ok(())

@@ -35,11 +35,25 @@ impl Reply {
 
 /// Sends one request to a local port; fails if there is no response in time.
 pub fn call(port: u16, method: &str, path: &str, body: &str, patience: Duration) -> std::io::Result<Reply> {
+    call_as(port, "", method, path, body, patience)
+}
+
+/// The same with a token; empty for none.
+pub fn call_as(
+    port: u16,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+    patience: Duration,
+) -> std::io::Result<Reply> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     let length = body.len();
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    let token = if token.is_empty() { String::new() } else { format!("X-Nomad-Token: {token}\r\n") };
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: x\r\n{token}Connection: close\r\nContent-Length: {length}\r\n\r\n");
     stream.write_all(format!("{head}{body}").as_bytes())?;
     let mut text = Vec::new();
     stream.read_to_end(&mut text)?;
@@ -86,6 +100,8 @@ pub struct Agent {
     pending: Vec<String>,
     pub seen: String,
     pub port: u16,
+    /// The token of requests; empty for none.
+    pub token: String,
 }
 
 impl Agent {
@@ -127,7 +143,13 @@ impl Agent {
                 }
             });
         }
-        Agent { child, lines, pending: Vec::new(), seen: String::new(), port: 0 }
+        Agent { child, lines, pending: Vec::new(), seen: String::new(), port: 0, token: String::new() }
+    }
+
+    /// Sends a token with all further requests.
+    pub fn with_token(mut self, token: &str) -> Agent {
+        self.token = token.into();
+        self
     }
 
     /// Waits until it serves.
@@ -221,12 +243,14 @@ impl Agent {
 
     /// An answer to a body.
     pub fn send(&self, method: &str, path: &str, body: &Json) -> Reply {
-        call(self.port, method, path, &body.to_string(), PATIENCE).unwrap_or_else(|e| panic!("{method} {path}: {e}"))
+        call_as(self.port, &self.token, method, path, &body.to_string(), PATIENCE)
+            .unwrap_or_else(|e| panic!("{method} {path}: {e}"))
     }
 
     /// What is read must be there.
     pub fn get(&self, path: &str) -> Json {
-        let reply = call(self.port, "GET", path, "", PATIENCE).unwrap_or_else(|e| panic!("GET {path}: {e}"));
+        let reply = call_as(self.port, &self.token, "GET", path, "", PATIENCE);
+        let reply = reply.unwrap_or_else(|e| panic!("GET {path}: {e}"));
         assert_eq!(reply.status, 200, "GET {path}: {}", reply.body);
         reply.json()
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::agent::{self, Agent, call, wait_for};
+use crate::agent::{self, Agent, call_as, wait_for};
 use crate::program::{self, Folder};
 
 /// What an agent is.
@@ -33,6 +33,8 @@ pub struct Member {
     pub wrapper: Vec<String>,
     /// More configuration.
     pub more: String,
+    /// The token of its reads; empty for none.
+    pub token: String,
     agent: Option<Agent>,
     /// What it said until it was killed.
     past: String,
@@ -53,6 +55,7 @@ impl Member {
             advertised: None,
             wrapper: Vec::new(),
             more: String::new(),
+            token: String::new(),
             agent: None,
             past: String::new(),
             folder: Folder::new(name),
@@ -175,7 +178,7 @@ impl Member {
 
     /// What is read, or what came instead.
     pub fn read(&self, path: &str) -> Result<Json, String> {
-        let reply = call(self.port(), "GET", path, "", agent::PATIENCE).map_err(|e| e.to_string())?;
+        let reply = call_as(self.port(), &self.token, "GET", path, "", agent::PATIENCE).map_err(|e| e.to_string())?;
         if reply.status == 200 { Ok(reply.json()) } else { Err(format!("{} {}", reply.status, reply.body)) }
     }
 }

@@ -3,14 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::task_api::TaskApi;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString};
 use encamp_telemetry::Metrics;
 
 /// Settings of a node agent.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// Serves the HTTP API to tasks; none: there is no task API.
+    pub task_api: Option<Arc<dyn TaskApi>>,
     /// Development mode: nothing is stored, waits are short, allocations are destroyed at shutdown.
     pub dev: bool,
     /// Where identity and state are kept; none: a temporary directory.
@@ -109,6 +113,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
+            task_api: None,
             dev: false,
             state_dir: None,
             alloc_dir: None,

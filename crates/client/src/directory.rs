@@ -7,11 +7,12 @@
 //! also follows absolute links that point into the directory, which the kernel refuses.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -280,6 +281,29 @@ impl Directory {
             fcntl_setfl(end, fcntl_getfl(end)? - OFlags::NONBLOCK)?;
         }
         Ok((reader, writer))
+    }
+
+    /// Makes a listening socket of this directory that all users may connect to, in place of what has the name. It does
+    /// not block.
+    pub(crate) fn make_socket(&self, name: &str) -> Result<UnixListener, PathError> {
+        let mut unfinished = OsString::from(".");
+        unfinished.push(single(name.as_ref())?);
+        unfinished.push(".new");
+        self.remove_file(&unfinished)?;
+        // By the descriptor: the path could be too long for an address, or lead elsewhere by now.
+        let own = Path::new("/proc/self/fd").join(self.fd.as_raw_fd().to_string());
+        let socket = UnixListener::bind(own.join(&unfinished))?;
+        socket.set_nonblocking(true)?;
+        let made = File::from(self.open_unlinked(Path::new(&unfinished), OFlags::PATH | OFlags::CLOEXEC, 0)?);
+        let metadata = made.metadata()?;
+        let own = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.nlink() == 1;
+        if !metadata.file_type().is_socket() || !own {
+            return Err(PathError::NotRegular);
+        }
+        let made = Path::new("/proc/self/fd").join(made.as_raw_fd().to_string());
+        std::fs::set_permissions(made, Permissions::from_mode(0o666))?;
+        renameat(&self.fd, &unfinished, &self.fd, name)?;
+        Ok(socket)
     }
 
     /// Removes a name that is no directory; one that is not there is fine.

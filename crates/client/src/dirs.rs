@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::directory::{Directory, Links};
+use super::directory::{Directory, Links, PathError};
 
 /// The user who owns what tasks share.
 const NOBODY: u32 = 65_534;
@@ -45,6 +45,11 @@ impl AllocDir {
     /// A handle on a task's own directory.
     pub(crate) fn open_task(&self, task: &str) -> io::Result<Directory> {
         Ok(self.open()?.open_dir(task, Links::Refused)?)
+    }
+
+    /// A handle on a task's secrets.
+    pub(crate) fn open_secrets(&self, task: &str) -> Result<Directory, PathError> {
+        self.open_task(task)?.open_dir("secrets", Links::Refused)
     }
 
     /// Log files of all tasks.

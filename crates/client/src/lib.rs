@@ -7,7 +7,7 @@
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
 //! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
-//! - [`services`]: services and their checks.
+//! - [`services`]: services and their checks. [`task_api`]: the HTTP API for tasks.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
 //!
 //! **May use** `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`]. **Never**
@@ -37,6 +37,7 @@ pub mod runner;
 pub mod servers;
 pub mod services;
 pub mod store;
+pub mod task_api;
 #[cfg(test)]
 mod testing;
 pub mod types;
@@ -48,6 +49,7 @@ pub use config::Config;
 pub use error::{ClientError, DrainError, StartError, Unhealthy};
 pub use handle::Handle;
 pub use servers::Servers;
+pub use task_api::TaskApi;
 
 /// A running node.
 pub struct Client {

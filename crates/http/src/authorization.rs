@@ -106,7 +106,7 @@ pub(crate) struct Authorization {
 }
 
 /// Resolves a token now.
-async fn resolve(app: &AppState, token: &str) -> Resolved {
+pub(crate) async fn resolve(app: &AppState, token: &str) -> Resolved {
     if !app.settings().acl_enabled {
         return Ok(acl::Access::everything());
     }

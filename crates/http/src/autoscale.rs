@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::app::Autoscaling;
 use super::error::Error;
+use super::http1::Origin;
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
@@ -42,7 +43,7 @@ impl FailsafeRequest {
             return Err(Error::bad(text));
         }
         let operator = if operator.is_empty() { "HTTP API" } else { operator };
-        let address = request.address().or_else(|| request.peer().map(|p| p.ip()));
+        let address = request.origin().or_else(|| request.peer().map(|p| Origin::Address(p.ip())));
         request.server()?.wait_ready().await?;
         Ok((enable, address.map_or(operator.to_string(), |address| format!("{operator} from {address}"))))
     }

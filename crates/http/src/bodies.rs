@@ -1,8 +1,7 @@
-//! Request bodies in memory: each has a limit, all together have one, and each address has a share of that. A body that
+//! Request bodies in memory: each has a limit, all together have one, and each origin has a share of that. A body that
 //! arrives too slowly is rejected.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,6 +10,8 @@ use futures_util::StreamExt;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
+
+use super::http1::Origin;
 
 /// The unit of counting.
 const UNIT: usize = 4 << 10;
@@ -48,7 +49,7 @@ pub struct Budget(Arc<Inner>);
 struct Inner {
     all: Arc<Semaphore>,
     of_one: usize,
-    by_address: Mutex<HashMap<IpAddr, Weak<Semaphore>>>,
+    by_origin: Mutex<HashMap<Origin, Weak<Semaphore>>>,
 }
 
 /// A part of the memory, returned when it is dropped.
@@ -67,20 +68,20 @@ fn units(bytes: usize) -> u32 {
 }
 
 impl Budget {
-    /// So many bytes for all, and for each address.
+    /// So many bytes for all, and for each origin.
     pub fn new(all: usize, of_one: usize) -> Budget {
         let semaphore = |bytes: usize| Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS)));
-        Budget(Arc::new(Inner { all: semaphore(all), of_one, by_address: Mutex::default() }))
+        Budget(Arc::new(Inner { all: semaphore(all), of_one, by_origin: Mutex::default() }))
     }
 
-    fn of(&self, address: IpAddr) -> Arc<Semaphore> {
-        let mut known = self.0.by_address.lock();
-        if let Some(own) = known.get(&address).and_then(Weak::upgrade) {
+    fn of(&self, origin: &Origin) -> Arc<Semaphore> {
+        let mut known = self.0.by_origin.lock();
+        if let Some(own) = known.get(origin).and_then(Weak::upgrade) {
             return own;
         }
         known.retain(|_, s| s.strong_count() > 0);
         let own = Arc::new(Semaphore::new((self.0.of_one / UNIT).min(Semaphore::MAX_PERMITS)));
-        known.insert(address, Arc::downgrade(&own));
+        known.insert(origin.clone(), Arc::downgrade(&own));
         own
     }
 
@@ -88,11 +89,11 @@ impl Budget {
     ///
     /// # Errors
     /// They did not.
-    pub async fn take(&self, bytes: usize, from: Option<IpAddr>) -> Result<Held, BodyError> {
+    pub async fn take(&self, bytes: usize, from: Option<&Origin>) -> Result<Held, BodyError> {
         let count = units(bytes);
         let both = async {
             let own = match from {
-                Some(address) => Some(self.of(address).acquire_many_owned(count).await),
+                Some(origin) => Some(self.of(origin).acquire_many_owned(count).await),
                 None => None,
             };
             let all = self.0.all.clone().acquire_many_owned(count).await;
@@ -106,7 +107,7 @@ impl Budget {
     ///
     /// # Errors
     /// See [`BodyError`].
-    pub async fn read(&self, body: Body, longest: usize, from: Option<IpAddr>) -> Result<(Bytes, Held), BodyError> {
+    pub async fn read(&self, body: Body, longest: usize, from: Option<&Origin>) -> Result<(Bytes, Held), BodyError> {
         let mut held = Held::default();
         let mut paid = 0;
         let mut read = Vec::new();
@@ -165,26 +166,27 @@ impl Pieces {
 mod tests {
     use super::*;
 
-    fn from(n: u8) -> Option<IpAddr> {
-        Some(IpAddr::from([10, 0, 0, n]))
+    fn from(n: u8) -> Option<Origin> {
+        Some(Origin::Address([10, 0, 0, n].into()))
     }
 
     #[tokio::test(start_paused = true)]
     async fn bodies_wait_for_each_other_and_not_for_ever() {
         let budget = Budget::new(1 << 20, 512 << 10);
         let body = |size: usize| Body::from(vec![1; size]);
-        let (bytes, first) = budget.read(body(400 << 10), 1 << 20, from(1)).await.expect("a body");
+        let (bytes, first) = budget.read(body(400 << 10), 1 << 20, from(1).as_ref()).await.expect("a body");
         assert_eq!(bytes.len(), 400 << 10);
-        // This address has had its part; another one has not.
-        assert_eq!(budget.read(body(400 << 10), 1 << 20, from(1)).await.err(), Some(BodyError::Busy));
-        let (_, second) = budget.read(body(400 << 10), 1 << 20, from(2)).await.expect("a body");
-        assert_eq!(budget.read(body(400 << 10), 1 << 20, from(3)).await.err(), Some(BodyError::Busy));
+        // This origin has had its part; another one has not.
+        assert_eq!(budget.read(body(400 << 10), 1 << 20, from(1).as_ref()).await.err(), Some(BodyError::Busy));
+        let (_, second) = budget.read(body(400 << 10), 1 << 20, from(2).as_ref()).await.expect("a body");
+        assert_eq!(budget.read(body(400 << 10), 1 << 20, from(3).as_ref()).await.err(), Some(BodyError::Busy));
         let own = budget.clone();
-        let third = tokio::spawn(async move { own.read(Body::from(vec![1; 400 << 10]), 1 << 20, from(3)).await });
+        let third =
+            tokio::spawn(async move { own.read(Body::from(vec![1; 400 << 10]), 1 << 20, from(3).as_ref()).await });
         tokio::time::sleep(Duration::from_secs(1)).await;
         drop((first, second));
         assert!(third.await.expect("no panic").is_ok(), "it waited");
-        assert_eq!(budget.read(body(65), 64, from(1)).await.err(), Some(BodyError::Long(64)));
+        assert_eq!(budget.read(body(65), 64, from(1).as_ref()).await.err(), Some(BodyError::Long(64)));
     }
 
     #[tokio::test(start_paused = true)]

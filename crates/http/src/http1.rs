@@ -3,8 +3,9 @@
 //! Connections beyond the limit of their address get one raw answer, at a bounded rate. `turn` says whether client or
 //! server has the turn on a connection.
 
+use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -27,8 +28,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::listener::{Connection, Duplex, Failure, Place, Protocol, Stopped};
+use super::listener::{Connection, Duplex, Failure, Protocol, Stopped};
 use super::turn::{Closing, Turn};
+use encamp_client::task_api::TaskName;
 use encamp_model::token_bucket::TokenBucket;
 use encamp_telemetry::Metrics;
 
@@ -41,11 +43,29 @@ const HEAD: Duration = Duration::from_secs(30);
 /// Additional headers of answers.
 pub type Headers = Vec<(HeaderName, HeaderValue)>;
 
+/// Where a connection comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// This address.
+    Address(IpAddr),
+    /// A task of this node, on its own socket.
+    Task(Arc<TaskName>),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Address(address) => address.fmt(f),
+            Origin::Task(task) => task.fmt(f),
+        }
+    }
+}
+
 /// The peer of a connection; handlers get it by `ConnectInfo<Peer>`.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// The address.
-    pub address: SocketAddr,
+    /// Where the connection comes from.
+    pub origin: Origin,
     /// The certificate it showed, in DER; with `verify_https_client` there always is one.
     pub certificate: Option<Arc<[u8]>>,
     /// Whether it waits for an answer.
@@ -99,24 +119,41 @@ impl Protocol for Http1 {
 
     fn serve(self: Arc<Self>, connection: Connection, mut stopped: Stopped) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let turn = Turn::default();
-            let certificate = connection.certificate.map(|c| Arc::from(c.as_ref()));
-            let peer = Peer { address: connection.address, certificate, turn: turn.clone() };
-            let io = TokioIo::new(Turned::new(connection.stream, turn, connection.place));
-            let router = TowerToHyperService::new(self.router.clone());
-            let answer = service_fn(move |request: hyper::Request<Incoming>| {
-                let mut request = request.map(Body::new);
-                request.extensions_mut().insert(ConnectInfo(peer.clone()));
-                router.call(request)
-            });
-            let mut serving = std::pin::pin!(http1::Builder::new().serve_connection(io, answer).with_upgrades());
-            tokio::select! {
-                // Errors are those of the client or of its network.
-                _ = serving.as_mut() => return,
-                () = stopped.wait() => serving.as_mut().graceful_shutdown(),
-            }
-            let _ = serving.await;
+            let Connection { stream, address, certificate, place, .. } = connection;
+            let certificate = certificate.map(|c| Arc::from(c.as_ref()));
+            let origin = Origin::Address(address.ip());
+            self.serve_stream(stream, origin, certificate, Box::new(place), stopped.wait()).await;
         })
+    }
+}
+
+impl Http1 {
+    /// Serves a connection until it is closed; its open requests end once `stopped` does. `place` is dropped with the
+    /// connection.
+    pub(crate) async fn serve_stream(
+        &self,
+        stream: Box<dyn Duplex>,
+        origin: Origin,
+        certificate: Option<Arc<[u8]>>,
+        place: Box<dyn Send>,
+        stopped: impl Future<Output = ()>,
+    ) {
+        let turn = Turn::default();
+        let peer = Peer { origin, certificate, turn: turn.clone() };
+        let io = TokioIo::new(Turned::new(stream, turn, place));
+        let router = TowerToHyperService::new(self.router.clone());
+        let answer = service_fn(move |request: hyper::Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer.clone()));
+            router.call(request)
+        });
+        let mut serving = std::pin::pin!(http1::Builder::new().serve_connection(io, answer).with_upgrades());
+        tokio::select! {
+            // Errors are those of the client or of its network.
+            _ = serving.as_mut() => return,
+            () = stopped => serving.as_mut().graceful_shutdown(),
+        }
+        let _ = serving.await;
     }
 }
 
@@ -172,11 +209,11 @@ struct Turned {
     turn: Turn,
     /// Until when the head of a request has to be there, once it has begun.
     head: Option<Pin<Box<Sleep>>>,
-    _place: Place,
+    _place: Box<dyn Send>,
 }
 
 impl Turned {
-    fn new(io: Box<dyn Duplex>, turn: Turn, place: Place) -> Turned {
+    fn new(io: Box<dyn Duplex>, turn: Turn, place: Box<dyn Send>) -> Turned {
         Turned { io, closing: Closing::new(turn.clone()), turn, head: None, _place: place }
     }
 
@@ -243,7 +280,7 @@ mod tests {
         let listener = Listener::bind(&[SocketAddr::from(([127, 0, 0, 1], 0))]).await.expect("a port");
         let address = listener.addresses()[0];
         let router = Router::new()
-            .route("/v1/peer", get(|ConnectInfo(peer): ConnectInfo<Peer>| async move { peer.address.ip().to_string() }))
+            .route("/v1/peer", get(|ConnectInfo(peer): ConnectInfo<Peer>| async move { peer.origin.to_string() }))
             .route("/x", get(|| async { "x" }));
         let protocol = Arc::new(Http1::new(router, headers, metrics.clone()));
         (address, listener.serve(protocol, settings), metrics)

@@ -92,6 +92,7 @@ pub mod services;
 mod shapes;
 pub mod snapshots;
 pub mod status;
+pub mod task_api;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -107,7 +108,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 pub use app::AppState;
@@ -210,15 +211,15 @@ async fn dispatch(
 /// Counts a request whose token is not valid.
 ///
 /// # Errors
-/// 429: its address sent too many unknown tokens.
+/// 429: its origin sent too many unknown tokens.
 fn refuse_guesses(app: &AppState, request: &axum::extract::Request, denied: Denied) -> Result<(), Error> {
     app.metrics().count("nomad.acl.auth_failures", 1, &[]);
-    let address = request.extensions().get::<axum::extract::ConnectInfo<http1::Peer>>().map(|c| c.0.address.ip());
-    let (Some(address), Denied::Unknown | Denied::Malformed) = (address, denied) else { return Ok(()) };
-    app.auth_limit().lock().failed(address, encamp_host::ids::now()).map_err(|wait| {
+    let peer = request.extensions().get::<ConnectInfo<http1::Peer>>();
+    let (Some(ConnectInfo(peer)), Denied::Unknown | Denied::Malformed) = (peer, denied) else { return Ok(()) };
+    app.auth_limit().lock().failed(&peer.origin, encamp_host::ids::now()).map_err(|wait| {
         app.metrics().count("nomad.acl.auth_throttled", 1, &[]);
         let seconds = wait.as_secs().max(1);
-        Error::new(429, format!("Too many requests with unknown tokens from {address}; try again in {seconds} s"))
+        Error::new(429, format!("Too many requests with unknown tokens from {}; try again in {seconds} s", peer.origin))
     })
 }
 

@@ -1,6 +1,6 @@
 //! A request as passed to handlers: parameters, body, blocking reads (`docs/spec/http-api.md §4`).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::app::AppState;
 use super::authorization::Authorization;
 use super::bodies::{BodyError, Held};
 use super::error::Error;
-use super::http1::Peer;
+use super::http1::{Origin, Peer};
 use super::json;
 use super::params::{Query, decimal_int, decimal_uint, parse_bool};
 use super::response::Meta;
@@ -435,7 +435,7 @@ impl Request {
         if self.length().is_some_and(|n| n > MAX_BODY) {
             return Err(unread(BodyError::Long(MAX_BODY)));
         }
-        let read = self.app.bodies().read(body, MAX_BODY, self.address()).await;
+        let read = self.app.bodies().read(body, MAX_BODY, self.origin().as_ref()).await;
         let (bytes, held) = read.map_err(unread)?;
         self.held.join(held);
         Ok(bytes)
@@ -447,8 +447,8 @@ impl Request {
     }
 
     /// Where the request comes from; `None` if another agent has passed it on.
-    pub(crate) fn address(&self) -> Option<IpAddr> {
-        self.extensions.get::<ConnectInfo<Peer>>().map(|c| c.0.address.ip())
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        self.extensions.get::<ConnectInfo<Peer>>().map(|c| c.0.origin.clone())
     }
 
     /// The body as it comes.
@@ -477,7 +477,7 @@ impl Request {
             return Err(Error::new(413, format!("Request body holds more than {MAX_VALUES} values")));
         }
         if bytes.len() > SMALL {
-            let held = self.app.bodies().take(GROWTH * bytes.len(), self.address()).await;
+            let held = self.app.bodies().take(GROWTH * bytes.len(), self.origin().as_ref()).await;
             self.held.join(held.map_err(unread)?);
         }
         Ok(bytes)

@@ -21,6 +21,7 @@ use super::wire::{self, CallError, FORWARDED, Head};
 use super::{calls::*, cost};
 use encamp_host::ids;
 use encamp_http::bodies::{BodyError, Budget};
+use encamp_http::http1::Origin;
 use encamp_http::measure::Metric;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_raft::ServerId;
@@ -296,7 +297,8 @@ impl Service {
             Proof::NewNode => (&self.budgets.strangers, rule.longest),
             Proof::Nothing | Proof::Node => (&self.budgets.strangers, rule.longest.min(LONGEST_OF_STRANGERS)),
         };
-        let (bytes, mut held) = match budget.read(body, longest, address).await {
+        let origin = address.map(Origin::Address);
+        let (bytes, mut held) = match budget.read(body, longest, origin.as_ref()).await {
             Ok(read) => read,
             Err(e) => return wire::refusal(unread(rule, e)),
         };
@@ -317,7 +319,7 @@ impl Service {
                 let cost = cost::of(&bytes, most).map_err(|e| Error::bad(format!("{}: {e}", rule.method)))?;
                 small = cost <= SMALL;
                 if !small {
-                    held.join(budget.take(cost, address).await.map_err(|e| unread(rule, e))?);
+                    held.join(budget.take(cost, origin.as_ref()).await.map_err(|e| unread(rule, e))?);
                 }
             }
             let mut call: C = wire::read(&bytes)?;

@@ -6,6 +6,7 @@
 mod collection;
 mod links;
 mod state;
+mod task_api;
 mod workloads;
 
 use std::path::PathBuf;

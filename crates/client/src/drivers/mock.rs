@@ -164,7 +164,14 @@ impl Driver for Mock {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { signals: true, exec: true, isolated: false, own_network: false, mounts: false }
+        Capabilities {
+            signals: true,
+            exec: true,
+            isolated: false,
+            own_network: false,
+            mounts: false,
+            local_processes: false,
+        }
     }
 
     fn fingerprint(&self) -> Fingerprint {

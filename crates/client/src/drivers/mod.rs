@@ -88,6 +88,8 @@ pub struct Capabilities {
     pub own_network: bool,
     /// Mounts volumes.
     pub mounts: bool,
+    /// Tasks are processes of this host: they can connect to its sockets.
+    pub local_processes: bool,
 }
 
 /// How a driver is doing (`docs/spec/client.md §4.5`).

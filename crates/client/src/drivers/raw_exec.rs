@@ -179,7 +179,14 @@ impl Driver for RawExec {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { signals: true, exec: true, isolated: false, own_network: true, mounts: false }
+        Capabilities {
+            signals: true,
+            exec: true,
+            isolated: false,
+            own_network: true,
+            mounts: false,
+            local_processes: true,
+        }
     }
 
     fn fingerprint(&self) -> Fingerprint {

@@ -106,6 +106,9 @@ pub(super) enum HookError {
     /// A token could not be written.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// The socket of the task API could not be made.
+    #[error("failed to create the task API socket: {0}")]
+    TaskApi(#[source] PathError),
     /// The file for the payload is outside the task's directory.
     #[error("dispatch payload file \"{0}\" escapes the task directory")]
     PayloadEscapes(String),

@@ -14,6 +14,7 @@ use crate::drivers::{Driver, LogSettings, RunningTask, StartFailure, StartTask};
 use crate::env::{Input, TaskEnv};
 use crate::events;
 use crate::policy::restart::Ending;
+use crate::task_api::{self, TaskName};
 use encamp_model::{Task, TaskStatus};
 
 /// Drivers for which `user.denylist` holds unless `user.checked_drivers` says otherwise.
@@ -124,6 +125,7 @@ impl TaskRunner {
         // Later the task may have changed its directory, which is its right.
         run("task_dir", &|| if first { Ok(owner.dirs.build_task(&self.name)?) } else { Ok(()) })?;
         run("identity", &|| Ok(self.write_tokens(owner, task)?))?;
+        run("api", &|| self.open_api(owner, driver).map_err(HookError::TaskApi))?;
         run("secrets", &|| none(task.secrets.is_empty(), "secret blocks"))?;
         if first {
             run("dispatch_payload", &|| dispatch_payload(owner, task))?;
@@ -138,6 +140,28 @@ impl TaskRunner {
         run("template", &|| none(task.templates.is_empty(), "templates"))?;
         self.inner.lock().record.built = true;
         Ok(())
+    }
+
+    /// Serves the task API on the task's socket, if the driver's tasks can connect to it.
+    pub(super) fn open_api(&self, owner: &AllocRunner, driver: &dyn Driver) -> Result<(), PathError> {
+        let Some(api) = self.shared.config.task_api.as_ref().filter(|_| driver.capabilities().local_processes) else {
+            return Ok(());
+        };
+        let name = TaskName { alloc_id: owner.id.clone(), task: self.name.clone() };
+        let serving = api.serve(task_api::listen(&owner.dirs, &self.name)?, name)?;
+        *self.api.lock() = Some(serving);
+        Ok(())
+    }
+
+    /// Serves the task API no more.
+    pub(super) fn close_api(&self) {
+        let serving = self.api.lock().take();
+        if serving.is_some()
+            && let Some(owner) = self.owner.upgrade()
+            && let Err(error) = task_api::remove(&owner.dirs, &self.name)
+        {
+            tracing::debug!(target: "client.alloc_runner.task_runner", task = self.name, %error, "the task API socket was not removed");
+        }
     }
 
     fn validate(&self, task: &Task) -> Result<(), HookError> {

@@ -39,6 +39,8 @@ pub struct TaskRunner {
     pub(super) revive: watch::Sender<u64>,
     /// Grows with each change of the state.
     pub(super) changed: watch::Sender<u64>,
+    /// The task API, while it is served; dropped, it is not.
+    pub(super) api: Mutex<Option<Box<dyn Send + Sync>>>,
     /// The agent goes, the task stays.
     pub(super) shutdown: watch::Receiver<bool>,
 }
@@ -99,6 +101,7 @@ impl TaskRunner {
             release: watch::channel(false).0,
             revive: watch::channel(0).0,
             changed: watch::channel(0).0,
+            api: Mutex::default(),
             shutdown,
         }
     }
@@ -225,6 +228,7 @@ impl TaskRunner {
                 Next::Shutdown => return,
                 Next::Dead => {
                     self.deregister_services();
+                    self.close_api();
                     self.change(None, Some(TaskStatus::Dead));
                     self.count(if self.state().failed { "failed" } else { "complete" });
                     if self.stage == Stage::Poststop || self.is_killed() {
@@ -256,6 +260,10 @@ impl TaskRunner {
         match driver.recover(&handle).await {
             Ok(task) => {
                 self.inner.lock().handle = Some(task.clone());
+                let opened = self.owner.upgrade().map(|o| self.open_api(&o, driver.as_ref()));
+                if let Some(Err(error)) = opened {
+                    tracing::warn!(target: "client.alloc_runner.task_runner", task = self.name, %error, "the task API is not served");
+                }
                 Some(task)
             }
             Err(error) => {

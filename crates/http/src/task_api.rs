@@ -1,0 +1,138 @@
+//! The task API: the HTTP API on Unix sockets of tasks (`docs/spec/http-api.md §7.10`).
+//!
+//! A request on such a socket needs a token, also without access control: everybody on the host may connect to the
+//! socket, and many an operator protects the TCP port by a firewall only.
+
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::app::AppState;
+use super::authorization;
+use super::encode::accepted;
+use super::http1::{Headers, Http1, Origin};
+use super::request::token_of;
+use super::response::Response as Reply;
+use encamp_client::TaskApi;
+use encamp_client::task_api::TaskName;
+use encamp_model::outcome::NO_LEADER;
+use encamp_server::acl::Denied;
+
+/// Open connections to the socket of one task, where the agent's setting has no limit.
+const CONNECTIONS: usize = 1024;
+/// The pause after the system could not accept a connection.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The sockets of an agent's tasks. They listen from the start of a task on, and are answered once the agent serves its
+/// HTTP API.
+#[derive(Clone)]
+pub struct TaskSockets {
+    runtime: Handle,
+    /// What answers; none before the agent has started, and after it has stopped.
+    api: watch::Sender<Option<Arc<Http1>>>,
+    connections: usize,
+}
+
+impl std::fmt::Debug for TaskSockets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskSockets").field("connections", &self.connections).finish_non_exhaustive()
+    }
+}
+
+impl TaskSockets {
+    /// Sockets that are not answered yet. `connections`: the most that are open on one socket; 0 for the default.
+    /// Further ones wait. Must be called inside a runtime.
+    pub fn new(connections: usize) -> TaskSockets {
+        let connections = if connections == 0 { CONNECTIONS } else { connections };
+        TaskSockets { runtime: Handle::current(), api: watch::channel(None).0, connections }
+    }
+
+    /// Answers by the API of an agent.
+    pub fn open(&self, app: AppState, headers: Headers) {
+        let metrics = app.metrics().clone();
+        let router = super::router(app.clone()).layer(middleware::from_fn_with_state(app, need_token));
+        self.api.send_replace(Some(Arc::new(Http1::new(router, headers, metrics))));
+    }
+
+    /// Ends open requests, and answers no more.
+    pub fn close(&self) {
+        self.api.send_replace(None);
+    }
+}
+
+impl TaskApi for TaskSockets {
+    fn serve(&self, socket: UnixListener, task: TaskName) -> io::Result<Box<dyn Send + Sync>> {
+        let mut tasks = JoinSet::new();
+        let socket = {
+            let _inside = self.runtime.enter();
+            tokio::net::UnixListener::from_std(socket)?
+        };
+        let origin = Origin::Task(Arc::new(task));
+        tasks.spawn_on(accept(socket, origin, self.api.subscribe(), self.connections), &self.runtime);
+        Ok(Box::new(tasks))
+    }
+}
+
+/// Refuses requests without a token, and, with access control, with a token that is not valid.
+async fn need_token(State(app): State<AppState>, request: Request, next: Next) -> Response {
+    let token = token_of(request.headers());
+    if token.is_empty() {
+        return (StatusCode::UNAUTHORIZED, "Unauthorized").into_response();
+    }
+    let Err(denied) = authorization::resolve(&app, token).await else { return next.run(request).await };
+    if let Err(refused) = super::refuse_guesses(&app, &request, denied) {
+        return Reply::error(refused).finish(false, accepted(request.headers()));
+    }
+    match denied {
+        Denied::Unreachable => (StatusCode::INTERNAL_SERVER_ERROR, NO_LEADER).into_response(),
+        Denied::Unknown | Denied::Expired | Denied::Malformed | Denied::NotRunning => {
+            (StatusCode::FORBIDDEN, "Forbidden").into_response()
+        }
+    }
+}
+
+/// Accepts connections of a task, and serves them.
+async fn accept(
+    socket: tokio::net::UnixListener,
+    origin: Origin,
+    mut api: watch::Receiver<Option<Arc<Http1>>>,
+    connections: usize,
+) {
+    let Ok(Some(http)) = api.wait_for(Option::is_some).await.map(|http| http.clone()) else { return };
+    let places = Arc::new(Semaphore::new(connections));
+    let mut open = JoinSet::new();
+    loop {
+        while open.try_join_next().is_some() {}
+        let next = async {
+            let place = places.clone().acquire_owned().await;
+            socket.accept().await.map(|(stream, _)| (stream, place))
+        };
+        let accepted = tokio::select! {
+            accepted = next => accepted,
+            _ = api.wait_for(Option::is_none) => break,
+        };
+        match accepted {
+            Ok((stream, place)) => {
+                let (http, origin, mut api) = (http.clone(), origin.clone(), api.clone());
+                open.spawn(async move {
+                    let stopped = async { drop(api.wait_for(Option::is_none).await) };
+                    http.serve_stream(Box::new(stream), origin, None, Box::new(place), stopped).await;
+                });
+            }
+            Err(error) => {
+                tracing::error!(target: "http", %error, from = %origin, "cannot accept a connection");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    while open.join_next().await.is_some() {}
+}
