@@ -17,6 +17,7 @@ mod member;
 mod members;
 #[path = "../support/program.rs"]
 mod program;
+mod revocation;
 mod rolling_restart;
 #[path = "../support/tls.rs"]
 mod tls;
