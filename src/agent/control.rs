@@ -1,8 +1,10 @@
 //! The agent, as seen by the HTTP interface.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use procfs::process::Process;
 use serde_json::Value;
 
@@ -14,10 +16,26 @@ use encamp_http::app::{AgentControl, AgentStats, LogSource, LogWatch, Pending, P
 use encamp_http::error::Error;
 use encamp_http::local::ByteStream;
 
+/// The effective configuration without secrets, which a reload changes; clones share it.
+#[derive(Clone)]
+pub struct ShownConfig(Arc<RwLock<Value>>);
+
+impl ShownConfig {
+    /// Begins with a configuration.
+    pub fn new(config: Value) -> ShownConfig {
+        ShownConfig(Arc::new(RwLock::new(config)))
+    }
+
+    /// Replaces it.
+    pub fn set(&self, config: Value) {
+        *self.0.write() = config;
+    }
+}
+
 /// The agent's functions for the HTTP interface.
 pub struct Control {
     /// The effective configuration, without secrets.
-    pub config: Value,
+    pub config: ShownConfig,
     /// Messages.
     pub logs: Logs,
     /// Reloads the configuration.
@@ -34,7 +52,7 @@ impl LogWatch for Lines {
 
 impl AgentControl for Control {
     fn config(&self) -> Value {
-        self.config.clone()
+        self.config.0.read().clone()
     }
 
     fn stats(&self) -> AgentStats {

@@ -3,6 +3,7 @@
 //! - [`config`]: files, flags, defaults, validation. [`log`]: log messages and their outputs.
 //! - [`server_settings`], [`client_settings`]: the settings of server and node. [`network`]: connections to other
 //!   agents.
+//! - [`tls`]: TLS of the ports and of calls to other agents, replaced by a reload.
 //! - [`control`], [`local_client`]: agent and node as seen by the HTTP interface. [`export`]: past log messages.
 //!   [`profile`]: profiles of the process.
 //! - [`autoscale`]: scaling of worker pools.
@@ -19,6 +20,7 @@ pub mod network;
 pub mod profile;
 pub mod server_settings;
 pub mod start;
+pub mod tls;
 mod workplace;
 
 pub use config::Config;

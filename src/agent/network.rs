@@ -12,11 +12,11 @@ use tokio::net::UdpSocket;
 use super::Config;
 use super::config::addresses::join_port;
 use super::config::reason;
-use super::start::tls_files;
+use super::tls::AgentTls;
 use encamp_client::servers::Servers;
 use encamp_host::ids;
 use encamp_http::AppState;
-use encamp_http::listener::{AcceptSettings, Listener, Serving, TlsHandle};
+use encamp_http::listener::{AcceptSettings, Listener, Serving};
 use encamp_raft::ServerId;
 use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
 use encamp_rpc::gossip::{Gossip, Identity};
@@ -26,7 +26,6 @@ use encamp_rpc::nodes::{RPC_PORT, Remote};
 use encamp_rpc::pool::{Pool, PoolSettings};
 use encamp_rpc::raft::RaftTransport;
 use encamp_rpc::service::{Port, Service};
-use encamp_rpc::tls;
 use encamp_server::Server;
 use encamp_server::handle::Links;
 
@@ -56,9 +55,9 @@ pub enum NetworkError {
         /// The problem.
         source: GossipError,
     },
-    /// The TLS files cannot be used; the text is the reason.
-    #[error("{0}")]
-    Tls(String),
+    /// The TLS files cannot be used.
+    #[error(transparent)]
+    Tls(encamp_rpc::tls::TlsError),
 }
 
 /// A socket that cannot be bound.
@@ -179,34 +178,22 @@ pub fn servers(config: &Config) -> Vec<String> {
 pub struct Network {
     pool: Pool,
     accepted: AcceptSettings,
-    /// The region that the certificates of callers must name.
-    names: Option<String>,
 }
 
 impl Network {
     /// Creates the network of the configuration, without any connection.
-    ///
-    /// # Errors
-    /// The TLS files are invalid.
-    pub fn new(config: &Config) -> Result<Network, NetworkError> {
-        let mut pool = PoolSettings {
+    pub fn new(config: &Config, tls: &AgentTls) -> Network {
+        let pool = PoolSettings {
+            tls: tls.calls.clone(),
             dial_timeout: config.rpc.dial_timeout.max(Duration::from_millis(1)),
             ..PoolSettings::default()
         };
-        let mut accepted = AcceptSettings {
-            tls: None,
+        let accepted = AcceptSettings {
+            tls: tls.rpc.clone(),
             handshake_timeout: config.limits.rpc_handshake_timeout,
             max_connections_per_client: usize::try_from(config.limits.rpc_max_conns_per_client).unwrap_or(0),
         };
-        if config.tls.rpc {
-            let files = tls_files(config);
-            let client = tls::client_config(&files, &config.region, config.tls.verify_server_hostname);
-            pool.tls = Some(client.map_err(|e| NetworkError::Tls(e.to_string()))?);
-            let server = tls::server_config(&files).map_err(|e| NetworkError::Tls(e.to_string()))?;
-            accepted.tls = Some(TlsHandle::new(server));
-        }
-        let named = config.tls.rpc && config.tls.verify_server_hostname;
-        Ok(Network { pool: Pool::new(pool), accepted, names: named.then(|| config.region.clone()) })
+        Network { pool: Pool::new(pool), accepted }
     }
 
     /// Makes the server of this agent known to others.
@@ -242,7 +229,7 @@ impl Network {
 
     /// The service that answers RPC calls to the server of this agent.
     pub fn service(&self, server: &Server, gossip: Gossip) -> Service {
-        Service::new(server.clone(), self.pool.clone(), gossip, self.names.clone())
+        Service::new(server.clone(), self.pool.clone(), gossip)
     }
 
     /// The component that manages the membership of servers.

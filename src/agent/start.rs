@@ -15,11 +15,12 @@ use super::autoscale::leader::{self, LeaderError};
 use super::autoscale::loops::Current;
 use super::client_settings;
 use super::config::{Config, RefusedStart, check_start, reason};
-use super::control::Control;
+use super::control::{Control, ShownConfig};
 use super::local_client::Local;
 use super::log::{Level, Logs};
 use super::network::{self, Network, NetworkError, SocketError, Sockets};
 use super::server_settings::{self, ServerIdError};
+use super::tls::{AgentTls, NewTls, TlsError};
 use super::workplace::{Workplace, WorkplaceError};
 use encamp_client::Client;
 use encamp_client::servers::Servers;
@@ -27,10 +28,9 @@ use encamp_host::ids;
 use encamp_http::app::{API_VERSION, AppState, HttpSettings};
 use encamp_http::error::multi_error;
 use encamp_http::http1::{Headers, Http1};
-use encamp_http::listener::{AcceptSettings, Listener, Serving, TlsHandle};
+use encamp_http::listener::{AcceptSettings, Listener, Serving};
 use encamp_http::local::LocalClient;
 use encamp_http::task_api::TaskSockets;
-use encamp_http::tls::{self, TlsFiles};
 use encamp_rpc::gossip::Gossip;
 use encamp_rpc::membership::Members;
 use encamp_rpc::nodes::{self, Remote};
@@ -90,9 +90,9 @@ pub enum StartError {
 /// The HTTP interface of an agent cannot be used.
 #[derive(Debug, Error)]
 pub enum HttpError {
-    /// The TLS files cannot be used; the text is the reason.
-    #[error("{0}")]
-    Tls(String),
+    /// The TLS files cannot be used.
+    #[error(transparent)]
+    Tls(encamp_http::tls::TlsError),
     /// The name of an additional response header.
     #[error("http_api_response_headers: {0} is no header")]
     HeaderName(String),
@@ -105,6 +105,15 @@ pub enum HttpError {
     /// An address cannot be bound.
     #[error("1 error occurred: {0}")]
     Bind(#[source] SocketError),
+}
+
+impl From<TlsError> for StartError {
+    fn from(error: TlsError) -> StartError {
+        match error {
+            TlsError::Http(e) => HttpError::Tls(e).into(),
+            TlsError::Rpc(e) => NetworkError::Tls(e).into(),
+        }
+    }
 }
 
 impl From<SocketError> for HttpError {
@@ -170,7 +179,9 @@ pub struct Agent {
     logs: Logs,
     addresses: Vec<SocketAddr>,
     serving: Serving,
-    tls: Option<TlsHandle>,
+    tls: AgentTls,
+    /// The effective configuration as `agent/self` shows it, without secrets.
+    shown: ShownConfig,
     task_sockets: TaskSockets,
     sampler: JoinHandle<()>,
     rpc: Option<Serving>,
@@ -194,21 +205,22 @@ impl Agent {
         check_start(&config, cpus)?;
         prepare_data_dir(&config)?;
 
-        let settings = accept_settings(&config)?;
+        let tls = AgentTls::new(&config)?;
+        let settings = accept_settings(&config, &tls);
         let headers = response_headers(&config)?;
-        let tls = settings.tls.clone();
         let listener = listen(&config.addresses.http, config.ports.http).await?;
         let addresses = listener.addresses();
         choose_port(&mut config, &addresses);
         let mut bound = Sockets::bind(&mut config).await?;
-        let network = Network::new(&config)?;
+        let network = Network::new(&config, &tls);
         let mut agent = Parts::default();
         let task_sockets = TaskSockets::new(settings.max_connections_per_client);
         if let Err(e) = agent.start(&config, &metrics, &network, &mut bound, &task_sockets).await {
             agent.stop(None).await;
             return Err(e);
         }
-        let control = Control { config: config.json(), logs: logs.clone(), reloader };
+        let shown = ShownConfig::new(config.json());
+        let control = Control { config: shown.clone(), logs: logs.clone(), reloader };
         let local = agent.client.as_ref().map(|c| Arc::new(Local(c.handle())) as Arc<dyn LocalClient>);
         let scaled = agent.scale(&config, local.clone(), &metrics);
         let app =
@@ -231,7 +243,7 @@ impl Agent {
         let serving = listener.serve(Arc::new(protocol), settings);
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
-        Ok(Agent { config, logs, addresses, serving, rpc, tls, task_sockets, sampler, parts: agent })
+        Ok(Agent { config, logs, addresses, serving, rpc, tls, shown, task_sockets, sampler, parts: agent })
     }
 
     /// The configuration in force.
@@ -244,19 +256,21 @@ impl Agent {
         &self.addresses
     }
 
-    /// Applies the settings that can be reloaded (`docs/spec/agent-config.md §9.2`): log level, certificates.
+    /// Applies the settings that can be reloaded (`docs/spec/agent-config.md §9.2`): log level, TLS, the
+    /// workers of a server.
     ///
     /// # Errors
     /// One of them cannot be used; nothing was changed.
     pub async fn reload(&mut self, config: &Config) -> Result<(), ReloadError> {
         let level = Level::parse(&config.log_level);
         let level = level.ok_or_else(|| ReloadError::LogLevel(config.log_level.clone()))?;
-        if let Some(handle) = &self.tls {
-            let new = tls::server_config(&tls_files(config)).map_err(|e| ReloadError::Tls(e.to_string()))?;
-            handle.set(new);
-        }
-        if config.tls.http != self.config.tls.http {
-            tracing::warn!(target: "agent", "a change of tls.http requires a restart");
+        let tls = NewTls::read(config).map_err(|e| ReloadError::Tls(e.to_string()))?;
+        // Nothing is refused from here on.
+        let tls_changed = self.tls.set(tls);
+        if tls_changed {
+            self.config.settings.tls = config.tls.clone();
+            self.parts.tls_changed(&self.config);
+            tracing::info!(target: "agent", "new connections use the new TLS settings");
         }
         if let Some(server) = &self.parts.server {
             let (count, names) = (server_settings::workers(config), server_settings::schedulers(config));
@@ -267,6 +281,7 @@ impl Agent {
         self.logs.set_level(level);
         self.config.settings.log_level = config.log_level.clone();
         self.config.files = config.files.clone();
+        self.shown.set(self.config.json());
         tracing::info!(target: "agent", log_level = level.name(), "configuration reloaded");
         Ok(())
     }
@@ -405,6 +420,16 @@ impl Parts {
         Ok(Some(pools))
     }
 
+    /// Tells the parts that depend on TLS settings about new ones.
+    fn tls_changed(&self, config: &Config) {
+        if let Some(client) = &self.client {
+            client.handle().set_tls_enabled(config.tls.http);
+        }
+        if let Some(autoscaling) = &self.autoscaling {
+            autoscaling.tls_changed(config);
+        }
+    }
+
     async fn stop(mut self, rpc: Option<Serving>) {
         if let Some(autoscaling) = self.autoscaling {
             autoscaling.stop().await;
@@ -469,29 +494,13 @@ fn choose_port(config: &mut Config, bound: &[SocketAddr]) {
     }
 }
 
-pub(super) fn tls_files(config: &Config) -> TlsFiles {
-    let t = &config.tls;
-    TlsFiles {
-        ca: t.ca_file.clone(),
-        cert: t.cert_file.clone(),
-        key: t.key_file.clone(),
-        verify_client: t.verify_https_client,
-        min_version: t.tls_min_version.clone(),
-        cipher_suites: t.tls_cipher_suites.clone(),
-    }
-}
-
 /// How the HTTP interface accepts connections.
-///
-/// # Errors
-/// The TLS files cannot be used.
-fn accept_settings(config: &Config) -> Result<AcceptSettings, HttpError> {
-    let tls = config.tls.http.then(|| tls::server_config(&tls_files(config)).map(TlsHandle::new)).transpose();
-    Ok(AcceptSettings {
+fn accept_settings(config: &Config, tls: &AgentTls) -> AcceptSettings {
+    AcceptSettings {
         max_connections_per_client: usize::try_from(config.limits.http_max_conns_per_client).unwrap_or(0),
         handshake_timeout: config.limits.https_handshake_timeout,
-        tls: tls.map_err(|e| HttpError::Tls(e.to_string()))?,
-    })
+        tls: tls.http.clone(),
+    }
 }
 
 /// The additional headers of answers.

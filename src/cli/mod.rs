@@ -13,6 +13,7 @@
 //! - [`monitor`]: monitoring evaluations and deployments.
 //! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`]: example files.
 //!   [`objects`]: allocations and nodes by ID prefix.
+//! - [`tls`]: certificates of a cluster.
 //! - [`autoscale`]: worker pools. [`autoscale_agent`]: the external autoscaler.
 //! - [`render`]: text, JSON and template output.
 
@@ -107,6 +108,7 @@ pub mod submitted;
 pub mod suggest;
 pub mod system;
 pub mod terminal;
+pub mod tls;
 pub mod tristate;
 pub mod var;
 pub mod version;

@@ -66,6 +66,7 @@ mod sim_cluster;
 mod snapshot;
 mod snapshot_anonymize;
 mod terminal;
+mod tls;
 mod variables;
 mod walkthrough;
 mod what_if;

@@ -202,6 +202,11 @@ impl Handle {
         self.agent.apply_meta(meta)
     }
 
+    /// The agent's HTTP interface speaks TLS now, or no longer; the servers are told.
+    pub fn set_tls_enabled(&self, enabled: bool) {
+        self.agent.set_tls_enabled(enabled);
+    }
+
     fn files(&self, alloc: &str) -> Result<AllocFiles, ClientError> {
         Ok(AllocFiles::new(self.runner(alloc)?.dirs.root()))
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard};
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +23,8 @@ use tokio_rustls::server::TlsStream;
 
 /// How long open requests may go on when the listener stops.
 const GRACE: Duration = Duration::from_millis(500);
+/// The first byte of a TLS handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
 /// The pause after the system could not accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -33,27 +35,57 @@ pub struct AcceptSettings {
     pub max_connections_per_client: usize,
     /// Longest TLS handshake; 0 for no limit.
     pub handshake_timeout: Duration,
-    /// TLS, if it is spoken.
-    pub tls: Option<TlsHandle>,
+    /// Whether TLS is spoken. It is read for each accepted connection.
+    pub tls: TlsHandle,
 }
 
-/// The TLS settings of a listener that runs.
-#[derive(Clone)]
-pub struct TlsHandle(Arc<RwLock<Arc<ServerConfig>>>);
+/// Which connections a port accepts (`docs/spec/http-api.md §11`).
+#[derive(Debug, Clone, Default)]
+pub enum TlsMode {
+    /// Those without TLS.
+    #[default]
+    Plain,
+    /// Those with TLS.
+    Tls(Arc<ServerConfig>),
+    /// Both: the first byte of a connection tells (`tls.rpc_upgrade_mode`).
+    Either(Arc<ServerConfig>),
+}
+
+impl TlsMode {
+    /// Whether connections with TLS are accepted, or those without it.
+    fn accepts(&self, tls: bool) -> bool {
+        match self {
+            TlsMode::Plain => !tls,
+            TlsMode::Tls(_) => tls,
+            TlsMode::Either(_) => true,
+        }
+    }
+}
+
+/// The TLS mode of a port, which may change while the port is open; clones share it.
+#[derive(Debug, Clone)]
+pub struct TlsHandle(Arc<watch::Sender<TlsMode>>);
+
+impl Default for TlsHandle {
+    fn default() -> TlsHandle {
+        TlsHandle::new(TlsMode::default())
+    }
+}
 
 impl TlsHandle {
-    /// A handle on settings.
-    pub fn new(config: Arc<ServerConfig>) -> TlsHandle {
-        TlsHandle(Arc::new(RwLock::new(config)))
+    /// A port that begins with a mode.
+    pub fn new(mode: TlsMode) -> TlsHandle {
+        TlsHandle(Arc::new(watch::Sender::new(mode)))
     }
 
-    /// New settings, for new connections.
-    pub fn set(&self, config: Arc<ServerConfig>) {
-        *self.0.write() = config;
+    /// Sets the mode of new connections. Open ones that the mode would not accept (without TLS where it is required now,
+    /// or the reverse) end with the requests that they have open; all others go on.
+    pub fn set(&self, mode: TlsMode) {
+        self.0.send_replace(mode);
     }
 
-    fn get(&self) -> Arc<ServerConfig> {
-        self.0.read().clone()
+    fn get(&self) -> TlsMode {
+        self.0.borrow().clone()
     }
 }
 
@@ -103,15 +135,35 @@ pub struct Connection {
     pub place: Place,
 }
 
-/// Tells when a listener stops.
+/// Tells when a connection has to end: its listener stops, or no longer accepts connections of its kind.
 #[derive(Clone)]
-pub struct Stopped(watch::Receiver<bool>);
+pub struct Stopped {
+    listener: watch::Receiver<bool>,
+    /// The mode of the port, and whether the connection has TLS.
+    mode: Option<(watch::Receiver<TlsMode>, bool)>,
+}
 
 impl Stopped {
     /// Waits for it.
     pub async fn wait(&mut self) {
-        // Without a sender there is no listener any more.
-        let _ = self.0.wait_for(|stopped| *stopped).await;
+        let Stopped { listener, mode } = self;
+        let refused = async {
+            let Some((mode, tls)) = mode else { return std::future::pending().await };
+            if mode.wait_for(|mode| !mode.accepts(*tls)).await.is_err() {
+                // The mode cannot change any more.
+                std::future::pending().await
+            }
+        };
+        tokio::select! {
+            // Without a sender there is no listener any more.
+            _ = listener.wait_for(|stopped| *stopped) => {}
+            () = refused => {}
+        }
+    }
+
+    /// The same for an accepted connection.
+    fn of_connection(self, handle: &TlsHandle, tls: bool) -> Stopped {
+        Stopped { mode: Some((handle.0.subscribe(), tls)), ..self }
     }
 }
 
@@ -148,7 +200,7 @@ impl Listener {
         let shared = Arc::new(Shared { protocol, settings, open: Mutex::default() });
         let mut tasks = JoinSet::new();
         for socket in self.sockets {
-            tasks.spawn(accept(shared.clone(), socket, Stopped(stopped.clone())));
+            tasks.spawn(accept(shared.clone(), socket, Stopped { listener: stopped.clone(), mode: None }));
         }
         Serving { stop, tasks }
     }
@@ -275,25 +327,48 @@ fn is_of_connection(e: &io::Error) -> bool {
 /// Makes the TLS handshake, and has the protocol serve the connection.
 async fn establish(shared: Arc<Shared>, stream: TcpStream, address: SocketAddr, place: Place, stopped: Stopped) {
     let protocol = shared.protocol.clone();
-    let connection = match &shared.settings.tls {
-        None => Connection { stream: Box::new(stream), address, tls: false, certificate: None, place },
-        Some(tls) => match handshake(tls.get(), stream, shared.settings.handshake_timeout).await {
-            Ok(stream) => {
-                let certificate = stream.get_ref().1.peer_certificates().and_then(|c| c.first());
-                let certificate = certificate.map(|c| c.clone().into_owned());
-                Connection { stream: Box::new(stream), address, tls: true, certificate, place }
-            }
-            Err(e) => return protocol.failed(Failure::Handshake(address, e)),
-        },
+    let (handle, limit) = (&shared.settings.tls, shared.settings.handshake_timeout);
+    let (stream, certificate, tls): (Box<dyn Duplex>, _, _) = match within(limit, handshake(handle.get(), stream)).await
+    {
+        Ok(Secured::Plain(stream)) => (Box::new(stream), None, false),
+        Ok(Secured::Tls(stream)) => {
+            let certificate = stream.get_ref().1.peer_certificates().and_then(|c| c.first());
+            let certificate = certificate.map(|c| c.clone().into_owned());
+            (stream, certificate, true)
+        }
+        Err(e) => return protocol.failed(Failure::Handshake(address, e)),
     };
-    protocol.serve(connection, stopped).await;
+    let stopped = stopped.of_connection(handle, tls);
+    protocol.serve(Connection { stream, address, tls, certificate, place }, stopped).await;
 }
 
-async fn handshake(tls: Arc<ServerConfig>, stream: TcpStream, limit: Duration) -> io::Result<TlsStream<TcpStream>> {
-    let accepting = TlsAcceptor::from(tls).accept(stream);
+/// An accepted stream, with or without TLS.
+enum Secured {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Finds out whether TLS is spoken, and makes its handshake.
+async fn handshake(mode: TlsMode, stream: TcpStream) -> io::Result<Secured> {
+    let config = match mode {
+        TlsMode::Plain => return Ok(Secured::Plain(stream)),
+        TlsMode::Either(_) if !begins_with_tls(&stream).await? => return Ok(Secured::Plain(stream)),
+        TlsMode::Either(config) | TlsMode::Tls(config) => config,
+    };
+    Ok(Secured::Tls(Box::new(TlsAcceptor::from(config).accept(stream).await?)))
+}
+
+/// Whether a client begins with a TLS handshake; no request begins with that byte.
+async fn begins_with_tls(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    let read = stream.peek(&mut first).await?;
+    Ok(read == 1 && first[0] == TLS_HANDSHAKE)
+}
+
+async fn within<T>(limit: Duration, done: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     match limit {
-        Duration::ZERO => accepting.await,
-        limit => tokio::time::timeout(limit, accepting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+        Duration::ZERO => done.await,
+        limit => tokio::time::timeout(limit, done).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
     }
 }
 

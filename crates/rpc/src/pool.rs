@@ -10,13 +10,13 @@ use axum::http::{Request, Response};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::calls::Call;
 use super::proof::Prover;
+use super::tls::{CallTls, CallTlsSettings};
 use super::wire::{self, CallError};
 use encamp_raft::ServerId;
 
@@ -26,8 +26,8 @@ const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs
 /// How other agents are reached.
 #[derive(Clone)]
 pub struct PoolSettings {
-    /// TLS, and the name that the other side's certificate must have.
-    pub tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+    /// TLS. New settings are for new connections; calls that are open go on with the old ones.
+    pub tls: CallTls,
     /// Longest wait for a connection (`rpc.dial_timeout`).
     pub dial_timeout: Duration,
     /// The credentials of this agent's server, once known.
@@ -36,12 +36,19 @@ pub struct PoolSettings {
 
 impl Default for PoolSettings {
     fn default() -> Self {
-        PoolSettings { tls: None, dial_timeout: Duration::from_secs(10), prover: Arc::default() }
+        PoolSettings { tls: CallTls::default(), dial_timeout: Duration::from_secs(10), prover: Arc::default() }
     }
 }
 
 type Sender = http2::SendRequest<Body>;
-type Slot = Arc<tokio::sync::Mutex<Option<Sender>>>;
+type Slot = Arc<tokio::sync::Mutex<Option<Dialled>>>;
+
+/// A connection.
+struct Dialled {
+    sender: Sender,
+    /// The settings that it was made with.
+    tls: Arc<CallTlsSettings>,
+}
 
 /// Connections; clones share them.
 #[derive(Clone)]
@@ -76,6 +83,11 @@ impl Pool {
         let prover = Prover::new(id).ok_or(NoRandomness)?;
         let _ = self.0.settings.prover.set(prover);
         Ok(())
+    }
+
+    /// TLS, as it is now.
+    pub(crate) fn tls(&self) -> Arc<CallTlsSettings> {
+        self.0.settings.tls.get()
     }
 
     /// The credentials of this agent's server.
@@ -186,26 +198,27 @@ impl Pool {
         };
         // Callers that come together wait for one connection.
         let mut slot = slot.lock().await;
-        if let Some(sender) = slot.as_ref().filter(|s| !s.is_closed()) {
-            return Ok(sender.clone());
+        let tls = self.0.settings.tls.get();
+        if let Some(open) = slot.as_ref().filter(|s| !s.sender.is_closed() && Arc::ptr_eq(&s.tls, &tls)) {
+            return Ok(open.sender.clone());
         }
-        let dialled = tokio::time::timeout(self.0.settings.dial_timeout, self.dial(address)).await;
+        let dialled = tokio::time::timeout(self.0.settings.dial_timeout, dial(address, &tls)).await;
         let sender = dialled.map_err(|_| CallError::Unreachable(format!("dial tcp {address}: i/o timeout")))??;
-        *slot = Some(sender.clone());
+        *slot = Some(Dialled { sender: sender.clone(), tls });
         Ok(sender)
     }
+}
 
-    async fn dial(&self, address: &str) -> Result<Sender, CallError> {
-        let failed = |e: &dyn std::fmt::Display| CallError::Unreachable(format!("dial tcp {address}: {e}"));
-        let stream = TcpStream::connect(address).await.map_err(|e| failed(&reason(&e)))?;
-        let _ = stream.set_nodelay(true);
-        match &self.0.settings.tls {
-            None => handshake(stream).await.map_err(|e| failed(&e)),
-            Some((config, name)) => {
-                let connector = TlsConnector::from(config.clone());
-                let stream = connector.connect(name.clone(), stream).await.map_err(|e| failed(&e))?;
-                handshake(stream).await.map_err(|e| failed(&e))
-            }
+async fn dial(address: &str, tls: &CallTlsSettings) -> Result<Sender, CallError> {
+    let failed = |e: &dyn std::fmt::Display| CallError::Unreachable(format!("dial tcp {address}: {e}"));
+    let stream = TcpStream::connect(address).await.map_err(|e| failed(&reason(&e)))?;
+    let _ = stream.set_nodelay(true);
+    match &tls.outgoing {
+        None => handshake(stream).await.map_err(|e| failed(&e)),
+        Some((config, name)) => {
+            let connector = TlsConnector::from(config.clone());
+            let stream = connector.connect(name.clone(), stream).await.map_err(|e| failed(&e))?;
+            handshake(stream).await.map_err(|e| failed(&e))
         }
     }
 }

@@ -76,8 +76,6 @@ pub struct Service {
     server: Server,
     pool: Pool,
     gossip: Gossip,
-    /// The region that certificates have to name.
-    names: Option<String>,
     confirmed: Confirmed,
     budgets: Arc<Budgets>,
     /// The server that may bootstrap the cluster with this server, and since when.
@@ -85,10 +83,10 @@ pub struct Service {
 }
 
 impl Service {
-    /// For a server; `pool` reaches the others. `names`: certificates of callers have to name a role in this region.
-    pub fn new(server: Server, pool: Pool, gossip: Gossip, names: Option<String>) -> Service {
+    /// For a server; `pool` reaches the others, and its TLS settings say what certificates of callers have to name.
+    pub fn new(server: Server, pool: Pool, gossip: Gossip) -> Service {
         let (confirmed, budgets) = (Confirmed::default(), Arc::new(Budgets::default()));
-        Service { server, pool, gossip, names, confirmed, budgets, promised: Arc::default() }
+        Service { server, pool, gossip, confirmed, budgets, promised: Arc::default() }
     }
 
     pub(super) fn pool(&self) -> &Pool {
@@ -217,7 +215,7 @@ impl Service {
     }
 
     fn check_names(&self, peer: &Peer, rule: &Rule) -> Result<(), Error> {
-        match (&self.names, &peer.names) {
+        match (&self.pool.tls().region, &peer.names) {
             (Some(region), Some(names)) => rule.check_names(region, names),
             (Some(_), None) | (None, _) => Ok(()),
         }
@@ -234,7 +232,7 @@ impl Service {
         let known = || self.gossip.address_of(*id).or_else(in_log).or_else(|| self.gossip.last_address_of(*id));
         let address = if *id == own { None } else { known() };
         let address = address.ok_or_else(|| Error::denied(format!("server {id} is not a member of this cluster")))?;
-        if let (Some(region), Some(names)) = (&self.names, &peer.names) {
+        if let (Some(region), Some(names)) = (&self.pool.tls().region, &peer.names) {
             return rules::SERVERS_ONLY.check_names(region, names);
         }
         self.confirmed.check(&self.pool, own, *id, text, address, peer.address.ip()).await

@@ -4,10 +4,13 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
+
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use encamp_http::tls::{self, TlsFiles};
 
@@ -62,10 +65,51 @@ pub fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-/// The DNS names in a certificate.
+/// TLS of calls: how they are made, and what is asked of callers.
+#[derive(Debug, Default)]
+pub struct CallTlsSettings {
+    /// The settings of connections to servers, and the name that their certificates must have; `None` without TLS.
+    pub outgoing: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    /// The region that certificates of callers must name (`tls.verify_server_hostname`); `None` if names do not count.
+    pub region: Option<String>,
+}
+
+/// TLS of calls, which may change while the agent runs; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct CallTls(Arc<RwLock<Arc<CallTlsSettings>>>);
+
+impl CallTls {
+    /// Begins with settings.
+    pub fn new(settings: CallTlsSettings) -> CallTls {
+        CallTls(Arc::new(RwLock::new(Arc::new(settings))))
+    }
+
+    /// New settings, for new calls.
+    pub fn set(&self, settings: CallTlsSettings) {
+        *self.0.write() = Arc::new(settings);
+    }
+
+    pub(crate) fn get(&self) -> Arc<CallTlsSettings> {
+        self.0.read().clone()
+    }
+}
+
+/// The names in a certificate: its common names, then its DNS names, each once. Empty if it cannot be read.
 pub fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
-    let parsed = webpki::EndEntityCert::try_from(certificate);
-    parsed.map_or_else(|_| Vec::new(), |c| c.valid_dns_names().map(str::to_string).collect())
+    let Ok((_, parsed)) = X509Certificate::from_der(certificate) else { return Vec::new() };
+    let common = parsed.subject().iter_common_name().filter_map(|n| n.as_str().ok());
+    let alternative = parsed.subject_alternative_name().ok().flatten();
+    let alternative = alternative.into_iter().flat_map(|e| &e.value.general_names).filter_map(|n| match n {
+        GeneralName::DNSName(name) => Some(*name),
+        _ => None,
+    });
+    let mut names: Vec<String> = Vec::new();
+    for name in common.chain(alternative) {
+        if !names.iter().any(|n| n == name) {
+            names.push(name.into());
+        }
+    }
+    names
 }
 
 /// TLS towards servers of a region, and the name they must have. Without `verify_name` any certificate of the authority

@@ -15,6 +15,7 @@ use super::node_agents::NodeAgents;
 use super::parts::{Parts, PartsError, Place, own_alloc};
 use super::server_cluster::{KnownServers, ServerCluster};
 use crate::agent::config::Config;
+use crate::agent::tls::http_client_tls;
 
 /// The delay before loops that ended while the server is still the leader are restarted.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -95,10 +96,11 @@ impl OnLeader {
 pub struct Running {
     stop: oneshot::Sender<()>,
     ended: oneshot::Receiver<()>,
+    agents: Arc<NodeAgents>,
 }
 
 impl Running {
-    fn start(follower: OnLeader, current: Arc<Current>) -> std::io::Result<Running> {
+    fn start(follower: OnLeader, agents: Arc<NodeAgents>, current: Arc<Current>) -> std::io::Result<Running> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel::<()>(), oneshot::channel());
         std::thread::Builder::new().name("autoscale".into()).spawn(move || {
@@ -112,7 +114,12 @@ impl Running {
             // The receiver may be gone.
             let _ = end.send(());
         })?;
-        Ok(Running { stop, ended })
+        Ok(Running { stop, ended, agents })
+    }
+
+    /// The agents of nodes are contacted with the certificates of another configuration.
+    pub fn tls_changed(&self, config: &Config) {
+        self.agents.set_config(agents_config(config));
     }
 
     /// Stops the loops; the next leader continues from the persisted state.
@@ -138,17 +145,16 @@ pub fn start(
     let alloc = std::env::var("NOMAD_ALLOC_ID").ok();
     let place = Place { directory: config.autoscale_dir(), servers: vec![config.advertise.rpc.clone()] };
     let parts = Parts::new(block, place, metrics.clone(), own_alloc(|_| alloc.as_deref()))?;
-    let file = |path: &str| (config.tls.http && !path.is_empty()).then(|| path.into());
-    let tls = encamp_api::Tls {
-        ca_cert: file(&config.tls.ca_file),
-        client_cert: file(&config.tls.cert_file),
-        client_key: file(&config.tls.key_file),
-        server_name: Some(format!("client.{}.nomad", config.region)),
-        ..encamp_api::Tls::default()
-    };
-    let agents = Arc::new(NodeAgents::new(encamp_api::Config { tls, ..encamp_api::Config::default() }));
-    let follower = OnLeader { server: server.clone(), region: config.region.clone(), known, local, agents, parts };
+    let agents = Arc::new(NodeAgents::new(agents_config(config)));
+    let follower =
+        OnLeader { server: server.clone(), region: config.region.clone(), known, local, agents: agents.clone(), parts };
     let current = Arc::new(Current::new(block.job_scaling));
-    let running = Running::start(follower, current.clone()).map_err(LeaderError::Thread)?;
+    let running = Running::start(follower, agents, current.clone()).map_err(LeaderError::Thread)?;
     Ok(Some((current, running)))
+}
+
+/// How the agents of nodes are contacted.
+fn agents_config(config: &Config) -> encamp_api::Config {
+    let tls = http_client_tls(config, format!("client.{}.nomad", config.region));
+    encamp_api::Config { tls, ..encamp_api::Config::default() }
 }

@@ -18,27 +18,43 @@ const MOST: usize = 4096;
 /// The agents of the cluster's nodes.
 #[derive(Debug)]
 pub struct NodeAgents {
-    /// The client configuration without the address.
+    clients: Mutex<Clients>,
+}
+
+#[derive(Debug)]
+struct Clients {
+    /// Without the address.
     config: encamp_api::Config,
-    clients: Mutex<HashMap<String, Arc<Client>>>,
+    by_address: HashMap<String, Arc<Client>>,
+}
+
+impl Clients {
+    fn new(config: encamp_api::Config) -> Clients {
+        let config = encamp_api::Config { connect_timeout: LIMIT, read_timeout: LIMIT, ..config };
+        Clients { config, by_address: HashMap::new() }
+    }
 }
 
 impl NodeAgents {
     /// Creates the agents, which are contacted with the token and the certificates of `config`.
     pub fn new(config: encamp_api::Config) -> NodeAgents {
-        let config = encamp_api::Config { connect_timeout: LIMIT, read_timeout: LIMIT, ..config };
-        NodeAgents { config, clients: Mutex::default() }
+        NodeAgents { clients: Mutex::new(Clients::new(config)) }
+    }
+
+    /// New requests use another token and other certificates.
+    pub fn set_config(&self, config: encamp_api::Config) {
+        *self.clients.lock() = Clients::new(config);
     }
 
     /// The client for a node.
     fn client(&self, node: &Node) -> Result<Arc<Client>, ApiError> {
         let scheme = if node.tls_enabled { "https" } else { "http" };
         let address = format!("{scheme}://{}", node.http_addr);
-        let mut clients = self.clients.lock();
+        let Clients { config, by_address: clients } = &mut *self.clients.lock();
         if let Some(client) = clients.get(&address) {
             return Ok(client.clone());
         }
-        let client = Arc::new(Client::new(encamp_api::Config { address: address.clone(), ..self.config.clone() })?);
+        let client = Arc::new(Client::new(encamp_api::Config { address: address.clone(), ..config.clone() })?);
         if clients.len() >= MOST {
             clients.clear();
         }

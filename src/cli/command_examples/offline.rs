@@ -159,6 +159,44 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "tls ca create",
+        &[
+            Example::new("Create the certificate authority of a cluster", "encamp tls ca create"),
+            Example::new(
+                "Create one that is valid for a year and only signs for the domain of the cluster",
+                "encamp tls ca create -days 365 -name-constraint \\
+    -common-name \"Example CA\"",
+            ),
+        ],
+    ),
+    ("tls ca info", &[Example::new("Show the certificate of the authority", "encamp tls ca info nomad-agent-ca.pem")]),
+    (
+        "tls cert create",
+        &[
+            Example::new(
+                "Create a certificate for the servers of a region",
+                "encamp tls cert create -server -region global",
+            ),
+            Example::new(
+                "Create a certificate for a node whose HTTP address is checked by browsers",
+                "encamp tls cert create -client -region west \\
+    -additional-dnsname node1.example.com \\
+    -additional-ipaddress 10.0.0.21",
+            ),
+            Example::new("Create a certificate for an operator's commands", "encamp tls cert create -cli"),
+        ],
+    ),
+    (
+        "tls cert info",
+        &[
+            Example::new(
+                "Show the names and the expiry date of a server's certificate",
+                "encamp tls cert info global-server-nomad.pem",
+            ),
+            Example::new("Show those of an operator's certificate", "encamp tls cert info global-cli-nomad.pem"),
+        ],
+    ),
+    (
         "var init",
         &[
             Example::new("Create spec.nv.hcl, an example specification with comments", "encamp var init"),

@@ -58,6 +58,8 @@ const JOB_FILES: Known = Known::Files(Files::Named(&["hcl", "nomad", "json"]));
 /// Configuration files and specifications of objects.
 const HCL_OR_JSON: Known = Known::Files(Files::Named(&["hcl", "json"]));
 
+const PEM_FILES: Known = Known::Files(Files::Named(&["pem"]));
+
 /// All commands that have the flag.
 const ALL: &str = "";
 
@@ -110,6 +112,8 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("snapshot anonymize", "keep-names", NamesToKeep),
     ("snapshot anonymize", "out", ANY_FILE),
     ("snapshot fetch", "out", ANY_FILE),
+    ("tls cert create", "ca", PEM_FILES),
+    ("tls cert create", "key", PEM_FILES),
     ("var get", "out", Words(&["go-template", "hcl", "json", "none", "table"])),
     ("var init", "out", Words(&["hcl", "json"])),
     ("var list", "out", Words(&["go-template", "json", "table", "terse"])),
@@ -138,6 +142,8 @@ const ARGUMENTS: &[(&str, usize, Known)] = &[
     ("snapshot anonymize", 1, ANY_FILE),
     ("snapshot diff", 2, ANY_FILE),
     ("snapshot inspect", 1, ANY_FILE),
+    ("tls ca info", 1, PEM_FILES),
+    ("tls cert info", 1, PEM_FILES),
     ("var init", 1, DIRECTORIES),
 ];
 

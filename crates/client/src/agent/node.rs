@@ -131,6 +131,15 @@ impl Agent {
         }
     }
 
+    /// Changes whether clients have to speak TLS with the HTTP interface of the agent.
+    pub(crate) fn set_tls_enabled(&self, enabled: bool) {
+        let mut node = self.shared.node.write();
+        if node.tls_enabled != enabled {
+            node.tls_enabled = enabled;
+            self.node_changed.notify_one();
+        }
+    }
+
     fn event(&self, event: NodeEvent) {
         let mut events = self.events.lock();
         events.push_back(event);
