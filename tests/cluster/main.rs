@@ -19,6 +19,9 @@ mod members;
 mod program;
 mod revocation;
 mod rolling_restart;
+mod secure;
 #[path = "../support/tls.rs"]
 mod tls;
+mod tls_reload;
+mod tls_rollout;
 mod worker_pools;

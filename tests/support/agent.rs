@@ -47,9 +47,20 @@ pub fn call_as(
     body: &str,
     patience: Duration,
 ) -> std::io::Result<Reply> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    let stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
+    call_over(stream, token, method, path, body)
+}
+
+/// Sends one request over a connection, with a token; empty for none.
+pub fn call_over(
+    mut stream: impl Read + Write,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> std::io::Result<Reply> {
     let length = body.len();
     let token = if token.is_empty() { String::new() } else { format!("X-Nomad-Token: {token}\r\n") };
     let head =

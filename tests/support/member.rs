@@ -62,7 +62,8 @@ impl Member {
         }
     }
 
-    fn config(&self) -> String {
+    /// The configuration that it gets when it is started or reloaded.
+    pub fn configuration(&self) -> String {
         let [http, rpc, serf] = self.ports;
         let data = self.data();
         let [rpc_at, serf_at] = self.advertised.clone().unwrap_or(["127.0.0.1".into(), "127.0.0.1".into()]);
@@ -97,7 +98,7 @@ impl Member {
 
     /// Starts it and does not wait.
     pub fn launch(&mut self) {
-        let config = self.folder.file("agent.hcl", self.config());
+        let config = self.folder.file("agent.hcl", self.configuration());
         let words: Vec<String> = self.wrapper.iter().cloned().chain([program::path()]).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(["agent", "-config"]).arg(config);
@@ -115,6 +116,24 @@ impl Member {
         self.ports = std::array::from_fn(|_| ports.next().unwrap_or(0));
         agent.port = self.ports[0];
         agent.until("agent started! Log data will stream in below:");
+    }
+
+    /// Has it read its configuration again, and waits until it has done so.
+    pub fn reload(&mut self) {
+        self.folder.file("agent.hcl", self.configuration());
+        let agent = self.agent_mut();
+        agent.signal("HUP");
+        agent.until("configuration reloaded");
+    }
+
+    /// Has it read its configuration again, which it refuses; gives the error.
+    pub fn reload_refused(&mut self) -> String {
+        self.folder.file("agent.hcl", self.configuration());
+        let agent = self.agent_mut();
+        agent.signal("HUP");
+        agent.until("Reloading configuration...");
+        agent.until("Failed to reload configs");
+        agent.until("==> tls")
     }
 
     /// Ends it as a power failure would.

@@ -25,6 +25,10 @@ const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 /// An idle connection is pinged after the first time, and closed if no pong arrives within the second.
 const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
 
+/// How long the open calls of a connection may go on that has to end: blocking calls take minutes. A peer that goes on
+/// with new calls cannot keep it longer.
+const LAST_CALLS: Duration = Duration::from_secs(600);
+
 /// The peer of a connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
@@ -96,7 +100,7 @@ async fn serve(connection: Connection, handler: Arc<dyn Handler>, mut stopped: S
         done = serving.as_mut() => return done,
         () = stopped.wait() => serving.as_mut().graceful_shutdown(),
     }
-    serving.await
+    tokio::time::timeout(LAST_CALLS, serving).await.unwrap_or(Ok(()))
 }
 
 #[cfg(test)]

@@ -163,13 +163,20 @@ pub(super) const EXAMPLES: Examples = &[
         &[
             Example::new("Create the certificate authority of a cluster", "encamp tls ca create"),
             Example::new(
-                "Create one that is valid for a year and only signs for the domain of the cluster",
+                "Create one that is valid for a year and only signs for two domains",
                 "encamp tls ca create -days 365 -name-constraint \\
-    -common-name \"Example CA\"",
+    -domain example.com -additional-domain nomad \\
+    -common-name 'Example CA'",
             ),
         ],
     ),
-    ("tls ca info", &[Example::new("Show the certificate of the authority", "encamp tls ca info nomad-agent-ca.pem")]),
+    (
+        "tls ca info",
+        &[
+            Example::new("Show the certificate of the authority", "encamp tls ca info nomad-agent-ca.pem"),
+            Example::new("Show for which domains an authority signs", "encamp tls ca info example.com-agent-ca.pem"),
+        ],
+    ),
     (
         "tls cert create",
         &[
@@ -178,7 +185,7 @@ pub(super) const EXAMPLES: Examples = &[
                 "encamp tls cert create -server -region global",
             ),
             Example::new(
-                "Create a certificate for a node whose HTTP address is checked by browsers",
+                "Create a certificate for a node that is also contacted by other names",
                 "encamp tls cert create -client -region west \\
     -additional-dnsname node1.example.com \\
     -additional-ipaddress 10.0.0.21",
