@@ -2,10 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
 use thiserror::Error;
 use tokio::net::UdpSocket;
 
@@ -17,9 +17,10 @@ use encamp_client::servers::Servers;
 use encamp_host::ids;
 use encamp_http::AppState;
 use encamp_http::listener::{AcceptSettings, Listener, Serving};
+use encamp_model::{GossipKey, InvalidGossipKey};
 use encamp_raft::ServerId;
 use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
-use encamp_rpc::gossip::{Gossip, Identity};
+use encamp_rpc::gossip::{Gossip, Identity, KEYRING_FILE, Keyring, KeyringFileError};
 use encamp_rpc::listener::Http2;
 use encamp_rpc::membership::{Joining, Members, with_port};
 use encamp_rpc::nodes::{RPC_PORT, Remote};
@@ -54,6 +55,21 @@ pub enum NetworkError {
         address: String,
         /// The problem.
         source: GossipError,
+    },
+    /// The key in the configuration cannot be used.
+    #[error("server setup failed: Invalid encryption key: {0}")]
+    Key(#[from] InvalidGossipKey),
+    /// The file with the gossip keys cannot be used.
+    #[error(
+        "server setup failed: the gossip keyring {} can't be used: {source}. Correct the file, or remove it to start \
+         with server.encrypt",
+        .path.display()
+    )]
+    Keyring {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        source: KeyringFileError,
     },
     /// The TLS files cannot be used.
     #[error(transparent)]
@@ -96,9 +112,15 @@ pub enum GossipError {
     /// The name of the advertised address has no IP address.
     #[error("no such host")]
     NoHost,
-    /// The encryption key is not base64.
-    #[error("the key is not base64")]
-    Key,
+}
+
+/// The keys that encrypt gossip: those in the data directory of the server, or that of `server.encrypt`. A development
+/// server keeps its key in memory.
+fn keyring(config: &Config, dir: &Path) -> Result<Keyring, NetworkError> {
+    let encrypt = &config.server.encrypt;
+    let configured = if encrypt.is_empty() { None } else { Some(GossipKey::parse(encrypt.expose())?) };
+    let opened = if config.dev { Keyring::in_memory(configured) } else { Keyring::open(dir, configured) };
+    opened.map_err(|source| NetworkError::Keyring { path: dir.join(KEYRING_FILE), source })
 }
 
 /// Whether the server bootstraps a cluster by itself.
@@ -199,8 +221,15 @@ impl Network {
     /// Makes the server of this agent known to others.
     ///
     /// # Errors
-    /// An advertised address that has no IP address, or a bad key.
-    pub async fn gossip(&self, sockets: &mut Sockets, config: &Config, id: ServerId) -> Result<Gossip, NetworkError> {
+    /// An advertised address that has no IP address, a bad key, or a keyring file in `dir`, the data directory of the
+    /// server, that cannot be used.
+    pub async fn gossip(
+        &self,
+        sockets: &mut Sockets,
+        config: &Config,
+        id: ServerId,
+        dir: &Path,
+    ) -> Result<Gossip, NetworkError> {
         self.pool.prove_as(id).map_err(|e| NetworkError::RpcIdentity(e.to_string()))?;
         let socket = sockets.serf.take().ok_or(NetworkError::NoSerfSocket)?;
         let wrong = |source| NetworkError::Gossip { address: config.advertise.serf.clone(), source };
@@ -216,9 +245,7 @@ impl Network {
             expect: if alone(config) { 1 } else { u32::try_from(config.server.bootstrap_expect).unwrap_or(0) },
             ..Identity::at(addr)
         };
-        let key = base64::engine::general_purpose::STANDARD.decode(config.server.encrypt.expose());
-        let key = key.map_err(|_| wrong(GossipError::Key))?;
-        Ok(Gossip::start(socket, own, (!key.is_empty()).then_some(key.as_slice())))
+        Ok(Gossip::start(socket, own, keyring(config, dir)?))
     }
 
     /// The links between the server of this agent and others.

@@ -361,7 +361,7 @@ impl Parts {
             };
             let id = server_settings::server_id(&dir)?;
             let settings = server_settings::settings(config, &id.to_string(), &dir);
-            let gossip = network.gossip(sockets, config, id).await?;
+            let gossip = network.gossip(sockets, config, id, &dir).await?;
             self.gossip = Some(gossip.clone());
             let workplace = Workplace::new().map_err(StartError::Threads)?;
             let joined = workplace.run(Server::join(settings, metrics.clone(), network.links(config, &gossip))).await;

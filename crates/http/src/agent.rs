@@ -368,24 +368,6 @@ fn shown_config(request: &Request, server: &Server) -> Outcome {
     }))
 }
 
-/// There is no gossip, and so no keys for it: the answer is that of a server that does not encrypt it.
-pub(super) async fn keyring(request: Request) -> Outcome {
-    request.authorize()?;
-    if request.app().server().is_none() {
-        return Err(Error::new(501, "Invalid method"));
-    }
-    Err(Error::internal("1/1 nodes reported failure"))
-}
-
-/// No operation of the gossip keyring.
-pub(super) async fn no_keyring(request: Request) -> Outcome {
-    request.authorize()?;
-    if request.app().server().is_none() {
-        return Err(Error::new(501, "Invalid method"));
-    }
-    Err(Error::not_found("resource not found"))
-}
-
 pub(super) async fn reload(request: Request) -> Outcome {
     request.authorize()?;
     request.app().agent().reload().await?;

@@ -14,11 +14,13 @@ use super::auth_limit::AuthLimit;
 use super::bodies::Budget;
 use super::error::Error;
 use super::forward::Forward;
+use super::gossip_keys::{KeysFailure, KeysReport};
 use super::local::{ByteStream, LocalClient};
 use super::remote_access::Answers;
 use encamp_autoscale::jobs::GroupId;
 use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_autoscale::status::PoolStatus;
+use encamp_model::KeyChange;
 use encamp_server::Server;
 use encamp_server::leadership::peers::KnownServer;
 use encamp_telemetry::Metrics;
@@ -138,6 +140,9 @@ pub trait Membership: Send + Sync {
 
     /// A server that does not answer has left for good; `prune`: it is forgotten.
     fn force_leave(&self, name: String, prune: bool) -> Pending<'_, ()>;
+
+    /// The keys that encrypt gossip on all servers that are alive, after a change of them if there is one.
+    fn gossip_keys(&self, change: Option<KeyChange>) -> Pending<'_, Result<KeysReport, KeysFailure>>;
 }
 
 /// The worker pools that the leader scales (`docs/spec/cluster-scaling.md §11`).

@@ -48,6 +48,7 @@ pub mod exec;
 pub mod filter;
 pub mod forward;
 pub mod fs;
+pub mod gossip_keys;
 pub mod host;
 pub(crate) mod host_addresses;
 pub mod host_volumes;

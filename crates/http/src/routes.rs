@@ -14,9 +14,9 @@ use super::measure::Metric::{self, List, NotCounted, Read, Write};
 use super::pattern;
 use super::route::{AnsweredBy, Handler, Methods, Route, handler};
 use super::{
-    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, host, host_volumes, job_writes, jobs,
-    keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status,
-    variables, volumes,
+    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, gossip_keys, host, host_volumes,
+    job_writes, jobs, keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services,
+    snapshots, status, variables, volumes,
 };
 
 const ANY: Methods = Methods::Any;
@@ -123,11 +123,11 @@ pub(crate) static ROUTES: &[Route] = &[
     route(GET, "/v1/agent/schedulers/config", "", handler!(agent::scheduler_config), AGENT, AGENT_READ, NotCounted),
     route(WRITE, "/v1/agent/schedulers/config", "", handler!(agent::set_scheduler_config), AGENT, AGENT_WRITE,
         NotCounted),
-    route(ANY, "/v1/agent/keyring/", "list", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
-    route(ANY, "/v1/agent/keyring/", "install", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
-    route(ANY, "/v1/agent/keyring/", "use", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
-    route(ANY, "/v1/agent/keyring/", "remove", handler!(agent::keyring), AGENT, AGENT_WRITE, NotCounted),
-    route(ANY, "/v1/agent/keyring/", "{*name}", handler!(agent::no_keyring), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "list", handler!(gossip_keys::list), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "install", handler!(gossip_keys::install), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "use", handler!(gossip_keys::use_key), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "remove", handler!(gossip_keys::remove), AGENT, AGENT_WRITE, NotCounted),
+    route(ANY, "/v1/agent/keyring/", "{*name}", handler!(gossip_keys::unknown), AGENT, AGENT_WRITE, NotCounted),
     route(WRITE, "/v1/agent/reload", "", handler!(agent::reload), AGENT, AGENT_WRITE, NotCounted),
     route(GET, "/v1/agent/monitor", "", handler!(monitor::monitor), AGENT, AGENT_READ, NotCounted),
     route(GET, "/v1/agent/monitor/export", "", handler!(monitor::export), AGENT, AGENT_READ, NotCounted),

@@ -6,7 +6,7 @@
 //! [`service`] answers calls, [`nodes`] makes the calls of a node. [`rules`] states which callers may make which call
 //! and the maximum size of its message; it is checked against the header of a message ([`proof`], [`wire::Head`])
 //! before the message is read, and [`cost`] bounds its decoded size. [`gossip`] discovers the servers, [`membership`]
-//! manages the cluster's members.
+//! manages the cluster's members, [`gossip_keys`] changes the keys that encrypt gossip.
 //!
 //! **Never** decides anything: rules are in [`encamp_server`], and the texts of responses with them.
 //!
@@ -19,6 +19,7 @@ pub mod calls;
 pub mod cost;
 pub mod forward;
 pub mod gossip;
+pub mod gossip_keys;
 pub mod listener;
 pub mod membership;
 pub mod nodes;

@@ -16,7 +16,8 @@ use super::pool::Pool;
 use super::service::{PromiseError, Service};
 use super::wire::CallError;
 use encamp_http::app::{Membership, Pending};
-use encamp_model::duration;
+use encamp_http::gossip_keys::{KeysFailure, KeysReport};
+use encamp_model::{KeyChange, duration};
 use encamp_raft::{MembershipError, Peer, ServerId};
 use encamp_server::Server;
 use encamp_server::leadership::peers::{self, Bootstrap, Change, KnownServer, Status, View, bootstrap};
@@ -141,6 +142,14 @@ impl Members {
 
     fn server(&self) -> &Server {
         self.service.server()
+    }
+
+    pub(super) fn gossip(&self) -> &Gossip {
+        &self.gossip
+    }
+
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// Joins whoever is at an address, which may be that of the gossip or of calls.
@@ -445,7 +454,11 @@ impl Membership for Members {
     }
 
     fn encrypted(&self) -> bool {
-        self.gossip.encrypted()
+        self.gossip.keyring().encrypts()
+    }
+
+    fn gossip_keys(&self, change: Option<KeyChange>) -> Pending<'_, Result<KeysReport, KeysFailure>> {
+        Box::pin(self.change_gossip_keys(change))
     }
 
     fn join(&self, addresses: Vec<String>) -> Pending<'_, (usize, Vec<String>)> {

@@ -10,6 +10,7 @@
 //! | longest | The largest message, in bytes |
 
 use super::calls::*;
+use super::gossip_keys::ChangeKeys;
 use super::proof::Vouch;
 use super::raft::Envelope;
 use encamp_server::Error;
@@ -107,6 +108,7 @@ macro_rules! with_calls {
             Confirm(SERVERS, Proof::Member, 4 << 10);
             Stand(SERVERS, Proof::Member, 4 << 10);
             ForceLeave(SERVERS, Proof::Member, 4 << 10);
+            ChangeKeys(SERVERS, Proof::Member, 4 << 10);
             RemovePeer(SERVERS, Proof::Member, 4 << 10);
         }
     };

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::gossip::Gossip;
+use super::gossip_keys::ChangeKeys;
 use super::listener::{Handler, Peer};
 use super::pool::Pool;
 use super::proof::{Confirmed, Vouch};

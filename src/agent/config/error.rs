@@ -1,7 +1,7 @@
 //! The reasons why a configuration is refused.
 
 use encamp_autoscale::notify::BackendError;
-use encamp_model::quoted;
+use encamp_model::{InvalidGossipKey, quoted};
 use encamp_telemetry::FilterError;
 use thiserror::Error;
 
@@ -24,7 +24,7 @@ pub enum InvalidConfig {
     Telemetry(InvalidTelemetry),
     /// The gossip key.
     #[error("Invalid encryption key: {0}")]
-    EncryptionKey(InvalidKey),
+    EncryptionKey(InvalidGossipKey),
     /// A directory is given by a relative path.
     #[error("{setting} must be given as an absolute path: got {path}")]
     RelativePath {
@@ -133,17 +133,6 @@ pub enum InvalidTelemetry {
     /// The retention period is shorter than the collection interval.
     #[error("collection interval cannot be greater than retention period")]
     ShortRetention,
-}
-
-/// A gossip key that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum InvalidKey {
-    /// The text is not base64.
-    #[error("it is not base64")]
-    Encoding,
-    /// No cipher has keys of this length in bytes.
-    #[error("it has {0} bytes, not 16, 24 or 32")]
-    Length(usize),
 }
 
 /// The text is not the name of a log level; it is held in capital letters.

@@ -30,8 +30,8 @@ use encamp_model::SecretString;
 use serde_json::{Value as Json, json};
 
 pub use error::{
-    InvalidAutoscaling, InvalidConfig, InvalidGroup, InvalidKey, InvalidLogLevel, InvalidNotify, InvalidPorts,
-    InvalidProvider, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
+    InvalidAutoscaling, InvalidConfig, InvalidGroup, InvalidLogLevel, InvalidNotify, InvalidPorts, InvalidProvider,
+    InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
 };
 pub(crate) use load::reason;
 pub use load::{LoadError, Loaded, Sources, load};

@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use super::error::{
-    InvalidConfig, InvalidKey, InvalidLogLevel, InvalidPorts, InvalidTelemetry, RefusedClient, RefusedServer,
-    RefusedStart,
+    InvalidConfig, InvalidLogLevel, InvalidPorts, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
 };
 use super::{Config, autoscaling};
-use encamp_model::{JobType, SchedulerAlgorithm, quoted};
+use encamp_model::{GossipKey, JobType, SchedulerAlgorithm, quoted};
+use encamp_rpc::gossip::KEYRING_FILE;
 
 /// A finding about a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,12 +100,8 @@ fn encryption(c: &Config, warnings: &mut Vec<String>) -> Result<(), InvalidConfi
     if !c.server.enabled || c.server.encrypt.is_empty() {
         return Ok(());
     }
-    let key = STANDARD.decode(c.server.encrypt.expose());
-    let key = key.map_err(|_| InvalidConfig::EncryptionKey(InvalidKey::Encoding))?;
-    if !matches!(key.len(), 16 | 24 | 32) {
-        return Err(InvalidConfig::EncryptionKey(InvalidKey::Length(key.len())));
-    }
-    let file = c.server_dir().join("serf.keyring");
+    GossipKey::parse(c.server.encrypt.expose()).map_err(InvalidConfig::EncryptionKey)?;
+    let file = c.server_dir().join(KEYRING_FILE);
     if !c.dev && file.is_absolute() && file.exists() {
         warnings.push("WARNING: keyring exists but -encrypt given, using keyring".into());
     }

@@ -2,6 +2,7 @@
 //! datagrams on the serf port.
 
 mod identity;
+mod keyring;
 mod packets;
 mod table;
 
@@ -23,6 +24,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub use identity::Identity;
+pub(crate) use keyring::{Cipher, after};
+pub use keyring::{KEYRING_FILE, KeyRefusal, Keyring, KeyringFileError, MOST_KEYS};
 use packets::{Envelope, Greeting, LONGEST, Packed};
 use table::Table;
 
@@ -44,7 +47,7 @@ struct Inner {
     table: Mutex<Table>,
     own: Mutex<Identity>,
     changed: watch::Sender<()>,
-    encrypted: bool,
+    keyring: Keyring,
     /// Calls that wait for the answer to a question, by its number.
     asked: Mutex<HashMap<u64, oneshot::Sender<Identity>>>,
     task: Mutex<Option<JoinHandle<()>>>,
@@ -75,9 +78,9 @@ fn settings() -> Config {
 }
 
 impl Gossip {
-    /// Begins to answer others. `key`: datagrams are sealed with it.
-    pub fn start(socket: UdpSocket, own: Identity, key: Option<&[u8]>) -> Gossip {
-        let envelope = Envelope::new(key);
+    /// Begins to answer others. Datagrams are sealed with the keys of `keyring`, if there are any.
+    pub fn start(socket: UdpSocket, own: Identity, keyring: Keyring) -> Gossip {
+        let envelope = Envelope::new(keyring.clone());
         let (commands, received) = mpsc::channel(QUEUE);
         let mut table = Table::default();
         table.up(&own);
@@ -86,7 +89,7 @@ impl Gossip {
             table: Mutex::new(table),
             own: Mutex::new(own.clone()),
             changed: watch::channel(()).0,
-            encrypted: envelope.seals(),
+            keyring,
             asked: Mutex::default(),
             task: Mutex::new(None),
         };
@@ -122,9 +125,9 @@ impl Gossip {
         self.0.table.lock().last(id).map(|k| k.rpc.clone())
     }
 
-    /// Whether datagrams are sealed.
-    pub fn encrypted(&self) -> bool {
-        self.0.encrypted
+    /// The keys that seal datagrams.
+    pub fn keyring(&self) -> &Keyring {
+        &self.0.keyring
     }
 
     /// Changes with the servers that are known.
@@ -345,14 +348,19 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use encamp_model::GossipKey;
     use encamp_server::leadership::peers::Status;
 
-    async fn server(n: u8, key: Option<&[u8]>) -> Gossip {
+    fn keyring(text: Option<&str>) -> Keyring {
+        Keyring::in_memory(text.map(|t| GossipKey::parse(t).expect("a key"))).expect("a keyring")
+    }
+
+    async fn server(n: u8, key: Option<&str>) -> Gossip {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
         let at = Identity::at(socket.local_addr().expect("an address"));
         let id = format!("00000000-0000-0000-0000-0000000000{n:02}").parse().expect("an ID");
         let own = Identity { id, bump: 1, name: format!("s{n}"), region: "global".into(), ..at };
-        Gossip::start(socket, own, key)
+        Gossip::start(socket, own, keyring(key))
     }
 
     async fn until(gossip: &Gossip, what: &str, holds: impl Fn(&[KnownServer]) -> bool) {
@@ -372,14 +380,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_is_found_at_an_address_that_it_does_not_advertise() {
-        let key: Option<&[u8]> = Some(b"0123456789abcdef");
+        let key = Some("MDEyMzQ1Njc4OWFiY2RlZg==");
         let (a, stranger) = (server(1, key).await, server(2, None).await);
         // Bound to all addresses, as servers are that advertise one of several.
         let socket = UdpSocket::bind("0.0.0.0:0").await.expect("a port");
         let port = socket.local_addr().expect("an address").port();
         let id = "00000000-0000-0000-0000-000000000003".parse().expect("an ID");
         let own = Identity { id, bump: 1, name: "s3".into(), ..Identity::at(([127, 0, 0, 1], port).into()) };
-        let b = Gossip::start(socket, own.clone(), key);
+        let b = Gossip::start(socket, own.clone(), keyring(key));
         let elsewhere: SocketAddr = ([127, 0, 0, 9], port).into();
         let long = Duration::from_secs(20);
         assert_eq!(a.who_is_at(&[elsewhere], long).await, Some(own.clone()));
@@ -390,7 +398,7 @@ mod tests {
 
     #[tokio::test]
     async fn servers_find_each_other_and_notice_who_goes() {
-        let key: Option<&[u8]> = Some(b"0123456789abcdef");
+        let key = Some("MDEyMzQ1Njc4OWFiY2RlZg==");
         let (a, b, c, stranger) =
             (server(1, key).await, server(2, key).await, server(3, key).await, server(4, None).await);
         b.announce(a.own().addr).await;

@@ -1,17 +1,19 @@
-//! Datagrams: the encoding of members, and encryption with the key of `server.encrypt`.
+//! Datagrams: the encoding of members, and encryption with the keys of the keyring.
 
 use bytes::{Buf, BufMut};
 use foca::{Codec, Header, Member};
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::aead::NONCE_LEN;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::identity::Identity;
-use encamp_host::ids;
+use super::keyring::Keyring;
 
 /// Longest content of a datagram, in bytes; with what seals it, it fits into one frame of the usual networks.
 pub(crate) const LONGEST: usize = 1350;
+/// Longest datagram, in bytes: the content and what seals it. Greetings of servers with very long names are longer than
+/// [`LONGEST`].
+const LONGEST_DATAGRAM: usize = 1 + NONCE_LEN + 2 * LONGEST + 16;
 /// First byte of an open datagram.
 const OPEN: u8 = 1;
 /// First byte of a sealed one.
@@ -95,53 +97,32 @@ impl Greeting {
     }
 }
 
-/// Closes and opens datagrams. With a key, open ones are refused.
-pub(crate) struct Envelope(Option<LessSafeKey>);
+/// Closes and opens datagrams. With keys, open ones are refused.
+pub(crate) struct Envelope(Keyring);
 
 impl Envelope {
-    /// With the bytes of a key, of any length, or without one.
-    pub(crate) fn new(key: Option<&[u8]>) -> Envelope {
-        let key = key.and_then(|k| {
-            let mut digest = Sha256::new();
-            digest.update(b"encamp gossip 1");
-            digest.update(k);
-            UnboundKey::new(&AES_256_GCM, &digest.finalize()).ok().map(LessSafeKey::new)
-        });
-        Envelope(key)
-    }
-
-    /// Whether there is a key.
-    pub(crate) fn seals(&self) -> bool {
-        self.0.is_some()
+    /// With the keys of a keyring, which may change.
+    pub(crate) fn new(keyring: Keyring) -> Envelope {
+        Envelope(keyring)
     }
 
     /// The datagram; none if it could not be sealed.
     pub(crate) fn close(&self, content: &[u8]) -> Option<Vec<u8>> {
-        let Some(key) = &self.0 else {
+        let Some(key) = self.0.primary() else {
             return Some([&[OPEN], content].concat());
         };
-        // Random nonces are fine for the few datagrams of a server's life.
-        let (a, b) = (ids::random().to_le_bytes(), ids::random().to_le_bytes());
-        let mut nonce = [0u8; NONCE_LEN];
-        nonce[..8].copy_from_slice(&a);
-        nonce[8..].copy_from_slice(&b[..NONCE_LEN - 8]);
-        let mut body = content.to_vec();
-        let sealed = key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from([SEALED]), &mut body);
-        sealed.ok()?;
-        Some([&[SEALED], nonce.as_slice(), &body].concat())
+        Some([&[SEALED], key.seal(SEALED, content)?.as_slice()].concat())
     }
 
     /// The content of a datagram; none if it is not of this cluster.
     pub(crate) fn open(&self, datagram: &[u8]) -> Option<Vec<u8>> {
-        match (&self.0, datagram.split_first()?) {
-            (None, (&OPEN, content)) => Some(content.to_vec()),
-            (Some(key), (&SEALED, rest)) => {
-                let (nonce, body) = rest.split_at_checked(NONCE_LEN)?;
-                let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-                let mut body = body.to_vec();
-                let content = key.open_in_place(nonce, Aad::from([SEALED]), &mut body).ok()?;
-                Some(content.to_vec())
-            }
+        // Every key is tried, so what no server sends is not tried at all.
+        if datagram.len() > LONGEST_DATAGRAM {
+            return None;
+        }
+        match (self.0.encrypts(), datagram.split_first()?) {
+            (false, (&OPEN, content)) => Some(content.to_vec()),
+            (true, (&SEALED, sealed)) => self.0.open_sealed(SEALED, sealed).map(|(content, _)| content),
             _ => None,
         }
     }
@@ -150,6 +131,9 @@ impl Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use encamp_model::{GossipKey, KeyChange};
 
     #[test]
     fn questions_are_no_shorter_than_answers() {
@@ -165,9 +149,18 @@ mod tests {
         assert_eq!([Greeting::read(&header), Greeting::read(&[]), Greeting::read(&[0])], [None, None, None]);
     }
 
+    fn key(byte: u8) -> GossipKey {
+        GossipKey::parse(&STANDARD.encode([byte; 32])).expect("a key")
+    }
+
+    fn ring(key: Option<GossipKey>) -> (Keyring, Envelope) {
+        let keyring = Keyring::in_memory(key).expect("a keyring");
+        (keyring.clone(), Envelope::new(keyring))
+    }
+
     #[test]
     fn only_the_right_key_opens() {
-        let (plain, one, other) = (Envelope::new(None), Envelope::new(Some(b"one")), Envelope::new(Some(b"other")));
+        let [plain, one, other] = [None, Some(key(1)), Some(key(2))].map(|k| ring(k).1);
         for (from, to, opens) in [
             (&plain, &plain, true),
             (&one, &one, true),
@@ -183,10 +176,29 @@ mod tests {
         let last = changed.len() - 1;
         changed[last] ^= 1;
         assert_eq!(one.open(&changed), None);
-        for length in 0..20 {
+        for length in (0..20).chain([LONGEST_DATAGRAM, 64 << 10]) {
             assert_eq!(one.open(&vec![SEALED; length]), None);
         }
-        assert_eq!(plain.open(&[]), None);
+        assert_eq!((plain.open(&[]), plain.open(&vec![OPEN; LONGEST_DATAGRAM + 1])), (None, None));
+        let longest = one.close(&[7; 2 * LONGEST]).expect("closed");
+        assert!(longest.len() == LONGEST_DATAGRAM && one.open(&longest).is_some());
+    }
+
+    #[test]
+    fn the_primary_key_seals_and_every_key_opens() {
+        let (keys, changing) = ring(Some(key(1)));
+        let [first, second] = [1, 2].map(|n| ring(Some(key(n))).1);
+        let hears = |from: &Envelope, to: &Envelope| to.open(&from.close(b"hello").expect("closed")).is_some();
+        let all = || {
+            [hears(&changing, &first), hears(&first, &changing), hears(&changing, &second), hears(&second, &changing)]
+        };
+        assert_eq!(all(), [true, true, false, false]);
+        keys.change(&KeyChange::Install(key(2))).expect("installed");
+        assert_eq!(all(), [true, true, false, true]);
+        keys.change(&KeyChange::Use(key(2))).expect("used");
+        assert_eq!(all(), [false, true, true, true]);
+        keys.change(&KeyChange::Remove(key(1))).expect("removed");
+        assert_eq!(all(), [false, false, true, true]);
     }
 
     #[test]
