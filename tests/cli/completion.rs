@@ -4,12 +4,15 @@
 
 use crate::program;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::canned::serving;
 use crate::program::Folder;
 use crate::pty::{Screen, Terminal};
+use crate::server::{Response, Server};
 use encamp::cli::completion::Shell;
 use pty_process::blocking::Command;
+use serde_json::json;
 
 /// How long a shell may take for anything.
 const BOUND: Duration = Duration::from_secs(30);
@@ -123,6 +126,11 @@ fn write(root: &Path, name: &str, text: &str) {
 impl Session {
     /// Starts the shell, with these files in its home directory. `None` if it is not installed.
     fn start(setup: Setup, test: &str, files: &[&str]) -> Option<Session> {
+        Session::start_with(setup, test, files, &[])
+    }
+
+    /// The same with more variables in the environment.
+    fn start_with(setup: Setup, test: &str, files: &[&str], variables: &[(&str, &str)]) -> Option<Session> {
         if !setup.is_installed() {
             return None;
         }
@@ -136,7 +144,7 @@ impl Session {
         let mut path = std::env::join_paths([root.join("bin")]).expect("a path");
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let command = Command::new(setup.shell())
+        let mut command = Command::new(setup.shell())
             .args(setup.arguments())
             .env_clear()
             .env("HOME", root)
@@ -145,6 +153,9 @@ impl Session {
             .env("LANG", "C.UTF-8")
             .env("INPUTRC", "/dev/null")
             .current_dir(root.join("work"));
+        for (name, value) in variables {
+            command = command.env(name, value);
+        }
         let session = Session { setup, terminal: Terminal::spawn(command, 30, 120), home };
         session.wait_for("the prompt", |screen| screen.before_cursor() == PROMPT);
         Some(session)
@@ -314,4 +325,114 @@ fn bash_completes_without_a_script() {
     session.check("encamp job plan größe.hcl -diag\t", "encamp job plan größe.hcl -diag");
     session.check("encamp job plan grö\t", "encamp job plan größe.hcl ");
     session.end();
+}
+
+/// A cluster with ACL objects.
+fn acl_server() -> Server {
+    serving(vec![
+        (
+            "GET /v1/acl/policies",
+            Response::json(&json!([
+                {"Name": "developers", "Description": "Runs jobs: in the shop"}, {"Name": "readers"}, {"Name": "de$(id)"},
+            ])),
+        ),
+        (
+            "GET /v1/acl/roles",
+            Response::json(&json!([
+                {"ID": "6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264", "Name": "operators", "Description": ""},
+                {"ID": "7d1f22b3-0c6e-4a55-8b1d-92f4c3e7a610", "Name": "owners", "Description": "of jobs"},
+            ])),
+        ),
+        (
+            "GET /v1/acl/tokens",
+            Response::json(
+                &json!([{"AccessorID": "e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35", "Name": "CI", "Type": "client"}]),
+            ),
+        ),
+        ("GET /v1/acl/auth-methods", Response::json(&json!([{"Name": "gitlab", "Type": "JWT"}]))),
+        (
+            "GET /v1/acl/binding-rules",
+            Response::json(&json!([{"ID": "95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812", "AuthMethod": "gitlab"}])),
+        ),
+    ])
+}
+
+#[test]
+fn names_of_acl_objects_are_completed() {
+    let server = acl_server();
+    // A busy machine needs more than the usual time.
+    let limit = ("ENCAMP_COMPLETION_TIMEOUT", "20s");
+    let variables = [("NOMAD_ADDR", server.address.as_str()), ("NOMAD_TOKEN", "of the environment"), limit];
+    for setup in SCRIPTS.into_iter().chain([BashCommand]) {
+        let Some(session) = Session::start_with(setup, "acl", &["work/rules.hcl"], &variables) else { continue };
+        for (typed, want) in [
+            ("encamp acl policy info re", "encamp acl policy info readers "),
+            ("encamp acl policy delete -no-color de", "encamp acl policy delete -no-color developers "),
+            ("encamp acl policy apply read", "encamp acl policy apply readers "),
+            ("encamp acl policy apply readers ru", "encamp acl policy apply readers rules.hcl "),
+            ("encamp acl role update 6", "encamp acl role update 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264 "),
+            ("encamp acl role info -by-name op", "encamp acl role info -by-name operators "),
+            ("encamp acl role create -policy=re", "encamp acl role create -policy=readers "),
+            ("encamp acl token create -role-name ow", "encamp acl token create -role-name owners "),
+            ("encamp acl token info ", "encamp acl token info e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35 "),
+            ("encamp acl explain e0", "encamp acl explain e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35 "),
+            ("encamp acl auth-method info ", "encamp acl auth-method info gitlab "),
+            (
+                "encamp acl binding-rule delete 9",
+                "encamp acl binding-rule delete 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812 ",
+            ),
+            ("encamp login -method=", "encamp login -method=gitlab "),
+            // Nothing has that name.
+            ("encamp acl policy info x", "encamp acl policy info x"),
+            // The value of a variable is not known.
+            ("encamp acl policy info -token=$X re", "encamp acl policy info -token=$X re"),
+        ] {
+            session.check(&format!("{typed}\t"), want);
+        }
+        if !matches!(setup.shell(), "bash") {
+            let typed = "encamp acl role info ";
+            let words = ["operators", "owners, of jobs", "6c5ab0e7", "7d1f22b3"];
+            session.check_shown(&format!("{typed}\t"), &words, typed);
+        }
+        session.end();
+    }
+    let requests = server.take();
+    assert!(!requests.is_empty());
+    assert!(requests.iter().all(|r| r.header("X-Nomad-Token") == Some("of the environment")), "{requests:?}");
+}
+
+/// Runs the program as a shell does for the words after a line.
+fn words_after(line: &str, variables: &[(&str, &str)]) -> (String, Duration) {
+    let mut command = std::process::Command::new(program::path());
+    command.env_clear().env("COMP_LINE", line).env("ENCAMP_COMPLETE", "bash").envs(variables.iter().copied());
+    let begun = Instant::now();
+    let output = command.output().expect("the program runs");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    (String::from_utf8(output.stdout).expect("text"), begun.elapsed())
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_delays_no_one() {
+    let server = acl_server();
+    let line = "encamp acl policy info ";
+    let limit = ("ENCAMP_COMPLETION_TIMEOUT", "20s");
+    let answered = words_after(line, &[("NOMAD_ADDR", &server.address), limit]).0;
+    assert_eq!(answered, "words\ndevelopers\nreaders\n");
+    let given = format!("encamp acl policy info -address={} -token abc r", server.address);
+    server.take();
+    assert_eq!(words_after(&given, &[("NOMAD_ADDR", "http://127.0.0.1:1"), limit]).0, "words\nreaders\n");
+    assert_eq!(server.take()[0].header("X-Nomad-Token"), Some("abc"), "flags win");
+    let never = [("NOMAD_ADDR", server.address.as_str()), ("ENCAMP_COMPLETION_TIMEOUT", "0")];
+    assert_eq!((words_after(line, &never).0.as_str(), server.take().len()), ("words\n", 0));
+
+    // Accepts connections and never answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = format!("http://{}", silent.local_addr().expect("an address"));
+    let refused = serving(vec![("GET /v1/acl/policies", Response::text(403, "Permission denied"))]);
+    for address in [silent.as_str(), refused.address.as_str(), "http://127.0.0.1:1", "no address"] {
+        let (words, took) = words_after(line, &[("NOMAD_ADDR", address)]);
+        assert_eq!(words, "words\n", "{address}");
+        // The limit is 0.3 s; a busy machine starts programs slowly.
+        assert!(took < Duration::from_secs(10), "{address}: {took:?}");
+    }
 }

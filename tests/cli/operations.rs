@@ -755,6 +755,116 @@ fn keys_are_listed_and_rotated() {
     assert_eq!(said(&ran).1, "No encryption key(s) with prefix or ID \"zz\" found\n");
 }
 
+/// The key of the transcript `312-operator-gossip-keyring-list`, and another one.
+const GOSSIP_KEYS: [&str; 2] =
+    ["mbqVJFqHEOJnRZC2OTqj+MjL5VFV8NkO3vA0kXpaV60=", "c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M="];
+
+#[test]
+fn gossip_keys_are_listed_and_changed() {
+    let [recorded, other] = GOSSIP_KEYS;
+    let list = json!({"Messages": null, "Keys": {(recorded): 3}, "NumNodes": 3});
+    let server = serving(vec![("GET /v1/agent/keyring/list", Response::json(&list))]);
+    let ran = run(&server, &["operator", "gossip", "keyring", "list"]);
+    assert_eq!(
+        said(&ran),
+        (
+            format!(
+                "Gathering installed encryption keys...
+Key
+{recorded}
+"
+            )
+            .as_str(),
+            "",
+            0
+        )
+    );
+
+    let list = json!({"Messages": {"s3.global": "not asked"}, "Keys": {(recorded): 2, (other): 1},
+        "PrimaryKeys": {(other): 1, (recorded): 1}, "NumNodes": 2});
+    let failed = Response::text(
+        500,
+        "1/2 nodes reported failure
+s2.global: late",
+    );
+    let server = serving(vec![
+        ("GET /v1/agent/keyring/list", Response::json(&list)),
+        ("PUT /v1/agent/keyring/install", Response::json(&list)),
+        ("PUT /v1/agent/keyring/use", Response::json(&json!({"Keys": {}, "NumNodes": 2}))),
+        ("PUT /v1/agent/keyring/remove", failed),
+    ]);
+    let ran = run(&server, &["operator", "gossip", "keyring", "list", "-verbose"]);
+    assert!(
+        ran.stdout.contains(&format!(
+            "
+{recorded}  2/2        1/2
+{other}  1/2        1/2
+"
+        )),
+        "{ran:?}"
+    );
+    assert_eq!(
+        ran.stderr,
+        "Warning: s3.global: not asked
+"
+    );
+    let ran = run(&server, &["operator", "gossip", "keyring", "install", other]);
+    assert_eq!(
+        said(&ran),
+        (
+            "Installing new gossip encryption key...
+",
+            "Warning: s3.global: not asked
+",
+            0
+        )
+    );
+    assert_eq!(body(&sent(&server, "PUT /v1/agent/keyring/install")[0]), json!({"Key": other}));
+    let ran = run(&server, &["operator", "gossip", "keyring", "use", other]);
+    assert_eq!(
+        said(&ran),
+        (
+            "Changing primary gossip encryption key...
+",
+            "",
+            0
+        )
+    );
+    let ran = run(&server, &["operator", "gossip", "keyring", "remove", recorded]);
+    assert_eq!(
+        (ran.stdout.as_str(), ran.exit),
+        (
+            "Removing gossip encryption key...
+",
+            1
+        )
+    );
+    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("s2.global: late"), "{ran:?}");
+
+    // Keys are checked before a server is asked, and are not repeated in errors.
+    let none = serving(Vec::new());
+    for operation in ["install", "use", "remove"] {
+        let ran = run(&none, &["operator", "gossip", "keyring", operation, "c2VjcmV0"]);
+        assert_eq!((ran.stdout.as_str(), ran.exit), ("", 1));
+        assert!(
+            ran.stderr.starts_with(
+                "error: Invalid encryption key: it has 6 bytes, not 16, 24 or 32
+"
+            ),
+            "{ran:?}"
+        );
+        assert!(!ran.stderr.contains("c2VjcmV0"), "{ran:?}");
+        let ran = run(&none, &["operator", "gossip", "keyring", operation]);
+        assert!(
+            ran.stderr.starts_with(
+                "This command requires one argument: <key>
+"
+            ) && ran.exit == 1,
+            "{ran:?}"
+        );
+    }
+}
+
 #[test]
 fn groups_inside_groups_have_help() {
     let server = serving(Vec::new());

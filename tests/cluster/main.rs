@@ -11,6 +11,7 @@ mod crash_support;
 mod dice;
 mod fault_support;
 mod faults;
+mod gossip_keys;
 mod load_scenarios;
 #[path = "../support/member.rs"]
 mod member;

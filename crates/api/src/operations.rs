@@ -15,7 +15,7 @@ use super::types::*;
 use encamp_model::requests::{AllocSignalRequest, DrainSpec, NodeDrainRequest, NodeEligibilityRequest, SearchRequest};
 use encamp_model::responses::{AllocFileInfo, SearchResponse};
 use encamp_model::stats::{AllocResourceUsage, HostStats};
-use encamp_model::{AllocListStub, NodeEligibility, RootKey, SchedulerConfiguration, format_duration};
+use encamp_model::{AllocListStub, KeyChange, NodeEligibility, RootKey, SchedulerConfiguration, format_duration};
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
@@ -271,6 +271,18 @@ impl Client {
     pub async fn set_autopilot_configuration(&self, config: &Value, index: u64) -> Answer<bool> {
         let query = Query::default().with("cas", index.to_string());
         self.put("/v1/operator/autopilot/configuration", &query, config).await
+    }
+
+    /// The keys that encrypt gossip.
+    pub async fn gossip_keys(&self) -> Answer<GossipKeys> {
+        self.get("/v1/agent/keyring/list", &Query::default()).await
+    }
+
+    /// Changes the keys that encrypt gossip, on all servers.
+    pub async fn change_gossip_keys(&self, change: &KeyChange) -> Answer<GossipKeys> {
+        let (KeyChange::Install(key) | KeyChange::Use(key) | KeyChange::Remove(key)) = change;
+        let path = format!("/v1/agent/keyring/{}", change.name());
+        self.put(&path, &Query::default(), &json!({ "Key": key.expose() })).await
     }
 
     /// The keys that encrypt variables and sign identities.

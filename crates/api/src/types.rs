@@ -1,6 +1,8 @@
 //! Responses that only clients have a type for: list entries and wrappers. Fields that this program does not use are
 //! left out. Responses that servers write as well are in [`encamp_model::responses`] and [`encamp_model::stats`].
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use encamp_model::SchedulerConfiguration;
@@ -39,6 +41,34 @@ pub struct JoinResponse {
     /// The error.
     #[serde(deserialize_with = "or_default")]
     pub error: String,
+}
+
+/// The keys that encrypt gossip on all servers. The texts of keys are secret.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct GossipKeys {
+    /// Messages about servers, by their names.
+    #[serde(deserialize_with = "or_default")]
+    pub messages: BTreeMap<String, String>,
+    /// The number of servers that have a key, by its text.
+    #[serde(deserialize_with = "or_default")]
+    pub keys: BTreeMap<String, u64>,
+    /// The number of servers that encrypt with a key, by its text; empty if the servers do not report it.
+    #[serde(deserialize_with = "or_default")]
+    pub primary_keys: BTreeMap<String, u64>,
+    /// The number of servers that were asked.
+    #[serde(deserialize_with = "or_default")]
+    pub num_nodes: u64,
+}
+
+impl std::fmt::Debug for GossipKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GossipKeys")
+            .field("messages", &self.messages)
+            .field("keys", &self.keys.len())
+            .field("num_nodes", &self.num_nodes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The Raft configuration: its peers.

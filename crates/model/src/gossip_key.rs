@@ -1,4 +1,4 @@
-//! Keys that encrypt gossip between servers (`docs/spec/agent-config.md §9`, `server.encrypt`).
+//! Keys that encrypt gossip between servers (`docs/spec/agent-config.md §5`, `server.encrypt`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

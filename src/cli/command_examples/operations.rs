@@ -147,6 +147,37 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "operator gossip keyring install",
+        &[
+            Example::new(
+                "Install a key that gossip shall be encrypted with",
+                "encamp operator gossip keyring install c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+            ),
+            Example::new("Install a key that is in a file", "encamp operator gossip keyring install - <gossip-key.txt"),
+        ],
+    ),
+    (
+        "operator gossip keyring use",
+        &[Example::new(
+            "Encrypt gossip with an installed key",
+            "encamp operator gossip keyring use c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+        )],
+    ),
+    (
+        "operator gossip keyring list",
+        &[
+            Example::new("List the installed keys", "encamp operator gossip keyring list"),
+            Example::new("Show how many servers have each key", "encamp operator gossip keyring list -verbose"),
+        ],
+    ),
+    (
+        "operator gossip keyring remove",
+        &[Example::new(
+            "Remove a key that gossip is not encrypted with any more",
+            "encamp operator gossip keyring remove YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4=",
+        )],
+    ),
+    (
         "operator root keyring list",
         &[
             Example::new("List the root keys", "encamp operator root keyring list"),

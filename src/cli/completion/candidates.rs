@@ -4,6 +4,7 @@ use clap::{Arg, ArgAction};
 
 use super::super::command::{Entry, Listing, Registry};
 use super::super::flags::is_bool;
+use super::live::Objects;
 use super::values::{self, Files, Values};
 
 /// Whether the word can be continued.
@@ -39,6 +40,17 @@ pub enum Offer {
         typed: String,
         /// The files that match.
         files: Files,
+    },
+    /// The name of an object of the cluster.
+    Live {
+        /// The part of the word before the name, such as `-policy=`.
+        flag: String,
+        /// The typed part of the name.
+        typed: String,
+        /// The objects.
+        objects: Objects,
+        /// The flags on the line with their values: some of them select the cluster.
+        given: Vec<(String, String)>,
     },
 }
 
@@ -91,6 +103,8 @@ fn dashes(current: &str) -> &'static str {
 struct Scan<'a> {
     /// The names of the flags that were given.
     given: Vec<&'a str>,
+    /// The flags that were given with a value.
+    values: Vec<(String, String)>,
     /// The flag whose value is the next word.
     awaits_value: Option<&'a Arg>,
     /// The number of arguments that are not flags.
@@ -105,6 +119,7 @@ impl<'a> Scan<'a> {
         let mut scan = Scan::default();
         for arg in args {
             if scan.awaits_value.take().is_some() {
+                scan.values.extend(scan.given.last().map(|name| (name.to_string(), arg.clone())));
                 continue;
             }
             let flag = arg.strip_prefix('-').filter(|text| !text.is_empty() && !scan.flags_ended);
@@ -112,9 +127,12 @@ impl<'a> Scan<'a> {
                 Some("-") => scan.flags_ended = true,
                 Some(text) => {
                     let text = text.strip_prefix('-').unwrap_or(text);
-                    let (name, has_value) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
+                    let (name, value) = text.split_once('=').map_or((text, None), |(name, v)| (name, Some(v)));
                     scan.given.push(name);
-                    scan.awaits_value = find(entry, name).filter(|flag| !has_value && needs_value(flag));
+                    scan.awaits_value = find(entry, name).filter(|flag| value.is_none() && needs_value(flag));
+                    if scan.awaits_value.is_none() {
+                        scan.values.push((name.to_string(), value.unwrap_or("true").to_string()));
+                    }
                 }
                 None => {
                     scan.arguments = scan.arguments.saturating_add(1);
@@ -138,17 +156,17 @@ fn needs_value(flag: &Arg) -> bool {
 fn within_command(entry: &Entry, args: &[String], current: &str) -> Offer {
     let scan = Scan::of(entry, args);
     if let Some(flag) = scan.awaits_value {
-        return offer(values::of_flag(entry.canonical, flag), "", current);
+        return offer(values::of_flag(entry.canonical, flag), "", current, scan.values);
     }
     if scan.flags_ended || !current.starts_with('-') {
         let values = values::of_argument(entry.canonical, scan.arguments, |name| scan.given.contains(&name));
-        return offer(values, "", current);
+        return offer(values, "", current, scan.values);
     }
     match current.split_once('=') {
         Some((flag, typed)) => {
             let name = flag.trim_start_matches('-');
             let values = find(entry, name).map_or(Values::Unknown, |arg| values::of_flag(entry.canonical, arg));
-            offer(values, &format!("{flag}="), typed)
+            offer(values, &format!("{flag}="), typed, scan.values)
         }
         None => Offer::Words(beginning_with(current, flags(entry, &scan, dashes(current)))),
     }
@@ -180,13 +198,15 @@ fn first_sentence(help: &str) -> String {
     sentence.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_string()
 }
 
-/// The completions for a word that starts with `flag` and ends with one of these values.
-fn offer(values: Values, flag: &str, typed: &str) -> Offer {
+/// The completions for a word that starts with `flag` and ends with one of these values. `given` are the other flags of
+/// the line.
+fn offer(values: Values, flag: &str, typed: &str, given: Vec<(String, String)>) -> Offer {
     let word = |before: &str, (value, description): (String, String)| {
         Candidate::new(format!("{flag}{before}{value}"), description)
     };
     let found = match values {
         Values::Path(files) => return Offer::Path { flag: flag.into(), typed: typed.into(), files },
+        Values::Live(objects) => return Offer::Live { flag: flag.into(), typed: typed.into(), objects, given },
         Values::Unknown => Vec::new(),
         Values::OneOf(values) => values.into_iter().map(|v| word("", v)).collect(),
         Values::SeveralOf(values) => {
@@ -216,6 +236,10 @@ mod tests {
                 Files::Directories => format!("{flag}<{typed}/>"),
                 Files::Named(endings) => format!("{flag}<{typed} {}>", endings.join(" ")),
             }],
+            Offer::Live { flag, typed, objects, given } => {
+                let given: Vec<String> = given.into_iter().map(|(name, value)| format!(" {name}={value}")).collect();
+                vec![format!("{flag}<{typed} {objects:?}{}>", given.concat())]
+            }
         }
     }
 
@@ -304,6 +328,24 @@ mod tests {
             ("snapshot diff a b ", &[]),
             ("job inspect ", &[]),
             ("job inspect -file ", &["< hcl nomad json>"]),
+            // Objects of the cluster.
+            ("acl policy info ", &["< AclPolicies>"]),
+            ("acl policy info d", &["<d AclPolicies>"]),
+            ("acl policy info dev ", &[]),
+            ("acl policy apply ", &["< AclPolicies>"]),
+            ("acl policy apply dev ", &["<>"]),
+            ("acl role info ", &["< AclRoles>"]),
+            ("acl role info -by-name ", &["< AclRoleNames by-name=true>"]),
+            ("acl role create -policy=d", &["-policy=<d AclPolicies>"]),
+            ("acl role create -policy dev -policy ", &["< AclPolicies policy=dev>"]),
+            ("acl token create -role-name ", &["< AclRoleNames>"]),
+            (
+                "acl token info -address http://a:1 -token=t -insecure x",
+                &["<x AclTokens address=http://a:1 token=t insecure=true>"],
+            ),
+            ("acl explain ", &["< AclTokens>"]),
+            ("acl binding-rule create -bind-type ", &["management ", "policy ", "role "]),
+            ("login -method=c", &["-method=<c AclAuthMethods>"]),
             // Other arguments.
             ("completion ", &["bash ", "fish ", "zsh "]),
             ("completion bash ", &[]),

@@ -6,12 +6,12 @@
 //! completions.
 //!
 //! - [`mod@line`]: the words of the line. [`candidates`]: what can stand at the cursor. [`values`]: values of flags and
-//!   arguments.
-//!   [`files`]: paths.
+//!   arguments. [`files`]: paths. [`live`]: names of objects of the cluster.
 
 pub mod candidates;
 pub mod files;
 pub mod line;
+pub mod live;
 pub mod values;
 
 use std::path::Path;
@@ -59,7 +59,8 @@ impl Shell {
 /// Print a completion script for a shell
 ///
 /// Writes the script for bash, zsh or fish to standard output. The script gets its completions from the program, so it
-/// does not need to be updated with the program.
+/// does not need to be updated with the program. Names of ACL objects come from the cluster of -address and -token, or
+/// of the environment, if it answers at once.
 ///
 /// bash: write it to ~/.local/share/bash-completion/completions/encamp, or, without the bash-completion package, put
 /// source
@@ -97,11 +98,34 @@ pub fn answer(line: &str, args: &[String], env: &Environment) -> String {
     let syntax = if shell == Some(Shell::Fish) { Syntax::Fish } else { Syntax::Posix };
     let Some(line) = Line::read(line::before_cursor(line, point, current), syntax) else { return String::new() };
     let offer = candidates::candidates(&Registry::new(), &line.before, &line.current.text);
+    let shown = resolved(offer, env);
     match shell {
-        None => for_bash_itself(offer, &line.current, current, env),
-        Some(Shell::Bash) => for_bash(offer, &line.current, current, env),
-        Some(Shell::Zsh) => for_zsh(offer),
-        Some(Shell::Fish) => for_fish(offer, env),
+        None => for_bash_itself(shown, &line.current, current, env),
+        Some(Shell::Bash) => for_bash(shown, &line.current, current, env),
+        Some(Shell::Zsh) => for_zsh(shown),
+        Some(Shell::Fish) => for_fish(shown, env),
+    }
+}
+
+/// The completions that a shell gets.
+enum Shown {
+    /// One of these words.
+    Words(Vec<Candidate>),
+    /// A path.
+    Path { flag: String, typed: String, files: Files },
+}
+
+/// Asks the cluster for names, where an offer needs them.
+fn resolved(offer: Offer, env: &Environment) -> Shown {
+    match offer {
+        Offer::Words(found) => Shown::Words(found),
+        Offer::Path { flag, typed, files } => Shown::Path { flag, typed, files },
+        Offer::Live { flag, typed, objects, given } => {
+            let mut found = live::candidates(objects, &given, env);
+            found.retain(|c| c.text.starts_with(typed.as_str()));
+            found.iter_mut().for_each(|c| c.text.insert_str(0, &flag));
+            Shown::Words(found)
+        }
     }
 }
 
@@ -118,10 +142,10 @@ fn lines(texts: impl IntoIterator<Item = String>) -> String {
 
 /// One word a line, for `complete -C`. bash puts a blank behind every word that is not ambiguous, so flags are offered
 /// without `=`, and a directory together with its content. It inserts words as they are, so paths are quoted.
-fn for_bash_itself(offer: Offer, word: &Word, current: Option<&str>, env: &Environment) -> String {
-    let texts: Vec<String> = match offer {
-        Offer::Words(found) => found.into_iter().map(without_equals_sign).collect(),
-        Offer::Path { flag, typed, files } => {
+fn for_bash_itself(shown: Shown, word: &Word, current: Option<&str>, env: &Environment) -> String {
+    let texts: Vec<String> = match shown {
+        Shown::Words(found) => found.into_iter().map(without_equals_sign).collect(),
+        Shown::Path { flag, typed, files } => {
             let mut found = paths(&flag, &typed, files, env);
             if let [Candidate { text, ending: Ending::Continues, .. }] = found.as_slice() {
                 let inside = text.strip_prefix(flag.as_str()).unwrap_or(text).to_string();
@@ -141,10 +165,10 @@ fn without_equals_sign(candidate: Candidate) -> String {
 }
 
 /// `words` or `paths`, then one word a line, for the script.
-fn for_bash(offer: Offer, word: &Word, current: Option<&str>, env: &Environment) -> String {
-    let (kind, found) = match offer {
-        Offer::Words(found) => ("words", found),
-        Offer::Path { flag, typed, files } => ("paths", paths(&flag, &typed, files, env)),
+fn for_bash(shown: Shown, word: &Word, current: Option<&str>, env: &Environment) -> String {
+    let (kind, found) = match shown {
+        Shown::Words(found) => ("words", found),
+        Shown::Path { flag, typed, files } => ("paths", paths(&flag, &typed, files, env)),
     };
     let texts = found.iter().filter_map(|c| from_word_break(&c.text, word, current)).map(String::from);
     lines([kind.to_string()].into_iter().chain(texts))
@@ -152,10 +176,10 @@ fn for_bash(offer: Offer, word: &Word, current: Option<&str>, env: &Environment)
 
 /// `words`, then one word and its description a line; or `paths` and a pattern of names, because zsh completes paths
 /// better than a program can do it.
-fn for_zsh(offer: Offer) -> String {
-    match offer {
-        Offer::Words(found) => lines(["words".to_string()].into_iter().chain(found.into_iter().map(described))),
-        Offer::Path { files, .. } => match files {
+fn for_zsh(shown: Shown) -> String {
+    match shown {
+        Shown::Words(found) => lines(["words".to_string()].into_iter().chain(found.into_iter().map(described))),
+        Shown::Path { files, .. } => match files {
             Files::Any => "paths *\n".into(),
             Files::Named(endings) => format!("paths *.({})\n", endings.join("|")),
             Files::Directories => "directories\n".into(),
@@ -164,10 +188,10 @@ fn for_zsh(offer: Offer) -> String {
 }
 
 /// One word and its description a line.
-fn for_fish(offer: Offer, env: &Environment) -> String {
-    lines(match offer {
-        Offer::Words(found) => found.into_iter().map(described).collect::<Vec<_>>(),
-        Offer::Path { flag, typed, files } => {
+fn for_fish(shown: Shown, env: &Environment) -> String {
+    lines(match shown {
+        Shown::Words(found) => found.into_iter().map(described).collect::<Vec<_>>(),
+        Shown::Path { flag, typed, files } => {
             paths(&flag, &typed, files, env).into_iter().map(|c| c.text).collect::<Vec<_>>()
         }
     })

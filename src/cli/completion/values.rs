@@ -6,6 +6,7 @@
 use clap::Arg;
 
 use super::super::flags::is_bool;
+use super::live::Objects;
 use encamp_model::{EvalStatus, SchedulerAlgorithm};
 use encamp_snapshot::anonymize::names::KEEPABLE;
 
@@ -31,6 +32,8 @@ pub enum Values {
     SeveralOf(Vec<(String, String)>),
     /// A path.
     Path(Files),
+    /// The name of an object of the cluster.
+    Live(Objects),
 }
 
 /// An entry of the tables.
@@ -41,9 +44,10 @@ enum Known {
     Texts(fn() -> Vec<&'static str>),
     Files(Files),
     NamesToKeep,
+    Live(Objects),
 }
 
-use Known::{NamesToKeep, Texts, Words};
+use Known::{Live, NamesToKeep, Texts, Words};
 
 /// The texts of all values of an enum, sorted.
 fn texts<T>(all: &'static [T], text: fn(&'static T) -> &'static str) -> Vec<&'static str> {
@@ -72,6 +76,23 @@ const FLAGS: &[(&str, &str, Known)] = &[
     (ALL, "snapshot", ANY_FILE),
     (ALL, "var-file", Known::Files(Files::Named(&["hcl", "var", "json"]))),
     (ALL, "data-dir", DIRECTORIES),
+    ("acl auth-method create", "token-locality", Words(LOCALITIES)),
+    ("acl auth-method create", "type", Words(&["JWT", "OIDC"])),
+    ("acl auth-method update", "token-locality", Words(LOCALITIES)),
+    ("acl auth-method update", "type", Words(&["JWT", "OIDC"])),
+    ("acl binding-rule create", "auth-method", Live(Objects::AclAuthMethods)),
+    ("acl binding-rule create", "bind-type", Words(BIND_TYPES)),
+    ("acl binding-rule update", "bind-type", Words(BIND_TYPES)),
+    ("acl role create", "policy", Live(Objects::AclPolicies)),
+    ("acl role update", "policy", Live(Objects::AclPolicies)),
+    ("acl token create", "policy", Live(Objects::AclPolicies)),
+    ("acl token create", "role-id", Live(Objects::AclRoles)),
+    ("acl token create", "role-name", Live(Objects::AclRoleNames)),
+    ("acl token create", "type", Words(TOKEN_TYPES)),
+    ("acl token update", "policy", Live(Objects::AclPolicies)),
+    ("acl token update", "role-id", Live(Objects::AclRoles)),
+    ("acl token update", "role-name", Live(Objects::AclRoleNames)),
+    ("acl token update", "type", Words(TOKEN_TYPES)),
     ("agent", "alloc-dir", DIRECTORIES),
     ("agent", "alloc-mounts-dir", DIRECTORIES),
     ("agent", "config", HCL_OR_JSON),
@@ -91,6 +112,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("job plan", "config", Words(SETTINGS)),
     ("job restart", "batch-wait", Words(&["ask"])),
     ("job restart", "on-error", Words(&["ask", "fail"])),
+    ("login", "method", Live(Objects::AclAuthMethods)),
     ("monitor", "log-level", Words(&["trace", "debug", "info", "warn", "error"])),
     ("monitor", "server-id", Words(&["leader"])),
     ("node pool init", "out", Words(&["hcl", "json"])),
@@ -123,8 +145,26 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("what-if", "config", Words(SETTINGS)),
 ];
 
-/// Command, maximum number of arguments, and their values.
+/// Command, maximum number of arguments, and their values. Of several entries of a command, the first one that fits
+/// counts.
 const ARGUMENTS: &[(&str, usize, Known)] = &[
+    ("acl auth-method delete", 1, Live(Objects::AclAuthMethods)),
+    ("acl auth-method info", 1, Live(Objects::AclAuthMethods)),
+    ("acl auth-method update", 1, Live(Objects::AclAuthMethods)),
+    ("acl binding-rule delete", 1, Live(Objects::AclBindingRules)),
+    ("acl binding-rule info", 1, Live(Objects::AclBindingRules)),
+    ("acl binding-rule update", 1, Live(Objects::AclBindingRules)),
+    ("acl explain", 1, Live(Objects::AclTokens)),
+    ("acl policy apply", 1, Live(Objects::AclPolicies)),
+    ("acl policy apply", 2, ANY_FILE),
+    ("acl policy delete", 1, Live(Objects::AclPolicies)),
+    ("acl policy info", 1, Live(Objects::AclPolicies)),
+    ("acl role delete", 1, Live(Objects::AclRoles)),
+    ("acl role info", 1, Live(Objects::AclRoles)),
+    ("acl role update", 1, Live(Objects::AclRoles)),
+    ("acl token delete", 1, Live(Objects::AclTokens)),
+    ("acl token info", 1, Live(Objects::AclTokens)),
+    ("acl token update", 1, Live(Objects::AclTokens)),
     ("capacity", 1, JOB_FILES),
     ("completion", 1, Words(&["bash", "fish", "zsh"])),
     ("config validate", usize::MAX, HCL_OR_JSON),
@@ -146,6 +186,13 @@ const ARGUMENTS: &[(&str, usize, Known)] = &[
     ("tls cert info", 1, PEM_FILES),
     ("var init", 1, DIRECTORIES),
 ];
+
+/// What a binding rule gives.
+const BIND_TYPES: &[&str] = &["management", "policy", "role"];
+/// Where tokens of an auth method are valid.
+const LOCALITIES: &[&str] = &["global", "local"];
+/// Types of tokens.
+const TOKEN_TYPES: &[&str] = &["client", "management"];
 
 /// The numbers of servers that simulations take.
 const SERVERS: &[&str] = &["1", "3", "5"];
@@ -179,6 +226,7 @@ impl Known {
             Words(words) => Values::OneOf(words.iter().map(|w| plain(w)).collect()),
             Texts(texts) => Values::OneOf(texts().into_iter().map(plain).collect()),
             Known::Files(files) => Values::Path(files),
+            Live(objects) => Values::Live(objects),
             NamesToKeep => {
                 Values::SeveralOf(KEEPABLE.iter().map(|(word, _)| *word).chain(["all"]).map(plain).collect())
             }
@@ -206,6 +254,9 @@ pub fn of_flag(command: &str, flag: &Arg) -> Values {
 pub fn of_argument(command: &str, number: usize, has_flag: impl Fn(&str) -> bool) -> Values {
     if command == "job inspect" && has_flag("file") && number == 0 {
         return JOB_FILES.values();
+    }
+    if command == "acl role info" && has_flag("by-name") && number == 0 {
+        return Live(Objects::AclRoleNames).values();
     }
     let found = ARGUMENTS.iter().find(|(of, most, _)| *of == command && number < *most);
     found.map_or(Values::Unknown, |(_, _, known)| known.values())

@@ -33,6 +33,10 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<snapshot::SnapshotSave>("operator snapshot save", None, 1);
     registry.add::<snapshot::SnapshotRestore>("operator snapshot restore", None, 1);
     registry.add::<gossip::GossipKeyringGenerate>("operator gossip keyring generate", None, 1);
+    registry.add::<gossip::GossipKeyringInstall>("operator gossip keyring install", None, 1);
+    registry.add::<gossip::GossipKeyringUse>("operator gossip keyring use", None, 1);
+    registry.add::<gossip::GossipKeyringRemove>("operator gossip keyring remove", None, 1);
+    registry.add::<gossip::GossipKeyringList>("operator gossip keyring list", None, 1);
     registry.add::<keyring::RootKeyringList>("operator root keyring list", None, 1);
     registry.add::<keyring::RootKeyringRotate>("operator root keyring rotate", None, 1);
     registry.add::<keyring::RootKeyringRemove>("operator root keyring remove", None, 1);

@@ -8,8 +8,12 @@ use super::end;
 use super::shell::Shell;
 use crate::agent::{Agent, wait_for};
 
-/// The node is a member of a worker pool, and of the class that examples select.
+/// The node is a member of a worker pool, and of the class that examples select. The server encrypts gossip with the key
+/// that an example removes.
 const CONFIG: &str = r#"
+server {
+  encrypt = "YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4="
+}
 client {
   node_class = "large"
   meta {

@@ -168,6 +168,7 @@ fn attacks_on_servers_are_refused_and_cost_little() {
             ("Raft.Stand", json!({"to": own})),
             ("Raft.Claim", json!({"to": own, "by": server_id(&ids[follower])})),
             ("Serf.ForceLeave", json!({"name": "hostile-attacks-1", "prune": true})),
+            ("Serf.Keyring", json!({"sealed": "AwQF"})),
             ("Server.Confirm", json!({"to": own})),
             (
                 "Scheduler.WorkerCall",

@@ -126,7 +126,7 @@ impl World {
     /// A call and its message.
     fn call(&self, random: &mut Random) -> (&'static str, Json) {
         let wait = json!({"secs": random.below(2), "nanos": 0});
-        match random.below(22) {
+        match random.below(23) {
             0 => ("Status.Ping", json!({})),
             1 => ("Node.Register", json!({"node": node(random), "token": random.text()})),
             2 => {
@@ -154,6 +154,7 @@ impl World {
             20 => {
                 ("Scheduler.WorkerCall", json!({"worker_call": {"Dequeue": {"schedulers": ["service"], "wait": wait}}}))
             }
+            21 => ("Serf.Keyring", json!({"sealed": random.text()})),
             _ => ("Raft.Message", json!({"to": self.server(random), "message": self.message(random)})),
         }
     }

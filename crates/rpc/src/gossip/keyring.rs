@@ -1,5 +1,5 @@
 //! The keys that encrypt gossip: one encrypts, all of them decrypt. They are kept in a file of the server's data
-//! directory (`docs/spec/agent-config.md §9`).
+//! directory (`docs/spec/agent-config.md §5`).
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
