@@ -21,6 +21,7 @@ mod program;
 mod revocation;
 mod rolling_restart;
 mod secure;
+mod stolen_node;
 #[path = "../support/tls.rs"]
 mod tls;
 mod tls_reload;

@@ -113,6 +113,11 @@ impl Client {
         self.put(&path("/v1/node/", id, "/purge"), &Query::default(), &json!({})).await
     }
 
+    /// Revokes the identity of a node.
+    pub async fn revoke_node_identity(&self, id: &str) -> Answer<Value> {
+        self.put(&path("/v1/node/", id, "/identity/revoke"), &Query::default(), &json!({})).await
+    }
+
     /// Metadata of a node (the contacted agent's for an empty ID): combined, dynamic (set at run time) and static.
     pub async fn node_meta(&self, id: &str) -> Answer<Value> {
         self.get("/v1/client/metadata", &of_node(id)).await

@@ -108,7 +108,7 @@ pub trait Servers: Send + Sync + 'static {
     }
 }
 
-/// The credentials of the node: its ID, and its secret until there is a signed identity.
+/// The credentials of the node: its ID and its signed identity; until there is one, its secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// ID of the node.
@@ -145,6 +145,9 @@ pub enum ServersError {
     /// The servers do not let this node do that.
     #[error("Permission denied")]
     PermissionDenied,
+    /// The node's identity was revoked: it needs another secret, and an introduction token issued since.
+    #[error("node identity was revoked")]
+    Revoked,
     /// The servers don't know something else, in their words.
     #[error("{0}")]
     NotFound(String),

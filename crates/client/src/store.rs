@@ -50,6 +50,8 @@ pub struct ClientRecord {
     pub registered: bool,
     /// Its signed identity.
     pub identity: SecretString,
+    /// The secret with which the node registers after the servers revoked its identity; empty: they did not.
+    pub next_secret: SecretString,
     /// Meta set at run time; none: removed.
     pub meta: BTreeMap<String, Option<String>>,
     /// Host volumes made at run time, by ID.
@@ -217,7 +219,7 @@ impl Store {
         };
         let (new_id, new_secret) = (id.is_none(), secret.is_none());
         let (id, secret) = (id.unwrap_or(made), secret.map_or_else(random, Ok)?);
-        let sum = format!("{:08x}", crc32fast::hash(format!("{id}\n{secret}\n").as_bytes()));
+        let sum = identity_sum(&id, &secret);
         if checksum.as_ref().is_some_and(|c| *c != sum) {
             let why = format!("its checksum does not fit, or that of {SECRET_ID} does not");
             return Err(damaged(CLIENT_ID, &why));
@@ -232,6 +234,19 @@ impl Store {
             keep(IDENTITY_CHECKSUM, &sum)?;
         }
         Ok((id, secret))
+    }
+
+    /// Replaces the node's SecretID. A crash meanwhile leaves the old one or the new one.
+    pub(crate) fn replace_secret(&self, id: &str, secret: &SecretString) -> io::Result<()> {
+        let Some(dir) = &self.dir else { return Ok(()) };
+        let checksum = dir.join(IDENTITY_CHECKSUM);
+        // An identity without a checksum is complete, one with a wrong checksum is damaged.
+        match std::fs::remove_file(&checksum) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            Ok(()) | Err(_) => {}
+        }
+        write_whole(&dir.join(SECRET_ID), secret.expose().as_bytes())?;
+        write_whole(&checksum, identity_sum(id, secret.expose()).as_bytes())
     }
 
     /// Whether anything is known of any allocation.
@@ -325,6 +340,11 @@ impl Store {
         let head = format!("{HEAD}{:08x}\n", crc32fast::hash(&json));
         write_whole(&path, &[head.into_bytes(), json].concat())
     }
+}
+
+/// The checksum of the node's identity.
+fn identity_sum(id: &str, secret: &str) -> String {
+    format!("{:08x}", crc32fast::hash(format!("{id}\n{secret}\n").as_bytes()))
 }
 
 /// Reads a JSON file; none if it is not there.
@@ -452,6 +472,19 @@ mod tests {
         std::fs::write(dir.path().join(SECRET_ID), &id).unwrap();
         std::fs::remove_file(dir.path().join(IDENTITY_CHECKSUM)).unwrap();
         assert_eq!(Store::open(dir.path()).unwrap().identity(None).unwrap(), (id.clone(), id));
+    }
+
+    #[test]
+    fn a_replaced_secret_is_the_one_of_the_next_start() {
+        let dir = TempDir::new("store");
+        let (id, old) = Store::open(dir.path()).unwrap().identity(None).unwrap();
+        let new = clock::uuid().unwrap();
+        Store::open(dir.path()).unwrap().replace_secret(&id, &new.as_str().into()).unwrap();
+        assert_eq!(Store::open(dir.path()).unwrap().identity(None).unwrap(), (id.clone(), new.clone()));
+        // A crash after the first or second step.
+        std::fs::remove_file(dir.path().join(IDENTITY_CHECKSUM)).unwrap();
+        assert_eq!(Store::open(dir.path()).unwrap().identity(None).unwrap(), (id, new.clone()));
+        assert_ne!(old, new);
     }
 
     #[test]

@@ -132,6 +132,11 @@ impl Authorization {
         Ok(self.access.clone())
     }
 
+    /// Whether the leader calls with its token, which is for few routes.
+    pub(crate) fn is_leaders(&self) -> bool {
+        self.access.current().is_ok_and(|access| access.caller().is_leader())
+    }
+
     /// Why the token is not valid.
     pub(crate) fn denied(&self) -> Option<Denied> {
         self.access.current().err()

@@ -198,6 +198,9 @@ async fn dispatch(
             if let Some(denied) = authorization.denied() {
                 refuse_guesses(&app, &request, denied)?;
             }
+            if authorization.is_leaders() && !matched.route.serves_leader() {
+                return Err(Error::denied());
+            }
             let request = Request::new(app, request, path, matched, peer, authorization.clone());
             let outcome = handler(request).await;
             metric.record(&metrics, begin.elapsed());

@@ -197,6 +197,12 @@ pub(super) async fn purge(request: Request, id: String) -> Outcome {
     updated(&request, &node::purge(request.server()?, &id).await?)
 }
 
+pub(super) async fn revoke_identity(request: Request, id: String) -> Outcome {
+    writes(&request)?;
+    check(&id)?;
+    done(&node::revoke_identity(request.server()?, &id).await?)
+}
+
 fn done(answer: &NodeAnswer) -> Outcome {
     let body = json!({
         "NodeModifyIndex": answer.node_modify_index,

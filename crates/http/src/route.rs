@@ -37,6 +37,14 @@ pub struct Route {
     pub(crate) metric: Metric,
 }
 
+impl Route {
+    /// Whether the leader's token is accepted: to read the usage of an allocation, and to ask what the token may do
+    /// (`docs/spec/server.md §2.2`).
+    pub(crate) fn serves_leader(&self) -> bool {
+        matches!((self.prefix, self.rest), ("/v1/client/allocation/", "{id}/stats") | ("/v1/acl/access", ""))
+    }
+}
+
 /// The methods of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Methods {

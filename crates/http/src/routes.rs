@@ -269,6 +269,8 @@ pub(crate) static ROUTES: &[Route] = &[
         Write("client", "update_drain")),
     route(WRITE, "/v1/node/", "{*id}/eligibility", handler!(nodes::eligibility, id), LEADER, NODE_WRITE,
         Write("client", "update_eligibility")),
+    route(WRITE, "/v1/node/", "{*id}/identity/revoke", handler!(nodes::revoke_identity, id), LEADER, NODE_WRITE,
+        Write("client", "revoke_identity")),
     route(WRITE, "/v1/node/", "{*id}/purge", handler!(nodes::purge, id), LEADER, NODE_WRITE,
         Write("client", "deregister")),
     route(GET, "/v1/node/", "{*id}", handler!(nodes::read, id), LEADER, NODE_READ, Read("client", "get_node")),

@@ -3,7 +3,7 @@
 //!
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
-//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest
+//! - [`node`], [`node_revocation`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest
 //!   of the cluster.
 //!   [`plan`]: the plans of schedulers. [`requests`], [`responses`], [`stats`]: bodies of requests and responses that are
 //!   not stored. [`outcome`]: error texts that state whether a request took effect.
@@ -33,6 +33,7 @@ pub mod identity;
 pub mod job;
 pub mod json;
 pub mod node;
+pub mod node_revocation;
 pub mod outcome;
 pub mod plan;
 pub(crate) mod predicates;
@@ -67,6 +68,7 @@ pub use group::*;
 pub use identity::*;
 pub use job::*;
 pub use node::*;
+pub use node_revocation::*;
 pub use plan::*;
 pub use quote::{float_text, quoted, short_id};
 pub use records::*;

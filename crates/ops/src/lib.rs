@@ -50,6 +50,8 @@ pub enum Operation {
         /// Now.
         updated_at: i64,
     },
+    /// The identity of a node is revoked: its secret and everything signed for it are refused, and it is down.
+    NodeRevoke(NodeRevoke),
     /// Several nodes get another status; those that are gone are passed over.
     NodeStatusBatch {
         /// One per node.
@@ -378,6 +380,17 @@ pub struct DeploymentStatusChange {
     pub now: i64,
 }
 
+/// See [`Operation::NodeRevoke`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeRevoke {
+    /// The node.
+    pub id: String,
+    /// Shown in the node's events.
+    pub event: NodeEvent,
+    /// Now.
+    pub revoked_at: i64,
+}
+
 /// See [`Operation::DeploymentPromotion`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeploymentPromotion {
@@ -492,6 +505,7 @@ impl Operation {
             Operation::NodeRegister(_) => "register_node",
             Operation::NodeDeregister { .. } => "batch_deregister_node",
             Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } => "node_status_update",
+            Operation::NodeRevoke(_) => "node_identity_revoke",
             Operation::NodeDrain(_) => "batch_node_drain_update",
             Operation::NodeEligibility { .. } => "node_eligibility_update",
             Operation::NodeChange(c) => c.change.metric(),
@@ -536,9 +550,10 @@ impl Operation {
     pub fn event_type(&self) -> Option<&'static str> {
         Some(match self {
             Operation::NodeRegister(_) => "NodeRegistration",
-            Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } | Operation::NodeEvents { .. } => {
-                "NodeStreamEvent"
-            }
+            Operation::NodeStatus(_)
+            | Operation::NodeStatusBatch { .. }
+            | Operation::NodeRevoke(_)
+            | Operation::NodeEvents { .. } => "NodeStreamEvent",
             Operation::NodeDrain(_) => "NodeDrain",
             Operation::NodeEligibility { .. } => "NodeEligibility",
             Operation::NodeChange(c) => c.change.event_type().unwrap_or(EVALUATION_UPDATED),

@@ -172,6 +172,8 @@ pub enum Refusal {
     NodeNotFound,
     /// A draining node cannot be eligible.
     NodeDraining,
+    /// The identity of the node was revoked.
+    NodeRevoked,
     /// The operation does not change nodes.
     NotANodeChange,
     /// An allocation that a plan stops does not exist.
@@ -263,6 +265,7 @@ impl fmt::Display for Refusal {
             KeyInUse => f.write_str("root key in use, cannot delete"),
             KeyNotFound => f.write_str("root key not found"),
             NodeNotFound => f.write_str("node not found"),
+            NodeRevoked => f.write_str("node identity was revoked"),
             NodeDraining => f.write_str("can not set node's scheduling eligibility to eligible while it is draining"),
             NotANodeChange => f.write_str("not a change of nodes"),
             AllocNotFound { id } => write!(f, "alloc {id} doesn't exist"),

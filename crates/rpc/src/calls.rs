@@ -17,6 +17,7 @@ use encamp_model::{
 };
 use encamp_raft::ServerId;
 use encamp_server::Error;
+use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
 
 /// A call: the type is its arguments.
@@ -124,8 +125,8 @@ macro_rules! calls_of_nodes {
 pub struct Who {
     /// ID of the node.
     pub node_id: String,
-    /// Its SecretID.
-    pub secret_id: SecretString,
+    /// How it proves that it calls.
+    pub proof: NodeProof,
 }
 
 calls! { @one
@@ -136,7 +137,8 @@ calls! { @one
     }
     {
         fn node(&self) -> Option<Who> {
-            Some(Who { node_id: self.node.id.clone(), secret_id: self.node.secret_id.clone() })
+            // A registration is proven by the secret: it may be what replaces an expired identity.
+            Some(Who { node_id: self.node.id.clone(), proof: self.node.secret_id.clone().into() })
         }
 
         fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {

@@ -22,6 +22,7 @@ use encamp_model::{
     Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
     SignedIdentity,
 };
+use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::error::ErrorKind;
 
 /// The port of the internal protocol where an address names none.
@@ -129,6 +130,7 @@ fn explain(server: &str, error: CallError) -> ServersError {
             ErrorKind::NodeNotFound => ServersError::NodeNotFound,
             ErrorKind::SecretMismatch => ServersError::SecretMismatch,
             ErrorKind::PermissionDenied => ServersError::PermissionDenied,
+            ErrorKind::NodeRevoked => ServersError::Revoked,
             ErrorKind::NotFound => ServersError::NotFound(e.message),
             ErrorKind::NoLeader | ErrorKind::NotLeader => ServersError::NoLeader,
             ErrorKind::BadRequest
@@ -163,7 +165,8 @@ impl Local {
 }
 
 fn who(c: &Credentials) -> Who {
-    Who { node_id: c.node_id.clone(), secret_id: c.secret_id.clone() }
+    let proof = NodeProof { secret_id: c.secret_id.clone(), identity: c.identity.clone() };
+    Who { node_id: c.node_id.clone(), proof }
 }
 
 /// The maximum weight of a call with reports: servers limit the decoded size of a message.
@@ -363,6 +366,7 @@ mod tests {
         assert_eq!(told(ErrorKind::NodeNotFound), ServersError::NodeNotFound);
         assert_eq!(told(ErrorKind::SecretMismatch), ServersError::SecretMismatch);
         assert_eq!(told(ErrorKind::PermissionDenied), ServersError::PermissionDenied);
+        assert_eq!(told(ErrorKind::NodeRevoked), ServersError::Revoked);
         assert_eq!(told(ErrorKind::NoLeader), ServersError::NoLeader);
         assert_eq!(told(ErrorKind::NotLeader), ServersError::NoLeader);
         assert_eq!(told(ErrorKind::NotFound), ServersError::NotFound("a text".into()));

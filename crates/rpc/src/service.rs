@@ -27,6 +27,7 @@ use encamp_http::measure::Metric;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
+use encamp_server::endpoints::node_auth;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
 use encamp_server::error::ErrorKind;
 use encamp_server::pipeline::worker_calls;
@@ -197,7 +198,7 @@ impl Service {
             Proof::Member => self.check_member(peer, &head).await.map(|()| true)?,
             Proof::Nothing | Proof::Node | Proof::NewNode => forwarded && self.check_member(peer, &head).await.is_ok(),
         };
-        let knows = |who: &Who| node_rpc::knows(&self.server, &who.node_id, &who.secret_id);
+        let knows = |who: &Who| node_rpc::knows(&self.server, &who.node_id, &who.proof);
         let mut known = rule.proof == Proof::Member || head.node.as_ref().is_some_and(knows);
         if rule.proof == Proof::Node && !known && self.leads() {
             // The leader knows best, once it has applied what was committed before. A node that asks for itself is
@@ -207,7 +208,7 @@ impl Service {
                 return Err(Error::denied("the call does not identify the calling node"));
             };
             if rule.method != GetNode::METHOD {
-                node_rpc::authenticate(&self.server, &who.node_id, &who.secret_id)?;
+                node_auth::authenticate(&self.server, &who.node_id, &who.proof)?;
                 known = true;
             }
         }
@@ -382,27 +383,27 @@ answers! {
         node_rpc::register(&s.server, *c.node, c.token.expose()).await.map(|a| s.reply(a))
     };
     UpdateStatus |s, c| {
-        let Who { node_id, secret_id } = &c.who;
-        let answer = node_rpc::update_status(&s.server, node_id, secret_id, c.identity.expose(), c.status).await;
+        let Who { node_id, proof } = &c.who;
+        let answer = node_rpc::update_status(&s.server, node_id, proof, c.identity.expose(), c.status).await;
         answer.map(|a| s.reply(a))
     };
-    SignIdentities |s, c| identity::sign(&s.server, &c.who.node_id, &c.who.secret_id, c.wanted).await;
+    SignIdentities |s, c| identity::sign(&s.server, &c.who.node_id, &c.who.proof, c.wanted).await;
     GetClientAllocs |s, c| client_allocs(s, &c.who, c.min_index, c.max_wait).await;
     GetClientAllocsConsistent |s, c| client_allocs(s, &c.who, c.min_index, c.max_wait).await;
     GetAllocs |s, c| {
-        let (allocs, index) = node_rpc::allocs(&s.server, &c.who.node_id, &c.who.secret_id, &c.ids, c.min_index).await?;
+        let (allocs, index) = node_rpc::allocs(&s.server, &c.who.node_id, &c.who.proof, &c.ids, c.min_index).await?;
         Ok(AllocsGetResponse { allocs, index })
     };
-    UpdateAlloc |s, c| node_rpc::update_allocs(&s.server, &c.who.node_id, &c.who.secret_id, c.allocs).await;
-    EmitEvents |s, c| node_rpc::emit_events(&s.server, &c.who.node_id, &c.who.secret_id, c.events).await;
+    UpdateAlloc |s, c| node_rpc::update_allocs(&s.server, &c.who.node_id, &c.who.proof, c.allocs).await;
+    EmitEvents |s, c| node_rpc::emit_events(&s.server, &c.who.node_id, &c.who.proof, c.events).await;
     UpsertServices |s, c| {
-        node_rpc::upsert_services(&s.server, &c.who.node_id, &c.who.secret_id, c.services).await
+        node_rpc::upsert_services(&s.server, &c.who.node_id, &c.who.proof, c.services).await
     };
     DeleteService |s, c| {
-        node_rpc::delete_service(&s.server, &c.who.node_id, &c.who.secret_id, &c.namespace, &c.id).await
+        node_rpc::delete_service(&s.server, &c.who.node_id, &c.who.proof, &c.namespace, &c.id).await
     };
     DrainSelf |s, c| {
-        node_rpc::drain_self(&s.server, &c.who.node_id, &c.who.secret_id, c.strategy, c.meta).await
+        node_rpc::drain_self(&s.server, &c.who.node_id, &c.who.proof, c.strategy, c.meta).await
     };
     Meet |s, c| {
         // The server announces itself, in a datagram that is sealed where there is a key.
@@ -421,7 +422,7 @@ answers! {
     };
     RunWorkerCall |s, c| worker_calls::handle(&s.server, c.worker_call).await;
     RemovePeer |s, c| Ok(s.server.consensus().remove_member(c.id).await?);
-    GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.secret_id);
+    GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.proof);
 }
 
 async fn client_allocs(
@@ -430,7 +431,7 @@ async fn client_allocs(
     min_index: u64,
     max_wait: Duration,
 ) -> Result<NodeClientAllocsResponse, Error> {
-    let (allocs, index) = node_rpc::client_allocs(&s.server, &who.node_id, &who.secret_id, min_index, max_wait).await?;
+    let (allocs, index) = node_rpc::client_allocs(&s.server, &who.node_id, &who.proof, min_index, max_wait).await?;
     Ok(NodeClientAllocsResponse { allocs, index })
 }
 

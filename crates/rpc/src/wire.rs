@@ -6,9 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calls::{Call, Who};
+use encamp_model::SecretString;
 use encamp_ops::codec::{self, CodecError};
 use encamp_raft::ServerId;
 use encamp_server::Error;
+use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::error::ErrorKind;
 
 /// The prefix of the paths of calls. The number changes when old agents could misread new messages.
@@ -21,6 +23,9 @@ pub(crate) const FORWARDED: &str = "x-encamp-forwarded";
 const ERROR: &str = "x-encamp-error";
 /// ID of the node that calls, and its secret.
 const NODE: [&str; 2] = ["x-encamp-node", "x-encamp-secret"];
+/// The identity of the node that calls, if it has one. The secret goes with it: servers of before identities were
+/// verified know nothing else.
+const IDENTITY: &str = "x-encamp-identity";
 /// ID of the server that calls, and what it proves that with.
 const SERVER: [&str; 2] = ["x-encamp-server", "x-encamp-proof"];
 
@@ -38,7 +43,11 @@ impl Head {
     pub fn of(headers: &HeaderMap) -> Head {
         let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_string);
         let pair = |names: [&str; 2]| text(names[0]).zip(text(names[1]));
-        let node = pair(NODE).map(|(node_id, secret_id)| Who { node_id, secret_id: secret_id.into() });
+        let identity: SecretString = text(IDENTITY).unwrap_or_default().into();
+        let node = pair(NODE).map(|(node_id, secret_id)| Who {
+            node_id,
+            proof: NodeProof { secret_id: secret_id.into(), identity: identity.clone() },
+        });
         Head { node, server: pair(SERVER).and_then(|(id, proof)| Some((id.parse().ok()?, proof))) }
     }
 
@@ -52,7 +61,10 @@ impl Head {
         };
         if let Some(who) = &self.node {
             put(NODE[0], &who.node_id)?;
-            put(NODE[1], who.secret_id.expose())?;
+            put(NODE[1], who.proof.secret_id.expose())?;
+            if !who.proof.identity.is_empty() {
+                put(IDENTITY, who.proof.identity.expose())?;
+            }
         }
         if let Some((id, proof)) = &self.server {
             put(SERVER[0], &id.to_string())?;

@@ -19,6 +19,8 @@ const PERMISSION_DENIED: &str = "Permission denied";
 const NODE_NOT_FOUND: &str = "node not found";
 /// The text of [`ErrorKind::SecretMismatch`].
 const SECRET_MISMATCH: &str = "node secret ID does not match. Not registering node.";
+/// The text of [`ErrorKind::NodeRevoked`].
+const NODE_REVOKED: &str = "node identity was revoked: a new introduction token is needed";
 /// The text of [`ErrorKind::NotLocked`].
 const NOT_LOCKED: &str = "variable doesn't hold a lock";
 
@@ -82,6 +84,8 @@ error_kinds! {
     NodeNotFound = "node-not-found", 500;
     /// The secret is not the one that the node registered with.
     SecretMismatch = "secret-mismatch", 500;
+    /// The identity of the node was revoked, and it has no introduction token of after that.
+    NodeRevoked = "node-revoked", 403;
     /// The variable has no lock.
     NotLocked = "not-locked", 500;
     /// The stored job does not have the JobModifyIndex of the request.
@@ -168,6 +172,11 @@ impl Error {
         Error::new(ErrorKind::SecretMismatch, SECRET_MISMATCH)
     }
 
+    /// The identity of the node was revoked.
+    pub(crate) fn node_revoked() -> Error {
+        Error::new(ErrorKind::NodeRevoked, NODE_REVOKED)
+    }
+
     /// The variable has no lock.
     pub(crate) fn not_locked() -> Error {
         Error::new(ErrorKind::NotLocked, NOT_LOCKED)
@@ -192,6 +201,7 @@ impl From<Refusal> for Error {
     fn from(e: Refusal) -> Error {
         let kind = match e {
             Refusal::NodeNotFound => ErrorKind::NodeNotFound,
+            Refusal::NodeRevoked => ErrorKind::NodeRevoked,
             Refusal::ModifyIndex(_) => ErrorKind::ModifyIndex,
             Refusal::OneTimeTokenGone => ErrorKind::PermissionDenied,
             Refusal::BootstrapDone { .. }

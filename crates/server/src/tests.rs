@@ -12,7 +12,7 @@ use encamp_ops::{JobRegister, Operation, Reply};
 use encamp_telemetry::Metrics;
 
 /// A directory that is removed after the test.
-pub(crate) struct Dir(std::path::PathBuf);
+pub(crate) struct Dir(pub(crate) std::path::PathBuf);
 
 impl Dir {
     pub(crate) fn new() -> Dir {

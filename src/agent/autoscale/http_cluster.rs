@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::lock::LeaderLock;
-use super::node_agents::{NodeAgents, usage};
+use super::node_agents::{Asked, NodeAgents, usage};
 use super::{drain_meta, members};
 
 /// The maximum age of a cached state that may serve a call.
@@ -238,10 +238,10 @@ impl Cluster for HttpCluster {
                 None => self.fetch().await?,
             };
             let missing = |what: &str, id: &str| ClusterError::NotFound(format!("{what} {id}"));
-            let node_id = state.alloc(alloc).map(|a| a.alloc.node_id.clone());
-            let node_id = node_id.ok_or_else(|| missing("allocation", alloc))?;
+            let found = state.alloc(alloc).map(|a| (a.alloc.node_id.clone(), a.alloc.namespace.clone()));
+            let (node_id, namespace) = found.ok_or_else(|| missing("allocation", alloc))?;
             let node = state.node(&node_id).map(|n| n.node.clone()).ok_or_else(|| missing("node", &node_id))?;
-            self.agents.usage(&node, alloc).await
+            self.agents.usage(&node, Asked { alloc, namespace: &namespace, token: None }).await
         })
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{ClusterError, Usage};
-use encamp_model::Node;
 use encamp_model::stats::AllocResourceUsage;
+use encamp_model::{Node, SecretString};
 use parking_lot::Mutex;
 
 /// The time limit for the response of an agent.
@@ -25,14 +25,26 @@ pub struct NodeAgents {
 struct Clients {
     /// Without the address.
     config: encamp_api::Config,
-    by_address: HashMap<String, Arc<Client>>,
+    /// By address and namespace, each with its token.
+    by_target: HashMap<(String, String), (Option<SecretString>, Arc<Client>)>,
 }
 
 impl Clients {
     fn new(config: encamp_api::Config) -> Clients {
         let config = encamp_api::Config { connect_timeout: LIMIT, read_timeout: LIMIT, ..config };
-        Clients { config, by_address: HashMap::new() }
+        Clients { config, by_target: HashMap::new() }
     }
+}
+
+/// An allocation whose usage is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// ID of the allocation.
+    pub alloc: &'a str,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// The token for this namespace; none: that of the client configuration.
+    pub token: Option<&'a SecretString>,
 }
 
 impl NodeAgents {
@@ -46,19 +58,22 @@ impl NodeAgents {
         *self.clients.lock() = Clients::new(config);
     }
 
-    /// The client for a node.
-    fn client(&self, node: &Node) -> Result<Arc<Client>, ApiError> {
+    /// The client for a node and a namespace.
+    fn client(&self, node: &Node, asked: &Asked<'_>) -> Result<Arc<Client>, ApiError> {
         let scheme = if node.tls_enabled { "https" } else { "http" };
         let address = format!("{scheme}://{}", node.http_addr);
-        let Clients { config, by_address: clients } = &mut *self.clients.lock();
-        if let Some(client) = clients.get(&address) {
+        let Clients { config, by_target: clients } = &mut *self.clients.lock();
+        let token = asked.token.or(config.token.as_ref()).cloned();
+        let key = (address, asked.namespace.to_string());
+        if let Some((_, client)) = clients.get(&key).filter(|(own, _)| *own == token) {
             return Ok(client.clone());
         }
-        let client = Arc::new(Client::new(encamp_api::Config { address: address.clone(), ..config.clone() })?);
+        let config = encamp_api::Config { address: key.0.clone(), token: token.clone(), ..config.clone() };
+        let client = Arc::new(Client::new(config)?);
         if clients.len() >= MOST {
             clients.clear();
         }
-        clients.insert(address, client.clone());
+        clients.insert(key, (token, client.clone()));
         Ok(client)
     }
 
@@ -66,12 +81,13 @@ impl NodeAgents {
     ///
     /// # Errors
     /// The agent cannot be reached, does not respond in time, or does not run the allocation.
-    pub async fn usage(&self, node: &Node, alloc: &str) -> Result<Usage, ClusterError> {
+    pub async fn usage(&self, node: &Node, asked: Asked<'_>) -> Result<Usage, ClusterError> {
+        let alloc = asked.alloc;
         let failed = |e: &dyn std::fmt::Display| ClusterError::Failed(format!("statistics of {alloc}: {e}"));
         if node.http_addr.is_empty() {
             return Err(failed(&"its node has no HTTP address"));
         }
-        let client = self.client(node).map_err(|e| failed(&e))?;
+        let client = self.client(node, &asked).map_err(|e| failed(&e))?;
         match tokio::time::timeout(LIMIT, client.allocation_stats(alloc)).await {
             Ok(Ok((stats, _))) => Ok(usage(&stats)),
             Ok(Err(e)) if e.is_not_found() => Err(ClusterError::NotFound(format!("allocation {alloc}"))),
@@ -111,7 +127,8 @@ mod tests {
     #[tokio::test]
     async fn a_node_without_an_address_is_not_asked() {
         let agents = NodeAgents::new(encamp_api::Config::default());
-        let asked = agents.usage(&Node::default(), "a").await;
+        let asked = Asked { alloc: "a", namespace: "default", token: None };
+        let asked = agents.usage(&Node::default(), asked).await;
         assert_eq!(asked, Err(ClusterError::Failed("statistics of a: its node has no HTTP address".into())));
     }
 }

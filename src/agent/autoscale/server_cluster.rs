@@ -1,5 +1,5 @@
 //! The cluster as seen by the leader: its own state and endpoints. It acts as the server itself, so ACLs do not apply,
-//! as for the other loops of the leader.
+//! as for the other loops of the leader. Only agents of nodes are asked with a token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,8 @@ use encamp_server::leadership::peers::KnownServer;
 use encamp_server::{Error, Server};
 use encamp_state::Snapshot;
 
-use super::node_agents::{NodeAgents, usage};
+use super::leader_token::LeaderTokens;
+use super::node_agents::{Asked, NodeAgents, usage};
 use super::{drain_meta, members};
 
 /// Returns the servers that the server knows through gossip.
@@ -34,6 +35,7 @@ pub struct ServerCluster {
     known: KnownServers,
     local: Option<Arc<dyn LocalClient>>,
     agents: Arc<NodeAgents>,
+    tokens: LeaderTokens,
 }
 
 impl ServerCluster {
@@ -47,7 +49,7 @@ impl ServerCluster {
         local: Option<Arc<dyn LocalClient>>,
         agents: Arc<NodeAgents>,
     ) -> ServerCluster {
-        ServerCluster { server, region, term, known, local, agents }
+        ServerCluster { server, region, term, known, local, agents, tokens: LeaderTokens::default() }
     }
 
     /// Returns an error after the term has ended.
@@ -194,10 +196,11 @@ impl Cluster for ServerCluster {
             }
             let state = self.current().await?;
             let missing = |what: &str, id: &str| ClusterError::NotFound(format!("{what} {id}"));
-            let node_id = state.alloc(alloc).map(|a| a.alloc.node_id.clone());
-            let node_id = node_id.ok_or_else(|| missing("allocation", alloc))?;
+            let found = state.alloc(alloc).map(|a| (a.alloc.node_id.clone(), a.alloc.namespace.clone()));
+            let (node_id, namespace) = found.ok_or_else(|| missing("allocation", alloc))?;
             let node = state.node(&node_id).map(|n| n.node.clone()).ok_or_else(|| missing("node", &node_id))?;
-            self.agents.usage(&node, alloc).await
+            let token = self.tokens.for_namespace(&self.server, &namespace).await.map_err(|e| self.failed(&e))?;
+            self.agents.usage(&node, Asked { alloc, namespace: &namespace, token: Some(&token) }).await
         })
     }
 }

@@ -65,6 +65,16 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "node identity revoke",
+        &[
+            Example::new("Revoke the identity of a stolen node", "encamp node identity revoke -yes f7476465"),
+            Example::new(
+                "Let the node join again, with a new secret",
+                "encamp node intro create -node-name client-1 -ttl 10m",
+            ),
+        ],
+    ),
+    (
         "node intro create",
         &[
             Example::new("Create a token with which any node can join", "encamp node intro create"),

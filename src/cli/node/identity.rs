@@ -9,9 +9,10 @@ use crate::cli::data;
 use crate::cli::error::ErrorContext;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
+use crate::cli::prompt::confirm;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
-use encamp_model::SECOND;
+use encamp_model::{SECOND, quoted};
 
 /// View the claims of a node identity
 ///
@@ -81,6 +82,43 @@ impl Run for NodeIdentityRenew {
             let id = meant(c, false, prefix, "Node ID")?;
             let done = c.wait(c.client.renew_node_identity(&id));
             done.context("Error requesting node identity renewal")?;
+            Ok(0)
+        })
+    }
+}
+
+/// Revoke the identity of a node that was stolen
+///
+/// The servers refuse the secret and the identities of the node for good, mark the node as down and replace its
+/// allocations. The node registers again with a new secret and an introduction token that is created after the
+/// revocation. The argument is the node ID or a prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIdentityRevoke {
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodeIdentityRevoke {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node_id>");
+        };
+        context.connected(&self.general, |c, context| {
+            let id = meant(c, false, prefix, "Node ID")?;
+            if *prefix != id && !self.yes {
+                let question = format!("Are you sure you want to revoke the identity of node {}? [y/N]", quoted(&id));
+                if let Err(code) = confirm(context.ui, &question, "Canceling revocation") {
+                    return Ok(code);
+                }
+            }
+            let done = c.wait(c.client.revoke_node_identity(&id));
+            done.context("Error revoking node identity")?;
+            context.ui.output(&format!("Node {} identity revoked", quoted(&id)));
             Ok(0)
         })
     }

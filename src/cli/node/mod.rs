@@ -33,6 +33,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<meta::NodeMetaRead>("node meta read", None, 1);
     registry.add::<identity::NodeIdentityGet>("node identity get", None, 1);
     registry.add::<identity::NodeIdentityRenew>("node identity renew", None, 1);
+    registry.add::<identity::NodeIdentityRevoke>("node identity revoke", None, 1);
     registry.add::<intro::NodeIntroCreate>("node intro create", None, 1);
     registry.add::<pool::list::NodePoolList>("node pool list", None, 1);
     registry.add::<pool::list::NodePoolInfo>("node pool info", None, 1);

@@ -31,7 +31,7 @@ use super::runner::alloc::AllocRunner;
 use super::servers::{Credentials, Servers};
 use super::store::{ClientRecord, SharedClientRecord};
 use encamp_model::stats::HostStats;
-use encamp_model::{Allocation, NodeEvent, duration};
+use encamp_model::{Allocation, NodeEvent, SecretString, duration};
 
 /// A running node.
 pub struct Agent {
@@ -49,6 +49,8 @@ pub struct Agent {
     queue: Mutex<ReportQueue>,
     views: Mutex<Option<mpsc::UnboundedReceiver<Allocation>>>,
     registered: channel::Sender<bool>,
+    /// Held during a registration: the introduction token that was refused because the identity was revoked.
+    registering: tokio::sync::Mutex<Option<SecretString>>,
     pub(super) beat: Mutex<Beat>,
     /// A new identity of the node is wanted.
     pub(super) renew_identity: Notify,

@@ -181,6 +181,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         queue: Mutex::default(),
         views: Mutex::new(Some(view_receiver)),
         registered: watch::channel(false).0,
+        registering: tokio::sync::Mutex::default(),
         beat: Mutex::new(Beat { ok: clock::now(), last: None }),
         renew_identity: Notify::new(),
         node_changed: Notify::new(),

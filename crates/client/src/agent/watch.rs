@@ -55,6 +55,12 @@ impl Agent {
             };
             let listed = match listed {
                 Ok(listed) => listed,
+                Err(ServersError::Revoked) => {
+                    if !self.register().await {
+                        return;
+                    }
+                    continue;
+                }
                 Err(error) => {
                     if error == ServersError::SecretMismatch && !self.register().await {
                         return;

@@ -26,6 +26,7 @@ fn own(request: &Request) -> Result<Option<BTreeSet<String>>, Error> {
         | Caller::Workload(_)
         | Caller::Node(_)
         | Caller::Introduction
+        | Caller::Leader { .. }
         | Caller::Remote { .. } => BTreeSet::new(),
     }))
 }

@@ -153,7 +153,11 @@ pub(crate) async fn own(request: Request) -> Outcome {
             let token = tokens::shown(&snapshot, &token);
             return Ok(with_secret(&token)?.meta(&request.meta(token.modify_index)));
         }
-        Caller::Workload(_) | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => {
+        Caller::Workload(_)
+        | Caller::Node(_)
+        | Caller::Introduction
+        | Caller::Leader { .. }
+        | Caller::Remote { .. } => {
             return Err(Error::not_found("ACL token not found"));
         }
     };

@@ -19,6 +19,9 @@ use encamp_state::StateStore;
 
 pub use resolve::{ANONYMOUS, Resolver, is_expired};
 
+/// The name of [`Caller::Leader`], and of its policy.
+const LEADER: &str = "leader";
+
 /// Who makes a request.
 #[derive(Debug, Clone)]
 pub enum Caller {
@@ -34,6 +37,11 @@ pub enum Caller {
     Node(String),
     /// The bearer of an introduction token for nodes.
     Introduction,
+    /// The leader, which reads the usage of allocations (`docs/spec/server.md §2.2`).
+    Leader {
+        /// The namespace of the allocations.
+        namespace: String,
+    },
     /// Somebody that another server knows.
     Remote {
         /// The caller's name, see [`Caller::name`].
@@ -42,6 +50,20 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// Whether the leader calls. Agents without a server know it by its name, which no other caller has.
+    pub fn is_leader(&self) -> bool {
+        match self {
+            Caller::Leader { .. } => true,
+            Caller::Remote { name } => name == LEADER,
+            Caller::AccessControlOff
+            | Caller::Anonymous
+            | Caller::Token(_)
+            | Caller::Workload(_)
+            | Caller::Node(_)
+            | Caller::Introduction => false,
+        }
+    }
+
     /// The caller's name in metadata and logs: the accessor of a token, or the kind of the caller.
     pub fn name(&self) -> String {
         match self {
@@ -51,6 +73,7 @@ impl Caller {
             Caller::Workload(claims) => format!("alloc:{}", claims.nomad_allocation_id),
             Caller::Node(id) => format!("client:{id}"),
             Caller::Introduction => "client-introduction".into(),
+            Caller::Leader { .. } => LEADER.into(),
             Caller::Remote { name } => name.clone(),
         }
     }
@@ -109,6 +132,7 @@ impl Access {
             Caller::Workload(_) => {
                 self.acl.workload().map(|w| resolve::policies_of_workload(store, w)).unwrap_or_default()
             }
+            Caller::Leader { namespace } => vec![Arc::new(resolve::policy_of_leader(namespace))],
             Caller::AccessControlOff | Caller::Node(_) | Caller::Introduction | Caller::Remote { .. } => Vec::new(),
         }
     }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use encamp_acl::{Acl, Workload};
+use encamp_acl::{Acl, Rules, Workload};
 use encamp_host::ids::is_uuid;
-use encamp_model::{AclPolicy, AclToken, AclTokenType, JobAcl};
+use encamp_model::{AclPolicy, AclToken, AclTokenType, JobAcl, quoted};
 use encamp_state::{StateStore, Table};
 
 use super::cache::{Cache, Stamp};
-use super::{Access, Caller, Denied};
+use super::{Access, Caller, Denied, LEADER};
+use crate::endpoints::node_auth::is_revoked as is_revoked_identity;
+use crate::fsm::node::is_revoked;
 use crate::keyring::Keyring;
 use crate::keyring::claims::Claims;
 
@@ -85,7 +87,16 @@ impl Resolver {
         }
         if !claims.nomad_node_id.is_empty() {
             let node = store.state().node(&claims.nomad_node_id).ok_or(Denied::Unknown)?;
+            if is_revoked_identity(store, &claims) || is_revoked(store, &node.node) {
+                return Err(Denied::Unknown);
+            }
             return Ok(Access::new(Caller::Node(node.node.id.clone()), self.nothing.clone()));
+        }
+        if let Some(namespace) = claims.leader_namespace() {
+            let policy = policy_of_leader(namespace);
+            let rules = Rules::parse_stored(&policy.rules);
+            let acl = Acl::merge([(policy.name.as_str(), &rules)]);
+            return Ok(Access::new(Caller::Leader { namespace: namespace.into() }, Arc::new(acl)));
         }
         Ok(Access::new(Caller::Introduction, self.nothing.clone()))
     }
@@ -120,6 +131,12 @@ impl Resolver {
 /// Whether a token has expired: its time has passed (`docs/spec/garbage-collection.md §10.1`).
 pub fn is_expired(token: &AclToken, now: i64) -> bool {
     token.expiration_time.is_some_and(|at| at.unix_nanos().is_some_and(|at| at < now))
+}
+
+/// What the leader may do with its token: the least with which agents give the usage of an allocation.
+pub(super) fn policy_of_leader(namespace: &str) -> AclPolicy {
+    let rules = format!("namespace {} {{\n  capabilities = [\"read-job\"]\n}}", quoted(namespace));
+    AclPolicy { name: LEADER.into(), rules, ..AclPolicy::default() }
 }
 
 /// The policies of requests without a token: one, or none.

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::node_rpc::{MOST_IDENTITIES, authenticate};
+use super::node_auth::{self, NodeProof, authenticate};
+use super::node_rpc::MOST_IDENTITIES;
 use crate::Server;
 use crate::error::Error;
+use crate::keyring::Keyring;
 use crate::keyring::claims::{AUDIENCE, Claims, DEFAULT, Issue, fixed_id};
-use crate::keyring::{Keyring, jwt};
 use crate::settings::{Enforcement, Settings};
 use encamp_host::ids;
 use encamp_host::threads;
@@ -21,18 +22,36 @@ use encamp_state::StateStore;
 /// Maximum time an introduction waits for the first key of a new cluster.
 const KEY_WAIT: Duration = Duration::from_secs(5);
 
-/// The new identity of a node, if it needs one: token and key ID. `None` as well while there is no signing key.
+/// The new identity of a node, if the one that it holds is no valid one, or does not last: token and key ID. `None` as
+/// well while there is no signing key.
 pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(SecretString, String)> {
-    let (now, settings) = (ids::now(), server.settings());
-    let known = jwt::key_id(held).is_some_and(|id| server.keyring().has(&id));
-    if known && jwt::claims::<Claims>(held).is_some_and(|c| !c.outdated(node, now)) {
+    let (now, settings, store) = (ids::now(), server.settings(), server.snapshot());
+    let lasts = |c: &Claims| {
+        c.is_of_node(node, &settings.region) && !c.outdated(node, now) && !node_auth::is_revoked(&store, c)
+    };
+    if server.keyring().verified_node(held, now).is_some_and(|c| lasts(&c)) {
         return None;
     }
-    let ttl = server.snapshot().state().node_pool(&node.node_pool).map_or(0, |p| p.node_identity_ttl);
+    // The clock of this leader may be behind that of the one that revoked an earlier identity.
+    let now = store.node_revocation(&node.id).map_or(now, |r| now.max(r.revoked_at.saturating_add(SECOND)));
+    let ttl = store.state().node_pool(&node.node_pool).map_or(0, |p| p.node_identity_ttl);
     let ttl = if ttl > 0 { ttl } else { super::pool::IDENTITY_TTL };
     let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: now };
     let (jwt, key) = server.keyring().sign(&issue.node(node, ttl, ids::uuid())).ok()?;
     Some((jwt.into(), key))
+}
+
+/// A token with which the leader reads the usage of allocations of a namespace from the agents of their nodes
+/// (`docs/spec/server.md §2.2`). `ttl` is in nanoseconds.
+///
+/// # Errors
+/// There is no signing key, or the agent is stopping.
+pub async fn for_usage(server: &Server, namespace: &str, ttl: i64) -> Result<SecretString, Error> {
+    let settings = server.settings();
+    let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: ids::now() };
+    let (claims, keyring) = (issue.leader(namespace, ttl, ids::uuid()), server.keyring().clone());
+    let signed = threads::unblock(move || keyring.sign(&claims)).await;
+    Ok(signed.map_err(|_| Error::internal("the agent is stopping"))??.0.into())
 }
 
 /// Creates an introduction token for a node with this name (any name if empty) in a node pool
@@ -49,6 +68,7 @@ pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Res
     if ttl < 0 {
         return Err(Error::bad("TTL must not be negative"));
     }
+    outlast_revocations(server).await;
     let settings = server.settings();
     let ttl = if ttl == 0 { settings.introduction.default_ttl } else { ttl }.min(settings.introduction.max_ttl);
     let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: ids::now() };
@@ -57,6 +77,36 @@ pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Res
     keyring.wait_active(KEY_WAIT).await;
     let signed = threads::unblock(move || keyring.sign(&claims)).await;
     Ok(signed.map_err(|_| Error::internal("the agent is stopping"))??.0)
+}
+
+/// Waits until the second of the latest revocation has passed: tokens of that second are refused.
+async fn outlast_revocations(server: &Server) {
+    let latest = server.snapshot().node_revocations().map(|r| r.revoked_at).max().unwrap_or_default();
+    let (now, next) = (ids::now(), (latest.div_euclid(SECOND) + 1).saturating_mul(SECOND));
+    if now < next && next - now <= SECOND {
+        tokio::time::sleep(Duration::from_nanos(u64::try_from(next - now).unwrap_or_default())).await;
+    }
+}
+
+/// Checks whether a node whose identity was revoked may register with another secret: it has an introduction token that
+/// was issued after the revocation, whatever the servers require of other nodes.
+///
+/// # Errors
+/// It has none.
+pub(super) fn check_new_introduction(
+    server: &Server,
+    node: &Node,
+    token: &str,
+    revocation: &NodeRevocation,
+) -> Result<(), Error> {
+    let claims = server.keyring().verified(token, ids::now());
+    if claims.is_some_and(|c| c.introduces(node) && revocation.precedes(c.iat)) {
+        return Ok(());
+    }
+    server.metrics().count("nomad.client.introduction_violation_num", 1, &[]);
+    let (node_id, node_pool) = (node.id.as_str(), node.node_pool.as_str());
+    tracing::warn!(target: "nomad.client", node_id, node_pool, "registration of a revoked node without a new introduction token");
+    Err(Error::node_revoked())
 }
 
 /// Checks whether an unknown node may register: it has a valid introduction token, or does not need one.
@@ -81,14 +131,14 @@ pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> R
 /// Signs identities for allocations of a node; identities that it may not have are left out.
 ///
 /// # Errors
-/// The node is unknown, its secret is wrong, or there is no signing key.
+/// The node is unknown, its proof is wrong, or there is no signing key.
 pub async fn sign(
     server: &Server,
     node_id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     wanted: Vec<IdentityRequest>,
 ) -> Result<Vec<SignedIdentity>, Error> {
-    let node = authenticate(server, node_id, secret)?;
+    let node = authenticate(server, node_id, proof)?;
     if wanted.len() > MOST_IDENTITIES {
         let text = format!("{} identities in one call; at most {MOST_IDENTITIES} are signed", wanted.len());
         return Err(Error::bad(text));

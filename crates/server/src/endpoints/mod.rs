@@ -20,6 +20,9 @@ pub mod job_reads;
 pub mod keyring;
 pub mod namespace;
 pub mod node;
+pub mod node_auth;
+#[cfg(test)]
+mod node_auth_tests;
 pub mod node_rpc;
 pub mod operator;
 pub mod pool;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::node_rpc::NodeAnswer;
 use crate::Server;
 use crate::error::Error;
-use crate::nodes::node_evals::cluster_event;
+use crate::nodes::node_evals::{IDENTITY_REVOKED, cluster_event};
 use crate::nodes::node_status;
 use encamp_host::ids;
 use encamp_model::*;
-use encamp_ops::Operation;
+use encamp_ops::{NodeRevoke, Operation};
 
 fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
     let snapshot = server.snapshot();
@@ -52,6 +52,22 @@ pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
     let node_modify_index = made.eval_index();
     let answer = NodeAnswer { node_modify_index, eval_create_index: made.index, ..NodeAnswer::of(made) };
     Ok(answer.completed(server, id))
+}
+
+/// Revokes the identity of a node: its secret, its identities and the introduction tokens issued so far are refused, and
+/// its allocations are replaced (`docs/spec/server.md §9.8`).
+///
+/// # Errors
+/// The node is unknown, or there is no leader.
+pub async fn revoke_identity(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
+    server.wait_ready().await?;
+    node_of(server, id)?;
+    let now = ids::now();
+    let event = cluster_event(IDENTITY_REVOKED, now);
+    let op = Operation::NodeRevoke(NodeRevoke { id: id.into(), event, revoked_at: now });
+    let changed = node_status::change(server, op).await?;
+    server.queues().heartbeats().remove(id);
+    Ok(NodeAnswer::of(changed).completed(server, id))
 }
 
 /// Removes a node; its allocations are replaced.

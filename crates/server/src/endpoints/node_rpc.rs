@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::identity;
+use super::node_auth::{self, NodeProof, authenticate, authenticate_in};
 use crate::Server;
 use crate::error::Error;
 use crate::leadership::loops::drain::set::{DrainRequest, set_drain};
@@ -81,10 +82,12 @@ impl NodeAnswer {
     }
 }
 
-/// Registers a node or updates its registration. `held` is its current identity; a new one is returned if it needs one.
+/// Registers a node or updates its registration. `held` is its current identity, or the token that introduces it; an
+/// identity is returned if it needs one.
 ///
 /// # Errors
-/// A field is missing, the secret belongs to another node, or there is no leader.
+/// A field is missing, the secret is not that of the node or was revoked, a required introduction is missing, or there
+/// is no leader.
 pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     for (missing, what) in [
@@ -127,12 +130,7 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     node.computed_class = node.compute_class();
     node.drain = false;
     let before = server.snapshot().state().node(&node.id).map(|n| n.node.clone());
-    if before.as_ref().is_some_and(|b| !b.secret_id.is_empty() && b.secret_id != node.secret_id) {
-        return Err(Error::secret_mismatch());
-    }
-    if before.is_none() {
-        identity::check_introduction(server, &node, held)?;
-    }
+    node_auth::check_registration(server, before.as_deref(), &node, held)?;
     let (id, down) = (node.id.clone(), node.status == NodeStatus::Down);
     let identity = identity::of_node(server, &node, held);
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
@@ -158,9 +156,9 @@ fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
     Ok(server.queues().heartbeats().reset(id, ids::now(), ids::random())?)
 }
 
-/// Whether the state of this server contains a node with this secret. The state may be behind the leader.
-pub fn knows(server: &Server, id: &str, secret: &SecretString) -> bool {
-    !id.is_empty() && authenticate(server, id, secret).is_ok()
+/// Whether the state of this server contains a node that proves itself like this. The state may be behind the leader.
+pub fn knows(server: &Server, id: &str, proof: &NodeProof) -> bool {
+    !id.is_empty() && authenticate(server, id, proof).is_ok()
 }
 
 /// Whether a registration would create a new node or a new node pool.
@@ -168,22 +166,6 @@ pub fn is_new(server: &Server, node: &Node) -> bool {
     let snapshot = server.snapshot();
     let pool = node.node_pool.as_str();
     snapshot.state().node(&node.id).is_none() || (!pool.is_empty() && snapshot.state().node_pool(pool).is_none())
-}
-
-/// Returns the node if the secret is right.
-///
-/// # Errors
-/// The node is unknown, or the secret is wrong.
-pub fn authenticate(server: &Server, id: &str, secret: &SecretString) -> Result<Arc<Node>, Error> {
-    if id.is_empty() {
-        return Err(Error::internal("missing node ID for client status update"));
-    }
-    let snapshot = server.snapshot();
-    let node = snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(Error::node_not_found)?;
-    if node.secret_id != *secret {
-        return Err(Error::permission_denied());
-    }
-    Ok(node)
 }
 
 /// Handles a heartbeat (`docs/spec/server.md §9.3`). `held` is the node's current identity, empty if it requests a new
@@ -194,12 +176,12 @@ pub fn authenticate(server: &Server, id: &str, secret: &SecretString) -> Result<
 pub async fn update_status(
     server: &Server,
     id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     held: &str,
     status: NodeStatus,
 ) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
-    let node = authenticate(server, id, secret)?;
+    let node = authenticate(server, id, proof)?;
     if !status.is_known() {
         return Err(Error::internal("invalid status for node"));
     }
@@ -233,18 +215,19 @@ pub async fn update_status(
 /// exceeds `min_index`.
 ///
 /// # Errors
-/// The node is unknown, or the secret is wrong.
+/// The node is unknown, or the proof is wrong.
 pub async fn client_allocs(
     server: &Server,
     id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     min_index: u64,
     wait: Duration,
 ) -> Result<(BTreeMap<String, u64>, u64), Error> {
-    authenticate(server, id, secret)?;
     let deadline = tokio::time::Instant::now() + wait;
-    let keys = vec![WatchKey::OfNode(id.to_string())];
+    // The node's own row changes when its identity is revoked.
+    let keys = vec![WatchKey::OfNode(id.to_string()), WatchKey::Row(Table::Nodes, id.to_string())];
     let read = server.store().read_newer(keys, min_index, deadline, |store| {
+        authenticate_in(server, store, id, proof)?;
         // The list is only built from the last state that was read.
         Ok::<_, Error>((newest(store, id), store.snapshot()))
     });
@@ -257,6 +240,8 @@ pub async fn client_allocs(
             index = newest(&snapshot, id);
         }
     }
+    // The identity may have expired or been revoked during the wait.
+    authenticate_in(server, &snapshot, id, proof)?;
     let allocs = snapshot.state().node(id).into_iter().flat_map(|n| &n.allocs);
     Ok((allocs.map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect(), index))
 }
@@ -271,11 +256,11 @@ fn newest(store: &StateStore, id: &str) -> u64 {
 /// Full allocations, from a state newer than `min_index`; unknown IDs are left out.
 ///
 /// # Errors
-/// The state did not reach the index in time, the node is unknown, or the secret is wrong.
+/// The state did not reach the index in time, the node is unknown, or the proof is wrong.
 pub async fn allocs(
     server: &Server,
     id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     ids: &[String],
     min_index: u64,
 ) -> Result<(Vec<Arc<Allocation>>, u64), Error> {
@@ -285,7 +270,7 @@ pub async fn allocs(
     if !matches!(there, Ok(Ok(_))) {
         return Err(Error::internal(format!("timed out waiting for index {min_index}")));
     }
-    authenticate(server, id, secret)?;
+    authenticate(server, id, proof)?;
     let snapshot = server.snapshot();
     let found = ids.iter().filter_map(|wanted| for_node(snapshot.state(), id, wanted)).collect();
     Ok((found, snapshot.index_of(Table::Allocs)))
@@ -316,10 +301,10 @@ fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> 
 /// The stored record of the calling node; `None` if it was removed.
 ///
 /// # Errors
-/// The secret is wrong.
-pub fn own_node(server: &Server, id: &str, secret: &SecretString) -> Result<Option<Arc<Node>>, Error> {
+/// The proof is wrong.
+pub fn own_node(server: &Server, id: &str, proof: &NodeProof) -> Result<Option<Arc<Node>>, Error> {
     let known = server.snapshot().state().node(id).is_some();
-    known.then(|| authenticate(server, id, secret)).transpose()
+    known.then(|| authenticate(server, id, proof)).transpose()
 }
 
 /// Handles the allocation updates of a node (`docs/spec/server.md §11`). Returns the index.
@@ -329,7 +314,7 @@ pub fn own_node(server: &Server, id: &str, secret: &SecretString) -> Result<Opti
 pub async fn update_allocs(
     server: &Server,
     id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     allocs: Vec<Allocation>,
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
@@ -347,9 +332,7 @@ pub async fn update_allocs(
         let text = format!("node {id} is not allowed to update allocs while in status {}", node.status);
         return Err(Error::internal(text));
     }
-    if node.secret_id != *secret {
-        return Err(Error::permission_denied());
-    }
+    node_auth::check(server, &snapshot, &node, proof)?;
     at_most(&allocs, MOST_REPORTS, "reports")?;
     let placed = |a: &Allocation| snapshot.state().alloc(&a.id).map(|e| e.alloc.node_id.clone());
     if allocs.iter().filter_map(placed).any(|at| at != id) {
@@ -366,15 +349,10 @@ pub async fn update_allocs(
 /// Adds node events. Returns the index.
 ///
 /// # Errors
-/// The node is unknown, the secret is wrong, or there is no leader.
-pub async fn emit_events(
-    server: &Server,
-    id: &str,
-    secret: &SecretString,
-    events: Vec<NodeEvent>,
-) -> Result<u64, Error> {
+/// The node is unknown, the proof is wrong, or there is no leader.
+pub async fn emit_events(server: &Server, id: &str, proof: &NodeProof, events: Vec<NodeEvent>) -> Result<u64, Error> {
     server.wait_ready().await?;
-    authenticate(server, id, secret)?;
+    authenticate(server, id, proof)?;
     at_most(&events, MOST_EVENTS, "events")?;
     let events = BTreeMap::from([(id.to_string(), events)]);
     Ok(server.commit(Operation::NodeEvents { events }).await?.0)
@@ -383,15 +361,15 @@ pub async fn emit_events(
 /// Registers services of a node's allocations. Returns the index.
 ///
 /// # Errors
-/// The node is unknown, the secret is wrong, a service or an allocation belongs to another node, or there is no leader.
+/// The node is unknown, the proof is wrong, a service or an allocation belongs to another node, or there is no leader.
 pub async fn upsert_services(
     server: &Server,
     id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     services: Vec<ServiceRegistration>,
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
-    authenticate(server, id, secret)?;
+    authenticate(server, id, proof)?;
     at_most(&services, MOST_SERVICES, "services")?;
     let snapshot = server.snapshot();
     let own = |s: &ServiceRegistration| {
@@ -415,16 +393,16 @@ pub async fn upsert_services(
 /// Removes a service registration of one of a node's allocations. Returns the index.
 ///
 /// # Errors
-/// The node is unknown, the secret is wrong, the service does not exist, or there is no leader.
+/// The node is unknown, the proof is wrong, the service does not exist, or there is no leader.
 pub async fn delete_service(
     server: &Server,
     id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     namespace: &str,
     service: &str,
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
-    authenticate(server, id, secret)?;
+    authenticate(server, id, proof)?;
     if server.snapshot().service(namespace, service).is_some_and(|s| s.node_id != id) {
         return Err(Error::permission_denied());
     }
@@ -435,16 +413,16 @@ pub async fn delete_service(
 /// Drains a node that is about to leave, on its own request. Returns the index.
 ///
 /// # Errors
-/// The node is unknown, the secret is wrong, or there is no leader.
+/// The node is unknown, the proof is wrong, or there is no leader.
 pub async fn drain_self(
     server: &Server,
     id: &str,
-    secret: &SecretString,
+    proof: &NodeProof,
     strategy: DrainStrategy,
     meta: BTreeMap<String, String>,
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
-    authenticate(server, id, secret)?;
+    authenticate(server, id, proof)?;
     let request = DrainRequest { strategy: Some(strategy), meta, ..Default::default() };
     Ok(set_drain(server, id, request).await?.index)
 }

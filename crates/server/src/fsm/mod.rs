@@ -14,7 +14,7 @@ mod deployment;
 mod eval;
 mod job;
 mod keyring;
-mod node;
+pub(crate) mod node;
 mod node_change;
 mod plan;
 mod purge;
@@ -75,6 +75,7 @@ pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits)
         return match persist::read(&mut state.0.as_slice()) {
             Ok(mut read) => {
                 cancel_orphans(&mut read);
+                node::keep_revocations(store, &mut read);
                 *store = read;
                 Applied { restored: true, ..Applied::only(Reply::Done) }
             }
@@ -117,6 +118,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> 
         Operation::NodeRegister(r) => node::register(txn, r).map(done),
         Operation::NodeDeregister { ids } => node::deregister(txn, ids).map(done),
         Operation::NodeStatus(s) => node::status(txn, s).map(done),
+        Operation::NodeRevoke(r) => node::revoke(txn, r).map(done),
         Operation::NodeStatusBatch { statuses } => node::statuses(txn, statuses).map(done),
         Operation::NodeDrain(d) => node::drain(txn, d).map(done),
         Operation::NodeEligibility { id, eligibility, event, updated_at } => {

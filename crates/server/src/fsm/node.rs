@@ -5,14 +5,20 @@ use std::sync::Arc;
 
 use super::txn::{Change, Txn, Unblock};
 use super::volume;
-use crate::nodes::node_evals::cluster_event;
+use crate::nodes::node_evals::{IDENTITY_REVOKED, cluster_event};
 use encamp_model::*;
-use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatusChange, Refusal};
-use encamp_state::Table;
+use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeRevoke, NodeStatusChange, Refusal};
+use encamp_state::store::revocations::secret_hash;
+use encamp_state::{StateStore, Table};
 
 /// The number of retained events per node.
 const EVENTS_KEPT: usize = 10;
 const SECOND_NANOS: i64 = 1_000_000_000;
+/// The number of refused secrets that are kept per node. A registration with an older one is refused as well: with any
+/// secret that is not the stored one, it needs an introduction token.
+const REFUSED_SECRETS: usize = 16;
+/// The number of revocations from which on the oldest one of a removed node is dropped (`docs/spec/server.md §9.8`).
+const REVOCATIONS_KEPT: usize = 10_000;
 
 fn stored(txn: &Txn, id: &str) -> Result<Node, Refusal> {
     txn.store.state().node(id).map(|n| Node::clone(&n.node)).ok_or(Refusal::NodeNotFound)
@@ -28,6 +34,10 @@ fn add_event(node: &mut Node, event: &NodeEvent, index: u64) {
 pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), Refusal> {
     let index = txn.index;
     let mut node = r.node.clone();
+    // A registration may have been under way when the identity was revoked.
+    if txn.store.is_revoked_secret(&node.secret_id) {
+        return Err(Refusal::NodeRevoked);
+    }
     match txn.store.state().node(&node.id).map(|n| n.node.clone()) {
         Some(old) => {
             node.create_index = old.create_index;
@@ -98,6 +108,9 @@ pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), Refusal> {
 /// Sets the status of a node (`docs/spec/server.md §9.4`).
 pub(crate) fn status(txn: &mut Txn, s: &NodeStatusChange) -> Result<(), Refusal> {
     let mut node = stored(txn, &s.id)?;
+    if s.status != NodeStatus::Down && is_revoked(txn.store, &node) {
+        return Err(Refusal::NodeRevoked);
+    }
     let old = std::mem::replace(&mut node.status, s.status.clone());
     note_status(&mut node, &old, txn.index);
     if !s.identity_key_id.is_empty() {
@@ -115,14 +128,75 @@ pub(crate) fn status(txn: &mut Txn, s: &NodeStatusChange) -> Result<(), Refusal>
     Ok(())
 }
 
-/// Sets the statuses of several nodes; nodes that do not exist are skipped.
+/// Sets the statuses of several nodes; nodes that do not exist, or whose identity was revoked, are skipped.
 pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatusChange]) -> Result<(), Refusal> {
     for s in statuses {
-        if txn.store.state().node(&s.id).is_some() {
-            status(txn, s)?;
+        match status(txn, s) {
+            Ok(()) | Err(Refusal::NodeNotFound | Refusal::NodeRevoked) => {}
+            Err(e) => return Err(e),
         }
     }
     Ok(())
+}
+
+/// Whether the secret with which a node is registered was revoked.
+pub(crate) fn is_revoked(store: &StateStore, node: &Node) -> bool {
+    store.node_revocation(&node.id).is_some() && store.is_revoked_secret(&node.secret_id)
+}
+
+/// Revokes the identity of a node: its secret is refused for good, and it is down (`docs/spec/server.md §9.8`).
+pub(crate) fn revoke(txn: &mut Txn, r: &NodeRevoke) -> Result<(), Refusal> {
+    let mut node = stored(txn, &r.id)?;
+    let mut revocation = txn.store.node_revocation(&r.id).map(|old| NodeRevocation::clone(old)).unwrap_or_default();
+    if revocation.node_id.is_empty() {
+        revocation.node_id = r.id.clone();
+        revocation.create_index = txn.index;
+    }
+    let hash = secret_hash(&node.secret_id);
+    if !node.secret_id.is_empty() && !revocation.secret_hashes.contains(&hash) {
+        revocation.secret_hashes.push(hash);
+    }
+    let surplus = revocation.secret_hashes.len().saturating_sub(REFUSED_SECRETS);
+    revocation.secret_hashes.drain(..surplus);
+    // Clocks of leaders differ: a revocation never takes back what an earlier one refused.
+    revocation.revoked_at = revocation.revoked_at.max(r.revoked_at);
+    revocation.modify_index = txn.index;
+    txn.store.put_node_revocation(Arc::new(revocation));
+    drop_oldest_revocation(txn.store);
+    txn.other(Table::NodeRevocations);
+    let old = std::mem::replace(&mut node.status, NodeStatus::Down);
+    note_status(&mut node, &old, txn.index);
+    node.status_description = IDENTITY_REVOKED.into();
+    node.identity_signing_key_id.clear();
+    add_event(&mut node, &r.event, txn.index);
+    node.status_updated_at = r.revoked_at / SECOND_NANOS;
+    node.modify_index = txn.index;
+    txn.put_node_record(node);
+    Ok(())
+}
+
+/// Drops the oldest revocation of a removed node, if there are too many.
+fn drop_oldest_revocation(store: &mut StateStore) {
+    if store.node_revocations().len() <= REVOCATIONS_KEPT {
+        return;
+    }
+    let removed = store.node_revocations().filter(|r| store.state().node(&r.node_id).is_none());
+    if let Some(id) = removed.min_by_key(|r| r.modify_index).map(|r| r.node_id.clone()) {
+        store.remove_node_revocation(&id);
+    }
+}
+
+/// Takes the revocations of a store over into a restored one: an older snapshot does not bring stolen secrets back.
+pub(crate) fn keep_revocations(from: &StateStore, to: &mut StateStore) {
+    for revocation in from.node_revocations() {
+        let mut kept = NodeRevocation::clone(revocation);
+        if let Some(restored) = to.node_revocation(&kept.node_id) {
+            kept.revoked_at = kept.revoked_at.max(restored.revoked_at);
+            let others = restored.secret_hashes.iter().filter(|h| !revocation.secret_hashes.contains(h)).cloned();
+            kept.secret_hashes.extend(others);
+        }
+        to.put_node_revocation(Arc::new(kept));
+    }
 }
 
 /// Starts, updates or ends drains (`docs/spec/server.md §12.1`).

@@ -19,6 +19,7 @@ pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Rep
     let ids: Vec<&str> = match &c.change {
         Operation::NodeRegister(r) => vec![&r.node.id],
         Operation::NodeStatus(s) => vec![&s.id],
+        Operation::NodeRevoke(r) => vec![&r.id],
         Operation::NodeStatusBatch { statuses } => statuses.iter().map(|s| s.id.as_str()).collect(),
         Operation::NodeEligibility { id, .. } => vec![id],
         Operation::NodeDrain(d) => d.nodes.keys().map(String::as_str).collect(),
@@ -50,7 +51,7 @@ pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Rep
         Operation::NodeDeregister { .. } => before.values().for_each(|node| make(node)),
         change => {
             let entails = |old: &Node, node: &Node| match change {
-                Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } => {
+                Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } | Operation::NodeRevoke(_) => {
                     transition_makes_evals(&old.status, &node.status)
                 }
                 _ => {

@@ -14,6 +14,8 @@ pub(crate) const DEFAULT: &str = "default";
 
 /// The prefix of the subjects of introduction tokens.
 const INTRODUCTION: &str = "node-introduction";
+/// The first and the last part of the subjects of the leader's tokens.
+const LEADER: [&str; 2] = ["leader", "allocation-usage"];
 /// The allowed clock skew between signers and verifiers, in seconds.
 const LEEWAY: i64 = 60;
 
@@ -155,12 +157,23 @@ impl Issue<'_> {
     /// The claims of a node's identity. `ttl` is in nanoseconds.
     pub(crate) fn node(&self, node: &Node, ttl: i64, jti: String) -> Claims {
         Claims {
-            sub: format!("node:{}:{}:{}:{DEFAULT}", self.region, node.node_pool, node.id),
+            sub: node_subject(self.region, node),
             aud: vec![AUDIENCE.into()],
             nomad_node_id: node.id.clone(),
             nomad_node_pool: node.node_pool.clone(),
             nomad_node_class: node.node_class.clone(),
             nomad_node_datacenter: node.datacenter.clone(),
+            ..self.claims(ttl, jti)
+        }
+    }
+
+    /// The claims of the leader's token for reading the usage of the allocations of a namespace
+    /// (`docs/spec/http-api.md §10.5`). `ttl` is in nanoseconds.
+    pub(crate) fn leader(&self, namespace: &str, ttl: i64, jti: String) -> Claims {
+        Claims {
+            sub: [LEADER[0], self.region, namespace, LEADER[1]].join(":"),
+            aud: vec![AUDIENCE.into()],
+            nomad_namespace: namespace.into(),
             ..self.claims(ttl, jti)
         }
     }
@@ -178,12 +191,36 @@ impl Issue<'_> {
     }
 }
 
+/// The subject of a node's identity.
+fn node_subject(region: &str, node: &Node) -> String {
+    format!("node:{region}:{}:{}:{DEFAULT}", node.node_pool, node.id)
+}
+
 impl Claims {
     /// Whether these claims, from a verified token, allow a node to register.
     pub fn introduces(&self, node: &Node) -> bool {
         let of_node = self.sub.split(':').next() == Some(INTRODUCTION);
         let named = self.nomad_node_name.is_empty() || self.nomad_node_name == node.name;
         of_node && self.aud.iter().any(|a| a == AUDIENCE) && named && self.nomad_node_pool == node.node_pool
+    }
+
+    /// The namespace in which the leader may read the usage of allocations, if these claims, from a verified token, are
+    /// those of its token. No other token has such a subject and no allocation or node.
+    pub(crate) fn leader_namespace(&self) -> Option<&str> {
+        let parts: Vec<&str> = self.sub.split(':').collect();
+        let [first, _, namespace, last] = parts[..] else { return None };
+        let of_leader = [first, last] == LEADER && namespace == self.nomad_namespace && !namespace.is_empty();
+        let other = !self.nomad_allocation_id.is_empty() || !self.nomad_node_id.is_empty();
+        (of_leader && !other && self.aud.iter().any(|a| a == AUDIENCE)).then_some(self.nomad_namespace.as_str())
+    }
+
+    /// Whether these claims, from a verified token, are those of the identity of a stored node
+    /// (`docs/spec/http-api.md §10.1`).
+    pub(crate) fn is_of_node(&self, node: &Node, region: &str) -> bool {
+        self.nomad_node_id == node.id
+            && self.nomad_node_pool == node.node_pool
+            && self.sub == node_subject(region, node)
+            && self.aud.iter().any(|a| a == AUDIENCE)
     }
 
     /// Whether the token is valid at a time in Unix nanoseconds, with some clock skew allowed
@@ -242,6 +279,28 @@ mod tests {
         assert_eq!(serde_json::from_value::<Claims>(want).unwrap(), claims);
         assert!(!claims.outdated(&node, AT + 16 * HOUR) && claims.outdated(&node, AT + 17 * HOUR));
         assert!(claims.outdated(&Node { node_class: "c".into(), ..node }, AT));
+    }
+
+    #[test]
+    fn tokens_of_the_leader() {
+        let issue = Issue { region: "global", issuer: "", at: AT };
+        let claims = issue.leader("prod", 5 * MINUTE, "j".into());
+        assert_eq!(
+            shown(&claims),
+            json!({
+                "aud": "nomadproject.io", "exp": 1_795_243_731, "iat": 1_795_243_431, "jti": "j", "nbf": 1_795_243_431,
+                "nomad_namespace": "prod", "sub": "leader:global:prod:allocation-usage",
+            })
+        );
+        assert_eq!(claims.leader_namespace(), Some("prod"));
+        let with = |change: fn(&mut Claims)| {
+            let mut other = claims.clone();
+            change(&mut other);
+            other.leader_namespace().is_some()
+        };
+        assert!(!with(|c| c.nomad_namespace = "other".into()) && !with(|c| c.nomad_allocation_id = "a".into()));
+        assert!(!with(|c| c.aud.clear()) && !with(|c| c.nomad_node_id = "n".into()));
+        assert!(issue.introduction("", "default", 0, "j".into()).leader_namespace().is_none());
     }
 
     #[test]

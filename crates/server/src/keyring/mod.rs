@@ -2,6 +2,7 @@
 //! identities.
 //!
 //! - [`material`]: generating, wrapping and unwrapping keys. [`jwt`]: signed tokens. [`claims`]: their claims.
+//!   [`verified`]: identities of nodes that were verified before.
 //!
 //! The wrapped keys are in the store; the keyring is updated with every entry, before readers can see the entry.
 
@@ -10,6 +11,7 @@ pub mod jwt;
 pub(crate) mod material;
 #[cfg(test)]
 mod tests;
+mod verified;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,11 +78,13 @@ pub struct Keyring {
     keys: RwLock<Keys>,
     /// The ID of the active key.
     active: watch_value::Sender<Option<Arc<str>>>,
+    /// Identities of nodes whose signatures are valid.
+    verified: verified::Verified,
 }
 
 impl Default for Keyring {
     fn default() -> Keyring {
-        Keyring { keys: RwLock::default(), active: watch_value::Sender::new(None) }
+        Keyring { keys: RwLock::default(), active: watch_value::Sender::new(None), verified: Default::default() }
     }
 }
 
@@ -178,6 +182,17 @@ impl Keyring {
     pub fn verified(&self, token: &str, now: i64) -> Option<Claims> {
         let key = self.public_key(&jwt::key_id(token)?)?;
         jwt::verified::<Claims>(token, &key).filter(|c| c.is_current(now))
+    }
+
+    /// The claims of a node's identity, if a key of the keyring signed it and it is valid at `now`, in Unix
+    /// nanoseconds. Signatures are verified once.
+    pub(crate) fn verified_node(&self, token: &str, now: i64) -> Option<Arc<Claims>> {
+        let (key_id, claims) = self.verified.of(token, || {
+            let key_id = jwt::key_id(token)?;
+            let claims = jwt::verified::<Claims>(token, &self.public_key(&key_id)?)?;
+            (!claims.nomad_node_id.is_empty()).then(|| (key_id, Arc::new(claims)))
+        })?;
+        Some(claims).filter(|c| self.has(&key_id) && c.is_current(now))
     }
 
     /// The public part of a key; `None` if the key does not exist or cannot sign.

@@ -17,6 +17,8 @@ pub const CLUSTER: &str = "Cluster";
 pub(crate) const REREGISTERED_BY_HEARTBEAT: &str = "Node reregistered by heartbeat";
 /// Event of a node that missed its heartbeat.
 pub const HEARTBEAT_MISSED: &str = "Node heartbeat missed";
+/// Event of a node whose identity was revoked, and the description of its status.
+pub(crate) const IDENTITY_REVOKED: &str = "Node identity revoked";
 /// Event of a node whose node pool does not exist yet.
 pub(crate) const WAITING_FOR_POOL: &str = "Node registered but waiting for node pool to be created";
 

@@ -51,6 +51,7 @@ enum Record {
     AclAuthMethod(Arc<AclAuthMethod>),
     AclBindingRule(Arc<AclBindingRule>),
     OneTimeToken(Arc<OneTimeToken>),
+    NodeRevocation(Arc<NodeRevocation>),
     /// Table name and index.
     Index(String, u64),
     End,
@@ -107,6 +108,7 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     store.acl_auth_methods().try_for_each(|m| put(&Record::AclAuthMethod(m.clone())))?;
     store.acl_binding_rules().try_for_each(|r| put(&Record::AclBindingRule(r.clone())))?;
     store.one_time_tokens().try_for_each(|t| put(&Record::OneTimeToken(t.clone())))?;
+    store.node_revocations().try_for_each(|r| put(&Record::NodeRevocation(r.clone())))?;
     Table::ALL.into_iter().try_for_each(|t| put(&Record::Index(t.name().into(), store.index_of(t))))?;
     put(&Record::End)
 }
@@ -166,6 +168,7 @@ pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
             Record::AclAuthMethod(m) => store.put_acl_auth_method(m),
             Record::AclBindingRule(r) => store.put_acl_binding_rule(r),
             Record::OneTimeToken(t) => store.put_one_time_token(t),
+            Record::NodeRevocation(r) => store.put_node_revocation(r),
             Record::Index(name, index) => {
                 if let Some(t) = Table::ALL.into_iter().find(|t| t.name() == name) {
                     store.set_index(t, index);

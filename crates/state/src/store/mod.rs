@@ -4,9 +4,10 @@
 //! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows
 //! are never changed in place. The effects of an operation are defined by the state machine, not by the store.
 //!
-//! - [`table`]: the tables and their indexes. `rows`, `variables`, [`acl`]: reading and writing of rows.
+//! - [`table`]: the tables and their indexes. `rows`, `variables`, [`acl`], [`revocations`]: reading and writing of rows.
 
 pub mod acl;
+pub mod revocations;
 mod rows;
 pub mod table;
 mod variables;
@@ -80,6 +81,9 @@ pub struct StateStore {
     csi_plugins: OrdMap<String, Arc<CsiPlugin>>,
     root_keys: OrdMap<String, Arc<WrappedRootKey>>,
     acl: AclTables,
+    node_revocations: OrdMap<String, Arc<NodeRevocation>>,
+    /// The hash of a refused secret, and the node that had it.
+    revoked_secrets: OrdMap<String, String>,
     cluster_metadata: Option<Arc<ClusterMetadata>>,
     autopilot: Option<Arc<AutopilotConfiguration>>,
 }

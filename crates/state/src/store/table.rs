@@ -87,6 +87,8 @@ tables! {
     SchedulerConfig = "scheduler_config",
     /// Cluster metadata.
     ClusterMeta = "cluster_meta",
+    /// Revoked identities of nodes.
+    NodeRevocations = "node_revocations",
 }
 
 /// The index of the last write to each table (`docs/spec/server.md §17.2`).

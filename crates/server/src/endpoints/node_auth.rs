@@ -1,0 +1,115 @@
+//! Which node makes a call (`docs/spec/client.md §3.1`): it proves itself by its signed identity, or by its secret as
+//! long as it has none. Revoked identities and secrets are refused (`docs/spec/server.md §9.8`).
+
+use std::sync::Arc;
+
+use super::identity;
+use crate::Server;
+use crate::error::Error;
+use crate::fsm;
+use crate::keyring::claims::Claims;
+use encamp_host::ids;
+use encamp_model::*;
+use encamp_state::StateStore;
+
+/// How a node proves that it makes a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeProof {
+    /// Its SecretID. It counts only if there is no identity.
+    pub secret_id: SecretString,
+    /// Its signed identity (a JWT); empty if the node has none. A wrong one is not made up for by the right secret.
+    pub identity: SecretString,
+}
+
+impl From<SecretString> for NodeProof {
+    /// The proof of a node that has no identity yet.
+    fn from(secret_id: SecretString) -> NodeProof {
+        NodeProof { secret_id, identity: SecretString::default() }
+    }
+}
+
+impl From<&str> for NodeProof {
+    fn from(secret_id: &str) -> NodeProof {
+        SecretString::new(secret_id).into()
+    }
+}
+
+/// Returns the node, if it proved itself against the state of this server, which may be behind the leader.
+///
+/// # Errors
+/// The node is unknown, its identity was revoked, or the proof is wrong.
+pub fn authenticate(server: &Server, id: &str, proof: &NodeProof) -> Result<Arc<Node>, Error> {
+    authenticate_in(server, &server.snapshot(), id, proof)
+}
+
+/// As [`authenticate`], against a certain state.
+///
+/// # Errors
+/// As [`authenticate`].
+pub(super) fn authenticate_in(
+    server: &Server,
+    store: &StateStore,
+    id: &str,
+    proof: &NodeProof,
+) -> Result<Arc<Node>, Error> {
+    if id.is_empty() {
+        return Err(Error::internal("missing node ID for client status update"));
+    }
+    let node = store.state().node(id).map(|n| n.node.clone()).ok_or_else(Error::node_not_found)?;
+    check(server, store, &node, proof)?;
+    Ok(node)
+}
+
+/// Checks the proof of a stored node.
+///
+/// # Errors
+/// Its identity was revoked, or the proof is wrong.
+pub(super) fn check(server: &Server, store: &StateStore, node: &Node, proof: &NodeProof) -> Result<(), Error> {
+    if fsm::node::is_revoked(store, node) {
+        return Err(Error::node_revoked());
+    }
+    if proof.identity.is_empty() {
+        return if node.secret_id == proof.secret_id { Ok(()) } else { Err(Error::permission_denied()) };
+    }
+    let claims = server.keyring().verified_node(proof.identity.expose(), ids::now());
+    let claims = claims.filter(|c| c.is_of_node(node, &server.settings().region));
+    let claims = claims.ok_or_else(Error::permission_denied)?;
+    if is_revoked(store, &claims) { Err(Error::node_revoked()) } else { Ok(()) }
+}
+
+/// Whether an identity was issued before that of its node was revoked.
+pub(crate) fn is_revoked(store: &StateStore, claims: &Claims) -> bool {
+    store.node_revocation(&claims.nomad_node_id).is_some_and(|r| !r.precedes(claims.iat))
+}
+
+/// Checks whether a node may register, with this secret and this introduction token. `before` is the node as it is
+/// stored.
+///
+/// # Errors
+/// Its secret was revoked, it lacks a required introduction token, or the secret is not that of the stored node.
+pub(super) fn check_registration(
+    server: &Server,
+    before: Option<&Node>,
+    node: &Node,
+    introduction: &str,
+) -> Result<(), Error> {
+    let store = server.snapshot();
+    if store.is_revoked_secret(&node.secret_id) {
+        tracing::warn!(target: "nomad.client", node_id = node.id.as_str(), "node registration with a revoked secret");
+        return Err(Error::node_revoked());
+    }
+    if let Some(before) = before.filter(|b| !b.secret_id.is_empty()) {
+        if before.secret_id == node.secret_id {
+            return Ok(());
+        }
+        if !fsm::node::is_revoked(&store, before) {
+            return Err(Error::secret_mismatch());
+        }
+    }
+    match store.node_revocation(&node.id) {
+        Some(revocation) => identity::check_new_introduction(server, node, introduction, revocation),
+        None if before.is_none() => identity::check_introduction(server, node, introduction),
+        // The record was restored without its secret.
+        None => Ok(()),
+    }
+}
