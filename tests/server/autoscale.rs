@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::agent::{Agent, PATIENCE, call, wait_for};
+use crate::agent::{Agent, PATIENCE, call, call_as, wait_for};
 use crate::member::{Member, Role, node_ready};
 use crate::program::{self, Folder};
 use crate::scaling_group::Group;
@@ -166,6 +166,48 @@ fn job_groups_are_told_and_stopped_over_the_interface() {
     told("failsafe mode", &|g| g["LastDecision"]["Action"] == "failsafe");
     assert_eq!(ask(false)["Failsafe"], false);
     told("no failsafe mode", &|g| g["Failsafe"] == false && g["LastDecision"]["Action"] != "failsafe");
+}
+
+#[test]
+fn jobs_are_scaled_by_usage_with_access_control() {
+    const ACL: &str = "acl {\n  enabled = true\n}\n";
+    let scaling = "autoscaling {\n  enabled = true\n  job_scaling = true\n  job_interval = \"300ms\"\n}\n";
+    let server = server("autoscale-acl", &format!("{scaling}{ACL}"));
+    let mut node = Member::new("autoscale-acl-node", Role::Node { servers: vec![server.rpc()] });
+    node.more = ACL.into();
+    node.start();
+    let made = call(server.port(), "POST", "/v1/acl/bootstrap", "{}", PATIENCE).expect("an answer");
+    let token = made.json()["SecretID"].as_str().expect("a secret").to_string();
+    let ask = |token: &str, port: u16, method: &str, path: &str, body: &Json| {
+        call_as(port, token, method, path, &body.to_string(), PATIENCE).map_err(|e| e.to_string())
+    };
+    let meta = json!({
+        "replicator_enabled": "true", "replicator_min": "1", "replicator_max": "2", "replicator_notification_uid": "u",
+        "replicator_scalein_cpu": "0", "replicator_scalein_mem": "0", "replicator_scaleout_cpu": "100",
+        "replicator_scaleout_mem": "1", "replicator_cooldown": "0",
+    });
+    let task = json!({
+        "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sleep", "args": ["600"]},
+        "Resources": {"CPU": 100, "MemoryMB": 10},
+    });
+    let job = json!({"Job": {
+        "ID": "web", "Name": "web", "Type": "service", "Datacenters": ["dc1"],
+        "TaskGroups": [{"Name": "front", "Count": 1, "Meta": meta, "Tasks": [task]}],
+    }});
+    let reply = ask(&token, server.port(), "PUT", "/v1/jobs", &job).expect("an answer");
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    wait_for("the group grows because of its usage", || {
+        let group = ask(&token, server.port(), "GET", "/v1/autoscale/group/web/front", &Json::Null)?.json();
+        if group["Count"] == 2 && group["Measured"] == 2 { Ok(()) } else { Err(group.to_string()) }
+    });
+    // The usage is that of the node's agent, which tells nobody without a token.
+    let allocs = ask(&token, server.port(), "GET", "/v1/job/web/allocations", &Json::Null).expect("an answer").json();
+    let path = format!("/v1/client/allocation/{}/stats", allocs[0]["ID"].as_str().expect("an ID"));
+    assert_eq!(ask("", node.port(), "GET", &path, &Json::Null).expect("an answer").status, 403);
+    assert_eq!(ask(&token, node.port(), "GET", &path, &Json::Null).expect("an answer").status, 200);
+    // The leader's token is no token of the tables.
+    let tokens = ask(&token, server.port(), "GET", "/v1/acl/tokens", &Json::Null).expect("an answer").json();
+    assert_eq!(tokens.as_array().map(Vec::len), Some(1), "{tokens}");
 }
 
 /// The names of a pool's protected nodes, with their reasons.

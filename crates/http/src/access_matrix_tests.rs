@@ -295,6 +295,33 @@ async fn every_route_answers_those_with_its_right_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_token_of_the_leader_is_good_for_usage_alone() {
+    let s = start().await;
+    let root = bootstrap(&s).await;
+    fill(&s, &root).await;
+    let token = |namespace: &'static str| identity::for_usage(&s.server, namespace, 60 * SECOND);
+    let (own, other) = (token("default").await.expect("a token"), token("other").await.expect("a token"));
+    let mut answered = Vec::new();
+    for route in ROUTES.iter().filter(|r| !skipped(r)) {
+        for method in methods(route) {
+            let path = path(&s, route, true);
+            if leads_to(&method, &path, route) && status(&s, own.expose(), &method, &path, &body(route)).await != 403 {
+                answered.push(format!("{}{}", route.prefix, route.rest));
+            }
+        }
+    }
+    answered.dedup();
+    assert_eq!(answered, ["/v1/client/allocation/{id}/stats", "/v1/acl/access"]);
+    let alloc = s.server.snapshot().state().allocs().next().expect("an allocation").alloc.id.clone();
+    let stats = format!("/v1/client/allocation/{alloc}/stats");
+    assert_eq!(status(&s, other.expose(), &Method::GET, &stats, &Value::Null).await, 403, "another namespace");
+    let told = done(&s, own.expose(), "GET", "/v1/acl/access", Value::Null).await;
+    assert_eq!((&told["Caller"], &told["Management"]), (&json!("leader"), &json!(false)), "{told}");
+    assert!(told["Policies"][0]["Rules"].as_str().is_some_and(|r| r.contains("read-job")), "{told}");
+    s.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_access_control_nobody_is_refused() {
     let s = TestServer::start().await;
     fill(&s, "").await;

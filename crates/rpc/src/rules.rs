@@ -123,7 +123,7 @@ macro_rules! rules {
         })*
 
         /// The rules of all calls.
-        pub(crate) const RULES: &[Rule] = &[$(<$call as Ruled>::RULE),*];
+        pub const RULES: &[Rule] = &[$(<$call as Ruled>::RULE),*];
     };
 }
 with_calls!(rules);

@@ -5,6 +5,7 @@
 //! `ENCAMP_HOSTILE_SECONDS=n`: duration of the random calls (10). `ENCAMP_HOSTILE_SEED=n`: their seed.
 
 mod attacks;
+mod call_matrix;
 mod certificates;
 mod commands;
 mod interface;

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value as Json, json};
 
-use crate::agent::wait_for;
+use crate::agent::{PATIENCE, call_as, wait_for};
 use crate::hostile_peer::peer::{Peer, as_node, packed};
 use crate::member::{Member, Role, leader, quoted};
 
@@ -47,13 +47,7 @@ impl Servers {
 
     /// IDs of the Raft peers, by their RPC ports.
     pub fn ids(&self) -> Vec<String> {
-        let configuration = self.leader().read("/v1/operator/raft/configuration").expect("a configuration");
-        let servers = configuration["Servers"].as_array().cloned().unwrap_or_default();
-        let by_address = |m: &Member| {
-            let found = servers.iter().find(|s| s["Address"].as_str() == Some(&m.rpc()));
-            found.and_then(|s| s["ID"].as_str()).unwrap_or_else(|| panic!("{configuration}")).to_string()
-        };
-        self.members.iter().map(by_address).collect()
+        server_ids("", self.leader(), &self.members)
     }
 
     /// Registers a node using calls only.
@@ -103,6 +97,18 @@ impl Servers {
         }
         self.members.iter().map(|m| memory(m, "VmRSS")).collect()
     }
+}
+
+/// IDs of Raft peers, as a server tells them to the owner of a token.
+pub fn server_ids(token: &str, at: &Member, members: &[Member]) -> Vec<String> {
+    let reply = call_as(at.port(), token, "GET", "/v1/operator/raft/configuration", "", PATIENCE).expect("an answer");
+    let configuration = reply.json();
+    let servers = configuration["Servers"].as_array().cloned().unwrap_or_default();
+    let by_address = |m: &Member| {
+        let found = servers.iter().find(|s| s["Address"].as_str() == Some(&m.rpc()));
+        found.and_then(|s| s["ID"].as_str()).unwrap_or_else(|| panic!("{}", reply.body)).to_string()
+    };
+    members.iter().map(by_address).collect()
 }
 
 /// The term according to a server.

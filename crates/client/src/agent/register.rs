@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::policy::backoff;
+use super::super::policy::{backoff, identity};
 use super::super::servers::ServersError;
 use super::{Agent, Beat};
 use crate::clock;
@@ -40,7 +40,8 @@ impl Agent {
                     }
                     beats += 1;
                     self.answered(&reply, sent);
-                    reply.heartbeat_ttl
+                    let lasts = identity::node_lasts(self.who().identity.expose(), clock::now());
+                    lasts.map_or(reply.heartbeat_ttl, |lasts| lasts.min(reply.heartbeat_ttl))
                 }
                 Err(ServersError::NodeNotFound | ServersError::Revoked) => {
                     if !self.register().await {

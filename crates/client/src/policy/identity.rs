@@ -1,6 +1,10 @@
 //! Workload identities of tasks: which are needed, where they are written, when they are renewed (`docs/spec/client.md
 //! §19.3`).
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+
 use super::backoff::below;
 use encamp_model::random::Random;
 use encamp_model::{HOUR, SECOND, Task, WorkloadIdentity};
@@ -49,6 +53,24 @@ pub(crate) fn renew_at(now: i64, expires: i64, random: &mut Random) -> Option<i6
     Some(now.saturating_add(half.saturating_add(jitter).max(SOONEST)))
 }
 
+/// How long the identity of a node lasts until the servers renew it at a heartbeat, in nanoseconds: two thirds of its
+/// life. None for what is no identity, or does not expire. The signature is that of the servers, and is not checked.
+pub(crate) fn node_lasts(token: &str, now: i64) -> Option<i64> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Times {
+        iat: i64,
+        exp: i64,
+    }
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    let Times { iat, exp } = serde_json::from_slice(&claims).ok()?;
+    let life = exp.checked_sub(iat).filter(|life| *life > 0 && exp > 0)?;
+    // Servers renew what has less than a third left.
+    let at = iat.saturating_add(life - life / 3 + 1).saturating_mul(SECOND);
+    // Servers accept it for a minute longer.
+    Some(at.saturating_sub(now).max(SOONEST))
+}
+
 /// Wait after so many tries in a row that failed, in nanoseconds.
 pub fn retry(failed: u32, random: &mut Random) -> i64 {
     let wait = SECOND.saturating_mul(1 << failed.min(12)).min(HOUR);
@@ -78,6 +100,18 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(wanted(&task).count(), 2);
+    }
+
+    #[test]
+    fn nodes_ask_again_before_their_identity_expires() {
+        let token = |claims: &str| format!("h.{}.s", URL_SAFE_NO_PAD.encode(claims));
+        let day = token(r#"{"iat":1000,"exp":87400}"#);
+        assert_eq!(node_lasts(&day, 1000 * SECOND), Some(57_601 * SECOND));
+        assert_eq!(node_lasts(&day, 90_000 * SECOND), Some(SOONEST), "it has expired");
+        assert_eq!(node_lasts(&token(r#"{"iat":10,"exp":11}"#), 10 * SECOND), Some(SOONEST));
+        for none in ["", "x", "a.b.c", &token("{}"), &token(r#"{"iat":5}"#), &token(r#"{"iat":9,"exp":5}"#)] {
+            assert_eq!(node_lasts(none, 0), None, "{none}");
+        }
     }
 
     #[test]
