@@ -22,6 +22,8 @@ use super::network::{self, Network, NetworkError, SocketError, Sockets};
 use super::server_settings::{self, ServerIdError};
 use super::tls::{AgentTls, NewTls, TlsError};
 use super::workplace::{Workplace, WorkplaceError};
+use encamp_audit::AuditLog;
+use encamp_audit::event::NodeMeta;
 use encamp_client::Client;
 use encamp_client::servers::Servers;
 use encamp_host::ids;
@@ -58,6 +60,9 @@ pub enum StartError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The audit log.
+    #[error("Error starting agent: audit setup failed: {0}")]
+    Audit(#[from] encamp_audit::OpenError),
     /// The HTTP interface.
     #[error("Error starting http server: {0}")]
     Http(#[from] HttpError),
@@ -185,6 +190,7 @@ pub struct Agent {
     task_sockets: TaskSockets,
     sampler: JoinHandle<()>,
     rpc: Option<Serving>,
+    audit: Option<Arc<AuditLog>>,
     parts: Parts,
 }
 
@@ -233,6 +239,17 @@ impl Agent {
                 return Err(e.into());
             }
         }
+        let audit = match open_audit(&config, &metrics) {
+            Ok(audit) => audit,
+            Err(e) => {
+                agent.stop(None).await;
+                return Err(e.into());
+            }
+        };
+        if let Some(audit) = &audit {
+            app.audited_by(audit.clone());
+            audit.note("start", "process", "");
+        }
         let rpc = network.open(bound, agent.service.clone(), agent.servers.clone(), &app);
         if let Err(e) = agent.join(&config, &network, &app).await {
             agent.stop(rpc).await;
@@ -243,7 +260,7 @@ impl Agent {
         let serving = listener.serve(Arc::new(protocol), settings);
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
-        Ok(Agent { config, logs, addresses, serving, rpc, tls, shown, task_sockets, sampler, parts: agent })
+        Ok(Agent { config, logs, addresses, serving, rpc, tls, shown, task_sockets, sampler, audit, parts: agent })
     }
 
     /// The configuration in force.
@@ -271,6 +288,9 @@ impl Agent {
             self.config.settings.tls = config.tls.clone();
             self.parts.tls_changed(&self.config);
             tracing::info!(target: "agent", "new connections use the new TLS settings");
+        }
+        if config.audit != self.config.audit {
+            tracing::warn!(target: "agent", "a change of audit requires a restart");
         }
         if let Some(server) = &self.parts.server {
             let (count, names) = (server_settings::workers(config), server_settings::schedulers(config));
@@ -318,6 +338,14 @@ impl Agent {
         self.task_sockets.close();
         self.serving.stop().await;
         self.parts.stop(self.rpc).await;
+        if let Some(audit) = &self.audit {
+            audit.flush().await;
+        }
+    }
+
+    /// The audit log, if there is one.
+    pub fn audit(&self) -> Option<&Arc<AuditLog>> {
+        self.audit.as_ref()
     }
 }
 
@@ -451,6 +479,24 @@ impl Parts {
             let _ = std::fs::remove_dir_all(dir);
         }
     }
+}
+
+/// Opens the audit log, if the configuration enables it (`docs/spec/agent-config.md §5.13`).
+///
+/// # Errors
+/// A file cannot be used.
+fn open_audit(config: &Config, metrics: &Metrics) -> Result<Option<Arc<AuditLog>>, encamp_audit::OpenError> {
+    if !config.audit.is_enabled() {
+        return Ok(None);
+    }
+    let folder = config.audit_dir();
+    let settings = encamp_audit::Settings {
+        sinks: config.audit.sinks(&folder),
+        filters: config.audit.filters(),
+        key: (!folder.as_os_str().is_empty()).then(|| folder.join("hmac.key")),
+        node: NodeMeta { ip: config.advertise.http.clone(), name: config.name.clone() },
+    };
+    AuditLog::open(settings, metrics).map(Arc::new).map(Some)
 }
 
 fn http_settings(config: &Config) -> HttpSettings {

@@ -199,15 +199,23 @@ impl Process<'_, '_, '_> {
                     return 1;
                 }
                 Event::Reload(answer) => {
-                    if answer.is_none() {
+                    let by_signal = answer.is_none();
+                    if by_signal {
                         self.output("Caught signal: hangup");
                     }
                     let result = self.reload(&mut agent).await;
+                    if let Some(audit) = agent.audit().filter(|_| by_signal) {
+                        let error = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+                        audit.note("reload", "signal: hangup", &error);
+                    }
                     // The receiver is gone if the request was cancelled.
                     let _ = answer.map(|a| a.send(result));
                 }
                 Event::Stop(name, leave) => {
                     self.output(&format!("Caught signal: {name}"));
+                    if let Some(audit) = agent.audit() {
+                        audit.note("stop", &format!("signal: {name}"), "");
+                    }
                     notify(&[NotifyState::Stopping]);
                     return self.stop(agent, leave, &mut signals).await;
                 }
@@ -238,6 +246,10 @@ impl Process<'_, '_, '_> {
     async fn reload(&mut self, agent: &mut Agent) -> Result<(), ReloadError> {
         self.output("Reloading configuration...");
         notify_reloading();
+        // The file may have been moved away, whatever has become of the configuration.
+        if let Some(audit) = agent.audit() {
+            audit.reopen();
+        }
         let ui = &mut self.context.ui;
         let read = read(&self.sources, |line| ui.error_plain(line));
         let result = match read {

@@ -5,6 +5,7 @@
 
 #[path = "../support/agent.rs"]
 mod agent;
+mod audit;
 mod crash;
 mod crash_support;
 #[path = "../property_support/dice.rs"]

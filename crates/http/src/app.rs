@@ -17,6 +17,7 @@ use super::forward::Forward;
 use super::gossip_keys::{KeysFailure, KeysReport};
 use super::local::{ByteStream, LocalClient};
 use super::remote_access::Answers;
+use encamp_audit::AuditLog;
 use encamp_autoscale::jobs::GroupId;
 use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_autoscale::status::PoolStatus;
@@ -183,6 +184,7 @@ struct App {
     forward: OnceLock<Arc<dyn Forward>>,
     membership: OnceLock<Arc<dyn Membership>>,
     autoscaling: OnceLock<Arc<dyn Autoscaling>>,
+    audit: OnceLock<Arc<AuditLog>>,
     bodies: Budget,
     remote_answers: Answers,
     auth_limit: Mutex<AuthLimit>,
@@ -223,6 +225,7 @@ impl AppState {
             forward,
             membership,
             autoscaling,
+            audit: OnceLock::new(),
             bodies,
             remote_answers: Answers::default(),
             auth_limit: Mutex::default(),
@@ -277,6 +280,16 @@ impl AppState {
     /// Sets who scales worker pools, once.
     pub fn autoscaling_by(&self, autoscaling: Arc<dyn Autoscaling>) {
         let _ = self.0.autoscaling.set(autoscaling);
+    }
+
+    /// The audit log, if there is one.
+    pub fn audit(&self) -> Option<&Arc<AuditLog>> {
+        self.0.audit.get()
+    }
+
+    /// Sets the audit log, once.
+    pub fn audited_by(&self, log: Arc<AuditLog>) {
+        let _ = self.0.audit.set(log);
     }
 
     /// When the interface was made, in Unix nanoseconds.

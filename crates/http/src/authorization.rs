@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::access::{Need, Right, Subject};
 use super::app::AppState;
+use super::audit::Trail;
 use super::error::Error;
 use super::remote_access;
 use encamp_host::ids;
@@ -29,10 +30,20 @@ struct Granted {
 
 /// An owned [`Subject`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Object {
+pub(crate) enum Object {
     Namespace(String),
     Pool(String),
     Variable(String, String),
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Object::Namespace(name) => write!(f, "namespace {name}"),
+            Object::Pool(name) => write!(f, "node pool {name}"),
+            Object::Variable(namespace, path) => write!(f, "variable {path} in namespace {namespace}"),
+        }
+    }
 }
 
 impl Object {
@@ -103,6 +114,8 @@ pub(crate) struct Authorization {
     token: String,
     access: Access,
     granted: Mutex<Vec<Granted>>,
+    /// The request in the audit log.
+    trail: Option<Trail>,
 }
 
 /// Resolves a token now.
@@ -117,10 +130,20 @@ pub(crate) async fn resolve(app: &AppState, token: &str) -> Resolved {
 }
 
 impl Authorization {
-    /// Resolves the token of a request. A token that is not valid is an error where a right is required.
-    pub(crate) async fn begin(app: &AppState, token: &str) -> Authorization {
-        let access = Access::new(resolve(app, token).await);
-        Authorization { app: app.clone(), token: token.into(), access, granted: Mutex::default() }
+    /// Resolves the token of a request. A token that is not valid is an error where a right is required. `trail`: the
+    /// request in the audit log.
+    pub(crate) async fn begin(app: &AppState, token: &str, trail: Option<Trail>) -> Authorization {
+        let resolved = resolve(app, token).await;
+        if let Some(trail) = &trail {
+            trail.called_by(token, resolved.as_ref());
+        }
+        let access = Access::new(resolved);
+        Authorization { app: app.clone(), token: token.into(), access, granted: Mutex::default(), trail }
+    }
+
+    /// The request in the audit log.
+    pub(crate) fn trail(&self) -> Option<&Trail> {
+        self.trail.as_ref()
     }
 
     /// The caller and its permissions.
@@ -156,10 +179,14 @@ impl Authorization {
     /// 403.
     pub(crate) fn grant(&self, right: Right, of: Subject<'_>) -> Result<Access, Error> {
         let access = self.access()?;
-        if !access.has(right, of) {
+        let (allowed, on) = (access.has(right, of), Object::of(of));
+        if let Some(trail) = &self.trail {
+            trail.decided(right, on.as_ref(), allowed);
+        }
+        if !allowed {
             return Err(Error::denied());
         }
-        let granted = Granted { right, on: Object::of(of) };
+        let granted = Granted { right, on };
         let mut all = self.granted.lock();
         if !all.contains(&granted) {
             all.push(granted);
@@ -231,7 +258,13 @@ mod tests {
             r#"namespace "default" { policy = "read" }
 node { policy = "read" }"#,
         );
-        let a = Authorization { app, token: String::new(), access: Access::new(first), granted: Mutex::default() };
+        let a = Authorization {
+            app,
+            token: String::new(),
+            access: Access::new(first),
+            granted: Mutex::default(),
+            trail: None,
+        };
         let read = Right::Namespace(&[Capability::ReadJob]);
         let seen = a.grant(read, Subject::Namespace("default")).expect("granted");
         assert!(a.grant(read, Subject::Namespace("other")).is_err());

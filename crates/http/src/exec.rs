@@ -94,12 +94,42 @@ fn tty(request: &Request) -> Result<bool, Error> {
     }
 }
 
+/// Tells the audit log that the session begins, before anything is carried out.
+///
+/// # Errors
+/// That could not be recorded, and has to be.
+async fn record_begin(request: &Request) -> Result<(), Error> {
+    let Some(trail) = request.trail() else { return Ok(()) };
+    let refused = |e| Error::internal(format!("The command was not run because it could not be recorded: {e}"));
+    trail.received().await.map_err(refused)
+}
+
+/// Tells the audit log how the session went.
+///
+/// # Errors
+/// That of the session, or the end could not be recorded, and has to be.
+async fn record_end(request: &Request, result: Result<(), Error>) -> Result<(), Error> {
+    let Some(trail) = request.trail() else { return result };
+    let status = match &result {
+        Ok(()) => 101,
+        Err(e) => {
+            trail.failed(&e.message);
+            e.status
+        }
+    };
+    match trail.complete(status, None).await {
+        Ok(()) => result,
+        Err(e) => result.and(Err(Error::internal(format!("The end of the session could not be recorded: {e}")))),
+    }
+}
+
 async fn serve(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>, socket: Socket) {
     let (mut writer, mut reader) = socket.split();
     let result = match wanted {
         Ok(wanted) => session(&mut request, &alloc_id, wanted, &mut reader, &mut writer).await,
         Err(e) => Err(e),
     };
+    let result = record_end(&request, result).await;
     if let Ok(socket) = reader.reunite(writer) {
         websocket::end(socket, result.err().as_ref()).await;
     }
@@ -138,6 +168,7 @@ async fn session(
     if request.query().get("ws_handshake") == "true" {
         handshake(request, reader).await?;
     }
+    record_begin(request).await?;
     let client = of_alloc(request, alloc_id)?;
     let task = match &wanted {
         Wanted::Command(command) => &command.task,

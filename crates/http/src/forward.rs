@@ -8,6 +8,7 @@ use axum::http::{Request, Response};
 use tokio::time::Instant;
 
 use super::app::{AppState, Pending};
+use super::audit;
 use super::error::Error;
 use super::params::{Query, parse_bool};
 use super::route::AnsweredBy;
@@ -16,6 +17,10 @@ use encamp_model::outcome::NO_LEADER;
 /// Marks a request that was passed on once; it is answered here, come what may.
 #[derive(Debug, Clone, Copy)]
 pub struct PassedOn;
+
+/// Marks a request that another agent received.
+#[derive(Debug, Clone, Copy)]
+pub struct FromAgent;
 
 /// The answer of another server; or why there is none, with the request if it can be sent again.
 pub type Forwarded = Result<Response<Body>, (String, Option<Request<Body>>)>;
@@ -66,6 +71,7 @@ pub(crate) async fn pass_on(app: &AppState, by: AnsweredBy, mut request: Request
         if passed_on || !for_others(by, app.server().is_some(), leads(), stale) {
             return Ok(Passed::Here(request));
         }
+        audit::mark(&mut request);
         match forward.forward(request).await {
             Ok(response) => return Ok(Passed::Answered(response)),
             // A server that can't go on says why itself.

@@ -52,6 +52,15 @@ pub enum Origin {
     Task(Arc<TaskName>),
 }
 
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Some(address) => address.fmt(f),
+            None => self.origin.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,6 +75,8 @@ impl fmt::Display for Origin {
 pub struct Peer {
     /// Where the connection comes from.
     pub origin: Origin,
+    /// Its address, with the port; none for a task.
+    pub address: Option<SocketAddr>,
     /// The certificate it showed, in DER; with `verify_https_client` there always is one.
     pub certificate: Option<Arc<[u8]>>,
     /// Whether it waits for an answer.
@@ -121,9 +132,21 @@ impl Protocol for Http1 {
         Box::pin(async move {
             let Connection { stream, address, certificate, place, .. } = connection;
             let certificate = certificate.map(|c| Arc::from(c.as_ref()));
-            let origin = Origin::Address(address.ip());
-            self.serve_stream(stream, origin, certificate, Box::new(place), stopped.wait()).await;
+            let peer = Peer {
+                origin: Origin::Address(address.ip()),
+                address: Some(address),
+                certificate,
+                turn: Turn::default(),
+            };
+            self.serve_stream(stream, peer, Box::new(place), stopped.wait()).await;
         })
+    }
+}
+
+impl Peer {
+    /// A task on its own socket.
+    pub(crate) fn of_task(task: Arc<TaskName>) -> Peer {
+        Peer { origin: Origin::Task(task), address: None, certificate: None, turn: Turn::default() }
     }
 }
 
@@ -133,14 +156,11 @@ impl Http1 {
     pub(crate) async fn serve_stream(
         &self,
         stream: Box<dyn Duplex>,
-        origin: Origin,
-        certificate: Option<Arc<[u8]>>,
+        peer: Peer,
         place: Box<dyn Send>,
         stopped: impl Future<Output = ()>,
     ) {
-        let turn = Turn::default();
-        let peer = Peer { origin, certificate, turn: turn.clone() };
-        let io = TokioIo::new(Turned::new(stream, turn, place));
+        let io = TokioIo::new(Turned::new(stream, peer.turn.clone(), place));
         let router = TowerToHyperService::new(self.router.clone());
         let answer = service_fn(move |request: hyper::Request<Incoming>| {
             let mut request = request.map(Body::new);

@@ -73,7 +73,7 @@ fn may_mount(access: &Access, namespace: &str, group: &TaskGroup) -> bool {
 
 /// Whether the caller may register jobs while the cluster takes none.
 fn exempt(request: &Request) -> bool {
-    request.need(&Need::Management).is_ok()
+    request.access().is_ok_and(|access| access.is_management())
 }
 
 /// Begins a write to a job: the namespace.
@@ -108,8 +108,16 @@ pub(crate) async fn update(request: Request, id: String) -> Outcome {
     register_as(request, Some(id)).await
 }
 
+/// Tells the audit log which job a body is about.
+fn concerns(request: &Request, job: Option<&api::Job>) {
+    let Some(job) = job else { return };
+    request.concerns("job", job.id.as_deref().unwrap_or_default());
+    request.concerns("job_namespace", job.namespace.as_deref().unwrap_or_default());
+}
+
 async fn register_as(mut request: Request, path_id: Option<String>) -> Outcome {
     let sent: JobRegisterRequest = job_body(&mut request).await?;
+    concerns(&request, sent.job.as_ref());
     let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
     let target = Target { path_id: path_id.as_deref(), region: &region, namespace: &namespace };
     let permit = permit_volumes(&request, sent.policy_override);
@@ -120,6 +128,7 @@ async fn register_as(mut request: Request, path_id: Option<String>) -> Outcome {
 /// `PUT /v1/job/<id>/plan`.
 pub(crate) async fn plan(mut request: Request, id: String) -> Outcome {
     let sent: JobPlanRequest = job_body(&mut request).await?;
+    concerns(&request, sent.job.as_ref());
     let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
     let target = Target { path_id: Some(&id), region: &region, namespace: &namespace };
     let permit = permit(&request);

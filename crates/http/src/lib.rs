@@ -7,7 +7,8 @@
 //!
 //! - [`mod@route`], [`pattern`]: what a route is, and what its path matches. [`request`], [`response`], [`error`],
 //!   [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
-//! - [`access`]: rights. [`authorization`] with `auth_limit` and `remote_access`: who calls, and for how long.
+//! - [`access`]: rights. [`authorization`] with `auth_limit` and `remote_access`: who calls, and for how long. `audit`: the rows of
+//!   requests in the audit log.
 //! - [`listener`], [`http1`] with `turn`, [`tls`]: connections. [`measure`]: what requests are called in metrics.
 //!   [`page`], [`filter`], [`ids`]: lists. [`app`], [`local`]: what the interface needs of its
 //!   agent. [`forward`]: requests for other servers.
@@ -18,7 +19,7 @@
 //!   [`variables`], [`keyring`], [`snapshots`], [`acl`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 //!
-//! **May use** `encamp_acl`, `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`,
+//! **May use** `encamp_acl`, `encamp_audit`, `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`,
 //! `encamp_ops`, `encamp_raft`, `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
 
 #![warn(missing_docs)]
@@ -34,6 +35,9 @@ mod acl_tests;
 pub mod agent;
 pub mod allocs;
 pub mod app;
+pub(crate) mod audit;
+#[cfg(test)]
+mod audit_tests;
 pub(crate) mod auth_limit;
 pub(crate) mod authorization;
 pub mod autoscale;
@@ -113,10 +117,12 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 pub use app::AppState;
+use audit::Trail;
 use authorization::Authorization;
 use encode::accepted;
 use error::Error;
 use forward::Passed;
+use http1::{Origin, Peer};
 use measure::Metric;
 use request::Request;
 use response::Response;
@@ -137,10 +143,10 @@ async fn answer(State(app): State<AppState>, request: axum::extract::Request) ->
 /// Answers any request, or has another server answer it.
 pub async fn respond(app: AppState, request: axum::extract::Request) -> axum::response::Response {
     if !tracing::event_enabled!(target: "http", tracing::Level::DEBUG) {
-        return answer_here_or_there(app, request).await;
+        return answer_audited(app, request).await;
     }
     let (begin, method, uri) = (Instant::now(), request.method().clone(), request.uri().clone());
-    let response = answer_here_or_there(app, request).await;
+    let response = answer_audited(app, request).await;
     let nanos = i64::try_from(begin.elapsed().as_nanos()).unwrap_or(i64::MAX);
     let (code, duration) = (response.status().as_u16(), format_duration(nanos));
     let path = &*params::without_token(&uri);
@@ -148,26 +154,50 @@ pub async fn respond(app: AppState, request: axum::extract::Request) -> axum::re
     response
 }
 
+async fn answer_audited(app: AppState, request: axum::extract::Request) -> axum::response::Response {
+    match app.audit().cloned() {
+        Some(log) => audit::respond(app, log, request).await,
+        None => answer_here_or_there(app, request).await,
+    }
+}
+
 async fn answer_here_or_there(app: AppState, mut request: axum::extract::Request) -> axum::response::Response {
     let encoding = accepted(request.headers());
+    if let Some(origin @ Origin::Task(_)) = origin_of(&request)
+        && let Err(refused) = task_api::check(&app, &origin, request::token_of(request.headers()).to_string()).await
+    {
+        return Response::error(refused).finish(false, encoding);
+    }
     let query = params::Query::parse(request.uri().query().unwrap_or_default());
     let pretty = query.has("pretty") && query.get("pretty") != "0";
     let path = params::percent_decode(request.uri().path()).into_owned();
     let cors = routes::cors(&path);
     let (method, headers) = (request.method().clone(), request.headers().clone());
     let found = routes::find(&method, &path);
+    let trail = request.extensions().get::<Trail>().cloned();
+    let failure = |e: Error| {
+        if let Some(trail) = &trail {
+            trail.failed(&e.message);
+        }
+        Response::error(e)
+    };
     if app.forward().is_some()
         && let Some(by) = found.answered_by()
     {
         match forward::pass_on(&app, by, request).await {
             Ok(Passed::Here(back)) => request = back,
-            Ok(Passed::Answered(response)) => return response,
-            Err(e) => return Response::error(e).finish(pretty, encoding),
+            Ok(Passed::Answered(response)) => {
+                if let Some(trail) = &trail {
+                    trail.forwarded();
+                }
+                return response;
+            }
+            Err(e) => return failure(e).finish(pretty, encoding),
         }
     }
     let mut response = match cors.and_then(|methods| preflight(&method, &headers, methods)) {
         Some(response) => response,
-        None => dispatch(app, request, path, found).await.unwrap_or_else(Response::error),
+        None => dispatch(app, request, path, found).await.unwrap_or_else(failure),
     };
     if let Some(methods) = cors {
         share(&mut response, &method, &headers, methods);
@@ -193,10 +223,11 @@ async fn dispatch(
     match found {
         Found::Route(matched) => {
             let metric = if app.server().is_some() { matched.route.metric } else { Metric::NotCounted };
+            let trail = request.extensions().get::<Trail>().cloned();
             let (begin, metrics, handler) = (Instant::now(), app.metrics().clone(), matched.route.handler);
-            let authorization = Arc::new(Authorization::begin(&app, request::token_of(request.headers())).await);
+            let authorization = Arc::new(Authorization::begin(&app, request::token_of(request.headers()), trail).await);
             if let Some(denied) = authorization.denied() {
-                refuse_guesses(&app, &request, denied)?;
+                refuse_guesses(&app, origin_of(&request).as_ref(), denied)?;
             }
             if authorization.is_leaders() && !matched.route.serves_leader() {
                 return Err(Error::denied());
@@ -212,18 +243,22 @@ async fn dispatch(
     }
 }
 
+/// Where a request comes from; none if another agent has passed it on.
+fn origin_of(request: &axum::extract::Request) -> Option<Origin> {
+    request.extensions().get::<ConnectInfo<Peer>>().map(|c| c.0.origin.clone())
+}
+
 /// Counts a request whose token is not valid.
 ///
 /// # Errors
 /// 429: its origin sent too many unknown tokens.
-fn refuse_guesses(app: &AppState, request: &axum::extract::Request, denied: Denied) -> Result<(), Error> {
+fn refuse_guesses(app: &AppState, origin: Option<&Origin>, denied: Denied) -> Result<(), Error> {
     app.metrics().count("nomad.acl.auth_failures", 1, &[]);
-    let peer = request.extensions().get::<ConnectInfo<http1::Peer>>();
-    let (Some(ConnectInfo(peer)), Denied::Unknown | Denied::Malformed) = (peer, denied) else { return Ok(()) };
-    app.auth_limit().lock().failed(&peer.origin, encamp_host::ids::now()).map_err(|wait| {
+    let (Some(origin), Denied::Unknown | Denied::Malformed) = (origin, denied) else { return Ok(()) };
+    app.auth_limit().lock().failed(origin, encamp_host::ids::now()).map_err(|wait| {
         app.metrics().count("nomad.acl.auth_throttled", 1, &[]);
         let seconds = wait.as_secs().max(1);
-        Error::new(429, format!("Too many requests with unknown tokens from {}; try again in {seconds} s", peer.origin))
+        Error::new(429, format!("Too many requests with unknown tokens from {origin}; try again in {seconds} s"))
     })
 }
 

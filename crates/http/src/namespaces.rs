@@ -53,6 +53,7 @@ pub(super) async fn one(request: Request) -> Outcome {
 pub(super) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let ns: Namespace = request.json().await?;
+    request.concerns("namespace", &ns.name);
     let name = request.rest();
     if !name.is_empty() && ns.name != name {
         return Err(Error::bad("Namespace name does not match request path"));

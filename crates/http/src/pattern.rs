@@ -25,9 +25,22 @@ pub(crate) fn parameters<'p>(pattern: &str, rest: &'p str) -> Option<Vec<&'p str
     (pattern == rest).then_some(found)
 }
 
+/// The names of the parameters of a pattern, in order.
+pub(crate) fn names(pattern: &str) -> impl Iterator<Item = &str> {
+    let parts = pattern.split('{').skip(1).filter_map(|part| part.split_once('}'));
+    parts.map(|(name, _)| name.trim_start_matches('*'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_have_names() {
+        for (pattern, want) in [("", &[][..]), ("{*id}/plan", &["id"]), ("{id}/versions/{name}/tag", &["id", "name"])] {
+            assert_eq!(names(pattern).collect::<Vec<_>>(), want, "{pattern}");
+        }
+    }
 
     #[test]
     fn parameters_are_segments_or_any_text() {

@@ -119,6 +119,7 @@ struct PoolBody {
 pub(super) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let body: PoolBody = request.json().await?;
+    request.concerns("node_pool", &body.name);
     let name = request.rest();
     if !name.is_empty() && body.name != name {
         return Err(Error::bad("Node pool name does not match request path"));

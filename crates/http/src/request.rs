@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::access::{Access, Need, Right, Subject};
 use super::app::AppState;
+use super::audit::Trail;
 use super::authorization::Authorization;
 use super::bodies::{BodyError, Held};
 use super::error::Error;
@@ -117,7 +118,7 @@ impl ReadOptions {
     }
 }
 
-fn namespace_of(query: &Query) -> String {
+pub(crate) fn namespace_of(query: &Query) -> String {
     match query.get("namespace") {
         "" => "default".into(),
         name => name.into(),
@@ -336,10 +337,23 @@ impl Request {
         &self.authorization
     }
 
+    /// The request in the audit log, if there is one.
+    pub(crate) fn trail(&self) -> Option<&Trail> {
+        self.authorization.trail()
+    }
+
+    /// Tells the audit log of an object that the path does not name: its kind, and its name or ID.
+    pub(crate) fn concerns(&self, kind: &str, name: &str) {
+        if let Some(trail) = self.trail() {
+            trail.note(kind, name);
+        }
+    }
+
     /// Takes the token of a message, where the headers have none.
     pub(crate) async fn set_token(&mut self, token: &str) {
         self.message_token = token.into();
-        self.authorization = Arc::new(Authorization::begin(&self.app, self.token()).await);
+        self.authorization =
+            Arc::new(Authorization::begin(&self.app, self.token(), self.authorization.trail().cloned()).await);
     }
 
     /// Who calls.
@@ -421,7 +435,11 @@ impl Request {
     /// 403.
     pub(crate) fn need(&self, need: &Need<'_>) -> Result<Access, Error> {
         let access = self.access()?;
-        if access.allows(need) { Ok(access) } else { Err(Error::denied()) }
+        let allowed = access.allows(need);
+        if let Some(trail) = self.trail() {
+            trail.decided_need(&need.to_string(), allowed);
+        }
+        if allowed { Ok(access) } else { Err(Error::denied()) }
     }
 
     // ---- body

@@ -43,6 +43,11 @@ impl Route {
     pub(crate) fn serves_leader(&self) -> bool {
         matches!((self.prefix, self.rest), ("/v1/client/allocation/", "{id}/stats") | ("/v1/acl/access", ""))
     }
+
+    /// Whether its requests open a session over a websocket, which has its own first message.
+    pub(crate) fn opens_session(&self) -> bool {
+        [("/v1/job/", "{*id}/action"), ("/v1/client/allocation/", "{id}/exec")].contains(&(self.prefix, self.rest))
+    }
 }
 
 /// The methods of a route.

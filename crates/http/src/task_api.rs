@@ -8,20 +8,14 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::app::AppState;
 use super::authorization;
-use super::encode::accepted;
-use super::http1::{Headers, Http1, Origin};
-use super::request::token_of;
-use super::response::Response as Reply;
+use super::error::Error;
+use super::http1::{Headers, Http1, Origin, Peer};
 use encamp_client::TaskApi;
 use encamp_client::task_api::TaskName;
 use encamp_model::outcome::NO_LEADER;
@@ -59,8 +53,7 @@ impl TaskSockets {
     /// Answers by the API of an agent.
     pub fn open(&self, app: AppState, headers: Headers) {
         let metrics = app.metrics().clone();
-        let router = super::router(app.clone()).layer(middleware::from_fn_with_state(app, need_token));
-        self.api.send_replace(Some(Arc::new(Http1::new(router, headers, metrics))));
+        self.api.send_replace(Some(Arc::new(Http1::new(super::router(app), headers, metrics))));
     }
 
     /// Ends open requests, and answers no more.
@@ -76,34 +69,31 @@ impl TaskApi for TaskSockets {
             let _inside = self.runtime.enter();
             tokio::net::UnixListener::from_std(socket)?
         };
-        let origin = Origin::Task(Arc::new(task));
-        tasks.spawn_on(accept(socket, origin, self.api.subscribe(), self.connections), &self.runtime);
+        tasks.spawn_on(accept(socket, Arc::new(task), self.api.subscribe(), self.connections), &self.runtime);
         Ok(Box::new(tasks))
     }
 }
 
-/// Refuses requests without a token, and, with access control, with a token that is not valid.
-async fn need_token(State(app): State<AppState>, request: Request, next: Next) -> Response {
-    let token = token_of(request.headers());
+/// Checks the token of a request on a task's socket.
+///
+/// # Errors
+/// 401: there is none. 403: with access control, it is not valid. 429: the task guesses. 500: no server can be asked.
+pub(super) async fn check(app: &AppState, origin: &Origin, token: String) -> Result<(), Error> {
     if token.is_empty() {
-        return (StatusCode::UNAUTHORIZED, "Unauthorized").into_response();
+        return Err(Error::new(401, "Unauthorized"));
     }
-    let Err(denied) = authorization::resolve(&app, token).await else { return next.run(request).await };
-    if let Err(refused) = super::refuse_guesses(&app, &request, denied) {
-        return Reply::error(refused).finish(false, accepted(request.headers()));
-    }
-    match denied {
-        Denied::Unreachable => (StatusCode::INTERNAL_SERVER_ERROR, NO_LEADER).into_response(),
-        Denied::Unknown | Denied::Expired | Denied::Malformed | Denied::NotRunning => {
-            (StatusCode::FORBIDDEN, "Forbidden").into_response()
-        }
-    }
+    let Err(denied) = authorization::resolve(app, &token).await else { return Ok(()) };
+    super::refuse_guesses(app, Some(origin), denied)?;
+    Err(match denied {
+        Denied::Unreachable => Error::internal(NO_LEADER),
+        Denied::Unknown | Denied::Expired | Denied::Malformed | Denied::NotRunning => Error::new(403, "Forbidden"),
+    })
 }
 
 /// Accepts connections of a task, and serves them.
 async fn accept(
     socket: tokio::net::UnixListener,
-    origin: Origin,
+    task: Arc<TaskName>,
     mut api: watch::Receiver<Option<Arc<Http1>>>,
     connections: usize,
 ) {
@@ -122,14 +112,14 @@ async fn accept(
         };
         match accepted {
             Ok((stream, place)) => {
-                let (http, origin, mut api) = (http.clone(), origin.clone(), api.clone());
+                let (http, peer, mut api) = (http.clone(), Peer::of_task(task.clone()), api.clone());
                 open.spawn(async move {
                     let stopped = async { drop(api.wait_for(Option::is_none).await) };
-                    http.serve_stream(Box::new(stream), origin, None, Box::new(place), stopped).await;
+                    http.serve_stream(Box::new(stream), peer, Box::new(place), stopped).await;
                 });
             }
             Err(error) => {
-                tracing::error!(target: "http", %error, from = %origin, "cannot accept a connection");
+                tracing::error!(target: "http", %error, from = %task, "cannot accept a connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }

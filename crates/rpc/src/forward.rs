@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::service::Interface;
 use super::wire::{CallError, FORWARDED};
 use encamp_http::app::{AppState, Pending};
-use encamp_http::forward::{Forward, Forwarded, PassedOn};
+use encamp_http::forward::{Forward, Forwarded, FromAgent, PassedOn};
 use encamp_model::outcome::{MAY_BE_DONE, NO_LEADER};
 use encamp_server::Server;
 
@@ -102,6 +102,7 @@ impl Interface for PassedRequests {
         if request.headers_mut().remove(FORWARDED).is_some() {
             request.extensions_mut().insert(PassedOn);
         }
+        request.extensions_mut().insert(FromAgent);
         Box::pin(encamp_http::respond(self.0.clone(), request))
     }
 }

@@ -92,6 +92,9 @@ pub enum InvalidConfig {
     /// `bootstrap_expect` is set on an agent that is no server.
     #[error("Bootstrap requires server mode to be enabled")]
     BootstrapWithoutServer,
+    /// The block `audit`.
+    #[error("audit block invalid: {0}")]
+    Audit(InvalidAudit),
     /// The block `autoscaling`.
     #[error(transparent)]
     Autoscaling(#[from] InvalidAutoscaling),
@@ -169,6 +172,38 @@ pub enum InvalidPorts {
     /// The number is larger than any port.
     #[error("port must be < 65536 but found {0}")]
     TooLarge(u64),
+}
+
+/// A block `audit` that is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InvalidAudit {
+    /// A sink has no file.
+    #[error("sink {}: path is missing: without data_dir there is no other place", quoted(.0))]
+    NoPath(String),
+    /// Two sinks have one file.
+    #[error("sinks {} and {} have the same path", quoted(.one), quoted(.other))]
+    SamePath {
+        /// A sink.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// The number of old files is negative.
+    #[error("sink {}: rotate_max_files must be >= 0 but found {number}", quoted(.sink))]
+    MaxFiles {
+        /// The sink.
+        sink: String,
+        /// The number.
+        number: i64,
+    },
+    /// A filter leaves nothing out.
+    #[error("filter {}: {key} is missing", quoted(.filter))]
+    EmptyFilter {
+        /// The filter.
+        filter: String,
+        /// The list that is empty.
+        key: &'static str,
+    },
 }
 
 /// A block `autoscaling` that is invalid.

@@ -4,11 +4,12 @@
 //! filled in. Order, later wins: defaults or those of `-dev`, files in order, flags, environment.
 //!
 //! - `decode`: tree to settings. `kinds`: kinds of settings and how they merge.
-//! - `client`, `server`, `autoscaling`: the blocks. `load`: files and folders. `validate`: what is refused.
+//! - `client`, `server`, `audit`, `autoscaling`: the blocks. `load`: files and folders. `validate`: what is refused.
 //! - `error`: why a configuration is refused. `addresses`: what to bind and advertise. `template`, `interfaces`:
 //!   addresses by what they are.
 
 pub mod addresses;
+pub mod audit;
 pub mod autoscaling;
 pub mod client;
 mod decode;
@@ -30,14 +31,15 @@ use encamp_model::SecretString;
 use serde_json::{Value as Json, json};
 
 pub use error::{
-    InvalidAutoscaling, InvalidConfig, InvalidGroup, InvalidLogLevel, InvalidNotify, InvalidPorts, InvalidProvider,
-    InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
+    InvalidAudit, InvalidAutoscaling, InvalidConfig, InvalidGroup, InvalidLogLevel, InvalidNotify, InvalidPorts,
+    InvalidProvider, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
 };
 pub(crate) use load::reason;
 pub use load::{LoadError, Loaded, Sources, load};
 pub use template::TemplateError;
 pub use validate::{Finding, check_start, level, parse_ports, validate};
 
+use audit::{Audit, AuditFile};
 use autoscaling::AutoscalingFile;
 use client::{Client, ClientFile, PluginFile, UiKind, ui_default};
 use kinds::{Accepted, Count, Flag, Int, Labelled, Open, Shown, Span, Switch, Text, Texts, blocks};
@@ -95,7 +97,7 @@ blocks! {
         consul "ConsulGiven": Accepted = false,
         vault "VaultGiven": Accepted = false,
         keyring "KEKProviders": Labelled<Accepted> = Default::default(),
-        audit "AuditGiven": Accepted = false,
+        audit "Audit": AuditFile = Audit::default(),
         sentinel "SentinelGiven": Accepted = false,
         reporting "ReportingGiven": Accepted = false,
         eventlog "EventlogGiven": Accepted = false,
@@ -162,6 +164,7 @@ impl Config {
             map.insert("ConfigPaths".into(), self.paths.clone().into());
             map.insert("Files".into(), self.files.clone().into());
             map.insert("Plugins".into(), named(&self.plugin));
+            map.insert("Audit".into(), self.audit.shown());
             let version = json!({
                 "Version": COMPATIBLE_VERSION, "VersionPrerelease": "", "VersionMetadata": "", "Revision": "",
                 "BuildDate": null,
@@ -179,6 +182,11 @@ impl Config {
     /// The data directory of a server.
     pub fn server_dir(&self) -> PathBuf {
         self.below_data_dir(&self.server.data_dir, "server")
+    }
+
+    /// The directory of the audit log; empty if there is none.
+    pub fn audit_dir(&self) -> PathBuf {
+        self.below_data_dir("", "audit")
     }
 
     /// The directory of the provider `local`; empty if there is none.

@@ -61,6 +61,7 @@ fn check(c: &Config, warnings: &mut Vec<String>) -> Result<(), InvalidConfig> {
             warnings.push("WARNING: autoscaling.enabled has no effect on an agent that is no server".into());
         }
     }
+    c.audit.check(!c.data_dir.is_empty()).map_err(InvalidConfig::Audit)?;
     fail(c.server.protocol_version != 0, InvalidConfig::ProtocolVersion)?;
     let known = ["aead", "awskms", "azurekeyvault", "gcpckms", "transit"];
     if let Some(other) = c.keyring.keys().find(|p| !known.contains(&p.as_str())) {

@@ -59,6 +59,7 @@ pub(crate) async fn one(request: Request) -> Outcome {
 pub(crate) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let method: AclAuthMethod = request.json().await?;
+    request.concerns("auth_method", &method.name);
     let name = request.rest();
     if !name.is_empty() && method.name != name {
         return Err(Error::bad("ACL auth-method name does not match request path"));
@@ -120,6 +121,7 @@ pub(crate) async fn write_rule(mut request: Request) -> Outcome {
         Filter::parse(&rule.selector).map_err(|e| Error::bad(format!("selector is invalid: {e}")))?;
     }
     let (rule, index) = endpoint::upsert_rule(request.server()?, rule).await?;
+    request.concerns("binding_rule", &rule.id);
     Ok(Response::json(&*rule)?.index(index))
 }
 

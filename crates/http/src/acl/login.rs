@@ -73,6 +73,7 @@ enum Refused {
 pub(crate) async fn login(mut request: Request) -> Outcome {
     request.check_region()?;
     let body: LoginRequest = request.json().await?;
+    request.concerns("auth_method", &body.auth_method_name);
     enabled(&request)?;
     let server = request.server()?;
     server.wait_ready().await?;
@@ -87,6 +88,7 @@ pub(crate) async fn login(mut request: Request) -> Outcome {
     let identity = Identity::of(&claims, &config);
     let token = bindings(&snapshot, &method, &identity)?;
     let (token, index) = tokens::upsert(server, token).await?;
+    request.concerns("token", &token.accessor_id);
     Ok(with_secret(&token)?.index(index))
 }
 

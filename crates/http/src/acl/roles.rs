@@ -90,6 +90,7 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
     enabled(&request)?;
     request.authorize()?;
     let (role, index) = roles::upsert(request.server()?, role).await?;
+    request.concerns("role", &role.id);
     Ok(Response::json(&*role)?.index(index))
 }
 

@@ -31,6 +31,7 @@ pub(crate) async fn bootstrap(mut request: Request) -> Outcome {
     let body: BootstrapRequest = if request.has_body() { request.json().await? } else { Default::default() };
     enabled(&request)?;
     let (token, index) = first::bootstrap(request.server()?, body.bootstrap_secret).await?;
+    request.concerns("token", &token.accessor_id);
     Ok(with_secret(&token)?.index(index))
 }
 
@@ -109,6 +110,7 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
     enabled(&request)?;
     request.authorize()?;
     let (token, index) = tokens::upsert(request.server()?, token).await?;
+    request.concerns("token", &token.accessor_id);
     Ok(with_secret(&token)?.index(index))
 }
 
@@ -187,5 +189,6 @@ pub(crate) async fn exchange(mut request: Request) -> Outcome {
     let body: ExchangeRequest = request.json().await?;
     enabled(&request)?;
     let (token, index) = one_time::exchange(request.server()?, &body.secret).await?;
+    request.concerns("token", &token.accessor_id);
     Ok(Response::json(&json!({ "Token": body_of(&token)?, "Index": index }))?.index(index))
 }

@@ -1,0 +1,85 @@
+//! Requests that several agents have a part in: the rows of each in its audit log.
+
+use std::fs;
+
+use crate::agent::wait_for;
+use crate::member::{Member, Role, leader};
+use serde_json::{Value as Json, json};
+
+/// What the rows of an agent say about jobs that are written.
+fn rows(member: &Member) -> Vec<Json> {
+    let text = fs::read_to_string(member.data().join("audit/audit.log")).expect("an audit log");
+    let all = text.lines().map(|l| serde_json::from_str::<Json>(l).unwrap_or_else(|e| panic!("{e}: {l}")));
+    let writes = all.filter(|r| r["payload"]["request"]["operation"] == "PUT");
+    writes.map(|r| r["payload"].clone()).collect()
+}
+
+#[test]
+fn every_agent_that_handles_a_request_has_its_rows() {
+    let audited = |mut member: Member| {
+        member.more = "audit {\n  enabled = true\n}\n".into();
+        member
+    };
+    let server = |n: u32, join| audited(Member::new(&format!("audit-{n}"), Role::Server { expect: 3, join }));
+    let mut servers = vec![server(0, vec![])];
+    servers[0].start();
+    for n in 1..3 {
+        let join = vec![servers[0].serf()];
+        servers.push(server(n, join));
+        servers[n as usize].start();
+    }
+    let first = leader(&servers);
+    let (follower, third) = ((first + 1) % 3, (first + 2) % 3);
+    let mut node = audited(Member::new("audit-node", Role::Node { servers: vec![servers[follower].rpc()] }));
+    node.start();
+
+    let job = |id: &str| {
+        json!({"Job": {"ID": id, "Name": id, "Type": "batch", "Datacenters": ["*"], "TaskGroups": [
+            {"Name": "g", "Count": 1, "Tasks": [{"Name": "t", "Driver": "nosuch", "Resources": {"CPU": 20, "MemoryMB": 16}}]}
+        ]}})
+    };
+    wait_for("a job is written", || match servers[follower].agent().send("PUT", "/v1/jobs", &job("web")) {
+        reply if reply.status == 200 => Ok(()),
+        reply => Err(format!("{reply:?}")),
+    });
+    let (here, there) = (rows(&servers[follower]), rows(&servers[first]));
+    assert!(rows(&servers[third]).is_empty());
+    let last = |rows: &[Json]| rows[rows.len() - 2..].to_vec();
+    let ([received, complete], [received_there, complete_there]) =
+        (<[Json; 2]>::try_from(last(&here)).expect("two rows"), <[Json; 2]>::try_from(last(&there)).expect("two rows"));
+    let id = received["request"]["id"].as_str().expect("an ID").to_string();
+    for (row, stage) in [
+        (&received, "OperationReceived"),
+        (&complete, "OperationComplete"),
+        (&received_there, "OperationReceived"),
+        (&complete_there, "OperationComplete"),
+    ] {
+        assert_eq!((row["request"]["id"].as_str(), row["stage"].as_str()), (Some(id.as_str()), Some(stage)));
+        assert_eq!(
+            row["request"]["request_meta"]["remote_address"],
+            received["request"]["request_meta"]["remote_address"]
+        );
+        assert_eq!(row["request"]["route"], "/v1/jobs");
+    }
+    assert_eq!(here.iter().filter(|r| r["request"]["id"] == id.as_str()).count(), 2);
+    assert_eq!(there.iter().filter(|r| r["request"]["id"] == id.as_str()).count(), 2);
+    assert_eq!(complete["response"]["index"], complete_there["response"]["index"]);
+    assert_eq!(
+        (&complete["response"]["forwarded"], &complete_there["response"]["forwarded"]),
+        (&json!(true), &Json::Null)
+    );
+    assert_eq!(complete_there["request"]["request_meta"]["forwarded"], true);
+    assert_eq!(complete_there["request"]["parameters"]["job"], "web");
+
+    // Through a node and a follower to the leader: the same request in three logs.
+    let sent = node.agent().send("PUT", "/v1/jobs", &job("second"));
+    assert_eq!(sent.status, 200, "{sent:?}");
+    let at_node = rows(&node);
+    let id = &at_node.last().expect("a row")["request"]["id"];
+    for member in [&node, &servers[follower], &servers[first]] {
+        let of = rows(member).into_iter().filter(|r| &r["request"]["id"] == id).collect::<Vec<_>>();
+        assert_eq!(of.len(), 2, "{of:?}");
+        let address = |r: &Json| r["request"]["request_meta"]["remote_address"].clone();
+        assert_eq!(address(&of[1]), address(&at_node[0]), "{of:?}");
+    }
+}
