@@ -354,9 +354,9 @@ impl Audit {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{first_error, merged, refused};
     use std::time::Duration;
 
+    use super::super::tests::{first_error, merged, refused};
     use super::*;
 
     const SERVER: &str = "data_dir = \"/x\"\nserver {\n enabled = true\n bootstrap_expect = 3\n}\n";
