@@ -1,6 +1,6 @@
 //! Certificates for agents.
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 
 use crate::program::Folder;
 
@@ -16,7 +16,13 @@ impl Authority {
 
     /// Puts a certificate of that name into a folder; gives the configuration that uses it.
     pub fn configure(&self, folder: &Folder, name: &str) -> String {
-        let mut params = CertificateParams::new([name.to_string()]).expect("a name");
+        self.configure_names(folder, name, name)
+    }
+
+    /// Puts a certificate with a common name and a DNS name into a folder; gives the configuration that uses it.
+    pub fn configure_names(&self, folder: &Folder, common: &str, alternative: &str) -> String {
+        let mut params = CertificateParams::new([alternative.to_string()]).expect("a name");
+        params.distinguished_name.push(DnType::CommonName, common);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.0).expect("a certificate");

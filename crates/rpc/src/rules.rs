@@ -133,6 +133,11 @@ pub fn of(method: &str) -> Option<&'static Rule> {
     RULES.iter().find(|r| r.method == method)
 }
 
+/// The methods of all calls.
+pub fn methods() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|r| r.method)
+}
+
 impl Rule {
     /// Refuses certificates that do not name one of the roles in a region.
     ///

@@ -190,3 +190,101 @@ impl ServerCertVerifier for OfCluster {
         self.verifier.supported_verify_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+    use super::*;
+    use crate::calls::Ping;
+    use crate::listener::{Handler, Http2, Peer};
+    use crate::pool::{Pool, PoolSettings};
+    use crate::wire;
+    use axum::body::Body;
+    use axum::http::{Request, Response};
+    use encamp_http::listener::{AcceptSettings, Listener, TlsHandle, TlsMode};
+    use futures_util::future::BoxFuture;
+
+    fn certificate(common: &str, alternative: &[&str]) -> CertificateDer<'static> {
+        let names: Vec<String> = alternative.iter().map(|n| n.to_string()).collect();
+        let mut params = CertificateParams::new(names).expect("names");
+        params.distinguished_name.push(DnType::CommonName, common);
+        params.self_signed(&KeyPair::generate().expect("a key")).expect("a certificate").der().clone()
+    }
+
+    #[test]
+    fn common_names_and_dns_names_count() {
+        let found = names(&certificate("client.global.nomad", &["localhost", "server.global.nomad", "127.0.0.1"]));
+        assert_eq!(found, ["client.global.nomad", "localhost", "server.global.nomad"]);
+        assert_eq!(names(&certificate("a", &["a", "b"])), ["a", "b"]);
+        assert_eq!(names(&CertificateDer::from(vec![0x30, 0x03, 1, 1])), [] as [String; 0]);
+    }
+
+    /// Tells the names that the caller has shown, or `plain`.
+    struct Names;
+
+    impl Handler for Names {
+        fn answer(self: Arc<Self>, peer: Peer, _: Request<Body>) -> BoxFuture<'static, Response<Body>> {
+            let names = peer.names.map_or_else(|| "plain".into(), |names| names.join(" "));
+            Box::pin(async move { wire::response::<Ping>(Ok(names)) })
+        }
+    }
+
+    /// The files of an agent in a new directory.
+    fn files(name: &str) -> TlsFiles {
+        let dir = std::env::temp_dir().join(format!("encamp-rpc-tls-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority");
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new([name.to_string()]).expect("a name");
+        params.distinguished_name.push(DnType::CommonName, name);
+        let own = params.signed_by(&key, &ca).expect("a certificate");
+        let file = |file: &str, text: String| {
+            let path = dir.join(file);
+            std::fs::write(&path, text).expect("a file");
+            path.display().to_string()
+        };
+        TlsFiles {
+            ca: file("ca.pem", ca.pem()),
+            cert: file("own.pem", own.pem()),
+            key: file("own-key.pem", key.serialize_pem()),
+            ..TlsFiles::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn ports_and_calls_change_between_plain_and_tls() {
+        let files = files("server.global.nomad");
+        let mode = TlsHandle::default();
+        let calls = CallTls::default();
+        let listener = Listener::bind(&[([127, 0, 0, 1], 0).into()]).await.expect("a port");
+        let address = listener.addresses()[0].to_string();
+        let settings = AcceptSettings { tls: mode.clone(), ..AcceptSettings::default() };
+        let serving = listener.serve(Arc::new(Http2(Arc::new(Names))), settings);
+        let pool = Pool::new(PoolSettings { tls: calls.clone(), ..PoolSettings::default() });
+        let plain = Pool::new(PoolSettings::default());
+        let secure = || CallTlsSettings {
+            outgoing: Some(client_config(&files, "global", true).expect("settings")),
+            region: None,
+        };
+
+        assert_eq!(pool.call(&address, &Ping {}).await.as_deref(), Ok("plain"));
+        mode.set(TlsMode::Either(server_config(&files).expect("settings")));
+        assert_eq!(pool.call(&address, &Ping {}).await.as_deref(), Ok("plain"));
+        calls.set(secure());
+        assert_eq!(pool.call(&address, &Ping {}).await.as_deref(), Ok("server.global.nomad"));
+        assert_eq!(plain.call(&address, &Ping {}).await.as_deref(), Ok("plain"));
+        mode.set(TlsMode::Tls(server_config(&files).expect("settings")));
+        assert_eq!(pool.call(&address, &Ping {}).await.as_deref(), Ok("server.global.nomad"));
+        // The open connection ends, and no other one is accepted.
+        let refused = async { while plain.call(&address, &Ping {}).await.is_ok() {} };
+        tokio::time::timeout(std::time::Duration::from_secs(20), refused).await.expect("refused");
+        mode.set(TlsMode::Plain);
+        let served = async { while plain.call(&address, &Ping {}).await.is_err() {} };
+        tokio::time::timeout(std::time::Duration::from_secs(20), served).await.expect("served");
+        serving.stop().await;
+        std::fs::remove_dir_all(std::path::Path::new(&files.ca).parent().expect("a directory")).expect("removed");
+    }
+}

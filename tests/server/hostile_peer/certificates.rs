@@ -1,9 +1,11 @@
 //! Every call by every kind of certificate, against a server that checks names (`verify_server_hostname`).
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::agent::wait_for;
-use crate::hostile_peer::peer::{Peer, certificate, packed};
+use crate::hostile_peer::peer::{Peer, certificate, packed, without_certificate};
 use crate::member::{Member, Role};
 use crate::program::Folder;
 use crate::tls::Authority;
@@ -35,14 +37,17 @@ const CALLS: [(&str, bool); 23] = [
     ("Operator.RaftRemovePeerByID", false),
 ];
 
-/// Names of certificates, and whether they are those of a server, and of a node.
-const KINDS: [(&str, bool, bool); 6] = [
-    ("server.global.nomad", true, false),
-    ("client.global.nomad", false, true),
-    ("cli.global.nomad", false, false),
-    ("server.europe.nomad", false, false),
-    ("client.europe.nomad", false, false),
-    ("db.example", false, false),
+/// Names of certificates (common name, DNS name), and whether they are those of a server, and of a node.
+const KINDS: [(&str, &str, bool, bool); 8] = [
+    ("server.global.nomad", "server.global.nomad", true, false),
+    ("client.global.nomad", "client.global.nomad", false, true),
+    ("cli.global.nomad", "cli.global.nomad", false, false),
+    ("server.europe.nomad", "server.europe.nomad", false, false),
+    ("client.europe.nomad", "client.europe.nomad", false, false),
+    ("db.example", "db.example", false, false),
+    // Either name counts.
+    ("server.global.nomad", "db.example", true, false),
+    ("db.example", "client.global.nomad", false, true),
 ];
 
 #[test]
@@ -56,19 +61,32 @@ fn every_certificate_can_only_make_the_calls_of_its_role() {
         Some("") | None => Err("none".into()),
         Some(_) => Ok(()),
     });
+    let known: BTreeSet<&str> = encamp_rpc::rules::methods().collect();
+    assert_eq!(known, CALLS.iter().map(|(method, _)| *method).collect(), "the table has all calls");
+
     let folder = Folder::new("hostile-certificates");
-    let mut refused = 0;
-    for (name, of_server, of_node) in KINDS {
-        authority.configure(&folder, name);
+    let (mut allowed, mut refused) = (0, 0);
+    for (common, alternative, of_server, of_node) in KINDS {
+        authority.configure_names(&folder, common, alternative);
         let peer = Peer::with(&server.rpc(), Some(certificate(&folder)));
         for (method, nodes) in CALLS {
             let answer = peer.call(method, &[], packed(&json!({})));
             let names = answer.text.contains("invalid certificate: ");
             let may = of_server || (of_node && nodes);
-            assert_eq!(answer.status == 403 && names, !may, "{method} by {name}: {answer:?}");
-            refused += usize::from(!may);
+            assert_eq!(answer.status == 403 && names, !may, "{method} by {common}, {alternative}: {answer:?}");
+            if may { allowed += 1 } else { refused += 1 }
         }
     }
-    assert_eq!(refused, 13 * 4 + 10 * 5);
-    println!("{} calls by {} kinds of certificates, {refused} refused by their names", CALLS.len(), KINDS.len());
+    assert_eq!((allowed, refused), (23 * 2 + 13 * 2, 10 * 2 + 23 * 4));
+    // Without a certificate no call gets as far as that.
+    for (method, _) in CALLS {
+        let peer = Peer::try_with(&server.rpc(), Some(without_certificate(&folder)));
+        let answer = peer.and_then(|p| p.try_call(method, &[], packed(&json!({}))));
+        assert!(answer.is_none(), "{method} without a certificate: {answer:?}");
+    }
+    println!(
+        "{} calls by {} kinds of certificates: {allowed} allowed, {refused} refused by their names",
+        CALLS.len(),
+        KINDS.len()
+    );
 }

@@ -39,6 +39,16 @@ pub fn certificate(folder: &Folder) -> Arc<rustls::ClientConfig> {
     Arc::new(config)
 }
 
+/// Trusts the authority, and shows no certificate.
+pub fn without_certificate(folder: &Folder) -> Arc<rustls::ClientConfig> {
+    let mut roots = rustls::RootCertStore::empty();
+    let ca = CertificateDer::from_pem_file(folder.path().join("ca.pem")).expect("an authority");
+    roots.add(ca).expect("an authority");
+    let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Arc::new(config)
+}
+
 /// A connection to a server.
 pub struct Peer {
     runtime: Runtime,
@@ -53,6 +63,11 @@ impl Peer {
     }
 
     pub fn with(address: &str, tls: Option<Arc<rustls::ClientConfig>>) -> Peer {
+        Peer::try_with(address, tls).expect("a connection")
+    }
+
+    /// Connects; `None` if the server ends the handshakes.
+    pub fn try_with(address: &str, tls: Option<Arc<rustls::ClientConfig>>) -> Option<Peer> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
         let to: SocketAddr = address.parse().expect("an address");
@@ -63,11 +78,11 @@ impl Peer {
                 Some(config) => {
                     let name = ServerName::try_from("server.global.nomad").expect("a name");
                     let stream = tokio_rustls::TlsConnector::from(config).connect(name, stream).await;
-                    handshake(TokioIo::new(stream.expect("TLS"))).await
+                    handshake(TokioIo::new(stream.ok()?)).await
                 }
             }
-        });
-        Peer { runtime, sender, address: address.into() }
+        })?;
+        Some(Peer { runtime, sender, address: address.into() })
     }
 
     fn request(&self, method: &str, head: &[(&str, &str)], body: Vec<u8>) -> Request<Body> {
@@ -109,15 +124,15 @@ impl Peer {
     }
 }
 
-async fn handshake<S>(stream: S) -> http2::SendRequest<Body>
+async fn handshake<S>(stream: S) -> Option<http2::SendRequest<Body>>
 where
     S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
-    let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.expect("HTTP/2");
+    let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.ok()?;
     tokio::spawn(async move {
         let _ = connection.await;
     });
-    sender
+    Some(sender)
 }
 
 /// A message in the encoding of agents.
