@@ -10,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::acl::login::Logins;
 use super::auth_limit::AuthLimit;
 use super::bodies::Budget;
 use super::error::Error;
@@ -188,6 +189,7 @@ struct App {
     bodies: Budget,
     remote_answers: Answers,
     auth_limit: Mutex<AuthLimit>,
+    logins: Logins,
 }
 
 /// Memory for bodies of requests: of all, and of one address.
@@ -229,6 +231,7 @@ impl AppState {
             bodies,
             remote_answers: Answers::default(),
             auth_limit: Mutex::default(),
+            logins: Logins::default(),
         }))
     }
 
@@ -300,6 +303,11 @@ impl AppState {
     /// How fast addresses may guess tokens.
     pub(crate) fn auth_limit(&self) -> &Mutex<AuthLimit> {
         &self.0.auth_limit
+    }
+
+    /// What logins with identities of other systems keep.
+    pub(crate) fn logins(&self) -> &Logins {
+        &self.0.logins
     }
 
     /// What servers said about tokens, on an agent that is none.

@@ -201,7 +201,7 @@ async fn fill_acl(s: &TestServer) -> String {
     };
     let assertion = OidcClientAssertion {
         client_secret: secret("assertion"),
-        private_key: Some(OidcClientAssertionKey { pem_key: secret("pem").expose().into(), ..Default::default() }),
+        private_key: Some(OidcClientAssertionKey { pem_key: secret("pem"), ..Default::default() }),
         ..Default::default()
     };
     let config = AclAuthMethodConfig {

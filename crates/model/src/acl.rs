@@ -282,8 +282,8 @@ pub struct OidcClientAssertion {
 #[serde(rename_all = "PascalCase", default)]
 pub struct OidcClientAssertionKey {
     /// The RSA private key, PEM. A secret.
-    #[serde(deserialize_with = "or_default")]
-    pub pem_key: String,
+    #[serde(deserialize_with = "or_default", serialize_with = "blank")]
+    pub pem_key: SecretString,
     /// A file of the servers with the private key.
     #[serde(deserialize_with = "or_default")]
     pub pem_key_file: String,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::login::check_config;
 use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
 use crate::filter::Filter;
@@ -66,6 +67,7 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
     }
     enabled(&request)?;
     request.authorize()?;
+    check_config(&method)?;
     let (method, index) = endpoint::upsert(request.server()?, method).await?;
     Ok(answer(&method)?.index(index))
 }

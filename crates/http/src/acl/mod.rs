@@ -3,7 +3,7 @@
 //! Without access control all calls but few are refused, after the errors of the request itself.
 
 pub(super) mod auth_methods;
-pub(super) mod login;
+pub(crate) mod login;
 pub(super) mod policies;
 pub(super) mod roles;
 pub(super) mod tokens;

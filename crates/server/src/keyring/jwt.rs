@@ -6,6 +6,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaPublicKeyComponents};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::material::Key;
 use super::{KeyringError, PublicKey};
@@ -18,6 +19,8 @@ struct Header<'a> {
     alg: &'a str,
     kid: &'a str,
     typ: &'a str,
+    #[serde(flatten)]
+    more: &'a Map<String, Value>,
 }
 
 fn encoded(part: &impl Serialize) -> Result<String, KeyringError> {
@@ -25,11 +28,11 @@ fn encoded(part: &impl Serialize) -> Result<String, KeyringError> {
     Ok(URL_SAFE_NO_PAD.encode(json))
 }
 
-/// Creates a signed token from claims.
-pub(super) fn sign(key: &Key, claims: &impl Serialize) -> Result<String, KeyringError> {
+/// Creates a signed token from claims. `more`: headers beside the standard ones.
+pub(super) fn sign(key: &Key, claims: &impl Serialize, more: &Map<String, Value>) -> Result<String, KeyringError> {
     let failed = || KeyringError::Unsigned(key.id.to_string());
     let rsa = key.rsa.as_ref().ok_or_else(failed)?;
-    let mut token = encoded(&Header { alg: ALGORITHM, kid: &key.id, typ: "JWT" })?;
+    let mut token = encoded(&Header { alg: ALGORITHM, kid: &key.id, typ: "JWT", more })?;
     token.push('.');
     token.push_str(&encoded(claims)?);
     let mut signature = vec![0; rsa.public().modulus_len()];

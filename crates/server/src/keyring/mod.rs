@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use claims::Claims;
@@ -167,7 +168,20 @@ impl Keyring {
     /// There is no active key, it cannot sign, or the claims are not a JSON object.
     pub fn sign(&self, claims: &impl Serialize) -> Result<(String, String), KeyringError> {
         let key = self.active()?;
-        Ok((jwt::sign(&key, claims)?, key.id.to_string()))
+        Ok((jwt::sign(&key, claims, &Map::new())?, key.id.to_string()))
+    }
+
+    /// Signs claims with the active key. `headers` are added to the standard ones `alg`, `kid` and `typ`, which must not
+    /// be among them.
+    ///
+    /// # Errors
+    /// As [`Keyring::sign`].
+    pub fn sign_with_headers(
+        &self,
+        claims: &impl Serialize,
+        headers: &Map<String, Value>,
+    ) -> Result<String, KeyringError> {
+        jwt::sign(&*self.active()?, claims, headers)
     }
 
     /// Signs claims with the given key.
@@ -175,7 +189,7 @@ impl Keyring {
     /// # Errors
     /// The key is unknown or cannot sign, or the claims are not a JSON object.
     pub(crate) fn sign_with(&self, key_id: &str, claims: &impl Serialize) -> Result<String, KeyringError> {
-        jwt::sign(&*self.key(key_id)?, claims)
+        jwt::sign(&*self.key(key_id)?, claims, &Map::new())
     }
 
     /// The claims of a token that was signed with one of these keys and is valid at a time; `None` for any other text.

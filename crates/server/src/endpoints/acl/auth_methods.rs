@@ -55,7 +55,7 @@ fn keep_secrets(config: &mut AclAuthMethodConfig, old: &AclAuthMethodConfig) {
             new.client_secret = old.client_secret.clone();
         }
         if let (Some(new), Some(old)) = (&mut new.private_key, &old.private_key)
-            && new.pem_key == REDACTED
+            && new.pem_key.expose() == REDACTED
         {
             new.pem_key = old.pem_key.clone();
         }
@@ -74,8 +74,8 @@ pub fn shown(method: &Arc<AclAuthMethod>) -> Arc<AclAuthMethod> {
         hide(&mut config.oidc_client_secret);
         if let Some(assertion) = &mut config.oidc_client_assertion {
             hide(&mut assertion.client_secret);
-            if let Some(key) = assertion.private_key.as_mut().filter(|k| !k.pem_key.is_empty()) {
-                key.pem_key = REDACTED.into();
+            if let Some(key) = &mut assertion.private_key {
+                hide(&mut key.pem_key);
             }
         }
     }
