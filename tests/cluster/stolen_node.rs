@@ -140,6 +140,14 @@ fn a_stolen_node(enforcement: &str) {
     assert!(thief.agent_mut().runs(), "the thief keeps trying");
     let thief_log = thief.log();
     assert!(!thief_log.contains("node registration complete"), "{enforcement}: {thief_log}");
+
+    // Tasks outlive their agents.
+    run(&server, &["job", "stop", "work"]);
+    wait_for("the tasks end", || {
+        let allocs = server.read("/v1/job/work/allocations")?;
+        let runs = allocs.as_array().is_some_and(|all| all.iter().any(|a| a["ClientStatus"] == "running"));
+        if runs { Err(allocs.to_string()) } else { Ok(()) }
+    });
 }
 
 #[test]

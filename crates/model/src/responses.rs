@@ -763,7 +763,7 @@ mod tests {
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclAccess {
     /// The caller: `token:<accessor>`, `token:anonymous`, `token:acls-disabled`, `alloc:<id>`, `client:<node>`,
-    /// `client-introduction`.
+    /// `client-introduction`, `leader`.
     #[serde(deserialize_with = "or_default")]
     pub caller: String,
     /// Whether the caller may do everything.

@@ -142,7 +142,8 @@ calls! { @one
         }
 
         fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
-            if self.node() != caller.head.node {
+            let same = |w: &Who| w.node_id == self.node.id && w.proof.secret_id == self.node.secret_id;
+            if !caller.head.node.as_ref().is_some_and(same) {
                 return Err(Error::denied("the call registers a node other than the calling one"));
             }
             self.caller = Some(caller.clone());

@@ -69,8 +69,9 @@ pub(super) const EXAMPLES: Examples = &[
         &[
             Example::new("Revoke the identity of a stolen node", "encamp node identity revoke -yes f7476465"),
             Example::new(
-                "Let the node join again, with a new secret",
-                "encamp node intro create -node-name client-1 -ttl 10m",
+                "Revoke it, and create a token with which the node joins again",
+                "encamp node identity revoke -yes f7476465 &&
+    encamp node intro create -ttl 10m",
             ),
         ],
     ),

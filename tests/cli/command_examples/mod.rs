@@ -32,6 +32,8 @@ enum Needs {
     Jobs,
     /// A cluster of one node, for other commands.
     Cluster,
+    /// A cluster of one node, which is lost.
+    ClusterToLose,
     /// A cluster with access control.
     AccessControl,
     /// Three servers.
@@ -48,6 +50,7 @@ fn needs(command: &str) -> Needs {
     }
     match command {
         "agent" => return Needs::Ports,
+        "node identity revoke" => return Needs::ClusterToLose,
         "operator raft remove-peer" | "operator raft transfer-leadership" => return Needs::Servers,
         // An agent in development mode saves no snapshots.
         "operator snapshot restore" | "operator snapshot save" => return Needs::Servers,
@@ -97,6 +100,13 @@ fn examples_about_jobs_succeed() {
 #[test]
 fn examples_about_clusters_succeed() {
     DevCluster::start("examples-cluster").run(examples_that_need(Needs::Cluster));
+}
+
+#[test]
+fn examples_that_take_a_node_away_succeed() {
+    for example in examples_that_need(Needs::ClusterToLose) {
+        DevCluster::start("examples-lost").run(std::iter::once(example));
+    }
 }
 
 #[test]

@@ -21,6 +21,8 @@ use encamp_state::StateStore;
 
 /// Maximum time an introduction waits for the first key of a new cluster.
 const KEY_WAIT: Duration = Duration::from_secs(5);
+/// How far the clocks of two leaders may be apart for introductions after a revocation, in nanoseconds.
+const CLOCKS_APART: i64 = 30 * SECOND;
 
 /// The new identity of a node, if the one that it holds is no valid one, or does not last: token and key ID. `None` as
 /// well while there is no signing key.
@@ -79,11 +81,12 @@ pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Res
     Ok(signed.map_err(|_| Error::internal("the agent is stopping"))??.0)
 }
 
-/// Waits until the second of the latest revocation has passed: tokens of that second are refused.
+/// Waits until the second of the latest revocation has passed: tokens of that second are refused. The leader that wrote
+/// it may have had another clock.
 async fn outlast_revocations(server: &Server) {
     let latest = server.snapshot().node_revocations().map(|r| r.revoked_at).max().unwrap_or_default();
     let (now, next) = (ids::now(), (latest.div_euclid(SECOND) + 1).saturating_mul(SECOND));
-    if now < next && next - now <= SECOND {
+    if now < next && next - now <= CLOCKS_APART {
         tokio::time::sleep(Duration::from_nanos(u64::try_from(next - now).unwrap_or_default())).await;
     }
 }

@@ -169,4 +169,6 @@ mod acl_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod revocation_tests;
+#[cfg(test)]
 mod tests;
