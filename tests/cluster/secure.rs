@@ -61,10 +61,20 @@ pub fn request(port: u16, tls: Option<&Arc<ClientConfig>>, method: &str, path: &
     }
 }
 
+/// The head and the payload of the next frame of HTTP/2.
+fn frame(stream: &mut impl Read) -> io::Result<([u8; 9], Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head)?;
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+    let mut payload = vec![0; length as usize];
+    stream.read_exact(&mut payload)?;
+    Ok((head, payload))
+}
+
 /// Begins HTTP/2 on a connection; whether the other side goes on.
 fn begins(mut stream: impl Read + Write) -> bool {
-    let mut head = [0; 9];
-    stream.write_all(PREFACE).and_then(|()| stream.read_exact(&mut head)).is_ok() && head[3] == SETTINGS
+    let begun = stream.write_all(PREFACE).and_then(|()| frame(&mut stream));
+    begun.is_ok_and(|(head, _)| head[3] == SETTINGS)
 }
 
 /// Whether an RPC port takes calls without TLS.
@@ -88,15 +98,11 @@ pub fn open_call_connection(port: u16) -> TcpStream {
 
 /// Waits until the other side closes a connection of HTTP/2, whose pings are answered.
 pub fn call_connection_ends(mut stream: TcpStream) -> io::Result<()> {
-    let mut head = [0; 9];
     loop {
-        match stream.read_exact(&mut head) {
+        let (mut head, payload) = match frame(&mut stream) {
             Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => return Ok(()),
             other => other?,
-        }
-        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-        let mut payload = vec![0; length as usize];
-        stream.read_exact(&mut payload)?;
+        };
         if (head[3], head[4] & ACK) == (PING, 0) {
             head[4] |= ACK;
             stream.write_all(&[&head[..], &payload].concat())?;

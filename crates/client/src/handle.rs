@@ -202,7 +202,7 @@ impl Handle {
         self.agent.apply_meta(meta)
     }
 
-    /// The agent's HTTP interface speaks TLS now, or no longer; the servers are told.
+    /// The agent's HTTP interface speaks TLS now, or no longer; the servers are notified.
     pub fn set_tls_enabled(&self, enabled: bool) {
         self.agent.set_tls_enabled(enabled);
     }
