@@ -57,6 +57,7 @@ pub mod fmt;
 pub mod format;
 pub mod general;
 pub mod help;
+pub mod hidden_arguments;
 pub mod job_action;
 pub mod job_convert;
 pub mod job_dispatch;
@@ -132,6 +133,7 @@ pub fn main() -> ExitCode {
     // Neither stream stays locked: another thread draws progress.
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let args: Result<Vec<String>, OsString> = std::env::args_os().skip(1).map(OsString::into_string).collect();
+    hidden_arguments::hide();
     let code = match args {
         Ok(args) => {
             let env = Environment::of_process();

@@ -27,6 +27,7 @@ mod node_agent;
 mod program;
 #[path = "../support/scaling_group.rs"]
 mod scaling_group;
+mod secrets;
 mod snapshot_restore;
 #[path = "../support/tls.rs"]
 mod tls;

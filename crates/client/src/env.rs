@@ -13,6 +13,8 @@ use encamp_model::{AllocatedTaskResources, Allocation, Node, Task};
 const DENIED: &str = "CONSUL_TOKEN,CONSUL_HTTP_TOKEN,CONSUL_HTTP_TOKEN_FILE,NOMAD_TOKEN,VAULT_TOKEN,*_LICENSE,\
                       *_LICENSE_PATH,AWS_ACCESS_KEY_ID,AWS_SECRET_ACCESS_KEY,AWS_SESSION_TOKEN,AWS_METADATA_URL,\
                       GOOGLE_APPLICATION_CREDENTIALS,GOOGLE_OAUTH_ACCESS_TOKEN";
+/// The agent's own secret: tasks never get it.
+const OWN_SECRET: &str = "NOMAD_CLIENT_INTRO_TOKEN";
 /// Variables whose names are cleaned in the end.
 const CLEANED: [&str; 5] = ["NOMAD_ADDR_", "NOMAD_IP_", "NOMAD_PORT_", "NOMAD_HOST_PORT_", "NOMAD_META_"];
 
@@ -54,7 +56,7 @@ impl TaskEnv {
         }
         let denied: Vec<&str> = input.denied.unwrap_or(DENIED).split(',').map(str::trim).collect();
         for (k, v) in input.host {
-            if !env.vars.contains_key(k) && !denied.iter().any(|glob| ranges::glob(glob, k)) {
+            if k != OWN_SECRET && !env.vars.contains_key(k) && !denied.iter().any(|glob| ranges::glob(glob, k)) {
                 env.vars.insert(k.clone(), v.clone());
             }
         }

@@ -1,11 +1,12 @@
 //! Parses request bodies.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Unexpected, Visitor};
+use serde::de::{self, DeserializeOwned, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
-use serde_json::{Error, Value};
+use serde_json::Value;
 
 use encamp_model::api::job::{Job, Task, TaskGroup};
 use encamp_model::duration::parse_duration;
@@ -14,6 +15,42 @@ use encamp_model::duration::parse_duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct JsonError(pub String);
+
+/// An error of a body. It tells the types of values, never their texts: these may be secrets that stand in the wrong
+/// place.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl de::Error for Refusal {
+    fn custom<T: fmt::Display>(message: T) -> Refusal {
+        Refusal(message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Refusal {
+        Refusal(format!("invalid type: {}, expected {expected}", untold(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Refusal {
+        Refusal(format!("invalid value: {}, expected {expected}", untold(found)))
+    }
+}
+
+/// A value without its text.
+fn untold(found: Unexpected<'_>) -> Unexpected<'_> {
+    match found {
+        Unexpected::Str(_) => Unexpected::Other("string"),
+        Unexpected::Bytes(_) => Unexpected::Other("bytes"),
+        other => other,
+    }
+}
 
 /// The first JSON value of a body. Keys of structures match in any case, an exact match first; unknown ones are
 /// ignored.
@@ -69,7 +106,7 @@ struct Loose {
 }
 
 impl Loose {
-    fn map<'de, V: Visitor<'de>>(self, names: &[&str], visitor: V) -> Result<V::Value, Error> {
+    fn map<'de, V: Visitor<'de>>(self, names: &[&str], visitor: V) -> Result<V::Value, Refusal> {
         let Value::Object(members) = self.value else {
             return self.value.deserialize_any(visitor);
         };
@@ -107,7 +144,7 @@ fn known(ty: &str) -> &'static [String] {
     static JOB: OnceLock<Vec<String>> = OnceLock::new();
     static GROUP: OnceLock<Vec<String>> = OnceLock::new();
     static TASK: OnceLock<Vec<String>> = OnceLock::new();
-    fn names(value: Result<Value, Error>, more: &[&str]) -> Vec<String> {
+    fn names(value: Result<Value, serde_json::Error>, more: &[&str]) -> Vec<String> {
         let members = value.ok().and_then(|v| v.as_object().map(|m| m.keys().cloned().collect::<Vec<_>>()));
         members.into_iter().flatten().chain(more.iter().map(|m| (*m).to_string())).collect()
     }
@@ -119,7 +156,7 @@ fn known(ty: &str) -> &'static [String] {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Loose {
+impl<'de> IntoDeserializer<'de, Refusal> for Loose {
     type Deserializer = Loose;
     fn into_deserializer(self) -> Loose {
         self
@@ -127,9 +164,9 @@ impl<'de> IntoDeserializer<'de, Error> for Loose {
 }
 
 impl<'de> Deserializer<'de> for Loose {
-    type Error = Error;
+    type Error = Refusal;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
         match self.value {
             Value::Array(items) => {
                 let fields = self.fields;
@@ -139,15 +176,22 @@ impl<'de> Deserializer<'de> for Loose {
                 let names: Vec<&str> = self.fields.unwrap_or_default().iter().map(String::as_str).collect();
                 self.map(&names, visitor)
             }
-            scalar => scalar.deserialize_any(visitor),
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(b) => visitor.visit_bool(b),
+            Value::String(text) => visitor.visit_string(text),
+            Value::Number(n) => match (n.as_u64(), n.as_i64(), n.as_f64()) {
+                (Some(n), ..) => visitor.visit_u64(n),
+                (None, Some(n), _) => visitor.visit_i64(n),
+                (None, None, n) => visitor.visit_f64(n.unwrap_or(f64::NAN)),
+            },
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
         if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Refusal> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -156,7 +200,7 @@ impl<'de> Deserializer<'de> for Loose {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, Refusal> {
         match &self.value {
             Value::Object(_) => self.map(fields, visitor),
             Value::Null => visitor.visit_map(MapDeserializer::new(std::iter::empty::<(String, Loose)>())),
@@ -172,9 +216,9 @@ impl<'de> Deserializer<'de> for Loose {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, Refusal> {
         let text = self.value.as_str().unwrap_or_default().to_string();
-        visitor.visit_enum(StrDeserializer::<Error>::new(&text))
+        visitor.visit_enum(StrDeserializer::<Refusal>::new(&text))
     }
 
     forward_to_deserialize_any! {
@@ -227,6 +271,19 @@ mod tests {
         let text = br#"{"a": [1, 2], "b,[{:\",": "[[[", "c": {}}"#;
         assert!(holds_more_than(text, 8) && !holds_more_than(text, 9));
         assert!(holds_more_than(&b"[".repeat(11), 10) && !holds_more_than(b"", 0));
+    }
+
+    #[test]
+    fn refusals_do_not_repeat_texts() {
+        #[derive(Debug, Deserialize)]
+        struct Body {
+            #[serde(rename = "Items")]
+            _items: std::collections::BTreeMap<String, u8>,
+        }
+        for body in [r#"{"Items": "hush"}"#, r#"{"Items": {"a": "hush"}}"#, r#""hush""#, r#"{"Items": ["hush"]}"#] {
+            let error = decode::<Body>(body.as_bytes()).expect_err(body).0;
+            assert!(error.starts_with("invalid type: ") && !error.contains("hush"), "{body}: {error}");
+        }
     }
 
     #[test]
