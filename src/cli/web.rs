@@ -71,10 +71,18 @@ impl Run for Web {
     }
 }
 
+/// The program that opens the default browser.
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+/// The command that opens a URL with the default browser.
+pub(super) fn opener(url: &str) -> Command {
+    let mut command = Command::new(OPENER);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
 /// Opens a URL with the default browser.
 fn open(url: &str) -> std::io::Result<()> {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let status =
-        Command::new(opener).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-    if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("{opener} ended with {status}"))) }
+    let status = opener(url).status()?;
+    if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("{OPENER} ended with {status}"))) }
 }

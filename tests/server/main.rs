@@ -18,8 +18,10 @@ mod client_node;
 mod hardship;
 mod host_threads;
 mod hostile_peer;
+mod identity_provider;
 mod keyring;
 mod load_figures;
+mod logins;
 #[path = "../support/member.rs"]
 mod member;
 mod node_agent;

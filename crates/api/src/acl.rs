@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Meta, Query, path};
 use super::error::ApiError;
+use encamp_model::SecretString;
 use encamp_model::responses::AclAccess;
 
 type Answer<T> = Result<(T, Meta), ApiError>;
@@ -103,4 +104,41 @@ impl Client {
         let body = json!({ "AuthMethodName": method, "LoginToken": token });
         self.put("/v1/acl/login", &Query::default(), &body).await
     }
+
+    /// Begins the login of a user at an OpenID provider: the address where the user proves who they are. `nonce` is a
+    /// secret of this login.
+    pub async fn acl_oidc_auth_url(&self, method: &str, redirect_uri: &str, nonce: &SecretString) -> Answer<String> {
+        #[derive(Default, serde::Deserialize)]
+        struct AuthUrl {
+            #[serde(rename = "AuthURL")]
+            url: String,
+        }
+        let body = json!({ "AuthMethodName": method, "RedirectURI": redirect_uri, "ClientNonce": nonce.expose() });
+        let (answer, meta): (AuthUrl, Meta) = self.put("/v1/acl/oidc/auth-url", &Query::default(), &body).await?;
+        Ok((answer.url, meta))
+    }
+
+    /// Ends the login of a user with the code that the provider gave.
+    pub async fn acl_oidc_complete_auth(&self, login: &OidcCallback<'_>) -> Answer<Value> {
+        let body = json!({
+            "AuthMethodName": login.method, "RedirectURI": login.redirect_uri, "ClientNonce": login.nonce.expose(),
+            "State": login.state, "Code": login.code.expose(),
+        });
+        self.put("/v1/acl/oidc/complete-auth", &Query::default(), &body).await
+    }
+}
+
+/// What a user comes back with from an OpenID provider.
+#[derive(Debug, Clone, Copy)]
+pub struct OidcCallback<'a> {
+    /// The name of the auth method.
+    pub method: &'a str,
+    /// The address that the provider sent the user back to.
+    pub redirect_uri: &'a str,
+    /// The secret of the login.
+    pub nonce: &'a SecretString,
+    /// The state of the login.
+    pub state: &'a str,
+    /// The code of the provider.
+    pub code: &'a SecretString,
 }

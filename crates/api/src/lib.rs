@@ -35,7 +35,7 @@ pub mod types;
 pub mod variables;
 pub mod writes;
 
-pub use acl::AclKind;
+pub use acl::{AclKind, OidcCallback};
 pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Tls};
 pub use error::{AnswerError, ApiError, ConfigError, RequestError};

@@ -1,10 +1,11 @@
 //! Commands about access control (`docs/spec/cli.md §13`).
 //!
-//! [`tokens`]: bootstrap and tokens. [`policies`], [`roles`], [`auth_methods`], [`binding_rules`]. [`explain`]: why
-//! something is allowed. [`effects`]: what a new text of a policy would change.
+//! [`tokens`]: bootstrap and tokens. [`policies`], [`roles`], [`auth_methods`], [`binding_rules`]. [`login`], with a
+//! browser: [`browser_login`]. [`explain`]: why something is allowed. [`effects`]: what a new text of a policy would change.
 
 pub mod auth_methods;
 pub mod binding_rules;
+mod browser_login;
 pub mod effects;
 pub mod explain;
 pub mod login;

@@ -250,6 +250,10 @@ pub(super) const EXAMPLES: Examples = &[
         &[
             Example::new("Log in with a token of another system", "encamp login -method ci -login-token $CI_TOKEN"),
             Example::new(
+                "Log in with a token that is not on the command line",
+                "echo $CI_TOKEN | encamp login -method ci -",
+            ),
+            Example::new(
                 "Print the secret of the token",
                 "encamp login -method ci -login-token $CI_TOKEN -t '{{.SecretID}}'",
             ),

@@ -246,7 +246,7 @@ mod tests {
         }
         assert!(matches!(parse_url("idp.test"), Err(UrlError::Syntax(_))));
         let base = parse_url("https://idp.test").expect("a URL");
-        let encrypted = Fetcher { client: Client::new(), encrypted: base.scheme() == "https" };
+        let encrypted = Fetcher::new(&base, &[]).expect("a client");
         assert_eq!(encrypted.named("http://idp.test/jwks").map(drop), Err(UrlError::Unencrypted));
         assert!(encrypted.named("https://keys.test/jwks").is_ok());
         assert_eq!(certificates("no certificate").map(drop), Err(FetchError::Certificates));

@@ -13,6 +13,16 @@ use encamp_state::StateStore;
 
 /// What a client secret is shown as.
 const REDACTED: &str = "redacted";
+/// The most entries of a list or map of a method.
+const MOST_ENTRIES: usize = 100;
+/// The longest text of the settings of a method, in bytes: a chain of certificates.
+const LONGEST_TEXT: usize = 64 << 10;
+/// The longest `TokenNameFormat`, in bytes.
+const LONGEST_NAME_FORMAT: usize = 1024;
+/// The longest selector of a binding rule, in bytes.
+const LONGEST_SELECTOR: usize = 4096;
+/// The longest name that a binding rule gives, in bytes.
+const LONGEST_BIND_NAME: usize = 1024;
 /// How tokens are named if the method does not say.
 const NAME_FORMAT: &str = "${auth_method_type}-${auth_method_name}";
 
@@ -95,6 +105,10 @@ fn check(method: &AclAuthMethod, limits: &AclSettings) -> Vec<String> {
         let [ttl, min, max] = [ttl, limits.min_ttl, limits.max_ttl].map(format_duration);
         wrong.push(format!("invalid MaxTokenTTL value '{ttl}' (should be between {min} and {max})"));
     }
+    if method.token_name_format.len() > LONGEST_NAME_FORMAT {
+        wrong.push(format!("token name format longer than {LONGEST_NAME_FORMAT}"));
+    }
+    wrong.extend(method.config.iter().flat_map(check_sizes));
     match (&method.config, &method.r#type) {
         (None, _) => wrong.push("auth method config must not be empty".into()),
         (Some(c), AuthMethodType::Jwt) => {
@@ -117,6 +131,45 @@ fn check(method: &AclAuthMethod, limits: &AclSettings) -> Vec<String> {
             }
         }
         (Some(_), AuthMethodType::Unset | AuthMethodType::Other(_)) => {}
+    }
+    wrong
+}
+
+/// What in the settings of a method is too large.
+fn check_sizes(c: &AclAuthMethodConfig) -> Vec<String> {
+    let lists = [
+        ("JWTValidationPubKeys", &c.jwt_validation_pub_keys),
+        ("OIDCScopes", &c.oidc_scopes),
+        ("BoundAudiences", &c.bound_audiences),
+        ("BoundIssuer", &c.bound_issuer),
+        ("AllowedRedirectURIs", &c.allowed_redirect_uris),
+        ("DiscoveryCaPem", &c.discovery_ca_pem),
+        ("SigningAlgs", &c.signing_algs),
+    ];
+    let maps = [("ClaimMappings", &c.claim_mappings), ("ListClaimMappings", &c.list_claim_mappings)];
+    let lengths = lists.iter().map(|(n, list)| (*n, list.len())).chain(maps.iter().map(|(n, map)| (*n, map.len())));
+    let long = lengths.filter(|(_, length)| *length > MOST_ENTRIES);
+    let mut wrong: Vec<String> = long.map(|(n, _)| format!("{n} has more than {MOST_ENTRIES} entries")).collect();
+    let texts = [&c.jwks_url, &c.jwks_ca_cert, &c.oidc_discovery_url, &c.oidc_client_id];
+    let entries = lists
+        .iter()
+        .flat_map(|(_, list)| list.iter())
+        .chain(maps.iter().flat_map(|(_, map)| map.iter().flat_map(|(from, to)| [from, to])));
+    let lengths = texts.into_iter().chain(entries).map(String::len);
+    let assertion = c.oidc_client_assertion.iter().flat_map(|a| {
+        let key = a.private_key.iter().flat_map(|k| {
+            [k.pem_key.len(), k.pem_key_file.len(), k.pem_cert.len(), k.pem_cert_file.len(), k.key_id.len()]
+        });
+        let headers = a.extra_headers.iter().map(|(name, value)| name.len() + value.len());
+        [a.client_secret.len()].into_iter().chain(a.audience.iter().map(String::len)).chain(headers).chain(key)
+    });
+    if lengths.chain(assertion).chain([c.oidc_client_secret.len()]).any(|length| length > LONGEST_TEXT) {
+        wrong.push(format!("a text of the config is longer than {LONGEST_TEXT} bytes"));
+    }
+    if let Some(a) = &c.oidc_client_assertion
+        && (a.audience.len() > MOST_ENTRIES || a.extra_headers.len() > MOST_ENTRIES)
+    {
+        wrong.push(format!("OIDCClientAssertion has a list with more than {MOST_ENTRIES} entries"));
     }
     wrong
 }
@@ -158,6 +211,12 @@ pub async fn upsert_rule(server: &Server, mut rule: AclBindingRule) -> Result<(A
         wrong.push("auth method is missing".into());
     }
     wrong.extend(check_description(&rule.description));
+    if rule.selector.len() > LONGEST_SELECTOR {
+        wrong.push(format!("selector longer than {LONGEST_SELECTOR}"));
+    }
+    if rule.bind_name.len() > LONGEST_BIND_NAME {
+        wrong.push(format!("bind name longer than {LONGEST_BIND_NAME}"));
+    }
     match (&rule.bind_type, rule.bind_name.is_empty()) {
         (BindType::Role | BindType::Policy, true) => wrong.push("bind name is missing".into()),
         (BindType::Management, false) => wrong.push("bind name should be empty".into()),
