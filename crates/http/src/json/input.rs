@@ -106,10 +106,11 @@ struct Loose {
 }
 
 impl Loose {
-    fn map<'de, V: Visitor<'de>>(self, names: &[&str], visitor: V) -> Result<V::Value, Refusal> {
-        let Value::Object(members) = self.value else {
-            return self.value.deserialize_any(visitor);
-        };
+    fn map<'de, V: Visitor<'de>>(
+        members: serde_json::Map<String, Value>,
+        names: &[&str],
+        visitor: V,
+    ) -> Result<V::Value, Refusal> {
         let mut out: Vec<(String, Loose)> = Vec::with_capacity(members.len());
         // Exact names win, wherever they stand.
         let exact: Vec<String> = members.keys().filter(|k| names.contains(&k.as_str())).cloned().collect();
@@ -172,9 +173,9 @@ impl<'de> Deserializer<'de> for Loose {
                 let fields = self.fields;
                 visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(|value| Loose { value, fields })))
             }
-            Value::Object(_) => {
+            Value::Object(members) => {
                 let names: Vec<&str> = self.fields.unwrap_or_default().iter().map(String::as_str).collect();
-                self.map(&names, visitor)
+                Loose::map(members, &names, visitor)
             }
             Value::Null => visitor.visit_unit(),
             Value::Bool(b) => visitor.visit_bool(b),
@@ -201,8 +202,8 @@ impl<'de> Deserializer<'de> for Loose {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Refusal> {
-        match &self.value {
-            Value::Object(_) => self.map(fields, visitor),
+        match self.value {
+            Value::Object(members) => Loose::map(members, fields, visitor),
             Value::Null => visitor.visit_map(MapDeserializer::new(std::iter::empty::<(String, Loose)>())),
             other => {
                 let kind = if other.is_array() { Unexpected::Seq } else { Unexpected::Other("a scalar") };
