@@ -398,7 +398,7 @@ fn names_of_acl_objects_are_completed() {
     }
     let requests = server.take();
     assert!(!requests.is_empty());
-    assert!(requests.iter().all(|r| r.header("X-Nomad-Token") == Some("of the environment")), "{requests:?}");
+    assert!(requests.iter().all(|r| r.header("x-nomad-token") == Some("of the environment")));
 }
 
 /// Runs the program as a shell does for the words after a line.
@@ -421,15 +421,15 @@ fn a_cluster_that_does_not_answer_delays_no_one() {
     let given = format!("encamp acl policy info -address={} -token abc r", server.address);
     server.take();
     assert_eq!(words_after(&given, &[("NOMAD_ADDR", "http://127.0.0.1:1"), limit]).0, "words\nreaders\n");
-    assert_eq!(server.take()[0].header("X-Nomad-Token"), Some("abc"), "flags win");
+    assert_eq!(server.take()[0].header("x-nomad-token"), Some("abc"), "flags win");
     let never = [("NOMAD_ADDR", server.address.as_str()), ("ENCAMP_COMPLETION_TIMEOUT", "0")];
     assert_eq!((words_after(line, &never).0.as_str(), server.take().len()), ("words\n", 0));
 
     // Accepts connections and never answers.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let silent = format!("http://{}", silent.local_addr().expect("an address"));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let unanswered = format!("http://{}", listener.local_addr().expect("an address"));
     let refused = serving(vec![("GET /v1/acl/policies", Response::text(403, "Permission denied"))]);
-    for address in [silent.as_str(), refused.address.as_str(), "http://127.0.0.1:1", "no address"] {
+    for address in [unanswered.as_str(), refused.address.as_str(), "http://127.0.0.1:1", "no address"] {
         let (words, took) = words_after(line, &[("NOMAD_ADDR", address)]);
         assert_eq!(words, "words\n", "{address}");
         // The limit is 0.3 s; a busy machine starts programs slowly.

@@ -47,7 +47,7 @@ pub struct KeysFailure {
     pub reasons: BTreeMap<String, Option<String>>,
 }
 
-/// The first line is that of the reference; the reasons follow, one in a line.
+/// The first line is Nomad's; the reasons follow, one in a line.
 impl fmt::Display for KeysFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{} nodes reported failure", self.reasons.len(), self.servers)?;

@@ -151,17 +151,23 @@ pub(super) const EXAMPLES: Examples = &[
         &[
             Example::new(
                 "Install a key that gossip shall be encrypted with",
-                "encamp operator gossip keyring install c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+                "encamp operator gossip keyring install \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
             ),
-            Example::new("Install a key that is in a file", "encamp operator gossip keyring install - <gossip-key.txt"),
+            Example::new("Install the key in a file", "encamp operator gossip keyring install - <gossip-key.txt"),
         ],
     ),
     (
         "operator gossip keyring use",
-        &[Example::new(
-            "Encrypt gossip with an installed key",
-            "encamp operator gossip keyring use c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
-        )],
+        &[
+            Example::new(
+                "Encrypt gossip with an installed key",
+                "encamp operator gossip keyring use \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+            ),
+            Example::new(
+                "Encrypt gossip with the installed key in a file",
+                "encamp operator gossip keyring use - <gossip-key.txt",
+            ),
+        ],
     ),
     (
         "operator gossip keyring list",
@@ -172,10 +178,13 @@ pub(super) const EXAMPLES: Examples = &[
     ),
     (
         "operator gossip keyring remove",
-        &[Example::new(
-            "Remove a key that gossip is not encrypted with any more",
-            "encamp operator gossip keyring remove YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4=",
-        )],
+        &[
+            Example::new(
+                "Remove a key that gossip is not encrypted with any more",
+                "encamp operator gossip keyring remove \\\n    YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4=",
+            ),
+            Example::new("Remove the key in a file", "encamp operator gossip keyring remove - <old-gossip-key.txt"),
+        ],
     ),
     (
         "operator root keyring list",

@@ -201,7 +201,7 @@ mod tests {
             listed(&keys, true),
             "Key  Installed  Primary\nc    3/3        3/3\na    3/3        0/3\nb    2/3        0/3"
         );
-        // Servers of the reference do not report the primary key.
+        // Nomad does not report the primary key.
         let keys = GossipKeys { keys: of(&[("a", 1), ("b", 2)]), num_nodes: 2, ..GossipKeys::default() };
         assert_eq!(listed(&keys, false), "Key\nb\na");
     }
