@@ -46,8 +46,8 @@ fn overwrite() -> io::Result<()> {
     let (Some(start), Some(end)) = (stat.arg_start, stat.arg_end) else { return Ok(()) };
     let memory: File = OpenOptions::new().write(true).open("/proc/self/mem")?;
     for range in secrets {
-        let at = start as u64 + range.start as u64;
-        let within = at + range.len() as u64 <= end as u64;
+        let at = start + range.start as u64;
+        let within = at + range.len() as u64 <= end;
         if within {
             memory.write_all_at(&vec![b'x'; range.len()], at)?;
         }

@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -112,9 +112,10 @@ impl Bench {
         stream.set_read_timeout(Some(Duration::from_millis(1500))).expect("a timeout");
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nX-Nomad-Token: {ROOT}\r\n\r\n").expect("written");
         let (mut all, mut part) = (Vec::new(), [0; 65536]);
+        let end = Instant::now() + Duration::from_secs(5);
         while let Ok(n @ 1..) = stream.read(&mut part) {
             all.extend_from_slice(&part[..n]);
-            if all.len() > 8 << 20 {
+            if all.len() > 8 << 20 || Instant::now() > end {
                 break;
             }
         }
@@ -286,7 +287,7 @@ fn use_secrets(bench: &mut Bench) {
     bench.secrets.add("one-time token", once["OneTimeToken"]["OneTimeSecretID"].as_str().expect("a secret"));
     let exchange = json!({ "OneTimeSecretID": once["OneTimeToken"]["OneTimeSecretID"] }).to_string();
     assert_eq!(bench.ask("", "POST", "/v1/acl/token/onetime/exchange", &exchange).status, 200);
-    assert_eq!(bench.ask("", "POST", "/v1/acl/token/onetime/exchange", &exchange).status, 403, "once");
+    assert!(bench.ask("", "POST", "/v1/acl/token/onetime/exchange", &exchange).status >= 400, "once");
     let intro = bench.done("POST", "/v1/acl/identity/client-introduction-token", &json!({ "NodeName": "n" }));
     bench.secrets.add("introduction of a node", intro["JWT"].as_str().expect("a token"));
 
@@ -344,6 +345,7 @@ fn run_task(bench: &mut Bench) -> String {
     let task = json!({
         "Name": "t", "Driver": "raw_exec", "Config": { "command": "/bin/sh", "args": ["-c", script] },
         "Resources": { "CPU": 20, "MemoryMB": 20 },
+        "Identities": [{ "Name": "other", "Audience": ["other"], "File": true }],
     });
     let group = json!({ "Name": "g", "Count": 1, "Tasks": [task] });
     let job = json!({ "Job": { "ID": "web", "Name": "web", "Type": "service", "Datacenters": ["*"], "TaskGroups": [group] } });
@@ -355,10 +357,9 @@ fn run_task(bench: &mut Bench) -> String {
         let done = bench.folder.path().join(format!("data/alloc/{alloc}/t/local/done"));
         if done.exists() { Ok(()) } else { Err(list.to_string()) }
     });
-    let secret = fs::read_to_string(bench.folder.path().join(format!("data/alloc/{alloc}/t/secrets/nomad_token")));
-    if let Ok(secret) = secret {
-        bench.secrets.add("identity of the task", &secret);
-    }
+    let secret = bench.folder.path().join(format!("data/alloc/{alloc}/t/secrets/nomad_other.jwt"));
+    let secret = fs::read_to_string(&secret).unwrap_or_else(|e| panic!("{}: {e}", secret.display()));
+    bench.secrets.add("identity of the task", &secret);
     let node = bench.folder.path().join("data/client/secret-id");
     let node = fs::read_to_string(&node).unwrap_or_else(|e| panic!("{}: {e}", node.display()));
     bench.secrets.add("secret of the node", node.trim());
