@@ -368,13 +368,13 @@ fn providers_that_misbehave_are_told() {
     refused(&cluster.login("gone", &token(&liar)), 500, "no connection to http://127.0.0.1:1");
 
     // All that wait for a provider that hangs are answered together, and nobody else waits.
-    let silent = Provider::start();
-    silent.change(|b| b.key_answer = KeyAnswer::Silence);
-    cluster.method("silent", "JWT", &json!({"JWKSURL": format!("{}/jwks", silent.url())}));
-    let (begin, silent_token) = (Instant::now(), token(&silent));
+    let hanging = Provider::start();
+    hanging.change(|b| b.key_answer = KeyAnswer::Silence);
+    cluster.method("hanging", "JWT", &json!({"JWKSURL": format!("{}/jwks", hanging.url())}));
+    let (begin, hanging_token) = (Instant::now(), token(&hanging));
     let port = cluster.agent.port;
     thread::scope(|scope| {
-        let waiting: Vec<_> = (0..6).map(|_| scope.spawn(|| login_at(port, "silent", &silent_token))).collect();
+        let waiting: Vec<_> = (0..6).map(|_| scope.spawn(|| login_at(port, "hanging", &hanging_token))).collect();
         let others = Instant::now();
         assert_eq!(call(port, "GET", "/v1/status/leader", "", PATIENCE).expect("an answer").status, 200);
         assert!(others.elapsed() < Duration::from_secs(5));
@@ -384,7 +384,7 @@ fn providers_that_misbehave_are_told() {
     });
     let took = begin.elapsed();
     assert!((Duration::from_secs(9)..Duration::from_secs(25)).contains(&took), "{took:?}");
-    assert_eq!(silent.key_requests(), 1);
+    assert_eq!(hanging.key_requests(), 1);
     cluster.tells_no_secret();
 }
 

@@ -1,7 +1,7 @@
 //! Identity providers: what they say about themselves, and their keys, which are kept for a while.
 //!
-//! One request for keys of a provider is on its way at a time; logins that need its answer wait for it. No lock is held
-//! meanwhile but the turn to ask.
+//! One request for the keys of a provider is in flight at a time; logins that need its answer wait for it. No lock is
+//! held meanwhile but the turn to ask.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Checks of JSON Web Tokens: signature, times, issuer, audience; of ID tokens also what ties them to a login
 //! (OpenID Connect Core 1.0 §3.1.3.7). No I/O: keys and time are parameters.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, Validation};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
@@ -22,6 +24,9 @@ pub(super) enum Refused {
     /// The token is no JSON Web Token.
     #[error("{0}")]
     Malformed(String),
+    /// The token has a header that a verifier has to understand (RFC 7515 §4.1.11); there is none such.
+    #[error("the token has critical headers (crit)")]
+    Critical,
     /// No key of the method signed it.
     #[error("{0}")]
     Signature(String),
@@ -77,6 +82,9 @@ pub(super) fn verified(
     now: i64,
 ) -> Result<Value, Refused> {
     let header = jsonwebtoken::decode_header(token).map_err(|e| Refused::Malformed(e.to_string()))?;
+    if has_critical_headers(token) {
+        return Err(Refused::Critical);
+    }
     let allowed = &config.signing_algs;
     let name = format!("{:?}", header.alg);
     let symmetric = matches!(header.alg, Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512);
@@ -102,6 +110,13 @@ pub(super) fn verified(
         }
     }
     Err(failed)
+}
+
+/// Whether a token has the header `crit`, which `jsonwebtoken` leaves out.
+fn has_critical_headers(token: &str) -> bool {
+    let header = token.split('.').next().and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    let header = header.and_then(|json| serde_json::from_slice::<Value>(&json).ok());
+    header.is_some_and(|header| header.get("crit").is_some())
 }
 
 /// Checks what ties an ID token to a login: the client that it is for, and its nonce. The issuer was checked by

@@ -1,7 +1,6 @@
 //! Checks of tokens, with keys made for this test.
 
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD as DER, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD as DER;
 use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::json;
 
@@ -85,6 +84,18 @@ fn forged_tokens_are_refused() {
     let confused = verified(&config(), &keys(), None, &confused, NOW * SECOND);
     assert_eq!(confused, Err(Refused::Algorithm("HS256".into())));
     assert!(VerifyingKeys::of_pem(&["no key".to_string()]).is_err());
+}
+
+#[test]
+fn critical_headers_are_refused() {
+    let key = EncodingKey::from_ec_pem(PRIVATE.as_bytes()).expect("a key");
+    let told = |header: Value| {
+        let message = [header, claims()].map(|part| URL_SAFE_NO_PAD.encode(part.to_string())).join(".");
+        let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::ES256).expect("a signature");
+        verified(&config(), &keys(), None, &format!("{message}.{signature}"), NOW * SECOND).map(drop)
+    };
+    assert_eq!(told(json!({"alg": "ES256"})), Ok(()));
+    assert_eq!(told(json!({"alg": "ES256", "crit": ["b64"], "b64": true})), Err(Refused::Critical));
 }
 
 /// The test key in a set, under an ID.
