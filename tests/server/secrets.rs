@@ -52,7 +52,7 @@ struct Secrets(BTreeMap<String, String>);
 impl Secrets {
     fn add(&mut self, what: &str, secret: &str) {
         assert!(secret.len() >= 16, "{what}: {secret:?} may be found by chance");
-        self.0.insert(what, secret.into());
+        self.0.insert(what.into(), secret.into());
     }
 
     /// What is in a text that should not be there.
