@@ -183,11 +183,11 @@ fn jobs_are_scaled_by_usage_with_access_control() {
     };
     let meta = json!({
         "replicator_enabled": "true", "replicator_min": "1", "replicator_max": "2", "replicator_notification_uid": "u",
-        "replicator_scalein_cpu": "0", "replicator_scalein_mem": "0", "replicator_scaleout_cpu": "100",
-        "replicator_scaleout_mem": "1", "replicator_cooldown": "0",
+        "replicator_scalein_cpu": "0", "replicator_scalein_mem": "0", "replicator_scaleout_cpu": "1",
+        "replicator_scaleout_mem": "100", "replicator_cooldown": "0",
     });
     let task = json!({
-        "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sleep", "args": ["600"]},
+        "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", "while :; do :; done"]},
         "Resources": {"CPU": 100, "MemoryMB": 10},
     });
     let job = json!({"Job": {

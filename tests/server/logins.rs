@@ -266,6 +266,7 @@ fn servers_prove_who_they_are_with_an_assertion() {
     cluster.oidc_method("cluster", provider.url(), &json!({"OIDCClientAssertion": {"KeySource": "nomad"}}));
     for (method, algorithm) in [("key", "ES256"), ("cluster", "RS256")] {
         let reply = cluster.complete(&cluster.came_back(method));
+        assert_eq!(reply.status, 200, "{}", reply.body);
         is_developer(&reply.json(), &format!("{method}-alice@example.test"));
         let (authorization, form) = provider.token_request();
         assert_eq!(authorization, "", "the client secret stays here");

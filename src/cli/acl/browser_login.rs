@@ -154,7 +154,8 @@ pub(super) fn state_of(url: &str) -> Result<String, BrowserError> {
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(BrowserError::Url);
     }
-    let query = url.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap_or_default();
+    let address = url.split('#').next().unwrap_or_default();
+    let query = address.split_once('?').map_or("", |(_, query)| query);
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     let state = pairs.find(|(name, value)| name == "state" && !value.is_empty());
     state.map(|(_, state)| state.into_owned()).ok_or(BrowserError::Url)
