@@ -174,7 +174,7 @@ fn jobs_are_scaled_by_usage_with_access_control() {
     let scaling = "autoscaling {\n  enabled = true\n  job_scaling = true\n  job_interval = \"300ms\"\n}\n";
     let server = server("autoscale-acl", &format!("{scaling}{ACL}"));
     let mut node = Member::new("autoscale-acl-node", Role::Node { servers: vec![server.rpc()] });
-    node.more = ACL.into();
+    node.more = format!("{ACL}telemetry {{\n  publish_allocation_metrics = true\n}}\n");
     node.start();
     let made = call(server.port(), "POST", "/v1/acl/bootstrap", "{}", PATIENCE).expect("an answer");
     let token = made.json()["SecretID"].as_str().expect("a secret").to_string();

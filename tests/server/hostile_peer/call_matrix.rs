@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use encamp_model::{
-    DriverInfo, Node, NodeDiskResources, NodeMemoryResources, NodeNetworkResource, NodeProcessorResources,
-    NodeResources, NodeStatus, Topology, with_secrets,
+    DriverInfo, NetworkResource, Node, NodeDiskResources, NodeEligibility, NodeMemoryResources, NodeNetworkResource,
+    NodeProcessorResources, NodeResources, NodeStatus, Topology, with_secrets,
 };
 use encamp_rpc::rules::{Proof, RULES, Role, Rule};
 use serde_json::{Value as Json, json};
@@ -98,6 +98,7 @@ fn node(id: &str, pool: &str) -> Node {
         },
         memory: NodeMemoryResources { memory_mb: 4096 },
         disk: NodeDiskResources { disk_mb: 40_000 },
+        networks: vec![NetworkResource { mode: "host".into(), ..Default::default() }],
         node_networks: Some(vec![host]),
         ..Default::default()
     };
@@ -108,6 +109,7 @@ fn node(id: &str, pool: &str) -> Node {
         datacenter: "dc1".into(),
         node_pool: pool.into(),
         status: NodeStatus::Initializing,
+        scheduling_eligibility: NodeEligibility::Eligible,
         attributes: [("kernel.name", "linux"), ("driver.raw_exec", "1")]
             .map(|(k, v)| (k.to_string(), v.to_string()))
             .into(),
@@ -232,7 +234,10 @@ impl Cluster {
         let mut alloc = String::new();
         wait_for("an allocation", || {
             let allocs = self.http("GET", "/v1/job/work/allocations", &Json::Null).json();
-            alloc = allocs[0]["ID"].as_str().ok_or("none yet")?.to_string();
+            let Some(id) = allocs[0]["ID"].as_str() else {
+                return Err(self.http("GET", "/v1/job/work/evaluations", &Json::Null).body);
+            };
+            alloc = id.to_string();
             if allocs[0]["NodeID"] == node { Ok(()) } else { Err(allocs.to_string()) }
         });
         let wanted = json!([{"AllocID": alloc, "Task": "t", "Identity": "default"}]);
