@@ -130,7 +130,10 @@ mod tests {
 
     use super::*;
 
-    fn read(keys: Value) -> Result<Vec<(Option<String>, Vec<Algorithm>)>, KeySetError> {
+    /// The ID of a key, and the algorithms that it verifies.
+    type Read = (Option<String>, Vec<Algorithm>);
+
+    fn read(keys: Value) -> Result<Vec<Read>, KeySetError> {
         let set: KeySet = serde_json::from_value(json!({ "keys": keys })).expect("a set");
         Ok(VerifyingKeys::of_set(set)?.0.into_iter().map(|k| (k.id, k.algorithms)).collect())
     }
