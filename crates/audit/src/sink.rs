@@ -78,7 +78,7 @@ pub struct WriteError {
     pub reason: String,
 }
 
-/// A row on its way.
+/// A row in flight.
 struct Row {
     line: Arc<[u8]>,
     /// Whether it has to be on the disk.

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const MOST_GREETED: usize = 64;
 /// How long a server is left alone that did not say who it is.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
-/// How long servers are told again that a failed server has left for good.
+/// How long the departure of a failed server is announced again to servers that missed its failure.
 const DEPARTURE_ANNOUNCED: Duration = Duration::from_secs(30);
 /// How soon a change of the members may follow another one.
 const SOON: Duration = Duration::from_millis(100);

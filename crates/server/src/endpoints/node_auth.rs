@@ -17,7 +17,7 @@ use encamp_state::StateStore;
 pub struct NodeProof {
     /// Its SecretID. It counts only if there is no identity.
     pub secret_id: SecretString,
-    /// Its signed identity (a JWT); empty if the node has none. A wrong one is not made up for by the right secret.
+    /// Its signed identity (a JWT); empty if the node has none. The right secret does not replace a wrong one.
     pub identity: SecretString,
 }
 
