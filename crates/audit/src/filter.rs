@@ -1,6 +1,7 @@
 //! Which rows are left out (`docs/spec/agent-config.md §5.13.2`).
 
 use super::event::Stage;
+use encamp_acl::labels::matches;
 
 /// A rule: rows that fit in all three are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,22 +31,6 @@ impl Filters {
     pub fn keep(&self, stage: Stage, path: &str, operation: &str) -> bool {
         !self.0.iter().any(|filter| filter.leaves_out(stage, path, operation))
     }
-}
-
-/// Whether a pattern fits a whole text; `*` stands for any text, also with slashes. Takes time in proportion to the
-/// product of both lengths at most.
-fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    // There always is a first part.
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    rest.len() >= last.len() && rest.ends_with(last)
 }
 
 #[cfg(test)]

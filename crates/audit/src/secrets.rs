@@ -1,12 +1,12 @@
 //! Keyed hashes of secrets. Rows hold them in place of secrets: the same secret gives the same hash, and without the
 //! key nobody can test a guess.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use encamp_host::ids;
+use encamp_host::{disk, ids};
 use ring::hmac;
 
 /// The length of a key, in bytes.
@@ -75,14 +75,8 @@ fn random() -> io::Result<[u8; LENGTH]> {
 }
 
 fn store(path: &Path, key: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let draft = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(key)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)?;
-    fs::File::open(folder)?.sync_all()
+    disk::make_dir(path.parent().unwrap_or(Path::new("/")))?;
+    disk::replace(path, key)
 }
 
 #[cfg(test)]

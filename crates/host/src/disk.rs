@@ -124,6 +124,18 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
+/// Replaces a file durably, for the server's user alone: after a crash it has the old content or the new one.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = Path::new(&draft);
+    let mut file = create(draft)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    rename(draft, path)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
 /// Copies a file.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if disk_of(from).is_some() {

@@ -1,7 +1,7 @@
 //! The keys that encrypt gossip: one encrypts, all of them decrypt. They are kept in a file of the server's data
 //! directory (`docs/spec/agent-config.md §5`).
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -241,17 +241,10 @@ fn read(path: &Path) -> Result<Option<Vec<GossipKey>>, KeyringFileError> {
     }
 }
 
-/// Replaces the file durably.
 fn write(path: &Path, keys: &[GossipKey]) -> Result<(), KeyringFileError> {
     let texts: Vec<&str> = keys.iter().map(GossipKey::expose).collect();
     let json = SecretBytes::from(serde_json::to_vec_pretty(&texts).map_err(io::Error::from)?);
-    let draft = path.with_extension("keyring.new");
-    let mut file = disk::create(&draft)?;
-    file.write_all(json.expose())?;
-    file.sync_all()?;
-    disk::rename(&draft, path)?;
-    path.parent().map_or(Ok(()), disk::sync_dir)?;
-    Ok(())
+    Ok(disk::replace(path, json.expose())?)
 }
 
 #[cfg(test)]
