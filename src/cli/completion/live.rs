@@ -7,6 +7,7 @@ use tokio::runtime::Builder;
 
 use super::super::context::Environment;
 use super::super::data::text;
+use super::super::flags::parse_bool;
 use super::super::general::GeneralFlags;
 use super::candidates::{Candidate, Ending};
 use encamp_api::Client;
@@ -101,7 +102,7 @@ fn general(given: &[(String, String)]) -> Option<GeneralFlags> {
             "client-key" => &mut flags.client_key,
             "tls-server-name" => &mut flags.tls_server_name,
             "tls-skip-verify" | "insecure" => {
-                flags.tls_skip_verify |= !matches!(value.as_str(), "false" | "0" | "f" | "F" | "FALSE" | "False");
+                flags.tls_skip_verify |= parse_bool(value).unwrap_or(true);
                 continue;
             }
             _ => continue,

@@ -134,11 +134,7 @@ impl From<OidcError> for Error {
 pub(crate) async fn login(mut request: Request) -> Outcome {
     request.check_region()?;
     let body: LoginRequest = request.json().await?;
-    request.concerns("auth_method", &body.auth_method_name);
-    enabled(&request)?;
-    let server = request.server()?;
-    server.wait_ready().await?;
-    let method = find(&server.snapshot(), &body.auth_method_name, &AuthMethodType::Jwt)?;
+    let method = method_of(&request, &body.auth_method_name, &AuthMethodType::Jwt).await?;
     check_length("login token", body.login_token.len(), LONGEST)?;
     let config = method.config.clone().unwrap_or_default();
     let claims = match Source::of(&config) {
@@ -159,11 +155,7 @@ pub(crate) async fn login(mut request: Request) -> Outcome {
 pub(crate) async fn auth_url(mut request: Request) -> Outcome {
     request.check_region()?;
     let body: AuthUrlRequest = request.json().await?;
-    request.concerns("auth_method", &body.auth_method_name);
-    enabled(&request)?;
-    let server = request.server()?;
-    server.wait_ready().await?;
-    let method = find(&server.snapshot(), &body.auth_method_name, &AuthMethodType::Oidc)?;
+    let method = method_of(&request, &body.auth_method_name, &AuthMethodType::Oidc).await?;
     check_given("ClientNonce", body.client_nonce.is_empty())?;
     check_length("ClientNonce", body.client_nonce.len(), LONGEST_NONCE)?;
     let config = method.config.clone().unwrap_or_default();
@@ -192,11 +184,7 @@ pub(crate) async fn auth_url(mut request: Request) -> Outcome {
 pub(crate) async fn complete_auth(mut request: Request) -> Outcome {
     request.check_region()?;
     let body: CompleteAuthRequest = request.json().await?;
-    request.concerns("auth_method", &body.auth_method_name);
-    enabled(&request)?;
-    let server = request.server()?;
-    server.wait_ready().await?;
-    let method = find(&server.snapshot(), &body.auth_method_name, &AuthMethodType::Oidc)?;
+    let method = method_of(&request, &body.auth_method_name, &AuthMethodType::Oidc).await?;
     for (name, empty) in [
         ("State", body.state.is_empty()),
         ("Code", body.code.is_empty()),
@@ -216,7 +204,8 @@ pub(crate) async fn complete_auth(mut request: Request) -> Outcome {
     if pending.version != method.modify_index {
         return Err(Error::bad("the auth method was changed since the login began: begin again"));
     }
-    let claims = logged(&method, of_user(logins, server.keyring().clone(), &method, &pending, &body.code).await)?;
+    let claims =
+        logged(&method, of_user(logins, request.server()?.keyring().clone(), &method, &pending, &body.code).await)?;
     finish(&request, &method, &claims).await
 }
 
@@ -302,6 +291,15 @@ async fn finish(request: &Request, method: &AclAuthMethod, claims: &Value) -> Ou
     let (token, index) = tokens::upsert(server, token).await?;
     request.concerns("token", &token.accessor_id);
     Ok(with_secret(&token)?.index(index))
+}
+
+/// The method of a login, as this server knows it once it is ready.
+async fn method_of(request: &Request, name: &str, kind: &AuthMethodType) -> Result<Arc<AclAuthMethod>, Error> {
+    request.concerns("auth_method", name);
+    enabled(request)?;
+    let server = request.server()?;
+    server.wait_ready().await?;
+    find(&server.snapshot(), name, kind)
 }
 
 /// The method of a login; of no name, the default one.

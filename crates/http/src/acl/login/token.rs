@@ -163,12 +163,11 @@ fn check_times(claims: &Value, config: &AclAuthMethodConfig, now: i64) -> Result
     let begin = not_before.or(issued);
     let end = expires.or_else(|| Some(begin?.saturating_add(leeway(config.expiration_leeway, LEEWAY))));
     let end = end.ok_or(Refused::NoTime)?;
-    let begin = begin.unwrap_or_else(|| end.saturating_sub(leeway(config.not_before_leeway, LEEWAY)));
     if now > end.saturating_add(skew) {
         return Err(Refused::Expired);
     }
     // A token without `nbf` and `iat` is valid from now on, as long as it is not expired.
-    if (not_before.is_some() || issued.is_some()) && now < begin.saturating_sub(skew) {
+    if begin.is_some_and(|begin| now < begin.saturating_sub(skew)) {
         return Err(Refused::NotYet);
     }
     Ok(())
