@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-use super::agent::{PATIENCE, Reply, call_as, wait_for};
+use super::agent::{PATIENCE, Reply, bootstrap, call_as, wait_for};
 use super::member::{Member, Role, leader, node_ready};
 
 /// How soon a stream ends, on a machine that has time for it (`docs/spec/http-api.md §7.7`).
@@ -57,9 +57,7 @@ fn a_revoked_token_is_refused_by_all_agents() {
     let known = vec![first.serf()];
     let mut servers = vec![first, server(2, known.clone()), server(3, known)];
     let leading = leader(&servers);
-    let made = ask(&servers[leading], "", "PUT", "/v1/acl/bootstrap", &Json::Null);
-    assert_eq!(made.status, 200, "{}", made.body);
-    let operator = made.json()["SecretID"].as_str().expect("a secret").to_string();
+    let operator = bootstrap(servers[leading].port());
     servers.iter_mut().for_each(|s| s.token = operator.clone());
     let addresses = servers.iter().map(Member::rpc).collect();
     let node = member("cluster-revocation-node", Role::Node { servers: addresses });

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::agent::{Agent, PATIENCE, call, call_as, wait_for};
+use crate::agent::{Agent, PATIENCE, bootstrap, call, call_as, wait_for};
 use crate::member::{Member, Role, node_ready};
 use crate::program::{self, Folder};
 use crate::scaling_group::Group;
@@ -176,8 +176,7 @@ fn jobs_are_scaled_by_usage_with_access_control() {
     let mut node = Member::new("autoscale-acl-node", Role::Node { servers: vec![server.rpc()] });
     node.more = format!("{ACL}telemetry {{\n  publish_allocation_metrics = true\n}}\n");
     node.start();
-    let made = call(server.port(), "POST", "/v1/acl/bootstrap", "{}", PATIENCE).expect("an answer");
-    let token = made.json()["SecretID"].as_str().expect("a secret").to_string();
+    let token = bootstrap(server.port());
     let ask = |token: &str, port: u16, method: &str, path: &str, body: &Json| {
         call_as(port, token, method, path, &body.to_string(), PATIENCE).map_err(|e| e.to_string())
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-use crate::agent::{Agent, PATIENCE, Reply, call};
+use crate::agent::{Agent, PATIENCE, Reply, bootstrap, call};
 use crate::identity_provider::browser::{install, opened, parameter, redirected, visit};
 use crate::identity_provider::published::PublishedProvider;
 use crate::identity_provider::{CLIENT, KeyAnswer, Provider, SigningKey, now};
@@ -30,8 +30,7 @@ impl Cluster {
     fn start(name: &str) -> Cluster {
         let folder = Folder::new(name);
         let agent = Agent::start(&folder, "acl {\n enabled = true\n}\nlog_level = \"debug\"", &["-dev"]);
-        let token = agent.send("PUT", "/v1/acl/bootstrap", &json!({})).json();
-        let root = token["SecretID"].as_str().expect("a secret").to_string();
+        let root = bootstrap(agent.port);
         let cluster = Cluster { folder, agent, root };
         cluster.folder.file("dev.hcl", "namespace \"default\" {\n policy = \"read\"\n}\n");
         cluster.succeeds(&["acl", "policy", "apply", "dev", "dev.hcl"]);

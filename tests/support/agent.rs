@@ -71,6 +71,13 @@ pub fn call_over(
     reply(&text).ok_or_else(|| std::io::Error::other("the answer ends early"))
 }
 
+/// Bootstraps access control at a local port; gives the secret of the management token.
+pub fn bootstrap(port: u16) -> String {
+    let made = call(port, "PUT", "/v1/acl/bootstrap", "", PATIENCE).expect("an answer");
+    assert_eq!(made.status, 200, "{}", made.body);
+    made.json()["SecretID"].as_str().expect("a secret").to_string()
+}
+
 /// A whole answer; `None` for a part of one.
 fn reply(text: &[u8]) -> Option<Reply> {
     let text = String::from_utf8_lossy(text);

@@ -12,7 +12,7 @@ use encamp_model::{
 use encamp_rpc::rules::{Proof, RULES, Role, Rule};
 use serde_json::{Value as Json, json};
 
-use crate::agent::{Reply, call_as, wait_for};
+use crate::agent::{Reply, bootstrap, call_as, wait_for};
 use crate::hostile_peer::peer::{Answer, Peer, certificate, packed};
 use crate::hostile_peer::servers::server_ids;
 use crate::member::{Member, Role as AgentRole, leader};
@@ -185,8 +185,7 @@ impl Cluster {
         let leader = leader(&servers);
         let mut cluster = Cluster { servers, leader, token: String::new(), certificates };
         if acl {
-            let made = cluster.http("POST", "/v1/acl/bootstrap", &json!({}));
-            cluster.token = made.json()["SecretID"].as_str().expect("a secret").to_string();
+            cluster.token = bootstrap(cluster.servers[leader].port());
         }
         cluster
     }

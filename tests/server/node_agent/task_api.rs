@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::agent::PATIENCE;
+use crate::agent::{PATIENCE, bootstrap, call_as};
 
 /// A task that calls the API with the command line program, and then sleeps.
 fn caller(command: &str) -> Json {
@@ -61,9 +61,7 @@ fn a_task_has_the_rights_of_its_workload_also_after_a_restart_of_the_agent() {
     let folder = Folder::new("task-api-acl");
     let text = format!("{}acl {{\n enabled = true\n}}\n", config(&folder, ""));
     let agent = Agent::start(&folder, &text, &[]);
-    let made = agent.send("PUT", "/v1/acl/bootstrap", &Json::Null);
-    assert_eq!(made.status, 200, "{}", made.body);
-    let operator = made.json()["SecretID"].as_str().expect("a secret").to_string();
+    let operator = bootstrap(agent.port);
     // All that follows is asked by the operator's token.
     let agent = agent.with_token(&operator);
     ready(&agent);
@@ -102,7 +100,6 @@ fn a_task_has_the_rights_of_its_workload_also_after_a_restart_of_the_agent() {
     // Its identity ends with the allocation.
     assert_eq!(agent.send("DELETE", "/v1/job/web", &Json::Null).status, 200);
     super::alloc(&agent, "web", ClientStatus::Complete);
-    let left =
-        crate::agent::call_as(agent.port, &identity, "GET", "/v1/var/nomad/jobs/web", "", PATIENCE).expect("an answer");
+    let left = call_as(agent.port, &identity, "GET", "/v1/var/nomad/jobs/web", "", PATIENCE).expect("an answer");
     assert_eq!(left.status, 403, "{}", left.body);
 }
