@@ -121,6 +121,8 @@ fn a_reload_changes_tls_for_new_connections_or_nothing() {
         secure::request(http, Some(&client), "PUT", "/v1/agent/reload", "").expect("an answer")
     };
     assert_eq!(reply.status, 200, "{}", reply.body);
+    // Otherwise the next reload would take this line for its own.
+    server.agent_mut().until("configuration reloaded");
     let renewed = trusting(&second);
     wait_for("the new certificate is shown", || {
         secure::connect(http, "localhost", &renewed).map(drop).map_err(|e| e.to_string())
