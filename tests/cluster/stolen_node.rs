@@ -129,8 +129,12 @@ fn a_stolen_node(enforcement: &str) {
     // The node itself comes back, without a restart.
     introduce(&nodes[0], &introduction(&server));
     becomes(&server, &stolen, "ready");
-    let new_secret = secret(&nodes[0]);
-    assert_ne!(new_secret, old_secret);
+    let mut new_secret = String::new();
+    // The servers know it a moment before the node has stored it.
+    wait_for("the node has a new secret", || {
+        new_secret = secret(&nodes[0]);
+        if new_secret == old_secret { Err("it is the old one".into()) } else { Ok(()) }
+    });
     nodes[0].kill();
     nodes[0].start();
     // The next start knows the new secret.
