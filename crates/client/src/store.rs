@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::clock;
+use super::directory::remove::NotRemoved;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
@@ -122,6 +123,18 @@ pub struct AllocRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskRecord {
+    /// It has the disk of its predecessor, or does not get it any more.
+    pub disk_taken: bool,
+    /// Its removal, if that began.
+    pub removal: Option<RemovalRecord>,
+}
+
+/// The removal of an allocation: it goes on in the next run of the agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RemovalRecord {
+    /// A node event has told that it failed.
+    pub reported: bool,
     /// State, events, restarts.
     pub state: TaskState,
     /// The handle with which its driver finds it again.
@@ -279,21 +292,28 @@ impl Store {
 
     /// Stores what the servers know of an allocation.
     pub(crate) fn put_acknowledged(&self, alloc: &Allocation) -> io::Result<()> {
-        let known = self.dir.as_ref().is_some_and(|d| d.join("allocs").join(&alloc.id).is_dir());
-        if known { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
+        if self.knows(&alloc.id) { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
+    }
+
+    /// Whether an allocation is stored.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.dir.as_ref().is_some_and(|d| d.join("allocs").join(id).is_dir())
     }
 
     /// Forgets an allocation. A crash meanwhile leaves all of it or nothing that counts.
-    pub fn delete(&self, id: &str) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The record that is still there.
+    pub fn delete(&self, id: &str) -> Result<(), NotRemoved> {
         let Some(dir) = self.dir.as_ref().map(|d| d.join("allocs")) else { return Ok(()) };
-        let removed = dir.join(format!("{REMOVED}{id}"));
-        let gone = |done: io::Result<()>| match done {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        let (stored, removed) = (dir.join(id), dir.join(format!("{REMOVED}{id}")));
+        let gone = |done: io::Result<()>, path: &Path| match done {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(NotRemoved::io(path, e)),
             _ => Ok(()),
         };
-        gone(std::fs::remove_dir_all(&removed))?;
-        gone(std::fs::rename(dir.join(id), &removed))?;
-        gone(std::fs::remove_dir_all(&removed))
+        gone(std::fs::remove_dir_all(&removed), &removed)?;
+        gone(std::fs::rename(&stored, &removed), &stored)?;
+        gone(std::fs::remove_dir_all(&removed), &removed)
     }
 
     /// The allocations of an earlier run, by ID. One without any task state is forgotten: the servers send it again.
@@ -371,7 +391,7 @@ fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, Sta
 }
 
 /// Whether a text is a UUID.
-fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     text.parse::<uuid::fmt::Hyphenated>().is_ok()
 }
 
@@ -533,3 +553,6 @@ mod tests {
         assert!(store.client().unwrap().registered);
     }
 }
+        // Records of earlier builds know nothing of collection.
+        let record: AllocRecord = serde_json::from_str(r#"{"tasks":{},"exceeded":true}"#).unwrap();
+        assert_eq!(record, AllocRecord { exceeded: true, ..AllocRecord::default() });

@@ -3,7 +3,8 @@
 //! - [`start`]: starts and stops the node. [`register`]: registration and heartbeats. [`watch`]: pulls allocations.
 //!   [`tell`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. [`disconnect`]: loss of
 //!   the servers.
-//! - [`collect`]: local garbage collection. [`stats`]: usage of the host and of tasks. [`metrics`]: published metrics.
+//! - [`collect`]: local garbage collection; [`leftovers`]: what it could not remove. [`stats`]: usage of the host and of
+//!   tasks. [`metrics`]: published metrics.
 
 pub mod collect;
 pub mod disconnect;
@@ -27,6 +28,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch as channel};
 use super::policy::gc::GcQueue;
 use super::policy::report::ReportQueue;
 use super::runner::Shared;
+use super::policy::leftovers::Leftovers;
 use super::runner::alloc::AllocRunner;
 use super::servers::{Credentials, Servers};
 use super::store::{ClientRecord, SharedClientRecord};
@@ -75,10 +77,14 @@ pub(super) struct Beat {
 /// Local garbage collection.
 pub(super) struct Gc {
     pub queue: Mutex<GcQueue>,
-    /// Allocations that are being removed, since when.
-    pub removing: Mutex<BTreeMap<String, Instant>>,
-    pub trigger: Notify,
-    pub slots: Semaphore,
+    /// Allocations that are being removed, since when; none: they wait for a slot.
+    pub removing: Mutex<BTreeMap<String, Option<Instant>>>,
+    /// Bounds the removals at a time.
+    pub slots: Arc<Semaphore>,
+    /// Held while an update of the servers is applied, and while a pass decides.
+    pub applying: tokio::sync::Mutex<()>,
+    pub leftovers: Mutex<Leftovers>,
+    pub leftovers_changed: Notify,
 }
 
 impl Gc {
@@ -90,8 +96,10 @@ impl Gc {
         Gc {
             queue: Mutex::default(),
             removing: Mutex::default(),
-            trigger: Notify::new(),
-            slots: Semaphore::new(parallel.max(1)),
+            slots: Arc::new(Semaphore::new(parallel.max(1))),
+            applying: tokio::sync::Mutex::default(),
+            leftovers: Mutex::default(),
+            leftovers_changed: Notify::new(),
         }
     }
 }

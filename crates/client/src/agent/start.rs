@@ -174,6 +174,8 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         shared,
         servers,
         record: SharedClientRecord::new(record),
+        marks: Mutex::default(),
+        collect: Notify::new(),
         static_meta,
         host_volumes_dir,
         runners: Mutex::default(),
@@ -192,7 +194,10 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         mhz_per_core,
         stop: watch::channel(false).0,
     });
-    stored.into_iter().for_each(|s| agent.restore(s));
+    agent.report_unknown(&stored);
+    let restored: Vec<_> = stored.into_iter().filter_map(|s| agent.restore(s)).collect();
+    // An allocation may wait for another one: all are there by now.
+    restored.into_iter().for_each(|runner| agent.go_on(runner));
     let loops = spawn_loops(&agent);
     Ok(Running { agent, loops, temporary })
 }
@@ -216,12 +221,13 @@ fn spawn_loops(agent: &Arc<Agent>) -> JoinSet<()> {
 
 /// The variables of the agent's environment that are text.
 fn host_env() -> BTreeMap<String, String> {
+    loops.spawn(agent.clone().remove_leftovers_forever());
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
 }
 
 impl Agent {
-    /// Goes on with an allocation of an earlier run (`docs/spec/client.md §25.2`).
-    fn restore(self: &Arc<Self>, stored: Stored) {
+    /// Finds an allocation of an earlier run again (`docs/spec/client.md §25.2`); gives its runner.
+    fn restore(self: &Arc<Self>, stored: Stored) -> Option<Arc<AllocRunner>> {
         let Stored { alloc, record, acknowledged } = stored;
         let (id, alloc) = (alloc.id.clone(), Arc::new(alloc));
         let there = self.shared.alloc_dir.join(&id).is_dir();
@@ -230,7 +236,7 @@ impl Agent {
             if let Err(error) = self.shared.store.delete(&id) {
                 tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
             }
-            return;
+            return None;
         }
         if let Some(known) = acknowledged {
             self.queue.lock().acknowledge(known);
@@ -242,10 +248,7 @@ impl Agent {
         match runner {
             Ok(runner) => {
                 self.runners.lock().insert(id.clone(), runner.clone());
-                if runner.is_terminal() {
-                    self.mark_restored(&runner);
-                }
-                tokio::spawn(runner.run(Previous::default()));
+                Some(runner)
             }
             Err(error) => {
                 tracing::error!(target: "client", alloc_id = id, %error, "error restoring alloc");
@@ -262,15 +265,30 @@ impl Running {
     /// Drains the node if that is configured; call it before [`Running::shutdown`] for a graceful leave.
     pub async fn leave(&self) -> Result<(), DrainError> {
         self.agent.drain_self().await
+                None
     }
 
     /// Stops the node. In development mode all allocations are destroyed; else their tasks stay and are found again.
+
+    /// Goes on with an allocation of an earlier run.
+    fn go_on(self: &Arc<Self>, runner: Arc<AllocRunner>) {
+        let alloc = runner.alloc();
+        let previous = if runner.follows_another() { self.previous(&alloc) } else { Previous::default() };
+        self.collect_restored(&runner);
+        tokio::spawn(runner.run(previous));
+    }
     pub async fn shutdown(mut self) {
         let runners = self.agent.all();
         let mut ends = JoinSet::new();
         for runner in runners {
             let dev = self.agent.dev();
-            ends.spawn(async move { if dev { runner.destroy().await } else { runner.leave().await } });
+            ends.spawn(async move {
+                if !dev {
+                    runner.leave().await;
+                } else if let Err(error) = runner.destroy().await {
+                    tracing::warn!(target: "client.alloc_runner", alloc_id = runner.id, %error, "error running destroy hooks");
+                }
+            });
         }
         while ends.join_next().await.is_some() {}
         self.agent.stop.send_replace(true);
