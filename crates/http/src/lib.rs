@@ -54,6 +54,7 @@ pub mod forward;
 pub mod fs;
 pub mod gossip_keys;
 pub mod host;
+mod gc;
 pub(crate) mod host_addresses;
 pub mod host_volumes;
 pub mod http1;

@@ -14,7 +14,7 @@ use super::measure::Metric::{self, List, NotCounted, Read, Write};
 use super::pattern;
 use super::route::{AnsweredBy, Handler, Methods, Route, handler};
 use super::{
-    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, gossip_keys, host, host_volumes,
+    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, gc, gossip_keys, host, host_volumes,
     job_writes, jobs, keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services,
     snapshots, status, variables, volumes,
 };
@@ -448,7 +448,9 @@ pub(crate) static ROUTES: &[Route] = &[
         OPERATOR_READ, NotCounted),
     route(ANY, "/v1/operator/upgrade-check/", "{*path}", handler!(operator::no_upgrade_check), LEADER, ANONYMOUS,
         NotCounted),
-    route(PUT, "/v1/system/gc", "", handler!(operator::gc), LEADER, MANAGEMENT, Write("system", "garbage_collect")),
+    route(PUT, "/v1/system/gc", "", handler!(gc::force), LEADER, MANAGEMENT, Write("system", "garbage_collect")),
+    route(GET, "/v1/system/gc/plan", "", handler!(gc::plan), LEADER, MANAGEMENT, Read("system", "gc_plan")),
+    route(GET, "/v1/system/gc/explain", "", handler!(gc::explain), LEADER, MANAGEMENT, Read("system", "gc_explain")),
     route(PUT, "/v1/system/reconcile/summaries", "", handler!(operator::reconcile), LEADER, MANAGEMENT,
         Write("system", "reconcile_job_summaries")),
     route(GET, "/v1/event/stream", "", handler!(events::follow), LEADER, Right::Topics, NotCounted),

@@ -223,6 +223,14 @@ pub enum ContentError {
 /// Reads a snapshot file or a server backup archive; which of them it is, and how it is compressed, is recognised by
 /// content. `options` say how archives are read.
 pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
+    load_with_rest(path, options).map(|(snapshot, _)| snapshot)
+}
+
+/// The same, with the records of a server backup that a snapshot file does not hold.
+pub fn load_with_rest(
+    path: &Path,
+    options: archive::Options,
+) -> Result<(ClusterSnapshot, Option<archive::Rest>), SnapshotError> {
     let name = path.display().to_string();
     let io = |source| SnapshotError::Io { path: name.clone(), source };
     let mut file = std::fs::File::open(path).map_err(io)?;
@@ -240,13 +248,19 @@ pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, S
     }
     let file = decode(&bytes, &name)?;
     drop(bytes);
-    into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })
+    let snapshot = into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })?;
+    Ok((snapshot, None))
 }
 
-fn load_archive(file: impl Read, name: String, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
-    let archive =
+fn load_archive(
+    file: impl Read,
+    name: String,
+    options: archive::Options,
+) -> Result<(ClusterSnapshot, Option<archive::Rest>), SnapshotError> {
+    let mut archive =
         archive::read(file, options).map_err(|problem| SnapshotError::Archive { path: name.clone(), problem })?;
     let mut notes = archive.notes();
+    let rest = archive.take_rest();
     let mut snapshot = into_state(archive.into_snapshot_file(name.clone()))
         .map_err(|problem| SnapshotError::Content { path: name, problem })?;
     snapshot.archived = true;
@@ -256,7 +270,7 @@ fn load_archive(file: impl Read, name: String, options: archive::Options) -> Res
         format!("The backup was taken at {}: deadlines are evaluated as of then.", snapshot.taken_at)
     });
     notes.append(&mut snapshot.notes);
-    Ok(ClusterSnapshot { notes, ..snapshot })
+    Ok((ClusterSnapshot { notes, ..snapshot }, Some(rest)))
 }
 
 /// Reads a snapshot from memory; `name` is for messages.
