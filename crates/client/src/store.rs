@@ -95,12 +95,18 @@ impl SharedClientRecord {
 pub struct VolumeRecord {
     /// Its name.
     pub name: String,
+    /// Its namespace.
+    pub namespace: String,
     /// Where it is.
     pub path: PathBuf,
     /// The plugin that made it; empty: it existed before.
     pub plugin: String,
     /// How it was made.
     pub parameters: BTreeMap<String, String>,
+    /// The smallest size that was requested, in bytes; 0: no bound.
+    pub capacity_min: i64,
+    /// The largest size that was requested, in bytes; 0: no bound.
+    pub capacity_max: i64,
 }
 
 /// The state of an allocation.
@@ -117,12 +123,6 @@ pub struct AllocRecord {
     pub identities: Vec<SignedIdentity>,
     /// When it was marked for collection, in Unix nanoseconds; 0: it was not.
     pub marked: i64,
-}
-
-/// The state of a task.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TaskRecord {
     /// It has the disk of its predecessor, or does not get it any more.
     pub disk_taken: bool,
     /// Its removal, if that began.
@@ -135,6 +135,12 @@ pub struct TaskRecord {
 pub struct RemovalRecord {
     /// A node event has told that it failed.
     pub reported: bool,
+}
+
+/// The state of a task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskRecord {
     /// State, events, restarts.
     pub state: TaskState,
     /// The handle with which its driver finds it again.
@@ -290,14 +296,14 @@ impl Store {
         self.put(&format!("allocs/{id}/state.json"), record)
     }
 
-    /// Stores what the servers know of an allocation.
-    pub(crate) fn put_acknowledged(&self, alloc: &Allocation) -> io::Result<()> {
-        if self.knows(&alloc.id) { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
-    }
-
     /// Whether an allocation is stored.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.dir.as_ref().is_some_and(|d| d.join("allocs").join(id).is_dir())
+    }
+
+    /// Stores what the servers know of an allocation.
+    pub(crate) fn put_acknowledged(&self, alloc: &Allocation) -> io::Result<()> {
+        if self.knows(&alloc.id) { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
     }
 
     /// Forgets an allocation. A crash meanwhile leaves all of it or nothing that counts.
@@ -551,8 +557,8 @@ mod tests {
         let store = Store::open(dir.path()).unwrap();
         std::fs::write(dir.path().join("client.json"), r#"{"registered":true}"#).unwrap();
         assert!(store.client().unwrap().registered);
-    }
-}
         // Records of earlier builds know nothing of collection.
         let record: AllocRecord = serde_json::from_str(r#"{"tasks":{},"exceeded":true}"#).unwrap();
         assert_eq!(record, AllocRecord { exceeded: true, ..AllocRecord::default() });
+    }
+}

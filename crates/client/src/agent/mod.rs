@@ -8,6 +8,7 @@
 
 pub mod collect;
 pub mod disconnect;
+pub mod leftovers;
 pub mod metrics;
 pub mod node;
 pub mod register;
@@ -18,17 +19,17 @@ pub mod volumes;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc, watch as channel};
 
+use super::host_volumes::Plugins;
 use super::policy::gc::GcQueue;
+use super::policy::leftovers::Leftovers;
 use super::policy::report::ReportQueue;
 use super::runner::Shared;
-use super::policy::leftovers::Leftovers;
 use super::runner::alloc::AllocRunner;
 use super::servers::{Credentials, Servers};
 use super::store::{ClientRecord, SharedClientRecord};
@@ -42,8 +43,8 @@ pub struct Agent {
     pub(super) record: SharedClientRecord,
     /// Meta of configuration and defaults.
     pub(super) static_meta: BTreeMap<String, String>,
-    /// Where host volumes are made.
-    host_volumes_dir: PathBuf,
+    /// The plugins of host volumes.
+    plugins: Plugins,
     /// All runners, also those of allocations whose files are gone.
     pub(super) runners: Mutex<BTreeMap<String, Arc<AllocRunner>>>,
     /// Allocations that are not run: they could not be added, or had ended before.
