@@ -75,6 +75,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("config", "Validate an agent's configuration"),
     ("deployment", "Interact with deployments"),
     ("eval", "Interact with evaluations"),
+    ("gc", "Explain garbage collection"),
     ("job periodic", "Interact with periodic jobs"),
     ("job tag", "Tag versions of jobs"),
     ("job", "Interact with jobs"),

@@ -98,8 +98,8 @@ words! {
         AllocationOfEvaluation = "allocation-of-evaluation", "an allocation of the evaluation is kept";
         /// The allocation is not terminal.
         AllocationNotTerminal = "allocation-not-terminal", "the allocation is not terminal";
-        /// The allocation is told to stop, but its node still runs it.
-        StillRunning = "still-running", "told to stop, but its node still runs it";
+        /// The servers stopped the allocation, but its node still runs it.
+        StillRunning = "still-running", "stopped by the servers, but its node still runs it";
         /// The allocation failed and may be rescheduled.
         Reschedulable = "reschedulable", "failed, and may be rescheduled";
         /// The allocation belongs to the current version of a batch job that was not stopped: the scheduler has to know

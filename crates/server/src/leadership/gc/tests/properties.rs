@@ -224,8 +224,8 @@ fn check_references(before: &StateStore, after: &StateStore, seed: u64) {
     }
     for a in before.allocs_from("").map(|a| &a.alloc) {
         let (job, stays) = (after.state().job(&a.namespace, &a.job_id), after.state().alloc(&a.id).is_some());
-        // What has not ended goes only with its job, and only if no evaluation speaks for it. Of older versions of batch
-        // jobs, what is told to stop counts as ended (§3.2 step 3).
+        // What has not ended goes only with its job, and only if no evaluation speaks for it. Allocations of older
+        // versions of batch jobs count as ended when the servers stopped them (§3.2 step 3).
         let eval = before.eval(&a.eval_id);
         let orphan = eval.is_none();
         let batch = eval.is_some_and(|e| e.r#type == JobType::Batch);
