@@ -21,6 +21,7 @@ mod hostile_peer;
 mod identity_provider;
 mod keyring;
 mod load_figures;
+mod local_collection;
 mod logins;
 #[path = "../support/member.rs"]
 mod member;
