@@ -103,6 +103,8 @@ const GROUPS: &[(&str, &str)] = &[
     ("tls cert", "Create and show certificates"),
     ("tls", "Create and show the certificates of a cluster"),
     ("var", "Interact with variables"),
+    ("volume claim", "Interact with claims on host volumes"),
+    ("volume snapshot", "Interact with snapshots of CSI volumes"),
     ("volume", "Interact with volumes"),
     ("snapshot", "Fetch, inspect and compare cluster snapshots"),
     ("sim", "Simulate clusters, or load servers with simulated nodes"),

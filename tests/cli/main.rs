@@ -68,6 +68,7 @@ mod snapshot_anonymize;
 mod terminal;
 mod tls;
 mod variables;
+mod volumes;
 mod walkthrough;
 mod what_if;
 mod what_if_properties;
