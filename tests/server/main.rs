@@ -17,6 +17,7 @@ mod client_libraries;
 mod client_node;
 mod hardship;
 mod host_threads;
+mod host_volumes;
 mod hostile_peer;
 mod identity_provider;
 mod keyring;
