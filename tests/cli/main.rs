@@ -26,6 +26,7 @@ mod evals_deployments;
 mod explain;
 mod fixtures;
 mod fmt;
+mod gc;
 mod generated;
 #[path = "../fuzz_support/hostile/mod.rs"]
 mod hostile;

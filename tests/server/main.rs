@@ -15,6 +15,7 @@ mod aws;
 mod aws_support;
 mod client_libraries;
 mod client_node;
+mod garbage_collection;
 mod hardship;
 mod host_threads;
 mod host_volumes;

@@ -326,7 +326,7 @@ mod tests {
         for reason in GcReason::ALL {
             let object = GcRef { kind: Some(GcKind::Job), namespace: "ops".into(), id: "web".into() };
             let decision = decision_of(Some(*reason));
-            let step = GcStep { object: GcObject { object, decision: decision.clone() }, state: "dead".into() };
+            let step = GcStep { object: GcObject { object, decision: decision.clone() }, state: "state".into() };
             let explanation = GcExplanation {
                 at: Time::from_unix_nanos(0),
                 job: None,

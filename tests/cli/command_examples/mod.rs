@@ -63,7 +63,7 @@ fn needs(command: &str) -> Needs {
         _ => {}
     }
     match command.split(' ').next() {
-        Some("alloc" | "deployment" | "eval" | "job" | "scaling" | "service" | "status") => Needs::Jobs,
+        Some("alloc" | "deployment" | "eval" | "gc" | "job" | "scaling" | "service" | "status") => Needs::Jobs,
         Some("acl" | "login") => Needs::AccessControl,
         Some("sim") => Needs::Load,
         _ => Needs::Cluster,

@@ -124,32 +124,32 @@ fn example_13_nodes() {
     };
     let mut s = StateStore::new();
     s.put_node(down("empty", NodeStatus::Down, 24 * HOUR));
-    s.put_node(down("lost", NodeStatus::Down, 72 * HOUR));
+    s.put_node(down("stuck", NodeStatus::Down, 72 * HOUR));
     s.put_node(down("alive", NodeStatus::Ready, 72 * HOUR));
     s.put_node(down("touched", NodeStatus::Down, HOUR));
     let unknown = alloc("a", ClientStatus::Unknown, DesiredStatus::Run);
-    s.put_allocs(vec![Arc::new(Allocation { node_id: "lost".into(), ..unknown })]);
+    s.put_allocs(vec![Arc::new(Allocation { node_id: "stuck".into(), ..unknown })]);
     assert_eq!(select::nodes(&s, &defaults(), NOW), ["empty"]);
     assert_eq!(select::nodes(&s, &defaults(), NOW + 23 * HOUR), ["empty", "touched"]);
-    assert_eq!(reason(&s, "lost"), Some(GcReason::AllocationOfNode));
+    assert_eq!(reason(&s, "stuck"), Some(GcReason::AllocationOfNode));
     assert_eq!(reason(&s, "alive"), Some(GcReason::NodeNotDown));
 }
 
 #[test]
 fn example_15_deployments() {
     let mut s = StateStore::new();
-    for (id, status) in [("failed", DeploymentStatus::Failed), ("paused", DeploymentStatus::Paused)] {
+    for (id, status) in [("broken", DeploymentStatus::Failed), ("paused", DeploymentStatus::Paused)] {
         let modify_time = NOW - 2 * HOUR;
         s.put_deployment(Arc::new(Deployment { id: id.into(), status, modify_time, ..Deployment::default() }));
     }
     let of = |status| {
         let a = alloc("a", status, DesiredStatus::Run);
-        vec![Arc::new(Allocation { deployment_id: "failed".into(), ..a })]
+        vec![Arc::new(Allocation { deployment_id: "broken".into(), ..a })]
     };
     s.put_allocs(of(ClientStatus::Running));
-    assert_eq!(reason(&s, "failed"), Some(GcReason::AllocationOfDeployment));
+    assert_eq!(reason(&s, "broken"), Some(GcReason::AllocationOfDeployment));
     s.put_allocs(of(ClientStatus::Complete));
-    assert_eq!((reason(&s, "failed"), reason(&s, "paused")), (None, Some(GcReason::DeploymentActive)));
+    assert_eq!((reason(&s, "broken"), reason(&s, "paused")), (None, Some(GcReason::DeploymentActive)));
 }
 
 #[test]
