@@ -20,7 +20,7 @@ use super::{DIRECTORY, Directory, RETRIES, Resolver, single};
 
 /// How deep a tree is removed with open directories on each level; what lies deeper is moved up first.
 const MOST_LEVELS: usize = 32;
-/// Most entries that are removed in one try: whoever adds entries faster than they are removed does not hold it forever.
+/// Most entries that are removed in one try: a process that adds entries all the time does not hold it forever.
 const MOST_ENTRIES: u64 = 20_000_000;
 /// How often a tree is tried again at once when entries are added to it meanwhile.
 const TRIES: usize = 3;
