@@ -1,8 +1,8 @@
 //! The client of storage plugins that implement the Container Storage Interface (CSI), version 1
 //! (<https://github.com/container-storage-interface/spec>; `docs/dev/csi.md`).
 //!
-//! - [`Plugin`]: the connection to the socket of one plugin. Its methods are the calls of the protocol: `identity` (what
-//!   the plugin is), `controller` (volumes and snapshots of the storage provider), `node` (mounts of a node).
+//! - [`Plugin`]: the connection to the socket of one plugin. Its methods are the calls of the protocol: `identity`
+//!   (what the plugin is), `controller` (volumes and snapshots of the storage provider), `node` (mounts of a node).
 //! - [`types`]: what the calls take and return. [`modes`]: access and attachment modes, and what they need.
 //! - [`error`]: why a call failed, by what the caller can do about it; when to try again.
 //! - `transport`: HTTP/2 over a Unix socket, and the checks of answers before they are decoded. `convert`: between

@@ -138,9 +138,7 @@ pub struct Capability {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownMode {
     /// The access mode.
-    #[error(
-        "unknown access mode {0:?}; the modes of CSI volumes are single-node-reader-only, single-node-writer, single-node-single-writer, single-node-multi-writer, multi-node-reader-only, multi-node-single-writer and multi-node-multi-writer"
-    )]
+    #[error("unknown access mode {0:?}; the modes are {modes}", modes = AccessMode::ALL.map(AccessMode::text).join(", "))]
     Access(String),
     /// The attachment mode.
     #[error("unknown attachment mode {0:?}; the modes are file-system and block-device")]

@@ -158,7 +158,7 @@ impl Call {
             Some(Failure::Unreachable(text)) => self.error(ErrorKind::Unavailable, text),
             Some(Failure::Interrupted(text)) => self.error(ErrorKind::Interrupted, text),
             Some(Failure::Violation(text)) => self.violation(text),
-            Some(path @ Failure::Path(_)) => self.error(ErrorKind::InvalidArgument, &path.to_string()),
+            Some(path @ Failure::Path(..)) => self.error(ErrorKind::InvalidArgument, &path.to_string()),
             // All that is left for the client to find: the message can't be decoded.
             None => self.violation(status.message()),
         }

@@ -48,8 +48,8 @@ pub(crate) type Answer = WithTrailers<Full<Bytes>, Ready<Option<Result<HeaderMap
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Failure {
     /// The path can't be one of a socket.
-    #[error("the path {0:?} of the socket has {len} bytes; at most {LONGEST_PATH} are possible", len = .0.as_os_str().len())]
-    Path(PathBuf),
+    #[error("the path {0:?} of the socket has {1} bytes; at most {LONGEST_PATH} are possible")]
+    Path(PathBuf, usize),
     /// The call was not sent.
     #[error("{0}")]
     Unreachable(String),
@@ -66,7 +66,7 @@ pub(crate) enum Failure {
 
 /// An HTTP/2 connection. It ends with its last user.
 struct Connection {
-    requests: SendRequest<Body>,
+    requests: SendRequest<Full<Bytes>>,
     driver: JoinHandle<()>,
 }
 
@@ -122,27 +122,35 @@ impl Service<Request<Body>> for Transport {
 }
 
 impl Socket {
+    /// Sends a call and reads its answer. A connection of an earlier call may have ended meanwhile, such as when the
+    /// plugin restarted: then the call is sent once more, on a new one. Calls of the protocol are idempotent.
     async fn exchange(&self, request: Request<Body>) -> Result<Response<Answer>, Failure> {
+        let (parts, body) = request.into_parts();
+        let message = body.collect().await.map_err(|status| refused(&status))?.to_bytes();
+        let request = || Request::from_parts(parts.clone(), Full::new(message.clone()));
         let open = self.current.lock().clone().filter(|c| !c.requests.is_closed());
-        let (connection, request) = match open {
-            Some(connection) => match send(&connection, request).await {
+        let ended = match open {
+            Some(connection) => match send(&connection, request()).await {
                 Ok(response) => return answer(response, self.limits.message).await,
-                // The plugin closed the connection before it got the call, such as when it restarted.
-                Err((_, Some(request))) => (self.connect().await?, request),
-                Err((failure, None)) => return Err(failure),
+                Err(ended @ (Failure::Interrupted(_) | Failure::Unreachable(_))) => Some(ended),
+                Err(failure) => return Err(failure),
             },
-            None => (self.connect().await?, request),
+            None => None,
         };
-        match send(&connection, request).await {
-            Ok(response) => answer(response, self.limits.message).await,
-            Err((failure, _)) => Err(failure),
-        }
+        let connection = match (self.connect().await, ended) {
+            (Ok(connection), _) => connection,
+            // The call may have had an effect before the connection ended.
+            (Err(_), Some(interrupted @ Failure::Interrupted(_))) => return Err(interrupted),
+            (Err(failure), _) => return Err(failure),
+        };
+        answer(send(&connection, request()).await?, self.limits.message).await
     }
 
     /// Connects and makes the connection the current one.
     async fn connect(&self) -> Result<Arc<Connection>, Failure> {
-        if self.path.as_os_str().len() > LONGEST_PATH {
-            return Err(Failure::Path(self.path.clone()));
+        let length = self.path.as_os_str().len();
+        if length > LONGEST_PATH {
+            return Err(Failure::Path(self.path.clone(), length));
         }
         let unreachable = |e: io::Error| Failure::Unreachable(format!("{}: {e}", self.path.display()));
         let connecting = tokio::time::timeout(self.limits.connect, UnixStream::connect(&self.path));
@@ -165,22 +173,15 @@ impl Socket {
     }
 }
 
-/// Sends a request; gives it back if the plugin certainly did not get it.
-async fn send(
-    connection: &Arc<Connection>,
-    request: Request<Body>,
-) -> Result<Response<Held>, (Failure, Option<Request<Body>>)> {
+/// Sends a request and waits for the head of the answer.
+async fn send(connection: &Arc<Connection>, request: Request<Full<Bytes>>) -> Result<Response<Held>, Failure> {
     match connection.requests.clone().try_send_request(request).await {
         Ok(response) => Ok(response.map(|body| Held { body, _connection: connection.clone() })),
-        Err(mut e) => {
-            let request = e.take_message();
-            let failure = broken(e.error());
-            let failure = match (&request, failure) {
-                (Some(_), Failure::Interrupted(text)) => Failure::Unreachable(text),
-                (_, failure) => failure,
-            };
-            Err((failure, request))
-        }
+        Err(mut e) => Err(match (e.take_message(), broken(e.error())) {
+            // The plugin certainly did not get what is given back.
+            (Some(_), Failure::Interrupted(text)) => Failure::Unreachable(text),
+            (_, failure) => failure,
+        }),
     }
 }
 

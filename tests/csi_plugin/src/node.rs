@@ -1,6 +1,6 @@
 //! The node service. Volumes are bind-mounted from the storage directory: to the staging path, and from there to the
-//! target of each task. Records say what a node has mounted, and the table of mounts what is mounted indeed: a record is
-//! written before a mount is made, and removed after it is gone, so that a call that was cut off can be repeated.
+//! target of each task. Records say what a node has mounted, and the table of mounts what is mounted indeed: a record
+//! is written before a mount is made, and removed after it is gone, so that a call that was cut off can be repeated.
 
 use std::fs;
 use std::path::Path;

@@ -162,6 +162,12 @@ impl Fake {
         Fake { socket: path, calls, listener }
     }
 
+    /// Ends the plugin with its connections.
+    pub(super) async fn stop(mut self) {
+        self.listener.abort();
+        let _ = (&mut self.listener).await;
+    }
+
     pub(super) fn plugin(&self) -> Plugin {
         Plugin::new(&self.socket, limits())
     }
