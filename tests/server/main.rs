@@ -15,6 +15,9 @@ mod aws;
 mod aws_support;
 mod client_libraries;
 mod client_node;
+mod csi;
+#[path = "../support/csi_plugin.rs"]
+mod csi_plugin;
 mod garbage_collection;
 mod hardship;
 mod host_threads;
