@@ -146,7 +146,7 @@ fn a_stolen_node(enforcement: &str) {
     assert!(!thief_log.contains("node registration complete"), "{enforcement}: {thief_log}");
 
     // Tasks outlive their agents.
-    run(&server, &["job", "stop", "work"]);
+    run(&server, &["job", "stop", "-detach", "work"]);
     wait_for("the tasks end", || {
         let allocs = server.read("/v1/job/work/allocations")?;
         let runs = allocs.as_array().is_some_and(|all| all.iter().any(|a| a["ClientStatus"] == "running"));
