@@ -178,7 +178,7 @@ async fn send(connection: &Arc<Connection>, request: Request<Full<Bytes>>) -> Re
     match connection.requests.clone().try_send_request(request).await {
         Ok(response) => Ok(response.map(|body| Held { body, _connection: connection.clone() })),
         Err(mut e) => Err(match (e.take_message(), broken(e.error())) {
-            // The plugin certainly did not get what is given back.
+            // The plugin certainly did not get a request that is returned.
             (Some(_), Failure::Interrupted(text)) => Failure::Unreachable(text),
             (_, failure) => failure,
         }),
