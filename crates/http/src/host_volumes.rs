@@ -9,7 +9,7 @@ use serde_json::json;
 use super::access::{Capability, Need};
 use super::error::Error;
 use super::filter::Filter;
-use super::local::LocalClient;
+use super::node_forward::{NO_PATH, NodeAgent, NodeError};
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
@@ -111,15 +111,17 @@ async fn host_body(request: &mut Request) -> Result<HostVolume, Error> {
     Ok(volume)
 }
 
-/// The node agent of a volume.
-fn node_of(request: &Request, volume: &HostVolume) -> Result<Arc<dyn LocalClient>, Error> {
-    node_with(request, &volume.node_id)
+/// The node agent with this ID.
+fn node_with(request: &Request, id: &str) -> Result<NodeAgent, Error> {
+    NodeAgent::of(request.app(), id).map_err(without_path)
 }
 
-/// The node agent with this ID.
-fn node_with(request: &Request, id: &str) -> Result<Arc<dyn LocalClient>, Error> {
-    let client = request.app().client().filter(|c| c.node_id() == id);
-    client.cloned().ok_or_else(|| Error::internal("No path to node"))
+/// As an answer: a node that no server reaches is an error of the server.
+fn without_path(e: NodeError) -> Error {
+    match e {
+        NodeError::NoPath => Error::internal(NO_PATH),
+        e @ (NodeError::Broken(_) | NodeError::Refused(_)) => e.into(),
+    }
 }
 
 /// Carries out a change of a volume to its end, also if the client does not wait for it: else the node and the servers
@@ -142,7 +144,7 @@ async fn put(mut request: Request, origin: Origin) -> Outcome {
     let volume = host_body(&mut request).await?;
     let server = request.server()?.clone();
     let prepared = endpoint::prepare(&server, &request.namespace(), volume, origin).await?;
-    let node = node_of(&request, &prepared.volume)?;
+    let node = node_with(&request, &prepared.volume.node_id)?;
     let (volume, index) = to_the_end(bring_about(server, node, prepared, origin)).await?;
     Ok(Response::json(&json!({ "Volume": volume, "Warnings": "", "Index": index }))?.index(index))
 }
@@ -151,7 +153,7 @@ async fn put(mut request: Request, origin: Origin) -> Outcome {
 /// wherever this is interrupted, and becomes ready if the node has it.
 async fn bring_about(
     server: Server,
-    node: Arc<dyn LocalClient>,
+    node: NodeAgent,
     prepared: Prepared,
     origin: Origin,
 ) -> Result<(HostVolume, u64), Error> {
@@ -171,13 +173,15 @@ async fn bring_about(
             Ok((volume, index))
         }
         Err(error) => {
+            // After a broken connection the node may have the volume: it reports that, and the volume becomes ready.
             if old.is_none()
+                && !matches!(error, NodeError::Broken(_))
                 && let Err(again) = endpoint::delete(&server, &volume.id).await
             {
                 let (volume_id, again) = (volume.id.as_str(), again.to_string());
                 tracing::error!(target: "http", volume_id, error = again, "a host volume that its node did not create stays pending");
             }
-            Err(error)
+            Err(without_path(error))
         }
     }
 }
@@ -194,7 +198,7 @@ pub(super) async fn delete(request: Request) -> Outcome {
     }
     let volume = endpoint::deletable(&server, id).await?;
     request.authorize_in(&volume.namespace)?;
-    let node = match node_of(&request, &volume) {
+    let node = match node_with(&request, &volume.node_id) {
         Ok(node) => Some(node),
         Err(_) if force => None,
         Err(e) => return Err(e),
@@ -212,20 +216,15 @@ async fn delete_unknown(request: &Request, node_id: &str) -> Outcome {
     // Its namespace is not known.
     request.need(&Need::Management)?;
     let (node, id) = (node_with(request, node_id)?, request.rest().to_string());
-    to_the_end(async move { node.delete_volume(&id).await }).await?;
+    to_the_end(async move { node.delete_volume(&id).await.map_err(without_path) }).await?;
     deleted(request.server()?.snapshot().latest_index())
 }
 
 /// Deletes a volume on its node, if that is reached, and from the state. `force`: from the state in any case.
-async fn remove(
-    server: Server,
-    node: Option<Arc<dyn LocalClient>>,
-    volume: Arc<HostVolume>,
-    force: bool,
-) -> Result<u64, Error> {
+async fn remove(server: Server, node: Option<NodeAgent>, volume: Arc<HostVolume>, force: bool) -> Result<u64, Error> {
     endpoint::begin_deletion(&server, &volume).await?;
     let gone = match &node {
-        Some(node) => node.delete_volume(&volume.id).await,
+        Some(node) => node.delete_volume(&volume.id).await.map_err(without_path),
         None => Ok(()),
     };
     if let Err(error) = gone {

@@ -7,6 +7,7 @@
 //!   tasks. [`metrics`]: published metrics.
 
 pub mod collect;
+pub mod connect;
 pub mod disconnect;
 pub mod leftovers;
 pub mod metrics;

@@ -109,7 +109,7 @@ fn first_node(
 /// The plugins of host volumes, and their attributes.
 fn volume_plugins(config: &Config, volumes_dir: PathBuf, node: &mut Node) -> Plugins {
     let who = host_volumes::program::Node { id: node.id.clone(), pool: node.node_pool.clone() };
-    // Plugins are told absolute paths, whatever the working directory is.
+    // Plugins get absolute paths, whatever the working directory is.
     let plugin_dir = config.host_volume_plugin_dir.as_ref().map(|d| d.canonicalize().unwrap_or_else(|_| d.clone()));
     let plugins = Plugins::new(volumes_dir, plugin_dir, who);
     if config.allowed("fingerprint", "host_volume_plugins") {
@@ -216,6 +216,7 @@ fn spawn_loops(agent: &Arc<Agent>) -> JoinSet<()> {
     loops.spawn(agent.clone().beat_forever());
     loops.spawn(agent.clone().watch_forever());
     loops.spawn(agent.clone().tell_forever());
+    loops.spawn(agent.clone().answer_requests_forever());
     loops.spawn(agent.clone().watch_node());
     loops.spawn(agent.clone().send_events());
     loops.spawn(agent.clone().measure_forever());
