@@ -47,6 +47,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         nomad_service_discovery: c.nomad_service_discovery,
         bridge_hairpin_mode: c.bridge_network_hairpin_mode,
         host_volumes_dir: below(config.host_volumes_dir()),
+        host_volume_plugin_dir: below(config.host_volume_plugin_dir()),
         host_volumes: host_volumes(c),
         host_networks: host_networks(c),
         drain_on_shutdown: c

@@ -23,6 +23,7 @@ use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
 use encamp_rpc::gossip::{Gossip, Identity, KEYRING_FILE, Keyring, KeyringFileError};
 use encamp_rpc::listener::Http2;
 use encamp_rpc::membership::{Joining, Members, with_port};
+use encamp_rpc::node_link::{LinkedAgent, NodeRoutes};
 use encamp_rpc::nodes::{RPC_PORT, Remote};
 use encamp_rpc::pool::{Pool, PoolSettings};
 use encamp_rpc::raft::RaftTransport;
@@ -294,6 +295,14 @@ impl Network {
         servers: Option<Arc<Remote>>,
         app: &AppState,
     ) -> Option<Serving> {
+        if let Some(service) = &service {
+            if let Some(client) = app.client() {
+                service.links().set_local(client.clone());
+            }
+            app.nodes_by(Arc::new(NodeRoutes::new(service.clone())));
+        } else if let Some(servers) = &servers {
+            servers.answer_by(Arc::new(LinkedAgent(app.clone())));
+        }
         let target = match (&service, servers) {
             (Some(service), _) => Target::LeaderOf(Box::new(service.server().clone())),
             (None, Some(servers)) => Target::Any(Arc::new(move || servers.known())),

@@ -274,7 +274,7 @@ impl Agent {
     }
 
     /// Applies the settings that can be reloaded (`docs/spec/agent-config.md §9.2`): log level, TLS, the
-    /// workers of a server.
+    /// workers of a server, the plugins of host volumes.
     ///
     /// # Errors
     /// One of them cannot be used; nothing was changed.
@@ -297,6 +297,11 @@ impl Agent {
             if let Err(error) = server.set_workers(count, names) {
                 tracing::info!(target: "agent", %error, "the number of workers is unchanged");
             }
+        }
+        if let Some(client) = &self.parts.client {
+            let node = client.handle();
+            // Programs may take seconds to answer; the reload does not wait for them.
+            drop(tokio::task::spawn_blocking(move || node.fingerprint_volume_plugins()));
         }
         self.logs.set_level(level);
         self.config.settings.log_level = config.log_level.clone();

@@ -55,6 +55,7 @@ pub mod exit_status;
 pub mod flags;
 pub mod fmt;
 pub mod format;
+pub mod gc;
 pub mod general;
 pub mod help;
 pub mod hidden_arguments;

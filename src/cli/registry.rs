@@ -50,6 +50,7 @@ impl Registry {
         super::server::register(&mut registry);
         super::service::register(&mut registry);
         super::system::register(&mut registry);
+        super::gc::register(&mut registry);
         super::tls::register(&mut registry);
         super::var::register(&mut registry);
         super::volume::register(&mut registry);

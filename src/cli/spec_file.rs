@@ -90,6 +90,11 @@ impl Spec {
         Ok(Spec(parse_free(bytes, name)?))
     }
 
+    /// The specification with these members: attributes, and blocks of the same kind as a list.
+    pub fn of(members: Map<String, Value>) -> Spec {
+        Spec(members)
+    }
+
     /// Returns a string attribute; an error if it has another type.
     pub fn text(&self, name: &str) -> Result<Option<String>, SpecError> {
         match self.0.get(name) {

@@ -1,9 +1,18 @@
 //! `system gc`, `system reconcile summaries` (`docs/spec/cli.md §14`).
 
+use std::time::Duration;
+
+use encamp_model::duration::parse_duration;
+use encamp_model::gc::GcReport;
+use serde::Serialize;
+
 use super::command::{Registry, Run};
+use super::connection::Connection;
 use super::context::Context;
-use super::error::ErrorContext;
+use super::error::{CommandError, CommandResult, ErrorContext};
+use super::gc::dry_run::DryRunFlags;
 use super::general::GeneralFlags;
+use super::render::{gc, json};
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {
@@ -14,9 +23,21 @@ pub(super) fn register(registry: &mut Registry) {
 /// Run garbage collection
 ///
 /// Starts garbage collection of all terminal evaluations, allocations, jobs and deployments and of down nodes,
-/// regardless of their age.
+/// regardless of their age. It runs in the background: nothing is printed. With -wait, the command ends when the run has
+/// ended, and prints how many objects it deleted.
+///
+/// With -dry-run, nothing is deleted: the command prints by kind what would be deleted, by which rule and setting, and
+/// what would be kept and why. The running cluster is read, or a snapshot file or server backup.
 #[derive(Debug, clap::Parser)]
 pub struct SystemGc {
+    /// Wait until the run has ended, and print how many objects it deleted
+    #[arg(long)]
+    pub wait: bool,
+    /// How long to wait with -wait, at most 10m
+    #[arg(long, value_name = "duration", default_value = "5m", value_parser = parse_duration)]
+    pub wait_timeout: i64,
+    #[command(flatten)]
+    pub(crate) dry: DryRunFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
@@ -26,11 +47,57 @@ pub struct SystemGc {
 impl Run for SystemGc {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         complain(context, &self.optional_args);
-        context.connected(&self.general, |c, _| {
+        if let Some(name) = self.dry.misplaced() {
+            return context.usage_error(&format!("{name} can only be used together with -dry-run"));
+        }
+        if self.dry.dry_run {
+            if self.wait {
+                return context.usage_error("-wait and -dry-run exclude each other");
+            }
+            let done = self.dry.run(&self.general, context);
+            return context.end(done);
+        }
+        if self.dry.json && !self.wait {
+            return context.usage_error("-json can only be used together with -dry-run or -wait");
+        }
+        context.connected(&self.general, |c, context| {
+            if self.wait {
+                return self.follow(c, context);
+            }
             let done = c.wait(c.client.collect_garbage());
             done.context("Error running system garbage-collection")?;
             Ok(0)
         })
+    }
+}
+
+/// The JSON output of a run.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Report<'a> {
+    schema_version: u32,
+    #[serde(flatten)]
+    report: &'a GcReport,
+}
+
+impl SystemGc {
+    /// Waits for the end of the run.
+    fn follow(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        let wait = u64::try_from(self.wait_timeout).map(Duration::from_nanos).unwrap_or_default();
+        let done = c.wait(c.client.collect_garbage_and_wait(wait));
+        let (report, _) = done.context("Error running system garbage-collection")?;
+        let Some(report) = report else {
+            return Err(CommandError::new(
+                "Error running system garbage-collection: it was started, but these servers do not report its end",
+            ));
+        };
+        if self.dry.json {
+            let output = Report { schema_version: 1, report: &report };
+            context.ui.output(&json::indented(&output).map_err(CommandError::new)?);
+        } else {
+            context.ui.output(&gc::report(&report));
+        }
+        Ok(0)
     }
 }
 

@@ -26,6 +26,7 @@ mod evals_deployments;
 mod explain;
 mod fixtures;
 mod fmt;
+mod gc;
 mod generated;
 #[path = "../fuzz_support/hostile/mod.rs"]
 mod hostile;
@@ -68,6 +69,7 @@ mod snapshot_anonymize;
 mod terminal;
 mod tls;
 mod variables;
+mod volumes;
 mod walkthrough;
 mod what_if;
 mod what_if_properties;

@@ -17,6 +17,7 @@ mod load_scenarios;
 #[path = "../support/member.rs"]
 mod member;
 mod members;
+mod node_requests;
 #[path = "../support/program.rs"]
 mod program;
 mod revocation;

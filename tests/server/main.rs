@@ -15,12 +15,18 @@ mod aws;
 mod aws_support;
 mod client_libraries;
 mod client_node;
+mod csi;
+#[path = "../support/csi_plugin.rs"]
+mod csi_plugin;
+mod garbage_collection;
 mod hardship;
 mod host_threads;
+mod host_volumes;
 mod hostile_peer;
 mod identity_provider;
 mod keyring;
 mod load_figures;
+mod local_collection;
 mod logins;
 #[path = "../support/member.rs"]
 mod member;

@@ -19,8 +19,10 @@ Tasks:
   check                    Check format, lints and documentation, as .ci/run does
   generate                 Write all generated files: manual pages, completion scripts,
                            diagnostics, transcripts of the documentation, the demo cluster,
-                           the picture of README.md
+                           the picture of README.md, the code of `csi`
   picture                  Draw docs/picture.svg, the output of the main command of README.md
+  csi                      Write the messages and services of storage plugins in crates/csi, from
+                           csi.proto
   figures [FILE...]        Draw docs/dev/growth.svg from FILEs with lines that `encamp sim ... -json`
                            printed. Without a FILE, run the scenarios first (long)
   fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: hcl, json or variables
@@ -80,12 +82,13 @@ fn main() -> ExitCode {
         ["check"] => check(),
         ["generate"] => generate(),
         ["picture"] => write_generated(&[PICTURE]),
+        ["csi"] => csi(),
         ["figures", files @ ..] => figures(files),
         ["fuzz", target] => fuzz(target, FUZZ_SECONDS),
         ["fuzz", target, seconds] => seconds_of(seconds).and_then(|seconds| fuzz(target, seconds)),
         ["fuzz", ..] => Err(Failure::Usage("fuzz takes a target and a number of seconds".into())),
         ["long"] => run(&mut Command::new(root().join(".ci/release"))),
-        [task @ ("check" | "generate" | "long" | "picture" | "help"), ..] => {
+        [task @ ("check" | "csi" | "generate" | "long" | "picture" | "help"), ..] => {
             Err(Failure::Usage(format!("{task} takes no arguments")))
         }
         [task, ..] => Err(Failure::Usage(format!("there is no task {task:?}"))),
@@ -115,7 +118,13 @@ fn check() -> Outcome {
 
 /// Writes all generated files.
 fn generate() -> Outcome {
+    csi()?;
     GENERATORS.iter().try_for_each(|modules| write_generated(modules))
+}
+
+/// Writes the generated code of crates/csi, by a program with the dependencies that this one does without.
+fn csi() -> Outcome {
+    run(&mut cargo(&["run", "--locked", "--package", "xtask-csi"]))
 }
 
 /// Writes the generated files of some modules. They come from the sources, not from another build, and from the

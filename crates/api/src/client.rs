@@ -44,6 +44,8 @@ pub struct Query {
     pub index: Option<u64>,
     /// How long to wait for that.
     pub wait: Option<Duration>,
+    /// The answer may take that long: the server waits for something else than an index.
+    pub answer_after: Option<Duration>,
     /// A follower may answer.
     pub stale: bool,
     /// Further parameters, in this order.
@@ -375,7 +377,7 @@ impl Client {
 
     /// How long nothing may arrive. Servers answer blocking reads up to a sixteenth late.
     fn patience(&self, query: &Query) -> Duration {
-        let wait = query.index.map(|_| query.wait.unwrap_or(DEFAULT_WAIT)).unwrap_or_default();
+        let wait = query.index.map(|_| query.wait.unwrap_or(DEFAULT_WAIT)).or(query.answer_after).unwrap_or_default();
         self.config.read_timeout + wait + wait / 16
     }
 

@@ -4,6 +4,7 @@
 //! Objects that are also printed as JSON or with a template are read as [`Value`]s, so that no member is lost.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
 use super::types::*;
+use encamp_model::gc::{GcExplained, GcPlan, GcReport};
 use encamp_model::requests::{AllocSignalRequest, DrainSpec, NodeDrainRequest, NodeEligibilityRequest, SearchRequest};
 use encamp_model::responses::{AllocFileInfo, SearchResponse};
 use encamp_model::stats::{AllocResourceUsage, HostStats};
@@ -318,6 +320,25 @@ impl Client {
     /// Garbage collection at once.
     pub async fn collect_garbage(&self) -> Answer<Value> {
         self.put("/v1/system/gc", &Query::default(), &Value::Null).await
+    }
+
+    /// Garbage collection at once; answers at the end of the run, after at most `wait`. Servers that do not know this
+    /// answer at once, without a report.
+    pub async fn collect_garbage_and_wait(&self, wait: Duration) -> Answer<Option<GcReport>> {
+        let nanos = i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX);
+        let query = Query::default().with("wait", format_duration(nanos));
+        let query = Query { answer_after: Some(wait), ..query };
+        self.put("/v1/system/gc", &query, &Value::Null).await
+    }
+
+    /// What a run of garbage collection would do. `parameters` select the run and its time.
+    pub async fn garbage_collection_plan(&self, parameters: Query) -> Answer<GcPlan> {
+        self.get("/v1/system/gc/plan", &parameters).await
+    }
+
+    /// When an object is deleted, and what keeps it.
+    pub async fn garbage_collection_explained(&self, id: &str, parameters: Query) -> Answer<GcExplained> {
+        self.get("/v1/system/gc/explain", &parameters.with("id", id)).await
     }
 
     /// Counts the summaries of jobs again.

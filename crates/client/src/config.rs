@@ -77,6 +77,8 @@ pub struct Config {
     pub bridge_hairpin_mode: bool,
     /// Where host volumes are made at run time; none: a directory for this run alone.
     pub host_volumes_dir: Option<PathBuf>,
+    /// Programs that make host volumes; none: only the built-in plugin does.
+    pub host_volume_plugin_dir: Option<PathBuf>,
     /// Host volumes by name.
     pub host_volumes: BTreeMap<String, ClientHostVolumeConfig>,
     /// Host networks by name.
@@ -145,6 +147,7 @@ impl Default for Config {
             nomad_service_discovery: true,
             bridge_hairpin_mode: false,
             host_volumes_dir: None,
+            host_volume_plugin_dir: None,
             host_volumes: BTreeMap::new(),
             host_networks: BTreeMap::new(),
             drain_on_shutdown: None,

@@ -4,7 +4,9 @@
 //! with more privileges than the task has. So paths are resolved relative to an open directory: by the kernel
 //! (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link may be followed, name by name with
 //! `O_NOFOLLOW` where the kernel does not support that, and where links inside the directory are allowed. The latter
-//! also follows absolute links that point into the directory, which the kernel refuses.
+//! also follows absolute links that point into the directory, which the kernel refuses. [`remove`] removes trees.
+
+pub mod remove;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
@@ -26,8 +28,6 @@ use rustix::io::Errno;
 const MOST_LINKS: usize = 40;
 /// How often the kernel is asked again when a directory was moved while it resolved a path.
 const RETRIES: usize = 16;
-/// How deep a tree is removed with one open directory per level; what lies deeper is moved up first.
-const MOST_LEVELS: usize = 32;
 /// The flags of every open file: no program inherits it, and no terminal becomes the agent's.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOCTTY);
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(ALWAYS);
@@ -328,62 +328,6 @@ impl Directory {
         Ok(true)
     }
 
-    /// Removes a name with everything below it, however deep; links are removed, not followed. One that is not there is
-    /// fine.
-    pub(crate) fn remove_tree(&self, name: &str) -> io::Result<()> {
-        let mut result = Ok(());
-        // Tasks that still run may write while their directories are removed.
-        for _ in 0..3 {
-            result = self.remove_tree_once(single(name.as_ref())?);
-            if !matches!(&result, Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty) {
-                break;
-            }
-        }
-        result
-    }
-
-    fn remove_tree_once(&self, name: &OsStr) -> io::Result<()> {
-        let Some(top) = self.remove_unless_dir(name)? else { return Ok(()) };
-        let mut levels = vec![(name.to_os_string(), top.names()?, top.clone())];
-        let mut moved = 0_u64;
-        while let Some((_, left, dir)) = levels.last_mut() {
-            let Some(next) = left.pop() else {
-                let Some((done, _, _)) = levels.pop() else { break };
-                let parent = levels.last().map_or(self, |(_, _, dir)| dir);
-                match unlinkat(&parent.fd, &done, AtFlags::REMOVEDIR) {
-                    Ok(()) | Err(Errno::NOENT) => continue,
-                    Err(e) => return Err(e.into()),
-                }
-            };
-            let dir = dir.clone();
-            let Some(below) = dir.remove_unless_dir(&next)? else { continue };
-            if levels.len() < MOST_LEVELS {
-                levels.push((next, below.names()?, below));
-                continue;
-            }
-            let up = format!(".removing-{moved}");
-            moved += 1;
-            renameat(&dir.fd, &next, &top.fd, &up)?;
-            if let Some((_, left, _)) = levels.first_mut() {
-                left.push(up.into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes a name, or opens it if it is a directory.
-    fn remove_unless_dir(&self, name: &OsStr) -> io::Result<Option<Directory>> {
-        match unlinkat(&self.fd, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(None),
-            // The error of removing a directory this way depends on the file system.
-            Err(Errno::ISDIR | Errno::PERM) => match self.open_dir(Path::new(name), Links::Refused) {
-                Err(PathError::Io(e)) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-                found => Ok(Some(found?)),
-            },
-            Err(e) => Err(e.into()),
-        }
-    }
-
     /// Opens a path without a single link in it.
     fn open_unlinked(&self, path: &Path, flags: OFlags, mode: u32) -> Result<OwnedFd, PathError> {
         let names = plain_names(path)?;
@@ -516,7 +460,7 @@ mod tests {
     use crate::testing::TempDir;
 
     /// A directory `in` with links of all kinds, beside a directory `out`; with both resolvers.
-    fn trees() -> Vec<(TempDir, Directory)> {
+    pub(super) fn trees() -> Vec<(TempDir, Directory)> {
         [false, true]
             .map(|stepwise| {
                 let dir = TempDir::new("directory");
@@ -623,24 +567,6 @@ mod tests {
             reader.read_to_string(&mut got).unwrap();
             assert_eq!(got, "through");
             assert!(matches!(tree.open_file("pipe", Links::Inside), Err(PathError::NotRegular)));
-        }
-    }
-
-    #[test]
-    fn trees_of_any_depth_are_removed_and_links_only_unlinked() {
-        for (dir, tree) in trees() {
-            let mut deep = tree.open_dir("a", Links::Refused).unwrap();
-            for _ in 0..3000 {
-                deep = deep.make_dir("d", 0o755, None).unwrap();
-                deep.replace("f", b"", 0o600, None).unwrap();
-            }
-            drop(deep);
-            symlink("../../out", dir.path().join("in/a/out")).unwrap();
-            tree.remove_tree("a").unwrap();
-            tree.remove_tree("a").unwrap();
-            tree.remove_tree("up").unwrap();
-            assert!(!dir.path().join("in/a").exists() && dir.path().join("out/secret").exists());
-            assert!(tree.remove_tree("..").is_err() && tree.remove_tree("x/y").is_err());
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::directory::remove::NotRemoved;
 use super::directory::{Directory, Links, PathError};
 
 /// The user who owns what tasks share.
@@ -78,10 +79,14 @@ impl AllocDir {
     }
 
     /// Removes all of it; what is not there is fine.
-    pub fn destroy(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The first entry that could not be removed, with its full path; all that could be is gone.
+    pub fn destroy(&self) -> Result<(), NotRemoved> {
         match Directory::open(&self.all) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-            all => all?.remove_tree(&self.id),
+            Err(e) => Err(NotRemoved::io(&self.all, e)),
+            Ok(all) => all.remove_tree(&self.id).map_err(|e| e.below(&self.all)),
         }
     }
 

@@ -132,6 +132,11 @@ impl Handle {
         self.agent.create_volume(volume)
     }
 
+    /// Asks the plugins of host volumes for their versions again.
+    pub fn fingerprint_volume_plugins(&self) {
+        self.agent.fingerprint_volume_plugins();
+    }
+
     /// Registers an existing directory as a host volume.
     pub fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
         self.agent.register_volume(volume)

@@ -8,6 +8,7 @@
 //! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
 //! - [`services`]: services and their checks. [`task_api`]: the HTTP API for tasks.
+//! - `host_volumes`: plugins of dynamic host volumes.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
 //!
 //! **May use** `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`]. **Never**
@@ -28,6 +29,7 @@ pub mod events;
 pub mod files;
 pub mod fingerprint;
 pub mod handle;
+mod host_volumes;
 pub mod logs;
 pub mod netns;
 pub mod policy;

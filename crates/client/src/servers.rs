@@ -85,6 +85,13 @@ pub trait Servers: Send + Sync + 'static {
     /// `Node.GetNode` of this very node.
     fn node<'a>(&'a self, who: &'a Credentials) -> Answer<'a, Option<Arc<Node>>>;
 
+    /// `Node.Connect`: connects to a server, which sends requests for the agent of this node over the connection, and
+    /// returns when it ends. Servers in the same process, as by default, need none.
+    fn answer_requests<'a>(&'a self, who: &'a Credentials) -> Answer<'a, ()> {
+        let _ = who;
+        Box::pin(std::future::pending())
+    }
+
     /// Addresses of the servers known now.
     fn known(&self) -> Vec<String>;
 

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::clock;
+use super::directory::remove::NotRemoved;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
@@ -94,12 +95,18 @@ impl SharedClientRecord {
 pub struct VolumeRecord {
     /// Its name.
     pub name: String,
+    /// Its namespace.
+    pub namespace: String,
     /// Where it is.
     pub path: PathBuf,
     /// The plugin that made it; empty: it existed before.
     pub plugin: String,
     /// How it was made.
     pub parameters: BTreeMap<String, String>,
+    /// The smallest size that was requested, in bytes; 0: no bound.
+    pub capacity_min: i64,
+    /// The largest size that was requested, in bytes; 0: no bound.
+    pub capacity_max: i64,
 }
 
 /// The state of an allocation.
@@ -116,6 +123,18 @@ pub struct AllocRecord {
     pub identities: Vec<SignedIdentity>,
     /// When it was marked for collection, in Unix nanoseconds; 0: it was not.
     pub marked: i64,
+    /// It has the disk of its predecessor, or does not get it any more.
+    pub disk_taken: bool,
+    /// Its removal, if that began.
+    pub removal: Option<RemovalRecord>,
+}
+
+/// The removal of an allocation: it goes on in the next run of the agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RemovalRecord {
+    /// A node event has told that it failed.
+    pub reported: bool,
 }
 
 /// The state of a task.
@@ -277,23 +296,30 @@ impl Store {
         self.put(&format!("allocs/{id}/state.json"), record)
     }
 
+    /// Whether an allocation is stored.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.dir.as_ref().is_some_and(|d| d.join("allocs").join(id).is_dir())
+    }
+
     /// Stores what the servers know of an allocation.
     pub(crate) fn put_acknowledged(&self, alloc: &Allocation) -> io::Result<()> {
-        let known = self.dir.as_ref().is_some_and(|d| d.join("allocs").join(&alloc.id).is_dir());
-        if known { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
+        if self.knows(&alloc.id) { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
     }
 
     /// Forgets an allocation. A crash meanwhile leaves all of it or nothing that counts.
-    pub fn delete(&self, id: &str) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The record that is still there.
+    pub fn delete(&self, id: &str) -> Result<(), NotRemoved> {
         let Some(dir) = self.dir.as_ref().map(|d| d.join("allocs")) else { return Ok(()) };
-        let removed = dir.join(format!("{REMOVED}{id}"));
-        let gone = |done: io::Result<()>| match done {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        let (stored, removed) = (dir.join(id), dir.join(format!("{REMOVED}{id}")));
+        let gone = |done: io::Result<()>, path: &Path| match done {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(NotRemoved::io(path, e)),
             _ => Ok(()),
         };
-        gone(std::fs::remove_dir_all(&removed))?;
-        gone(std::fs::rename(dir.join(id), &removed))?;
-        gone(std::fs::remove_dir_all(&removed))
+        gone(std::fs::remove_dir_all(&removed), &removed)?;
+        gone(std::fs::rename(&stored, &removed), &stored)?;
+        gone(std::fs::remove_dir_all(&removed), &removed)
     }
 
     /// The allocations of an earlier run, by ID. One without any task state is forgotten: the servers send it again.
@@ -371,7 +397,7 @@ fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, Sta
 }
 
 /// Whether a text is a UUID.
-fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     text.parse::<uuid::fmt::Hyphenated>().is_ok()
 }
 
@@ -531,5 +557,8 @@ mod tests {
         let store = Store::open(dir.path()).unwrap();
         std::fs::write(dir.path().join("client.json"), r#"{"registered":true}"#).unwrap();
         assert!(store.client().unwrap().registered);
+        // Records of earlier builds know nothing of collection.
+        let record: AllocRecord = serde_json::from_str(r#"{"tasks":{},"exceeded":true}"#).unwrap();
+        assert_eq!(record, AllocRecord { exceeded: true, ..AllocRecord::default() });
     }
 }

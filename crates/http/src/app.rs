@@ -17,6 +17,7 @@ use super::error::Error;
 use super::forward::Forward;
 use super::gossip_keys::{KeysFailure, KeysReport};
 use super::local::{ByteStream, LocalClient};
+use super::node_forward::NodeConnections;
 use super::remote_access::Answers;
 use encamp_audit::AuditLog;
 use encamp_autoscale::jobs::GroupId;
@@ -183,6 +184,7 @@ struct App {
     metrics: Metrics,
     started: i64,
     forward: OnceLock<Arc<dyn Forward>>,
+    nodes: OnceLock<Arc<dyn NodeConnections>>,
     membership: OnceLock<Arc<dyn Membership>>,
     autoscaling: OnceLock<Arc<dyn Autoscaling>>,
     audit: OnceLock<Arc<AuditLog>>,
@@ -225,6 +227,7 @@ impl AppState {
             metrics,
             started,
             forward,
+            nodes: OnceLock::new(),
             membership,
             autoscaling,
             audit: OnceLock::new(),
@@ -263,6 +266,16 @@ impl AppState {
     /// Sets what reaches other servers, once.
     pub fn forward_by(&self, forward: Arc<dyn Forward>) {
         let _ = self.0.forward.set(forward);
+    }
+
+    /// The connections of nodes to the servers; an agent without a server has none.
+    pub fn nodes(&self) -> Option<&Arc<dyn NodeConnections>> {
+        self.0.nodes.get()
+    }
+
+    /// Sets what reaches the agents of nodes, once.
+    pub fn nodes_by(&self, nodes: Arc<dyn NodeConnections>) {
+        let _ = self.0.nodes.set(nodes);
     }
 
     /// The servers that know each other; a server without such an order is alone.

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::error::Error;
 use super::ids;
 use super::local::LocalClient;
+use super::node_forward::{NO_PATH, Target, forward_read};
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
@@ -31,10 +32,33 @@ pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Resul
     }
     let known = request.app().server().is_some_and(|s| s.snapshot().state().node(id).is_some());
     if known {
-        return Err(Error::not_found("No path to node"));
+        return Err(Error::not_found(NO_PATH));
     }
     ids::check("node", id)?;
     Err(Error::not_found(unknown(id)))
+}
+
+/// Which agent has an allocation. The right of the route is required in the allocation's namespace if that is another
+/// one, except for sessions, whose token may come later.
+///
+/// # Errors
+/// 403.
+pub(super) fn alloc_here_or_on(request: &Request, id: &str) -> Result<Target, Error> {
+    let app = request.app();
+    // What names no allocation is for the handler to refuse.
+    if ids::check("alloc", id).is_err() || app.client().is_some_and(|c| c.alloc_namespace(id).is_some()) {
+        return Ok(Target::Here);
+    }
+    let Some(server) = app.server() else { return Ok(Target::AnyServer) };
+    let snapshot = server.snapshot();
+    let Some(alloc) = snapshot.state().alloc(id).map(|a| &a.alloc) else { return Ok(Target::Here) };
+    if app.client().is_some_and(|c| c.node_id() == alloc.node_id) {
+        return Ok(Target::Here);
+    }
+    if !request.opens_session() {
+        request.authorize_in(&alloc.namespace)?;
+    }
+    Ok(Target::Node(alloc.node_id.clone()))
 }
 
 /// Finds the node that runs an allocation. The right of the route is required in the allocation's namespace.
@@ -58,7 +82,7 @@ pub(super) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClien
         (None, None, None) => Err(Error::bad("No local Node and node_id not provided")),
         (None, ..) => Err(unknown()),
         (Some(a), Some(c), _) if a.node_id == c.node_id() => Err(unknown()),
-        (Some(_), ..) => Err(Error::not_found("No path to node")),
+        (Some(_), ..) => Err(Error::not_found(NO_PATH)),
     }
 }
 
@@ -70,7 +94,7 @@ pub(super) async fn stats(request: Request) -> Outcome {
 
 pub(super) async fn gc(request: Request) -> Outcome {
     request.authorize()?;
-    node(&request, |_| "No path to node".into())?.collect_all().await?;
+    node(&request, |_| NO_PATH.into())?.collect_all().await?;
     Ok(Response::empty())
 }
 
@@ -84,7 +108,7 @@ struct MetaRequest {
 
 pub(super) async fn metadata(request: Request) -> Outcome {
     request.authorize()?;
-    let client = node(&request, |_| "No path to node".into())?;
+    let client = node(&request, |_| NO_PATH.into())?;
     Response::json(&client.metadata().await?)
 }
 
@@ -92,14 +116,16 @@ pub(super) async fn set_metadata(mut request: Request) -> Outcome {
     request.authorize()?;
     let body: MetaRequest = request.json().await?;
     let meta = body.meta.filter(|m| !m.is_empty()).ok_or_else(|| Error::bad("missing required Meta object"))?;
-    let client = node(&request, |_| "No path to node".into())?;
-    if !body.node_id.is_empty() && body.node_id != client.node_id() {
-        return Err(Error::not_found("No path to node"));
-    }
     if let Some(key) = meta.keys().find(|k| !is_key(k)) {
         return Err(Error::bad(format!("Invalid meta key {}: only letters, digits, - _ . are allowed", quoted(key))));
     }
-    Response::json(&client.set_metadata(meta).await?)
+    let own = request.app().client().map(|c| c.node_id());
+    if !body.node_id.is_empty() && own.as_ref() != Some(&body.node_id) {
+        // The body names another node than the parameters.
+        let forwarded = json!({ "NodeID": body.node_id, "Meta": meta });
+        return forward_read(request, &body.node_id, forwarded.to_string().into_bytes()).await;
+    }
+    Response::json(&node(&request, |_| NO_PATH.into())?.set_metadata(meta).await?)
 }
 
 /// Keys of metadata are what references in job files can name.
@@ -113,7 +139,7 @@ fn is_key(key: &str) -> bool {
 
 pub(super) async fn identity(request: Request) -> Outcome {
     request.authorize()?;
-    let claims = node(&request, |_| "No path to node".into())?.identity();
+    let claims = node(&request, |_| NO_PATH.into())?.identity();
     let mut claims = claims.ok_or_else(|| Error::not_found("node identity not found"))?;
     // Times are fractions, as Nomad writes them.
     claims.values_mut().for_each(|v| *v = v.as_f64().map_or_else(|| v.take(), |n| json!(n)));
@@ -122,7 +148,7 @@ pub(super) async fn identity(request: Request) -> Outcome {
 
 pub(super) async fn identity_renew(request: Request) -> Outcome {
     request.authorize()?;
-    node(&request, |_| "No path to node".into())?.renew_identity();
+    node(&request, |_| NO_PATH.into())?.renew_identity();
     Response::json(&json!({}))
 }
 

@@ -1,12 +1,9 @@
 //! Commands and actions in tasks over a websocket (`docs/spec/http-api.md §6.4`).
 
-use axum::http::header;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_tungstenite::WebSocketStream;
@@ -14,18 +11,18 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::access::{Capability, Right, Subject};
 use super::client::of_alloc;
+use super::duplex::{Connection, Upgrade};
 use super::error::Error;
 use super::local::{ActionRequest, ExecInput, ExecOutput, ExecRequest, ExecSession};
 use super::params::parse_bool;
 use super::request::Request;
-use super::response::Response;
 use super::route::Outcome;
 use super::websocket::{self, accept_key};
 
 /// The right to run commands in tasks that see the file system of the node.
 const NODE_EXEC: Right = Right::Namespace(&[Capability::AllocNodeExec]);
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+type Socket = WebSocketStream<Connection>;
 
 /// The command to run.
 enum Wanted {
@@ -51,19 +48,15 @@ pub(super) async fn action(request: Request, job_id: String) -> Outcome {
 /// Takes over the connection.
 async fn open(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>) -> Outcome {
     let key = accept_key(request.headers());
-    let upgrade = request.extensions_mut().remove::<OnUpgrade>();
+    let upgrade = Upgrade::take(request.extensions_mut());
     let (Some(key), Some(upgrade)) = (key, upgrade) else {
         wanted?;
         return Err(Error::internal("websocket connection not found in context"));
     };
-    let response = Response::empty()
-        .status(101)
-        .header(header::UPGRADE, "websocket")
-        .header(header::CONNECTION, "Upgrade")
-        .header(header::SEC_WEBSOCKET_ACCEPT, &key);
+    let response = websocket::switching(&key);
     tokio::spawn(async move {
-        match upgrade.await {
-            Ok(io) => serve(request, alloc_id, wanted, websocket::open(TokioIo::new(io)).await).await,
+        match upgrade.connection().await {
+            Ok(io) => serve(request, alloc_id, wanted, websocket::open(io).await).await,
             Err(e) => tracing::debug!(target: "http", error = %e, "a websocket did not open"),
         }
     });

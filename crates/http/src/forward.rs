@@ -42,7 +42,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Whether a request is for another server. `stale`: this server may answer a read from what it has.
 fn for_others(by: AnsweredBy, has_server: bool, leads: bool, stale: bool) -> bool {
     match by {
-        AnsweredBy::Agent => false,
+        // Requests for nodes are forwarded when it is known who calls ([`super::node_forward`]).
+        AnsweredBy::Agent | AnsweredBy::Node | AnsweredBy::NodeOfAlloc(_) => false,
         AnsweredBy::Server => !has_server,
         AnsweredBy::Leader => !has_server || !(leads || stale),
         AnsweredBy::OnlyLeader => !has_server || !leads,

@@ -9,15 +9,18 @@ use serde_json::json;
 use super::access::{Capability, Need};
 use super::error::Error;
 use super::filter::Filter;
-use super::local::LocalClient;
+use super::node_forward::{NO_PATH, NodeAgent, NodeError};
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
 use super::route::Outcome;
 use encamp_model::*;
-use encamp_server::endpoints::volume as endpoint;
+use encamp_server::Server;
+use encamp_server::endpoints::alloc;
+use encamp_server::endpoints::volume::{self as endpoint, Origin, Prepared};
+use encamp_server::fsm::users;
 use encamp_server::storage::watch::WatchKey;
-use encamp_state::Table;
+use encamp_state::{State, Table};
 
 /// The list that `/v1/volumes?type=host` asks for.
 pub(super) async fn list(request: Request) -> Outcome {
@@ -77,12 +80,10 @@ pub(super) async fn claim(request: Request) -> Outcome {
     request.check_region()?;
     request.authorize_in(&request.namespace())?;
     let server = request.server()?;
-    server.wait_ready().await?;
-    let known = server.snapshot().state().host_volume_claims().any(|c| c.id == request.rest());
-    Err(Error::internal(match known {
-        true => "claims of running task groups can not be deleted",
-        false => "task group volume claim does not exist",
-    }))
+    let claim = endpoint::claim(server, request.rest()).await?;
+    request.authorize_in(&claim.namespace)?;
+    let index = endpoint::delete_claim(server, &claim.id).await?;
+    Ok(Response::empty().index(index))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -110,51 +111,79 @@ async fn host_body(request: &mut Request) -> Result<HostVolume, Error> {
     Ok(volume)
 }
 
-/// The node agent of a volume.
-fn node_of<'a>(request: &'a Request, volume: &HostVolume) -> Result<&'a Arc<dyn LocalClient>, Error> {
-    let client = request.app().client().filter(|c| c.node_id() == volume.node_id);
-    client.ok_or_else(|| Error::internal("No path to node"))
+/// The node agent with this ID.
+fn node_with(request: &Request, id: &str) -> Result<NodeAgent, Error> {
+    NodeAgent::of(request.app(), id).map_err(without_path)
 }
 
-fn host_answer(volume: &HostVolume, index: u64) -> Outcome {
+/// As an answer: a node that no server reaches is an error of the server.
+fn without_path(e: NodeError) -> Error {
+    match e {
+        NodeError::NoPath => Error::internal(NO_PATH),
+        e @ (NodeError::Broken(_) | NodeError::Refused(_)) => e.into(),
+    }
+}
+
+/// Carries out a change of a volume to its end, also if the client does not wait for it: else the node and the servers
+/// would disagree.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::spawn(work).await.map_err(|e| Error::internal(e.to_string()))?
+}
+
+pub(super) async fn create(request: Request) -> Outcome {
+    put(request, Origin::Created).await
+}
+
+pub(super) async fn register(request: Request) -> Outcome {
+    put(request, Origin::Registered).await
+}
+
+async fn put(mut request: Request, origin: Origin) -> Outcome {
+    let volume = host_body(&mut request).await?;
+    let server = request.server()?.clone();
+    let prepared = endpoint::prepare(&server, &request.namespace(), volume, origin).await?;
+    let node = node_with(&request, &prepared.volume.node_id)?;
+    let (volume, index) = to_the_end(bring_about(server, node, prepared, origin)).await?;
     Ok(Response::json(&json!({ "Volume": volume, "Warnings": "", "Index": index }))?.index(index))
 }
 
-pub(super) async fn create(mut request: Request) -> Outcome {
-    let volume = host_body(&mut request).await?;
-    let server = request.server()?;
-    let mut volume = endpoint::prepare(server, &request.namespace(), volume).await?;
-    let known = server.snapshot().state().host_volume(&volume.id).is_some();
-    let node = node_of(&request, &volume)?;
-    (volume.host_path, volume.capacity_bytes) = node.create_volume(&volume).await?;
-    match endpoint::register(server, volume.clone()).await {
-        Ok(index) => host_answer(&volume, index),
-        Err(e) => {
-            // A volume that no server knows is not retained; if that fails, too, the first error says more.
-            if !known {
-                let _ = node.delete_volume(&volume.id).await;
+/// Creates or registers a volume on its node, and stores it. A new volume is stored first, as pending: so it is seen
+/// wherever this is interrupted, and becomes ready if the node has it.
+async fn bring_about(
+    server: Server,
+    node: NodeAgent,
+    prepared: Prepared,
+    origin: Origin,
+) -> Result<(HostVolume, u64), Error> {
+    let Prepared { mut volume, old } = prepared;
+    if old.is_none() {
+        endpoint::store(&server, volume.clone()).await?;
+    }
+    let done = match origin {
+        Origin::Created => node.create_volume(&volume).await.map(|(path, bytes)| {
+            (volume.host_path, volume.capacity_bytes) = (path, bytes);
+        }),
+        Origin::Registered => node.register_volume(&volume).await,
+    };
+    match done {
+        Ok(()) => {
+            let index = endpoint::store(&server, volume.clone()).await?;
+            Ok((volume, index))
+        }
+        Err(error) => {
+            // After a broken connection the node may have the volume: it reports that, and the volume becomes ready.
+            if old.is_none()
+                && !matches!(error, NodeError::Broken(_))
+                && let Err(again) = endpoint::delete(&server, &volume.id).await
+            {
+                let (volume_id, again) = (volume.id.as_str(), again.to_string());
+                tracing::error!(target: "http", volume_id, error = again, "a host volume that its node did not create stays pending");
             }
-            Err(e.into())
+            Err(without_path(error))
         }
     }
-}
-
-pub(super) async fn register(mut request: Request) -> Outcome {
-    let volume = host_body(&mut request).await?;
-    let missing = |what: &str| Error::internal(format!("cannot register volume: {what} is required"));
-    if volume.node_id.is_empty() {
-        return Err(missing("node ID"));
-    }
-    if volume.host_path.is_empty() {
-        return Err(missing("host path"));
-    }
-    let server = request.server()?;
-    let (path, capacity) = (volume.host_path.clone(), volume.capacity_bytes);
-    let volume = endpoint::prepare(server, &request.namespace(), volume).await?;
-    let volume = HostVolume { host_path: path, capacity_bytes: capacity, ..volume };
-    node_of(&request, &volume)?.register_volume(&volume).await?;
-    let index = endpoint::register(server, volume.clone()).await?;
-    host_answer(&volume, index)
 }
 
 pub(super) async fn delete(request: Request) -> Outcome {
@@ -162,19 +191,54 @@ pub(super) async fn delete(request: Request) -> Outcome {
     request.check_region()?;
     request.authorize_in(&request.namespace())?;
     let force = request.flag("force")?;
-    let server = request.server()?;
-    let volume = endpoint::deletable(server, id).await?;
-    request.authorize_in(&volume.namespace)?;
-    let gone = match node_of(&request, &volume) {
-        Ok(node) => node.delete_volume(id).await,
-        Err(e) => Err(e),
-    };
-    // By force the volume goes from the state alone.
-    if !force {
-        gone?;
+    let server = request.server()?.clone();
+    server.wait_ready().await?;
+    if force && let Some(node_id) = endpoint::reporting_node(&server, id) {
+        return delete_unknown(&request, &node_id).await;
     }
-    let index = endpoint::delete(server, id).await?;
+    let volume = endpoint::deletable(&server, id).await?;
+    request.authorize_in(&volume.namespace)?;
+    let node = match node_with(&request, &volume.node_id) {
+        Ok(node) => Some(node),
+        Err(_) if force => None,
+        Err(e) => return Err(e),
+    };
+    let index = to_the_end(remove(server, node, volume, force)).await?;
+    deleted(index)
+}
+
+fn deleted(index: u64) -> Outcome {
     Ok(Response::json(&json!({ "Index": index }))?.index(index))
+}
+
+/// Deletes a volume that a node reports and no server knows.
+async fn delete_unknown(request: &Request, node_id: &str) -> Outcome {
+    // Its namespace is not known.
+    request.need(&Need::Management)?;
+    let (node, id) = (node_with(request, node_id)?, request.rest().to_string());
+    to_the_end(async move { node.delete_volume(&id).await.map_err(without_path) }).await?;
+    deleted(request.server()?.snapshot().latest_index())
+}
+
+/// Deletes a volume on its node, if that is reached, and from the state. `force`: from the state in any case.
+async fn remove(server: Server, node: Option<NodeAgent>, volume: Arc<HostVolume>, force: bool) -> Result<u64, Error> {
+    endpoint::begin_deletion(&server, &volume).await?;
+    let gone = match &node {
+        Some(node) => node.delete_volume(&volume.id).await.map_err(without_path),
+        None => Ok(()),
+    };
+    if let Err(error) = gone {
+        if !force {
+            if let Err(again) = endpoint::cancel_deletion(&server, &volume).await {
+                let (volume_id, again) = (volume.id.as_str(), again.to_string());
+                tracing::error!(target: "http", volume_id, error = again, "a host volume that its node did not delete stays marked as deleted");
+            }
+            return Err(error);
+        }
+        let (volume_id, error) = (volume.id.as_str(), error.to_string());
+        tracing::warn!(target: "http", volume_id, error, "deleted a host volume that its node did not delete");
+    }
+    Ok(endpoint::delete(&server, &volume.id).await?)
 }
 
 pub(super) async fn read(request: Request) -> Outcome {
@@ -182,12 +246,19 @@ pub(super) async fn read(request: Request) -> Outcome {
     let options = request.read_options()?;
     let access = request.authorize()?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
-        let volume = store.state().host_volume(id).cloned();
+        let volume = store.state().host_volume(id).map(|v| with_allocations(store.state(), v));
         Ok((volume.as_ref().map_or(store.index_of(Table::HostVolumes), |v| v.modify_index), volume))
     });
     let (volume, meta) = found(read.await?, "volume not found")?;
     if !access.allows(&Need::Namespace(&volume.namespace, &[Capability::HostVolumeRead])) {
         return Err(Error::denied());
     }
-    Ok(Response::json(&*volume)?.meta(&meta))
+    Ok(Response::json(&volume)?.meta(&meta))
+}
+
+/// A volume with the allocations that use it.
+fn with_allocations(state: &State, volume: &HostVolume) -> HostVolume {
+    let users = users(state, volume);
+    let allocations = users.iter().map(|(entry, _)| alloc::listed(&entry.alloc, false, true)).collect();
+    HostVolume { allocations, ..volume.clone() }
 }

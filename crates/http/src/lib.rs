@@ -11,7 +11,8 @@
 //!   requests in the audit log.
 //! - [`listener`], [`http1`] with `turn`, [`tls`]: connections. [`measure`]: what requests are called in metrics.
 //!   [`page`], [`filter`], [`ids`]: lists. [`app`], [`local`]: what the interface needs of its
-//!   agent. [`forward`]: requests for other servers.
+//!   agent. [`forward`]: requests for other servers. [`node_forward`], [`duplex`]: requests for the
+//!   agents of other nodes.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - [`autoscale`]: worker pools that size themselves.
 //! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`];
@@ -44,6 +45,7 @@ pub mod autoscale;
 pub mod bodies;
 pub mod client;
 pub mod deployments;
+pub mod duplex;
 pub mod encode;
 pub mod error;
 pub mod evals;
@@ -52,6 +54,7 @@ pub mod exec;
 pub mod filter;
 pub mod forward;
 pub mod fs;
+mod gc;
 pub mod gossip_keys;
 pub mod host;
 pub(crate) mod host_addresses;
@@ -69,6 +72,7 @@ pub mod local;
 pub mod measure;
 pub mod monitor;
 pub mod namespaces;
+pub mod node_forward;
 pub mod nodes;
 pub mod operator;
 #[cfg(test)]
@@ -124,6 +128,7 @@ use error::Error;
 use forward::Passed;
 use http1::{Origin, Peer};
 use measure::Metric;
+use node_forward::Forwarded;
 use request::Request;
 use response::Response;
 use routes::Found;
@@ -233,7 +238,11 @@ async fn dispatch(
                 return Err(Error::denied());
             }
             let request = Request::new(app, request, path, matched, peer, authorization.clone());
-            let outcome = handler(request).await;
+            let outcome = match node_forward::forward(request).await {
+                Ok(Forwarded::Here(request)) => handler(request).await,
+                Ok(Forwarded::Answered(response)) => Ok(response),
+                Err(e) => Err(e),
+            };
             metric.record(&metrics, begin.elapsed());
             outcome.map(|response| response.while_authorized(authorization))
         }

@@ -251,13 +251,6 @@ fn lacks_identity(job: &Job) -> bool {
     tasks.filter(|t| t.vault.is_some()).any(|t| !t.identities.iter().any(|i| i.name.starts_with("vault_")))
 }
 
-pub(super) async fn gc(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
-    system::collect_garbage(request.server()?).await?;
-    Ok(Response::empty())
-}
-
 pub(super) async fn reconcile(request: Request) -> Outcome {
     request.check_region()?;
     request.authorize()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::ConnectInfo;
-use axum::http::{Extensions, HeaderMap, Method, header};
+use axum::http::{Extensions, HeaderMap, Method, Uri, header};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -17,11 +17,12 @@ use super::audit::Trail;
 use super::authorization::Authorization;
 use super::bodies::{BodyError, Held};
 use super::error::Error;
+use super::forward::PassedOn;
 use super::http1::{Origin, Peer};
 use super::json;
 use super::params::{Query, decimal_int, decimal_uint, parse_bool};
 use super::response::Meta;
-use super::route::Route;
+use super::route::{AnsweredBy, Route};
 use super::routes::Matched;
 use encamp_host::ids;
 use encamp_model::duration::parse_duration;
@@ -140,6 +141,7 @@ pub struct Request {
     parameters: Vec<String>,
     query: Query,
     query_text: String,
+    uri: Uri,
     headers: HeaderMap,
     extensions: Extensions,
     peer: Option<SocketAddr>,
@@ -197,7 +199,7 @@ impl Request {
         let (parts, body) = request.into_parts();
         let query_text = parts.uri.query().unwrap_or_default().to_string();
         let query = Query::parse(&query_text);
-        let (method, headers, extensions) = (parts.method, parts.headers, parts.extensions);
+        let (method, uri, headers, extensions) = (parts.method, parts.uri, parts.headers, parts.extensions);
         Request {
             app,
             method,
@@ -206,6 +208,7 @@ impl Request {
             parameters,
             query,
             query_text,
+            uri,
             headers,
             extensions,
             peer,
@@ -272,6 +275,31 @@ impl Request {
     /// Connection details from the listener.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
         &mut self.extensions
+    }
+
+    /// The agents that can answer.
+    pub(crate) fn route_by(&self) -> AnsweredBy {
+        self.route.by
+    }
+
+    /// Whether the request opens a session over a websocket.
+    pub(crate) fn opens_session(&self) -> bool {
+        self.route.opens_session()
+    }
+
+    /// Whether another agent has decided that this one answers.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        self.extensions.get::<PassedOn>().is_some()
+    }
+
+    /// The request as it arrived, for another agent.
+    pub(crate) fn into_http(mut self) -> axum::extract::Request {
+        let mut request = axum::extract::Request::new(self.take_body());
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.uri;
+        *request.headers_mut() = self.headers;
+        *request.extensions_mut() = self.extensions;
+        request
     }
 
     /// Where the request comes from.

@@ -35,6 +35,8 @@ pub enum Payload {
     Bytes(Vec<u8>),
     /// A body that is streamed.
     Stream(Body),
+    /// The whole answer of another agent, as it came.
+    Passed(axum::response::Response),
     /// As [`Payload::Stream`], never compressed or chunked: the connection ends with it.
     Raw(Body),
 }
@@ -85,6 +87,12 @@ impl Response {
         response.header(header::CONNECTION, "close")
     }
 
+    /// The answer of another agent.
+    pub(crate) fn passed(response: axum::response::Response) -> Response {
+        let status = response.status();
+        Response { status, headers: HeaderMap::new(), payload: Payload::Passed(response) }
+    }
+
     /// With a header. A value that can't stand in a header is left out.
     pub fn header(mut self, name: impl Into<HeaderName>, value: &str) -> Response {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -127,17 +135,8 @@ impl Response {
                 let revoked = async move { authorization.revoked().await };
                 Payload::Raw(Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked))))
             }
-            Payload::Stream(body) => {
-                let lost = Arc::new(AtomicBool::new(false));
-                let mark = lost.clone();
-                let revoked = async move {
-                    authorization.revoked().await;
-                    mark.store(true, Ordering::Relaxed);
-                };
-                let broken = stream::once(async move { lost.load(Ordering::Relaxed) })
-                    .filter_map(|lost| async move { lost.then(|| Err(axum::Error::new(Error::denied()))) });
-                Payload::Stream(Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked)).chain(broken)))
-            }
+            Payload::Stream(body) => Payload::Stream(until_revoked(body, authorization)),
+            Payload::Passed(response) => Payload::Passed(response.map(|body| until_revoked(body, authorization))),
             whole @ (Payload::Empty | Payload::Json(_) | Payload::Bytes(_)) => whole,
         };
         self
@@ -154,6 +153,10 @@ impl Response {
 
     /// As it goes over the wire.
     pub fn finish(mut self, pretty: bool, encoding: Option<Encoding>) -> axum::response::Response {
+        if let Payload::Passed(mut response) = self.payload {
+            response.headers_mut().extend(self.headers);
+            return response;
+        }
         let vary = HeaderValue::from_static("Accept-Encoding");
         self.headers.append(header::VARY, vary);
         let encoding = encoding.filter(|_| !matches!(self.payload, Payload::Raw(_)));
@@ -174,6 +177,7 @@ impl Response {
                 None => body,
             },
             Payload::Raw(body) => body,
+            Payload::Passed(response) => response.into_body(),
         };
         let mut response = axum::response::Response::new(body);
         *response.status_mut() = self.status;
@@ -184,4 +188,17 @@ impl Response {
         }
         response
     }
+}
+
+/// A body that breaks off when the caller may not see it any more.
+fn until_revoked(body: Body, authorization: Arc<Authorization>) -> Body {
+    let lost = Arc::new(AtomicBool::new(false));
+    let mark = lost.clone();
+    let revoked = async move {
+        authorization.revoked().await;
+        mark.store(true, Ordering::Relaxed);
+    };
+    let broken = stream::once(async move { lost.load(Ordering::Relaxed) })
+        .filter_map(|lost| async move { lost.then(|| Err(axum::Error::new(Error::denied()))) });
+    Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked)).chain(broken))
 }

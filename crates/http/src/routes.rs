@@ -12,9 +12,9 @@ use axum::http::Method;
 use super::access::{Capability, Level, OperatorCapability, PluginLevel, PoolCapability, Right, VariableCapability};
 use super::measure::Metric::{self, List, NotCounted, Read, Write};
 use super::pattern;
-use super::route::{AnsweredBy, Handler, Methods, Route, handler};
+use super::route::{AnsweredBy, Handler, Methods, NamedIn, Route, handler};
 use super::{
-    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, gossip_keys, host, host_volumes,
+    acl, agent, allocs, autoscale, client, deployments, evals, events, exec, fs, gc, gossip_keys, host, host_volumes,
     job_writes, jobs, keyring, monitor, namespaces, nodes, operator, plain, pools, scaling, search, services,
     snapshots, status, variables, volumes,
 };
@@ -28,6 +28,9 @@ const DELETE: Methods = Methods::Only(&[Method::DELETE]);
 const WRITE: Methods = Methods::Only(&[Method::PUT, Method::POST]);
 
 const AGENT: AnsweredBy = AnsweredBy::Agent;
+const NODE: AnsweredBy = AnsweredBy::Node;
+const ALLOC_NODE: AnsweredBy = AnsweredBy::NodeOfAlloc(NamedIn::Path);
+const ACTION_NODE: AnsweredBy = AnsweredBy::NodeOfAlloc(NamedIn::Query("allocID"));
 const SERVER: AnsweredBy = AnsweredBy::Server;
 const LEADER: AnsweredBy = AnsweredBy::Leader;
 const ONLY_LEADER: AnsweredBy = AnsweredBy::OnlyLeader;
@@ -118,7 +121,7 @@ pub(crate) static ROUTES: &[Route] = &[
     route(WRITE, "/v1/agent/join", "", handler!(agent::join), AGENT, ANONYMOUS, NotCounted),
     route(WRITE, "/v1/agent/force-leave", "", handler!(agent::force_leave), AGENT, AGENT_WRITE, NotCounted),
     route(GET, "/v1/agent/health", "", handler!(agent::health), AGENT, ANONYMOUS, NotCounted),
-    route(GET, "/v1/agent/host", "", handler!(host::host), AGENT, AGENT_READ, NotCounted),
+    route(GET, "/v1/agent/host", "", handler!(host::host), NODE, AGENT_READ, NotCounted),
     route(GET, "/v1/agent/schedulers", "", handler!(agent::schedulers), AGENT, AGENT_READ, NotCounted),
     route(GET, "/v1/agent/schedulers/config", "", handler!(agent::scheduler_config), AGENT, AGENT_READ, NotCounted),
     route(WRITE, "/v1/agent/schedulers/config", "", handler!(agent::set_scheduler_config), AGENT, AGENT_WRITE,
@@ -129,9 +132,9 @@ pub(crate) static ROUTES: &[Route] = &[
     route(ANY, "/v1/agent/keyring/", "remove", handler!(gossip_keys::remove), AGENT, AGENT_WRITE, NotCounted),
     route(ANY, "/v1/agent/keyring/", "{*name}", handler!(gossip_keys::unknown), AGENT, AGENT_WRITE, NotCounted),
     route(WRITE, "/v1/agent/reload", "", handler!(agent::reload), AGENT, AGENT_WRITE, NotCounted),
-    route(GET, "/v1/agent/monitor", "", handler!(monitor::monitor), AGENT, AGENT_READ, NotCounted),
-    route(GET, "/v1/agent/monitor/export", "", handler!(monitor::export), AGENT, AGENT_READ, NotCounted),
-    route(ANY, "/v1/agent/pprof/", "{*name}", handler!(agent::pprof), AGENT, AGENT_WRITE, NotCounted),
+    route(GET, "/v1/agent/monitor", "", handler!(monitor::monitor), NODE, AGENT_READ, NotCounted),
+    route(GET, "/v1/agent/monitor/export", "", handler!(monitor::export), NODE, AGENT_READ, NotCounted),
+    route(ANY, "/v1/agent/pprof/", "{*name}", handler!(agent::pprof), NODE, AGENT_WRITE, NotCounted),
     route(GET, "/v1/metrics", "", handler!(agent::metrics), AGENT, ANONYMOUS, NotCounted),
 
     // Jobs (`docs/spec/http-api.md §5.2, §5.3`).
@@ -178,8 +181,8 @@ pub(crate) static ROUTES: &[Route] = &[
     route(GET, "/v1/job/", "{*id}/submission", handler!(jobs::submission, id), LEADER, READ_JOB,
         Read("job", "get_job_submission")),
     route(GET, "/v1/job/", "{*id}/actions", handler!(jobs::actions, id), LEADER, READ_JOB, Read("job", "get_actions")),
-    // An action runs where the allocation is; its connection can't be forwarded.
-    route(GET, "/v1/job/", "{*id}/action", handler!(exec::action, id), AGENT, ALLOC_EXEC, NotCounted),
+    // An action runs where the allocation is.
+    route(GET, "/v1/job/", "{*id}/action", handler!(exec::action, id), ACTION_NODE, ALLOC_EXEC, NotCounted),
     route(WRITE, "/v1/job/", "{id}/versions/{name}/tag", handler!(job_writes::tag, id), LEADER, TAG,
         Write("job", "tag_version")),
     route(DELETE, "/v1/job/", "{id}/versions/{name}/tag", handler!(job_writes::untag, id), LEADER, TAG,
@@ -200,38 +203,38 @@ pub(crate) static ROUTES: &[Route] = &[
         Read("alloc", "get_service_registrations")),
     route(GET, "/v1/allocation/", "{id}/checks", handler!(allocs::checks, id), LEADER, READ_JOB, NotCounted),
     route(ANY, "/v1/allocation/", "{*path}", handler!(allocs::nothing), LEADER, ANONYMOUS, NotCounted),
-    route(ANY, "/v1/client/allocation/", "{id}/stats", handler!(client::alloc_stats, id), AGENT, READ_JOB, NotCounted),
-    route(GET, "/v1/client/allocation/", "{id}/checks", handler!(allocs::checks, id), AGENT, READ_JOB, NotCounted),
-    route(WRITE, "/v1/client/allocation/", "{id}/restart", handler!(client::restart, id), AGENT, ALLOC_LIFECYCLE,
+    route(ANY, "/v1/client/allocation/", "{id}/stats", handler!(client::alloc_stats, id), ALLOC_NODE, READ_JOB, NotCounted),
+    route(GET, "/v1/client/allocation/", "{id}/checks", handler!(allocs::checks, id), ALLOC_NODE, READ_JOB, NotCounted),
+    route(WRITE, "/v1/client/allocation/", "{id}/restart", handler!(client::restart, id), ALLOC_NODE, ALLOC_LIFECYCLE,
         NotCounted),
-    route(WRITE, "/v1/client/allocation/", "{id}/signal", handler!(client::send_signal, id), AGENT, ALLOC_LIFECYCLE,
+    route(WRITE, "/v1/client/allocation/", "{id}/signal", handler!(client::send_signal, id), ALLOC_NODE, ALLOC_LIFECYCLE,
         NotCounted),
-    route(ANY, "/v1/client/allocation/", "{id}/gc", handler!(client::collect, id), AGENT,
+    route(ANY, "/v1/client/allocation/", "{id}/gc", handler!(client::collect, id), ALLOC_NODE,
         any_of(&[Capability::SubmitJob, Capability::GcAllocation]), NotCounted),
-    route(GET, "/v1/client/allocation/", "{id}/pause", handler!(client::pause_state), AGENT, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/client/allocation/", "{id}/pause", handler!(client::pause), AGENT, ANONYMOUS, NotCounted),
-    route(ANY, "/v1/client/allocation/", "{id}/exec", handler!(exec::exec, id), AGENT, ALLOC_EXEC, NotCounted),
+    route(GET, "/v1/client/allocation/", "{id}/pause", handler!(client::pause_state), ALLOC_NODE, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/client/allocation/", "{id}/pause", handler!(client::pause), ALLOC_NODE, ANONYMOUS, NotCounted),
+    route(ANY, "/v1/client/allocation/", "{id}/exec", handler!(exec::exec, id), ALLOC_NODE, ALLOC_EXEC, NotCounted),
     route(ANY, "/v1/client/allocation/", "{*path}", handler!(allocs::nothing), AGENT, ANONYMOUS, NotCounted),
 
     // The node agent: figures, metadata, files (`docs/spec/http-api.md §5.5`).
-    route(ANY, "/v1/client/stats", "", handler!(client::stats), AGENT, NODE_READ, NotCounted),
-    route(ANY, "/v1/client/gc", "", handler!(client::gc), AGENT, NODE_WRITE, NotCounted),
-    route(GET, "/v1/client/metadata", "", handler!(client::metadata), AGENT, NODE_READ, NotCounted),
-    route(POST, "/v1/client/metadata", "", handler!(client::set_metadata), AGENT, NODE_WRITE, NotCounted),
-    route(GET, "/v1/client/identity", "", handler!(client::identity), AGENT, NODE_READ, NotCounted),
-    route(WRITE, "/v1/client/identity/renew", "", handler!(client::identity_renew), AGENT, NODE_WRITE, NotCounted),
-    route(ANY, "/v1/client/fs/", "ls", handler!(fs::list), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "ls/{*id}", handler!(fs::list), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "stat", handler!(fs::stat), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "stat/{*id}", handler!(fs::stat), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "stream", handler!(fs::follow), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "stream/{*id}", handler!(fs::follow), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "logs", handler!(fs::logs), AGENT, READ_LOGS, NotCounted),
-    route(ANY, "/v1/client/fs/", "logs/{*id}", handler!(fs::logs), AGENT, READ_LOGS, NotCounted),
-    route(ANY, "/v1/client/fs/", "cat", handler!(fs::cat), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "cat/{*id}", handler!(fs::cat), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "readat", handler!(fs::read_at), AGENT, READ_FS, NotCounted),
-    route(ANY, "/v1/client/fs/", "readat/{*id}", handler!(fs::read_at), AGENT, READ_FS, NotCounted),
+    route(ANY, "/v1/client/stats", "", handler!(client::stats), NODE, NODE_READ, NotCounted),
+    route(ANY, "/v1/client/gc", "", handler!(client::gc), NODE, NODE_WRITE, NotCounted),
+    route(GET, "/v1/client/metadata", "", handler!(client::metadata), NODE, NODE_READ, NotCounted),
+    route(POST, "/v1/client/metadata", "", handler!(client::set_metadata), NODE, NODE_WRITE, NotCounted),
+    route(GET, "/v1/client/identity", "", handler!(client::identity), NODE, NODE_READ, NotCounted),
+    route(WRITE, "/v1/client/identity/renew", "", handler!(client::identity_renew), NODE, NODE_WRITE, NotCounted),
+    route(ANY, "/v1/client/fs/", "ls", handler!(fs::list), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "ls/{*id}", handler!(fs::list), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stat", handler!(fs::stat), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stat/{*id}", handler!(fs::stat), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stream", handler!(fs::follow), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "stream/{*id}", handler!(fs::follow), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "logs", handler!(fs::logs), ALLOC_NODE, READ_LOGS, NotCounted),
+    route(ANY, "/v1/client/fs/", "logs/{*id}", handler!(fs::logs), ALLOC_NODE, READ_LOGS, NotCounted),
+    route(ANY, "/v1/client/fs/", "cat", handler!(fs::cat), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "cat/{*id}", handler!(fs::cat), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "readat", handler!(fs::read_at), ALLOC_NODE, READ_FS, NotCounted),
+    route(ANY, "/v1/client/fs/", "readat/{*id}", handler!(fs::read_at), ALLOC_NODE, READ_FS, NotCounted),
     route(ANY, "/v1/client/fs/", "{*path}", handler!(fs::nothing), AGENT, ANONYMOUS, NotCounted),
 
     // Evaluations (`docs/spec/http-api.md §5.6`).
@@ -448,7 +451,9 @@ pub(crate) static ROUTES: &[Route] = &[
         OPERATOR_READ, NotCounted),
     route(ANY, "/v1/operator/upgrade-check/", "{*path}", handler!(operator::no_upgrade_check), LEADER, ANONYMOUS,
         NotCounted),
-    route(PUT, "/v1/system/gc", "", handler!(operator::gc), LEADER, MANAGEMENT, Write("system", "garbage_collect")),
+    route(PUT, "/v1/system/gc", "", handler!(gc::force), LEADER, MANAGEMENT, Write("system", "garbage_collect")),
+    route(GET, "/v1/system/gc/plan", "", handler!(gc::plan), LEADER, MANAGEMENT, Read("system", "gc_plan")),
+    route(GET, "/v1/system/gc/explain", "", handler!(gc::explain), LEADER, MANAGEMENT, Read("system", "gc_explain")),
     route(PUT, "/v1/system/reconcile/summaries", "", handler!(operator::reconcile), LEADER, MANAGEMENT,
         Write("system", "reconcile_job_summaries")),
     route(GET, "/v1/event/stream", "", handler!(events::follow), LEADER, Right::Topics, NotCounted),
@@ -645,6 +650,8 @@ mod tests {
             };
             let by = match r.by {
                 AnsweredBy::Agent => "agent",
+                AnsweredBy::Node => "agent of the node",
+                AnsweredBy::NodeOfAlloc(_) => "agent of the allocation's node",
                 AnsweredBy::Server => "server",
                 AnsweredBy::Leader => "leader",
                 AnsweredBy::OnlyLeader => "leader, never stale",

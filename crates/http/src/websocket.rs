@@ -10,6 +10,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Utf8Bytes};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::error::Error;
+use super::response::Response;
 
 /// The largest message and the largest frame that are read, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
@@ -26,6 +27,15 @@ pub(crate) fn accept_key(headers: &HeaderMap) -> Option<String> {
     let asks = text(header::UPGRADE)?.eq_ignore_ascii_case("websocket");
     let key = text(header::SEC_WEBSOCKET_KEY)?;
     (asks && text(header::SEC_WEBSOCKET_VERSION)? == "13").then(|| derive_accept_key(key.as_bytes()))
+}
+
+/// The answer to a request that asks for a WebSocket: its connection is taken over.
+pub(crate) fn switching(accept_key: &str) -> Response {
+    Response::empty()
+        .status(101)
+        .header(header::UPGRADE, "websocket")
+        .header(header::CONNECTION, "Upgrade")
+        .header(header::SEC_WEBSOCKET_ACCEPT, accept_key)
 }
 
 /// The server's side of a connection that was upgraded. Pings are answered while it is read.

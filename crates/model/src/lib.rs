@@ -7,6 +7,7 @@
 //!   of the cluster.
 //!   [`plan`]: the plans of schedulers. [`requests`], [`responses`], [`stats`]: bodies of requests and responses that are
 //!   not stored. [`outcome`]: error texts that state whether a request took effect.
+//! - [`gc`]: garbage collection, explained.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: values in JSON and in texts.
 //!   [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
@@ -26,6 +27,7 @@ pub mod cron;
 pub mod diff;
 pub mod duration;
 pub mod eval;
+pub mod gc;
 pub mod gossip_key;
 pub mod group;
 mod hash;

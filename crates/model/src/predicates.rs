@@ -124,6 +124,17 @@ impl VolumeRequest {
             _ => self.source.clone(),
         }
     }
+
+    /// How the request uses a dynamic host volume: access mode and attachment mode, with their defaults
+    /// (`docs/spec/scheduling.md §6.6`).
+    pub fn host_modes(&self) -> (&str, &str) {
+        let access = match self.access_mode.as_str() {
+            "" if self.read_only => "single-node-reader-only",
+            "" => "single-node-writer",
+            mode => mode,
+        };
+        (access, if self.attachment_mode.is_empty() { "file-system" } else { &self.attachment_mode })
+    }
 }
 
 impl AllocMetric {

@@ -33,6 +33,45 @@ pub struct HostStats {
     /// MHz in use.
     #[serde(rename = "CPUTicksConsumed", deserialize_with = "or_default")]
     pub cpu_ticks_consumed: f64,
+    /// What local collection could not remove; none: there is nothing. Nomad has no such field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_collection: Option<LocalCollectionStats>,
+}
+
+/// The directories of allocations that a node could not remove (`docs/spec/client.md §27.5`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct LocalCollectionStats {
+    /// How many there are.
+    #[serde(deserialize_with = "or_default")]
+    pub not_removed: u64,
+    /// Some of them, by ID of the allocation.
+    #[serde(with = "nil")]
+    pub directories: Vec<LeftoverDirectory>,
+}
+
+/// The directory of an allocation that a node could not remove.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct LeftoverDirectory {
+    /// ID of the allocation.
+    #[serde(rename = "AllocID", deserialize_with = "or_default")]
+    pub alloc_id: String,
+    /// The first entry that is still there.
+    #[serde(deserialize_with = "or_default")]
+    pub path: String,
+    /// Why.
+    #[serde(deserialize_with = "or_default")]
+    pub error: String,
+    /// How often the removal was tried.
+    #[serde(deserialize_with = "or_default")]
+    pub tries: u32,
+    /// The first failure, in Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub failed_since: i64,
+    /// The next try, in Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub next_try: i64,
 }
 
 /// The `HostMemoryStats` object of the HTTP API, in bytes.

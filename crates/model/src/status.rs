@@ -402,6 +402,8 @@ text_enum! {
         Ready = "ready",
         /// Its node had it, and does not report it any more.
         Unavailable = "unavailable",
+        /// It is being deleted on its node.
+        Deleted = "deleted",
     }
 }
 

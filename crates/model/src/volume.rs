@@ -144,7 +144,7 @@ pub struct HostVolume {
     /// The name of the volume in jobs; unique on its node.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// The plugin that made it: `mkdir`.
+    /// The plugin that made it, such as `mkdir`; empty: it was registered.
     #[serde(rename = "PluginID", deserialize_with = "or_default")]
     pub plugin_id: String,
     /// The node pool of its node.
@@ -174,7 +174,7 @@ pub struct HostVolume {
     /// The directory on the node.
     #[serde(deserialize_with = "or_default")]
     pub host_path: String,
-    /// `pending`, `ready` or `unavailable`.
+    /// `pending`, `ready`, `unavailable` or `deleted`.
     #[serde(deserialize_with = "or_default")]
     pub state: HostVolumeState,
     /// Raft index of the write that created the object.

@@ -221,6 +221,11 @@ pub enum Operation {
         /// Its ID.
         id: String,
     },
+    /// The claim of a task group on a host volume is removed.
+    HostVolumeClaimDelete {
+        /// Its ID.
+        id: String,
+    },
     /// Everything is replaced by what a snapshot holds; indexes in it are older than this entry's.
     Restore {
         /// As `encamp_server::storage::store::Store::write_snapshot` wrote it.
@@ -540,6 +545,7 @@ impl Operation {
             Operation::RootKeyDelete { .. } => "apply_wrapped_root_key_delete",
             Operation::HostVolumeRegister { .. } => "apply_host_volume_register",
             Operation::HostVolumeDelete { .. } => "apply_host_volume_delete",
+            Operation::HostVolumeClaimDelete { .. } => "apply_task_group_host_volume_claim_delete",
             Operation::Restore { .. } => "restore",
             Operation::Variable(_) => "apply_sv_operation",
             Operation::Acl(change) => change.metric(),
@@ -577,6 +583,7 @@ impl Operation {
             Operation::HostVolumeDelete { .. } => "HostVolumeDeleted",
             Operation::Barrier
             | Operation::NodeDeregister { .. }
+            | Operation::HostVolumeClaimDelete { .. }
             | Operation::NamespaceUpsert { .. }
             | Operation::NamespaceDelete { .. }
             | Operation::JobStability { .. }

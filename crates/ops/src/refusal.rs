@@ -212,6 +212,8 @@ pub enum Refusal {
         /// The ID of the volume.
         id: String,
     },
+    /// The claim on a host volume does not exist.
+    VolumeClaimNotFound,
     /// Allocations use the host volume that is to be removed.
     VolumeInUse {
         /// The ID of the volume.
@@ -275,6 +277,7 @@ impl fmt::Display for Refusal {
                 write!(f, "host volume {volume:?} is in nonexistent namespace {namespace:?}")
             }
             VolumeExists { name, node, id } => write!(f, "host volume {name:?} already exists on node {node}: {id}"),
+            VolumeClaimNotFound => f.write_str("task group volume claim does not exist"),
             VolumeNotFound { id } => write!(f, "no such volume: {id}"),
             VolumeInUse { id, allocs } => write!(f, "volume {id} in use by allocations: [{}]", allocs.join(" ")),
         }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_state::State;
 
@@ -153,7 +154,8 @@ pub fn volume_claims(state: &State, a: &Allocation, index: u64) -> Vec<TaskGroup
             continue;
         }
         claims.push(TaskGroupHostVolumeClaim {
-            id: format!("{}/{}", a.id, volume.id),
+            // The same on every server.
+            id: Random::new(index, &format!("{}/{}", a.id, volume.id)).uuid(),
             namespace: a.namespace.clone(),
             job_id: a.job_id.clone(),
             task_group_name: a.task_group.clone(),

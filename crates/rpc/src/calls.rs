@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::rules::Ruled;
 use super::wire::Head;
+use encamp_http::node_forward::{NodeCall, NodeReply};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
@@ -204,6 +205,21 @@ calls! {
         to: ServerId,
     }
 
+    /// Whether a server has a connection of a node.
+    Connected = "Node.Connected" [ANYWHERE, REPEATABLE] -> bool {
+        /// The node.
+        node_id: String,
+    }
+
+    /// A server asks the agent of a node to do something: over the connection of the node, or through the server that
+    /// has it.
+    CallNode = "Node.Call" [ANYWHERE, SECRETS] -> NodeReply {
+        /// The node.
+        node_id: String,
+        /// What it should do.
+        call: NodeCall,
+    }
+
     /// Removes a server from the members of consensus.
     RemovePeer = "Operator.RaftRemovePeerByID" [REPEATABLE] -> () {
         /// Which one.
@@ -219,6 +235,10 @@ calls_of_nodes! {
         /// Its status.
         status: NodeStatus,
     }
+
+    /// Opens the connection over which servers send requests to the node: its bytes follow as the bodies of request and
+    /// answer.
+    Connect = "Node.Connect" [ANYWHERE] -> () {}
 
     /// Tokens for identities of a node's allocations.
     SignIdentities = "Alloc.SignIdentities" [ANYWHERE, REPEATABLE, SECRETS] -> Vec<SignedIdentity> {

@@ -3,7 +3,8 @@
 //!
 //! A call is a `POST /rpc/v1/<Method>` ([`wire`]); any other request on the port is an HTTP API request that another
 //! agent forwarded ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] speaks HTTP/2 on accepted ones,
-//! [`service`] answers calls, [`nodes`] makes the calls of a node. [`rules`] states which callers may make which call
+//! [`service`] answers calls, [`nodes`] makes the calls of a node, [`node_link`] holds the connections over which servers
+//! send requests to nodes. [`rules`] states which callers may make which call
 //! and the maximum size of its message; it is checked against the header of a message ([`proof`], [`wire::Head`])
 //! before the message is read, and [`cost`] bounds its decoded size. [`gossip`] discovers the servers, [`membership`]
 //! manages the cluster's members, [`gossip_keys`] changes the keys that encrypt gossip.
@@ -22,7 +23,9 @@ pub mod gossip;
 pub mod gossip_keys;
 pub mod listener;
 pub mod membership;
+pub mod node_link;
 pub mod nodes;
+mod passing;
 pub mod pool;
 pub mod proof;
 pub mod raft;

@@ -2,9 +2,10 @@
 //! ([`Local`]).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -12,11 +13,13 @@ use tokio::time::Instant;
 
 use super::calls::*;
 use super::membership::with_port;
+use super::node_link;
 use super::pool::Pool;
-use super::service::{Answers, Service, hold_pause};
-use super::wire::CallError;
+use super::service::{Answers, Interface, Service, hold_pause};
+use super::wire::{self, CallError, Head};
 use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
 use encamp_host::ids;
+use encamp_http::duplex;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
@@ -37,6 +40,10 @@ const SHUFFLE: Duration = Duration::from_secs(300);
 /// The servers, over the network.
 pub struct Remote {
     pool: Pool,
+    /// For the connection over which servers send requests: a slow answer must not stop heartbeats.
+    links: Pool,
+    /// Answers the requests of servers.
+    agent: OnceLock<Arc<dyn Interface>>,
     list: Mutex<List>,
     changed: Notify,
 }
@@ -73,7 +80,37 @@ impl Remote {
     pub fn new(pool: Pool, servers: Vec<String>) -> Remote {
         let mut list = List { servers, num_nodes: 0, shuffle_at: Instant::now() };
         list.shuffle();
-        Remote { pool, list: Mutex::new(list), changed: Notify::new() }
+        let links = pool.another();
+        Remote { pool, links, agent: OnceLock::new(), list: Mutex::new(list), changed: Notify::new() }
+    }
+
+    /// Sets what answers the requests that servers send to the node, once.
+    pub fn answer_by(&self, agent: Arc<dyn Interface>) {
+        let _ = self.agent.set(agent);
+    }
+
+    /// Connects to a server and answers its requests until the connection ends.
+    async fn answer_requests(&self, c: &Credentials) -> Result<(), ServersError> {
+        let (Some(server), Some(agent)) = (self.first(), self.agent.get()) else { return Err(ServersError::NoServers) };
+        let (writer, body) = duplex::writer();
+        let head = Head { node: Some(who(c)), server: None };
+        let opened = async {
+            let request = wire::raw_request(&server, Connect::METHOD, &head, Vec::new())?.map(|_| body);
+            let response = self.links.send(&server, request).await?;
+            if response.status() == StatusCode::OK { Ok(response) } else { Err(wire::refused(response).await) }
+        };
+        let late = |_| CallError::Lost(format!("{}: no answer from {server} within {HOLD:?}", Connect::METHOD));
+        let opened = tokio::time::timeout(HOLD, opened).await.map_err(late).and_then(|opened| opened);
+        let response = opened.map_err(|e| {
+            if !matches!(e, CallError::Refused(_)) {
+                self.failed(&server);
+            }
+            explain(&server, e)
+        })?;
+        tracing::debug!(target: "nomad.client", %server, "a server can send requests to this node");
+        let io = duplex::join(duplex::reader(response.into_body()), writer);
+        node_link::serve(io, agent.clone(), || self.first().is_some_and(|first| first != server)).await;
+        Ok(())
     }
 
     fn first(&self) -> Option<String> {
@@ -330,6 +367,10 @@ servers!(Local {
 servers!(Remote {
     fn known(&self) -> Vec<String> {
         self.list.lock().servers.clone()
+    }
+
+    fn answer_requests<'a>(&'a self, c: &'a Credentials) -> Answer<'a, ()> {
+        Box::pin(self.answer_requests(c))
     }
 
     fn learn(&self, servers: &[String]) {

@@ -92,6 +92,7 @@ macro_rules! with_calls {
             Meet(SERVERS, Proof::Nothing, 4 << 10);
             Register(AGENTS, Proof::NewNode, 1 << 20);
             UpdateStatus(AGENTS, Proof::Node, SHORT);
+            Connect(AGENTS, Proof::Node, 0);
             SignIdentities(AGENTS, Proof::Node, 1 << 20);
             GetClientAllocs(AGENTS, Proof::Node, 4 << 10);
             GetClientAllocsConsistent(AGENTS, Proof::Node, 4 << 10);
@@ -109,6 +110,8 @@ macro_rules! with_calls {
             Stand(SERVERS, Proof::Member, 4 << 10);
             ForceLeave(SERVERS, Proof::Member, 4 << 10);
             ChangeKeys(SERVERS, Proof::Member, 4 << 10);
+            Connected(SERVERS, Proof::Member, 1 << 10);
+            CallNode(SERVERS, Proof::Member, 4 << 20);
             RemovePeer(SERVERS, Proof::Member, 4 << 10);
         }
     };

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::gossip::Gossip;
 use super::gossip_keys::ChangeKeys;
 use super::listener::{Handler, Peer};
+use super::node_link::{self, NodeLinks};
 use super::pool::Pool;
 use super::proof::{Confirmed, Vouch};
 use super::raft::Envelope;
@@ -80,6 +81,7 @@ pub struct Service {
     gossip: Gossip,
     confirmed: Confirmed,
     budgets: Arc<Budgets>,
+    links: NodeLinks,
     /// The server that may bootstrap the cluster with this server, and since when.
     promised: Arc<tokio::sync::Mutex<Option<(ServerId, Instant)>>>,
 }
@@ -88,7 +90,13 @@ impl Service {
     /// For a server; `pool` reaches the others, and its TLS settings say what certificates of callers have to name.
     pub fn new(server: Server, pool: Pool, gossip: Gossip) -> Service {
         let (confirmed, budgets) = (Confirmed::default(), Arc::new(Budgets::default()));
-        Service { server, pool, gossip, confirmed, budgets, promised: Arc::default() }
+        let links = NodeLinks::default();
+        Service { server, pool, gossip, confirmed, budgets, links, promised: Arc::default() }
+    }
+
+    /// The connections of nodes to this server.
+    pub fn links(&self) -> &NodeLinks {
+        &self.links
     }
 
     pub(super) fn pool(&self) -> &Pool {
@@ -275,6 +283,12 @@ impl Service {
             Ok(admitted) => admitted,
             Err(e) => return wire::refusal(e),
         };
+        if method == Connect::METHOD {
+            return match self.proven_node(&admitted) {
+                Ok(node_id) => self.links.accept(&self.server, node_id, body),
+                Err(e) => wire::refusal(e),
+            };
+        }
         macro_rules! route {
             ($($call:ident($($rule:tt)*);)*) => {
                 match method {
@@ -284,6 +298,14 @@ impl Service {
             };
         }
         rules::with_calls!(route)
+    }
+
+    /// The node that calls, as this server knows it.
+    fn proven_node(&self, admitted: &Admitted) -> Result<String, Error> {
+        let who = admitted.head.node.as_ref();
+        let who = who.ok_or_else(|| Error::denied("the call does not identify the calling node"))?;
+        node_auth::authenticate(&self.server, &who.node_id, &who.proof)?;
+        Ok(who.node_id.clone())
     }
 
     async fn one<C: Call>(&self, rule: &Rule, admitted: Admitted, body: Body) -> Response<Body>
@@ -422,6 +444,9 @@ answers! {
     };
     RunWorkerCall |s, c| worker_calls::handle(&s.server, c.worker_call).await;
     RemovePeer |s, c| Ok(s.server.consensus().remove_member(c.id).await?);
+    Connect |_s, _c| Err(Error::bad("a connection of a node needs a call with an open body"));
+    Connected |s, c| Ok(s.links.has(&c.node_id));
+    CallNode |s, c| node_link::answer_of(s.links.call(c).await);
     GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.proof);
 }
 

@@ -188,7 +188,20 @@ pub async fn result<T: DeserializeOwned>(response: Response<Body>) -> Result<T, 
     if parts.status == StatusCode::OK {
         return Ok(read(&bytes)?);
     }
+    Err(refusal_in(&parts, &bytes).into())
+}
+
+/// The refusal in an answer that has no result.
+pub(crate) async fn refused(response: Response<Body>) -> CallError {
+    let (parts, body) = response.into_parts();
+    match whole(body).await {
+        Ok(bytes) => refusal_in(&parts, &bytes).into(),
+        Err(e) => CallError::Lost(e.to_string()),
+    }
+}
+
+fn refusal_in(parts: &axum::http::response::Parts, text: &[u8]) -> Error {
     let code = parts.headers.get(ERROR).and_then(|v| v.to_str().ok());
     let kind = code.and_then(ErrorKind::of_code).unwrap_or_else(|| ErrorKind::of_status(parts.status.as_u16()));
-    Err(Error::new(kind, String::from_utf8_lossy(&bytes)).into())
+    Error::new(kind, String::from_utf8_lossy(text))
 }

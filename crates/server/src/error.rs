@@ -247,6 +247,7 @@ impl From<Refusal> for Error {
             | Refusal::VolumeNamespaceNotFound { .. }
             | Refusal::VolumeExists { .. }
             | Refusal::VolumeNotFound { .. }
+            | Refusal::VolumeClaimNotFound
             | Refusal::VolumeInUse { .. }
             | Refusal::Snapshot(_) => ErrorKind::Internal,
         };

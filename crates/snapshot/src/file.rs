@@ -223,6 +223,39 @@ pub enum ContentError {
 /// Reads a snapshot file or a server backup archive; which of them it is, and how it is compressed, is recognised by
 /// content. `options` say how archives are read.
 pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
+    match open(path)? {
+        Opened::Archive { file, name } => load_archive(file, name, options).map(|(snapshot, _)| snapshot),
+        Opened::Snapshot { file, name } => {
+            into_state(*file).map_err(|problem| SnapshotError::Content { path: name, problem })
+        }
+    }
+}
+
+/// The same, with the records of a server backup that a snapshot file does not hold.
+pub fn load_with_rest(
+    path: &Path,
+    options: archive::Options,
+) -> Result<(ClusterSnapshot, Option<archive::Rest>), SnapshotError> {
+    match open(path)? {
+        Opened::Archive { file, name } => {
+            load_archive(file, name, options).map(|(snapshot, rest)| (snapshot, Some(rest)))
+        }
+        Opened::Snapshot { file, name } => {
+            let snapshot = into_state(*file).map_err(|problem| SnapshotError::Content { path: name, problem })?;
+            Ok((snapshot, None))
+        }
+    }
+}
+
+/// A file of either kind. The name is for messages.
+enum Opened {
+    /// An archive, to be read from its start.
+    Archive { file: io::Chain<io::Cursor<Vec<u8>>, std::fs::File>, name: String },
+    /// A snapshot file that was read.
+    Snapshot { file: Box<SnapshotFile>, name: String },
+}
+
+fn open(path: &Path) -> Result<Opened, SnapshotError> {
     let name = path.display().to_string();
     let io = |source| SnapshotError::Io { path: name.clone(), source };
     let mut file = std::fs::File::open(path).map_err(io)?;
@@ -230,7 +263,7 @@ pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, S
     let mut start = Vec::new();
     (&mut file).take(archive::PEEK).read_to_end(&mut start).map_err(io)?;
     if archive::is_archive(&start) {
-        return load_archive(start.chain(file), name, options);
+        return Ok(Opened::Archive { file: io::Cursor::new(start).chain(file), name });
     }
     let mut bytes = start;
     let most = MAX_SIZE - bytes.len() as u64;
@@ -238,15 +271,19 @@ pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, S
     if read as u64 > most {
         return Err(SnapshotError::Content { path: name, problem: ContentError::TooLarge });
     }
-    let file = decode(&bytes, &name)?;
-    drop(bytes);
-    into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })
+    let file = Box::new(decode(&bytes, &name)?);
+    Ok(Opened::Snapshot { file, name })
 }
 
-fn load_archive(file: impl Read, name: String, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
-    let archive =
+fn load_archive(
+    file: impl Read,
+    name: String,
+    options: archive::Options,
+) -> Result<(ClusterSnapshot, archive::Rest), SnapshotError> {
+    let mut archive =
         archive::read(file, options).map_err(|problem| SnapshotError::Archive { path: name.clone(), problem })?;
     let mut notes = archive.notes();
+    let rest = archive.take_rest();
     let mut snapshot = into_state(archive.into_snapshot_file(name.clone()))
         .map_err(|problem| SnapshotError::Content { path: name, problem })?;
     snapshot.archived = true;
@@ -256,7 +293,7 @@ fn load_archive(file: impl Read, name: String, options: archive::Options) -> Res
         format!("The backup was taken at {}: deadlines are evaluated as of then.", snapshot.taken_at)
     });
     notes.append(&mut snapshot.notes);
-    Ok(ClusterSnapshot { notes, ..snapshot })
+    Ok((ClusterSnapshot { notes, ..snapshot }, rest))
 }
 
 /// Reads a snapshot from memory; `name` is for messages.

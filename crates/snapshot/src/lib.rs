@@ -22,5 +22,5 @@ pub mod replace;
 pub mod save;
 pub mod unload;
 
-pub use file::{ClusterSnapshot, ContentError, SnapshotError, load, read};
+pub use file::{ClusterSnapshot, ContentError, SnapshotError, load, load_with_rest, read};
 pub use save::{Compression, save};

@@ -21,6 +21,13 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "gc explain",
+        &[
+            Example::new("Explain what keeps an evaluation", "encamp gc explain 2c3f8e0a"),
+            Example::new("Print the explanation as JSON", "encamp gc explain -json 2c3f8e0a"),
+        ],
+    ),
+    (
         "eval explain",
         &[
             Example::new("Explain the placements of an evaluation", "encamp eval explain 2c3f8e0a"),

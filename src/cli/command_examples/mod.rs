@@ -42,6 +42,10 @@ pub enum Named {
     Deployment,
     /// The latest completed evaluation of the job `web`.
     Evaluation,
+    /// The host volume `old`.
+    HostVolume,
+    /// The claim of the job `db` on a host volume.
+    HostVolumeClaim,
     /// A node.
     Node,
     /// A server that is a Raft peer and not the leader.
@@ -60,6 +64,8 @@ pub const IDS: &[(&str, Named)] = &[
     ("8ba85cef-34de-4c2d-8a2d-7f6e6a2a5c31", Named::Allocation),
     ("5456bd7a-9fc0-4c0f-a9ce-51d5c5b1c0e6", Named::Deployment),
     ("2c3f8e0a-6b1d-4b6e-8f37-5d9e2c7a1b04", Named::Evaluation),
+    ("3b1f6e2a-90c4-4d7e-a5b8-1f6e2d0c7a93", Named::HostVolume),
+    ("7c0e5d41-2a6b-4f98-8e03-b5d1c9f7a264", Named::HostVolumeClaim),
     ("f7476465-4d6e-4d3b-9d0c-3f1c0b6e5a72", Named::Node),
     ("d9a4c7e1-52f0-4b3c-9a86-0e7b1c5d2f94", Named::RaftPeer),
     ("b0d8f3a6-7e19-4c85-b2d4-6a0f9c3e1d57", Named::RootKey),

@@ -167,6 +167,100 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "volume create",
+        &[
+            Example::new("Create a volume and wait until it is ready", "encamp volume create data.volume.hcl"),
+            Example::new("Create a volume without waiting for it", "encamp volume create -detach logs.volume.json"),
+        ],
+    ),
+    (
+        "volume register",
+        &[
+            Example::new("Register a directory of a node as a volume", "encamp volume register srv.volume.hcl"),
+            Example::new(
+                "Register a directory for the jobs of a namespace",
+                "encamp volume register -namespace prod media.volume.hcl",
+            ),
+        ],
+    ),
+    (
+        "volume delete",
+        &[
+            Example::new("Delete a host volume with its content", "encamp volume delete -type host 3b1f6e2a"),
+            Example::new(
+                "Delete a host volume whose node will not come back",
+                "encamp volume delete -type host -force 3b1f6e2a",
+            ),
+        ],
+    ),
+    (
+        "volume deregister",
+        &[
+            Example::new("Remove a CSI volume from the cluster", "encamp volume deregister database"),
+            Example::new(
+                "Remove a CSI volume that allocations still claim",
+                "echo y | encamp volume deregister -force database",
+            ),
+        ],
+    ),
+    (
+        "volume detach",
+        &[
+            Example::new("Detach a CSI volume from a node", "encamp volume detach database f7476465"),
+            Example::new(
+                "Detach a CSI volume of another namespace from a node",
+                "encamp volume detach -namespace prod database f7476465",
+            ),
+        ],
+    ),
+    (
+        "volume claim list",
+        &[
+            Example::new("List the claims on host volumes", "encamp volume claim list"),
+            Example::new("List the claims of a job", "encamp volume claim list -job db"),
+        ],
+    ),
+    (
+        "volume claim delete",
+        &[
+            Example::new("Delete a claim without being asked", "encamp volume claim delete -y 7c0e5d41"),
+            Example::new(
+                "Delete a claim with the token of an administrator",
+                "encamp volume claim delete -y -token $ADMIN_TOKEN 7c0e5d41",
+            ),
+        ],
+    ),
+    (
+        "volume snapshot create",
+        &[
+            Example::new("Create a snapshot of a CSI volume", "encamp volume snapshot create database"),
+            Example::new(
+                "Create a snapshot with a name and a parameter of the plugin",
+                "encamp volume snapshot create -parameter tier=cold database nightly",
+            ),
+        ],
+    ),
+    (
+        "volume snapshot list",
+        &[
+            Example::new("List the snapshots of a storage plugin", "encamp volume snapshot list -plugin ebs"),
+            Example::new(
+                "List the first ten snapshots with full IDs",
+                "encamp volume snapshot list -plugin ebs -per-page 10 -verbose",
+            ),
+        ],
+    ),
+    (
+        "volume snapshot delete",
+        &[
+            Example::new("Delete a snapshot", "encamp volume snapshot delete ebs snap-0b12"),
+            Example::new(
+                "Delete a snapshot with a secret of the storage provider",
+                "encamp volume snapshot delete -secret key=$ADMIN_TOKEN ebs snap-0b12",
+            ),
+        ],
+    ),
+    (
         "plugin status",
         &[
             Example::new("List the storage plugins", "encamp plugin status"),

@@ -105,6 +105,13 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "volume init",
+        &[
+            Example::new("Create an example specification of a host volume", "encamp volume init -type host"),
+            Example::new("Create an example of a CSI volume as JSON", "encamp volume init -json db.volume.json"),
+        ],
+    ),
+    (
         "node pool init",
         &[
             Example::new("Create pool.nomad.hcl, an example specification with comments", "encamp node pool init"),

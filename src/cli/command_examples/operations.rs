@@ -224,7 +224,18 @@ pub(super) const EXAMPLES: Examples = &[
         "system reconcile summaries",
         &[Example::new("Recompute the summaries of all jobs", "encamp system reconcile summaries")],
     ),
-    ("system gc", &[Example::new("Collect all garbage now", "encamp system gc")]),
+    (
+        "system gc",
+        &[
+            Example::new("Collect all garbage now", "encamp system gc"),
+            Example::new("Wait for the end, and print what was deleted", "encamp system gc -wait"),
+            Example::new("Show what would be deleted and kept, and why", "encamp system gc -dry-run"),
+            Example::new(
+                "Show what the periodic runs would delete in four hours",
+                "encamp system gc -dry-run -periodic -in 4h",
+            ),
+        ],
+    ),
     (
         "agent-info",
         &[

@@ -141,6 +141,8 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("var list", "out", Words(&["go-template", "json", "table", "terse"])),
     ("var put", "in", Words(&["hcl", "json"])),
     ("var put", "out", Words(&["go-template", "hcl", "json", "none", "table"])),
+    ("volume delete", "type", Words(&["csi", "host"])),
+    ("volume init", "type", Words(&["csi", "host"])),
     ("volume status", "type", Words(&["csi", "host"])),
     ("what-if", "config", Words(SETTINGS)),
 ];
@@ -185,6 +187,9 @@ const ARGUMENTS: &[(&str, usize, Known)] = &[
     ("tls ca info", 1, PEM_FILES),
     ("tls cert info", 1, PEM_FILES),
     ("var init", 1, DIRECTORIES),
+    ("volume create", 1, HCL_OR_JSON),
+    ("volume init", 1, DIRECTORIES),
+    ("volume register", 1, HCL_OR_JSON),
 ];
 
 /// What a binding rule gives.

@@ -1,12 +1,14 @@
 //! Monitoring evaluations and deployments (`docs/spec/cli.md §6`).
 //!
 //! [`evaluation`]: an evaluation until it ends, and the deployment it belongs to. [`deployment`]: a deployment until it
-//! ends, as lines or, on a terminal, in place (`frame`). [`dispatched`]: a dispatched job until it is dead.
+//! ends, as lines or, on a terminal, in place (`frame`). [`dispatched`]: a dispatched job until it is dead. [`volume`]: a
+//! dynamic host volume until it is ready.
 
 pub mod deployment;
 pub mod dispatched;
 pub mod evaluation;
 mod frame;
+pub mod volume;
 
 use jiff::tz::TimeZone;
 

@@ -6,7 +6,7 @@ use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::render::allocations::{self, Listing, Row};
 use crate::cli::render::stats::{device_blocks, device_summaries, node_percent};
-use crate::cli::render::table::{Form, pairs, table};
+use crate::cli::render::table::{Form, cell, pairs, table};
 use crate::cli::render::values::{self, written_time};
 use encamp_model::stats::HostStats;
 use encamp_model::{Allocation, Attribute, Node, NodeEvent, SECOND, format_duration};
@@ -53,6 +53,9 @@ impl View<'_> {
             self.print_offers(context);
         }
         self.print_events(context);
+        if let Some(left) = stats.as_ref().ok().and_then(leftovers) {
+            heading(context, "Local Collection[reset]", &left);
+        }
         heading(context, "Allocated Resources[reset]", &usage::allocated(self.node, self.allocs));
         if let Some(text) = usage::measured_allocations(c, self.node, self.allocs) {
             heading(context, "Allocation Resource Utilization[reset]", &text);
@@ -242,6 +245,23 @@ fn subsystem(event: &NodeEvent) -> String {
         Some(driver) => format!("Driver: {driver}"),
         None => event.subsystem.clone(),
     }
+}
+
+/// The directories of allocations that the node could not remove; `None`: there are none.
+fn leftovers(stats: &HostStats) -> Option<String> {
+    let left = stats.local_collection.as_ref().filter(|left| left.not_removed > 0)?;
+    let mut lines = vec!["Path|Error|Tries|Next Try".to_string()];
+    lines.extend(left.directories.iter().map(|dir| {
+        let wait = dir.next_try.saturating_sub(stats.timestamp).max(0);
+        // Whole seconds: the answer is up to a second old.
+        let wait = format_duration((wait / SECOND).saturating_mul(SECOND));
+        format!("{}|{}|{}|{wait}", cell(&dir.path), cell(&dir.error), dir.tries)
+    }));
+    let count = match left.not_removed {
+        1 => "1 directory could not be removed".to_string(),
+        count => format!("{count} directories could not be removed"),
+    };
+    Some(format!("{count}; the node tries again\n{}", table(&lines, Form::List)))
 }
 
 /// Whether and how the node is drained.

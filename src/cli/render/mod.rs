@@ -5,6 +5,7 @@
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
+//! - [`gc`]: garbage collection, planned and explained.
 //! - [`objects`]: answers of the API as `-json` shows them.
 //! - [`task_events`], [`stats`]: what happened to tasks, what is in use.
 //! - [`findings`]: problems of job files.
@@ -18,6 +19,7 @@ mod error;
 pub mod evaluations;
 pub mod explain;
 pub mod findings;
+pub mod gc;
 pub mod json;
 pub mod markdown;
 pub mod markup;

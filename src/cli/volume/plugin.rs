@@ -78,6 +78,17 @@ fn listed(rows: &[Value]) -> String {
     table(&lines, Form::List)
 }
 
+/// The ID of the CSI plugin with this ID, or with an ID that begins so.
+pub(super) fn find(c: &Connection, prefix: &str) -> CommandResult<String> {
+    let found = rows(c, prefix)?;
+    let exact = found.iter().find(|row| text(row, "ID") == prefix);
+    match (exact, found.as_slice()) {
+        (Some(row), _) | (None, [row]) => Ok(text(row, "ID").to_string()),
+        (None, []) => Err(CommandError::new(format!("No plugins with prefix or id {} found", quoted(prefix)))),
+        (None, several) => Err(CommandError::new(format!("Prefix matched multiple plugins\n\n{}", listed(several)))),
+    }
+}
+
 impl PluginStatus {
     fn list(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
         let rows = rows(c, "")?;
@@ -94,17 +105,7 @@ impl PluginStatus {
     }
 
     fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
-        let found = rows(c, prefix)?;
-        let exact = found.iter().find(|row| text(row, "ID") == prefix);
-        let id = match (exact, found.as_slice()) {
-            (Some(row), _) | (None, [row]) => text(row, "ID").to_string(),
-            (None, []) => {
-                return Err(CommandError::new(format!("No plugins with prefix or id {} found", quoted(prefix))));
-            }
-            (None, several) => {
-                return Err(CommandError::new(format!("Prefix matched multiple plugins\n\n{}", listed(several))));
-            }
-        };
+        let id = find(c, prefix)?;
         let read = c.wait(c.client.get::<Value>(&encamp_api::path("/v1/plugin/csi/", &id, ""), &Query::default()));
         let (plugin, _) = read.context("Error querying plugin")?;
         if self.format.wanted()? {

@@ -46,12 +46,23 @@ pub struct VolumeStatus {
 
 /// The kinds of volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
+    /// Dynamic host volumes.
     Host,
+    /// CSI volumes.
     Csi,
 }
 
 impl Kind {
+    /// The kind that a flag names.
+    pub(super) fn parse(text: &str) -> Option<Kind> {
+        match text {
+            "host" => Some(Kind::Host),
+            "csi" => Some(Kind::Csi),
+            _ => None,
+        }
+    }
+
     /// The name in requests, the name in errors, and the heading of the list.
     fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
@@ -77,22 +88,53 @@ impl Run for VolumeStatus {
     }
 }
 
+/// The volumes that these parameters select, the newest first; parameters without a value count as not given.
+fn rows(c: &Connection, kind: Kind, parameters: &[(&'static str, Option<&str>)]) -> CommandResult<Vec<Value>> {
+    let mut query = Query::default().with("type", kind.names().0);
+    for (name, value) in parameters {
+        if let Some(value) = value.filter(|v| !v.is_empty()) {
+            query = query.with(name, value);
+        }
+    }
+    let read = c.wait(c.client.rows::<Value>("/v1/volumes", &query));
+    let (mut rows, _) = read.context(format_args!("Error querying {} volumes", kind.names().1))?;
+    data::newest_first(&mut rows);
+    Ok(rows)
+}
+
+/// The only volume among rows, or the one with exactly this ID or name.
+fn only<'r>(rows: &'r [Value], kind: Kind, prefix: &str, verbose: bool) -> CommandResult<Option<&'r Value>> {
+    let exact = rows.iter().find(|row| text(row, "ID") == prefix || text(row, "Name") == prefix);
+    match (exact, rows) {
+        (Some(row), _) | (None, [row]) => Ok(Some(row)),
+        (None, []) => Ok(None),
+        (None, several) => {
+            let table = listed(kind, several, verbose);
+            Err(CommandError::new(format!("Prefix matched multiple volumes\n\n{table}")))
+        }
+    }
+}
+
+fn not_found(kind: Kind, prefix: &str) -> String {
+    let (name, id) = (kind.names().1, quoted(prefix));
+    format!("Error listing {name} volumes: no volumes with prefix or ID {id} found")
+}
+
+/// The list entry of the volume with this ID, or with an ID or name that begins so.
+pub(super) fn find(c: &Connection, kind: Kind, prefix: &str) -> CommandResult<Value> {
+    let rows = rows(c, kind, &[("prefix", Some(prefix))])?;
+    let found = only(&rows, kind, prefix, false)?.cloned();
+    found.ok_or_else(|| CommandError::new(not_found(kind, prefix)))
+}
+
 impl VolumeStatus {
     fn rows(&self, c: &Connection, kind: Kind, prefix: Option<&str>) -> CommandResult<Vec<Value>> {
-        let mut query = Query::default().with("type", kind.names().0);
-        for (name, value) in [
+        let parameters = [
             ("node_id", self.node.as_deref()),
             ("node_pool", self.node_pool.as_deref().filter(|_| kind == Kind::Host)),
             ("prefix", prefix),
-        ] {
-            if let Some(value) = value.filter(|v| !v.is_empty()) {
-                query = query.with(name, value);
-            }
-        }
-        let read = c.wait(c.client.rows::<Value>("/v1/volumes", &query));
-        let (mut rows, _) = read.context(format_args!("Error querying {} volumes", kind.names().1))?;
-        data::newest_first(&mut rows);
-        Ok(rows)
+        ];
+        rows(c, kind, &parameters)
     }
 
     fn list(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind]) -> CommandResult<u8> {
@@ -114,7 +156,7 @@ impl VolumeStatus {
             let rows = self.rows(c, *kind, None)?;
             context.ui.output_markup(&format!("[bold]{}[reset]", kind.names().2));
             match (rows.is_empty(), kind) {
-                (false, _) => context.ui.output(&self.table(*kind, &rows)),
+                (false, _) => context.ui.output(&listed(*kind, &rows, self.verbose)),
                 (true, Kind::Host) => context.ui.error("No dynamic host volumes"),
                 (true, Kind::Csi) => context.ui.error("No CSI volumes"),
             }
@@ -122,57 +164,14 @@ impl VolumeStatus {
         Ok(0)
     }
 
-    fn table(&self, kind: Kind, rows: &[Value]) -> String {
-        let id = |row: &Value, name: &str| values::id(text(row, name), self.verbose).to_string();
-        let mut lines = vec![match kind {
-            Kind::Host => "ID|Name|Namespace|Plugin ID|Node ID|Node Pool|State".to_string(),
-            Kind::Csi => "ID|Name|Namespace|Plugin ID|Schedulable|Access Mode".to_string(),
-        }];
-        lines.extend(rows.iter().map(|row| {
-            let own = |name: &str| text(row, name).to_string();
-            match kind {
-                Kind::Host => [
-                    id(row, "ID"),
-                    own("Name"),
-                    own("Namespace"),
-                    own("PluginID"),
-                    id(row, "NodeID"),
-                    own("NodePool"),
-                    own("State"),
-                ]
-                .join("|"),
-                Kind::Csi => [
-                    own("ID"),
-                    own("Name"),
-                    own("Namespace"),
-                    own("PluginID"),
-                    flag(row, "Schedulable").to_string(),
-                    own("AccessMode"),
-                ]
-                .join("|"),
-            }
-        }));
-        table(&lines, Form::List)
-    }
-
     fn one(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind], prefix: &str) -> CommandResult<u8> {
         let mut missing = Vec::new();
         for kind in kinds {
             let rows = self.rows(c, *kind, Some(prefix))?;
-            let exact = rows.iter().find(|row| text(row, "ID") == prefix || text(row, "Name") == prefix);
-            let row = match (exact, rows.as_slice()) {
-                (Some(row), _) | (None, [row]) => row,
-                (None, []) => {
-                    let (name, id) = (kind.names().1, quoted(prefix));
-                    missing.push(format!("Error listing {name} volumes: no volumes with prefix or ID {id} found"));
-                    continue;
-                }
-                (None, several) => {
-                    let table = self.table(*kind, several);
-                    return Err(CommandError::new(format!("Prefix matched multiple volumes\n\n{table}")));
-                }
-            };
-            return self.show(c, context, *kind, row);
+            match only(&rows, *kind, prefix, self.verbose)? {
+                Some(row) => return self.show(c, context, *kind, row),
+                None => missing.push(not_found(*kind, prefix)),
+            }
         }
         Err(CommandError::new(missing.join("\n")))
     }
@@ -212,11 +211,45 @@ impl VolumeStatus {
     }
 }
 
+fn listed(kind: Kind, rows: &[Value], verbose: bool) -> String {
+    let id = |row: &Value, name: &str| values::id(text(row, name), verbose).to_string();
+    let mut lines = vec![match kind {
+        Kind::Host => "ID|Name|Namespace|Plugin ID|Node ID|Node Pool|State".to_string(),
+        Kind::Csi => "ID|Name|Namespace|Plugin ID|Schedulable|Access Mode".to_string(),
+    }];
+    lines.extend(rows.iter().map(|row| {
+        let own = |name: &str| text(row, name).to_string();
+        match kind {
+            Kind::Host => [
+                id(row, "ID"),
+                own("Name"),
+                own("Namespace"),
+                own("PluginID"),
+                id(row, "NodeID"),
+                own("NodePool"),
+                own("State"),
+            ]
+            .join("|"),
+            Kind::Csi => [
+                own("ID"),
+                own("Name"),
+                own("Namespace"),
+                own("PluginID"),
+                flag(row, "Schedulable").to_string(),
+                own("AccessMode"),
+            ]
+            .join("|"),
+        }
+    }));
+    table(&lines, Form::List)
+}
+
 fn size(volume: &Value, name: &str) -> String {
     values::bytes(u64::try_from(number(volume, name)).unwrap_or(0))
 }
 
-fn host_block(volume: &Value) -> String {
+/// A host volume with its properties, one per line.
+pub(crate) fn host_block(volume: &Value) -> String {
     let own = |name: &str| text(volume, name).to_string();
     pairs(&[
         ("ID", own("ID")),

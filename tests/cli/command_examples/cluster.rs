@@ -128,6 +128,23 @@ impl DevCluster {
             }
             "job revert" => self.shell.must("encamp job run -var version=$RANDOM web.nomad.hcl"),
             "job start" => self.shell.must("encamp job stop web"),
+            "volume claim delete" => {
+                if self.agent.list("/v1/volumes?type=host&prefix=db").is_empty() {
+                    self.shell.must("encamp volume create db.volume.hcl");
+                }
+                if self.agent.list("/v1/volumes/claims").is_empty() {
+                    self.shell.must("encamp job stop -purge db || true; encamp job run -detach db.nomad.hcl");
+                }
+                wait_for("a claim", || match self.agent.list("/v1/volumes/claims").len() {
+                    0 => Err("none".into()),
+                    _ => Ok(()),
+                });
+            }
+            "volume delete" => self.shell.must("encamp volume create -detach old.volume.hcl"),
+            "volume register" => {
+                let node = text(&self.agent.list("/v1/nodes")[0], "ID").to_string();
+                self.shell.must(&format!("sed -i s/NODE/{node}/ srv.volume.hcl media.volume.hcl"));
+            }
             "operator root keyring remove" => self.shell.must("encamp operator root keyring rotate -now"),
             _ => {}
         }
@@ -181,6 +198,10 @@ impl DevCluster {
                 let all = self.agent.list("/v1/job/web/evaluations").into_iter();
                 newest(all.filter(|e| text(e, "Status") == "complete").collect())
             }
+            Named::HostVolume => {
+                self.agent.list("/v1/volumes?type=host").into_iter().find(|v| text(v, "Name") == "old")
+            }
+            Named::HostVolumeClaim => self.agent.list("/v1/volumes/claims").into_iter().next(),
             Named::Node => self.agent.list("/v1/nodes").into_iter().next(),
             Named::AclBindingRule | Named::AclRole | Named::AclToken | Named::RaftPeer => None,
             Named::RootKey => {

@@ -5,6 +5,7 @@ mod cluster;
 mod directory;
 mod servers;
 mod shell;
+mod storage;
 
 use std::collections::BTreeSet;
 
@@ -34,6 +35,8 @@ enum Needs {
     Cluster,
     /// A cluster of one node, which is lost.
     ClusterToLose,
+    /// A cluster with a CSI plugin.
+    Storage,
     /// A cluster with access control.
     AccessControl,
     /// Three servers.
@@ -50,6 +53,8 @@ fn needs(command: &str) -> Needs {
     }
     match command {
         "agent" => return Needs::Ports,
+        "volume deregister" | "volume detach" => return Needs::Storage,
+        _ if command.starts_with("volume snapshot ") => return Needs::Storage,
         "node identity revoke" => return Needs::ClusterToLose,
         "operator raft remove-peer" | "operator raft transfer-leadership" => return Needs::Servers,
         // An agent in development mode saves no snapshots.
@@ -58,7 +63,7 @@ fn needs(command: &str) -> Needs {
         _ => {}
     }
     match command.split(' ').next() {
-        Some("alloc" | "deployment" | "eval" | "job" | "scaling" | "service" | "status") => Needs::Jobs,
+        Some("alloc" | "deployment" | "eval" | "gc" | "job" | "scaling" | "service" | "status") => Needs::Jobs,
         Some("acl" | "login") => Needs::AccessControl,
         Some("sim") => Needs::Load,
         _ => Needs::Cluster,
@@ -107,6 +112,11 @@ fn examples_that_take_a_node_away_succeed() {
     for example in examples_that_need(Needs::ClusterToLose) {
         DevCluster::start("examples-lost").run(std::iter::once(example));
     }
+}
+
+#[test]
+fn examples_about_storage_succeed() {
+    storage::run(examples_that_need(Needs::Storage));
 }
 
 #[test]

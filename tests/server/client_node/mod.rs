@@ -1,8 +1,10 @@
 //! A node with fake servers.
 //!
 //! - [`tasks`]: running and stopping tasks. [`node`]: reports to the servers, restarts, garbage collection.
+//!   [`collection`]: which allocations it collects.
 //! - [`requests`]: files, logs, commands.
 
+mod collection;
 mod node;
 mod requests;
 mod tasks;

@@ -11,7 +11,7 @@ use crate::program::Folder;
 use crate::tls::Authority;
 
 /// Calls, and whether nodes may make them.
-const CALLS: [(&str, bool); 23] = [
+const CALLS: [(&str, bool); 26] = [
     ("Status.Ping", true),
     ("Node.Register", true),
     ("Node.UpdateStatus", true),
@@ -21,6 +21,7 @@ const CALLS: [(&str, bool); 23] = [
     ("Node.EmitEvents", true),
     ("Node.UpdateDrain", true),
     ("Node.GetNode", true),
+    ("Node.Connect", true),
     ("Alloc.GetAllocs", true),
     ("Alloc.SignIdentities", true),
     ("ServiceRegistration.Upsert", true),
@@ -34,6 +35,8 @@ const CALLS: [(&str, bool); 23] = [
     ("Raft.Claim", false),
     ("Raft.Stand", false),
     ("Scheduler.WorkerCall", false),
+    ("Node.Connected", false),
+    ("Node.Call", false),
     ("Operator.RaftRemovePeerByID", false),
 ];
 

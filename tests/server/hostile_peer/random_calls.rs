@@ -126,7 +126,7 @@ impl World {
     /// A call and its message.
     fn call(&self, random: &mut Random) -> (&'static str, Json) {
         let wait = json!({"secs": random.below(2), "nanos": 0});
-        match random.below(23) {
+        match random.below(26) {
             0 => ("Status.Ping", json!({})),
             1 => ("Node.Register", json!({"node": node(random), "token": random.text()})),
             2 => {
@@ -155,6 +155,9 @@ impl World {
                 ("Scheduler.WorkerCall", json!({"worker_call": {"Dequeue": {"schedulers": ["service"], "wait": wait}}}))
             }
             21 => ("Serf.Keyring", json!({"sealed": random.text()})),
+            22 => ("Node.Connect", json!({"bytes": random.text()})),
+            23 => ("Node.Connected", json!({"node_id": random.uuid()})),
+            24 => ("Node.Call", json!({"node_id": random.uuid(), "call": {"DeleteVolume": random.text()}})),
             _ => ("Raft.Message", json!({"to": self.server(random), "message": self.message(random)})),
         }
     }

@@ -1,10 +1,12 @@
-//! Local garbage collection (`docs/spec/client.md §27`).
+//! Local garbage collection: its passes, and collection on request (`docs/spec/client.md §27`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::policy::gc::{self, Pressure};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::super::policy::gc::{self, Pressure, Step, UnderWay};
 use super::super::runner::alloc::AllocRunner;
 use super::Agent;
 use crate::error::ClientError;
@@ -12,6 +14,11 @@ use crate::fingerprint::host;
 
 /// A removal that takes longer is not waited for: one of its tasks does not end.
 const LONGEST_REMOVAL: Duration = Duration::from_secs(60);
+
+/// The reasons of removals that no limit requires; the log shows them.
+const FORCED: &str = "forced collection";
+const FORCED_ALL: &str = "forced full node collection";
+const RESUMED: &str = "removal interrupted by the end of the agent";
 
 impl Agent {
     /// Runs garbage collection at every interval and on request.
@@ -22,7 +29,7 @@ impl Agent {
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                () = self.gc.trigger.notified() => {}
+                () = self.shared.collect.notified() => {}
                 () = self.stopped() => return,
             }
             self.pass().await;
@@ -38,17 +45,27 @@ impl Agent {
                 return;
             }
             let dir = self.shared.alloc_dir.clone();
-            let Ok(disk) = tokio::task::spawn_blocking(move || host::alloc_disk(&dir)).await else { return };
+            let disk = match tokio::task::spawn_blocking(move || host::alloc_disk(&dir)).await {
+                Ok(disk) => disk,
+                Err(error) => {
+                    tracing::error!(target: "client.gc", %error, "error garbage collecting allocations");
+                    return;
+                }
+            };
+            // A replacement that comes with an update pins the allocation that ends with the same update.
+            let _applied = self.gc.applying.lock().await;
             let removing = self.removing();
             let live = self.all().iter().filter(|r| !r.is_destroyed() && !removing.contains(&r.id)).count();
             let now = Pressure { disk: disk.used_percent, inodes: disk.inodes_used_percent, live };
-            let Some(cause) = gc::cause(&now, limits) else { return };
-            if cause.waits_for_removals() && !removing.is_empty() {
-                // The end of the removals is followed by a pass.
-                return;
-            }
+            let under_way = UnderWay { removals: removing.len(), free_slots: self.gc.slots.available_permits() };
+            let cause = match gc::step(&now, limits, &under_way) {
+                Step::Enough | Step::Wait => return,
+                Step::Remove(cause) => cause,
+            };
+            let Ok(slot) = self.gc.slots.clone().try_acquire_owned() else { return };
             let reason = cause.to_string();
-            let Some(id) = self.gc.queue.lock().pop() else {
+            let pinned = self.pinned();
+            let Some(id) = self.gc.queue.lock().pop(&pinned) else {
                 let text = "garbage collection skipped because no terminal allocations";
                 if gc::warns(&now, limits) {
                     tracing::warn!(target: "client.gc", reason, "{text}");
@@ -58,69 +75,124 @@ impl Agent {
                 return;
             };
             if let Some(runner) = self.runner(&id).filter(|r| self.begin_removal(r)) {
-                tokio::spawn(self.clone().remove(runner, reason));
+                tokio::spawn(self.clone().remove(runner, reason, Some(slot)));
             }
         }
     }
 
-    /// Allocations that are being removed; not those that take so long that nobody can wait for them.
+    /// Allocations that are being removed, or wait for that; not those that take so long that nobody can wait for them.
     fn removing(&self) -> BTreeSet<String> {
+        let near = |since: &Option<Instant>| since.is_none_or(|since| since.elapsed() < LONGEST_REMOVAL);
         let removing = self.gc.removing.lock();
-        removing.iter().filter(|(_, since)| since.elapsed() < LONGEST_REMOVAL).map(|(id, _)| id.clone()).collect()
+        removing.iter().filter(|(_, since)| near(since)).map(|(id, _)| id.clone()).collect()
     }
 
-    /// Notes that an allocation is being removed; false if it is already, or is gone.
+    /// Terminal allocations whose disk a replacement is going to take over (`docs/spec/client.md §27.2`).
+    fn pinned(&self) -> BTreeSet<String> {
+        let runners = self.all();
+        let awaited = runners.iter().filter_map(|r| r.awaited_disk());
+        let postponed = runners.iter().filter(|r| gc::is_replaced_later(&r.alloc())).map(|r| r.id.clone());
+        awaited.chain(postponed).collect()
+    }
+
+    /// Notes that an allocation is going to be removed; false if it is already, or is gone.
     fn begin_removal(&self, runner: &AllocRunner) -> bool {
         let mut removing = self.gc.removing.lock();
         if runner.is_destroyed() || removing.contains_key(&runner.id) {
             return false;
         }
-        removing.insert(runner.id.clone(), Instant::now());
+        removing.insert(runner.id.clone(), None);
         true
     }
 
-    /// Destroys one allocation (`docs/spec/client.md §27.5`) whose removal has begun.
-    async fn remove(self: Arc<Self>, runner: Arc<AllocRunner>, reason: String) {
+    /// Destroys one allocation (`docs/spec/client.md §27.5`) whose removal has begun, as soon as there is a slot.
+    ///
+    /// # Errors
+    /// What is still there: it is removed later.
+    async fn remove(
+        self: Arc<Self>,
+        runner: Arc<AllocRunner>,
+        reason: String,
+        slot: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), ClientError> {
         let id = runner.id.clone();
         tracing::info!(target: "client.gc", alloc_id = id, reason, "garbage collecting allocation");
-        let Ok(_slot) = self.gc.slots.acquire().await else { return };
-        runner.destroy().await;
-        tracing::debug!(target: "client.gc", alloc_id = id, "alloc garbage collected");
+        let slot = match slot {
+            Some(slot) => slot,
+            None => self.gc.slots.clone().acquire_owned().await.map_err(ClientError::failed)?,
+        };
+        self.gc.removing.lock().insert(id.clone(), Some(Instant::now()));
+        let removed = runner.destroy().await;
+        drop(slot);
+        let text = removed.as_ref().err().map(ToString::to_string);
+        match removed {
+            Ok(()) => tracing::debug!(target: "client.gc", alloc_id = id, "alloc garbage collected"),
+            Err(failure) => self.not_removed(&id, Some(&runner), &failure).await,
+        }
         // Its last report does not make it garbage again.
         self.gc.queue.lock().remove(&id);
         self.gc.removing.lock().remove(&id);
-        self.gc.trigger.notify_one();
+        self.shared.collect.notify_one();
+        let failed =
+            |why| ClientError::Failed(format!("allocation {id} could not be removed: {why}; it is tried again"));
+        text.map_or(Ok(()), |why| Err(failed(why)))
+    }
+
+    /// Marks a terminal allocation for collection, and wants a pass.
+    pub(super) fn mark(&self, runner: &Arc<AllocRunner>) {
+        if runner.is_destroyed() || self.gc.removing.lock().contains_key(&runner.id) {
+            return;
+        }
+        let (at, new) = runner.mark();
+        if self.gc.queue.lock().mark(&runner.id, at) {
+            tracing::info!(target: "client.gc", alloc_id = runner.id, "marking allocation for GC");
+            if new {
+                // The next run of the agent has to collect in the same order.
+                let runner = runner.clone();
+                tokio::spawn(async move { runner.persist().await });
+            }
+            self.shared.collect.notify_one();
+        }
     }
 
     /// The servers forgot an allocation: it goes at once, in the background.
     pub(super) fn collect_removed(self: &Arc<Self>, runner: Arc<AllocRunner>) {
+        self.mark(&runner);
         self.gc.queue.lock().remove(&runner.id);
         if self.begin_removal(&runner) {
-            tokio::spawn(self.clone().remove(runner, "forced collection".into()));
+            tokio::spawn(self.clone().remove(runner, FORCED.into(), None));
         }
     }
 
     /// Collects one terminal allocation, and waits until it is gone.
     pub(crate) async fn collect_one(self: &Arc<Self>, id: &str) -> Result<(), ClientError> {
-        let runner = self.runner(id);
+        let free = !self.pinned().contains(id);
+        let runner = self.runner(id).filter(|_| free);
         let runner = runner.filter(|r| self.gc.queue.lock().remove(id) && self.begin_removal(r));
         let none = || ClientError::failed("No such allocation on client, or allocation not eligible for GC");
-        self.clone().remove(runner.ok_or_else(none)?, "forced collection".into()).await;
-        Ok(())
+        self.clone().remove(runner.ok_or_else(none)?, FORCED.into(), None).await
     }
 
     /// Collects all terminal allocations, in the background.
     pub(crate) fn collect_all(self: &Arc<Self>) {
+        let pinned = self.pinned();
         loop {
-            let Some(id) = self.gc.queue.lock().pop() else { return };
+            let Some(id) = self.gc.queue.lock().pop(&pinned) else { return };
             if let Some(runner) = self.runner(&id).filter(|r| self.begin_removal(r)) {
-                tokio::spawn(self.clone().remove(runner, "forced full node collection".into()));
+                tokio::spawn(self.clone().remove(runner, FORCED_ALL.into(), None));
             }
         }
     }
 
-    /// Terminal allocations of an earlier run are collected as those of this one, in the order in which they ended.
-    pub(super) fn mark_restored(&self, runner: &AllocRunner) {
-        self.gc.queue.lock().mark(&runner.id, runner.marked());
+    /// Terminal allocations of an earlier run are collected as those of this one, in the order in which they ended. A
+    /// removal that the end of the agent interrupted goes on.
+    pub(super) fn collect_restored(self: &Arc<Self>, runner: &Arc<AllocRunner>) {
+        if runner.is_terminal() {
+            self.gc.queue.lock().mark(&runner.id, runner.mark_restored());
+        }
+        if runner.is_being_removed() && self.begin_removal(runner) {
+            self.gc.queue.lock().remove(&runner.id);
+            tokio::spawn(self.clone().remove(runner.clone(), RESUMED.into(), None));
+        }
     }
 }

@@ -34,7 +34,12 @@ impl Agent {
                 let late = interval.is_some_and(|i| expired(last_ok, i, clock::now()));
                 if late && !runner.is_terminal() && !runner.is_stopping() {
                     tracing::info!(target: "client.heartbeatstop", alloc_id = runner.id, "stopping alloc for stop_on_client_after");
-                    tokio::spawn(async move { runner.destroy().await });
+                    let me = self.clone();
+                    tokio::spawn(async move {
+                        if let Err(failure) = runner.destroy().await {
+                            me.not_removed(&runner.id, Some(&runner), &failure).await;
+                        }
+                    });
                 }
             }
         }

@@ -32,6 +32,7 @@ impl Agent {
             publish_host(metrics, host, &labels);
         }
         publish_sums(metrics, &node, &runners, &labels);
+        metrics.gauge("client.gc.not_removed", self.leftover_count() as f64, &labels);
         for runner in &runners {
             publish_tasks(metrics, runner, config.publish_allocation_metrics || config.dev);
         }

@@ -3,10 +3,13 @@
 //! - [`start`]: starts and stops the node. [`register`]: registration and heartbeats. [`watch`]: pulls allocations.
 //!   [`tell`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. [`disconnect`]: loss of
 //!   the servers.
-//! - [`collect`]: local garbage collection. [`stats`]: usage of the host and of tasks. [`metrics`]: published metrics.
+//! - [`collect`]: local garbage collection; [`leftovers`]: what it could not remove. [`stats`]: usage of the host and of
+//!   tasks. [`metrics`]: published metrics.
 
 pub mod collect;
+pub mod connect;
 pub mod disconnect;
+pub mod leftovers;
 pub mod metrics;
 pub mod node;
 pub mod register;
@@ -17,14 +20,15 @@ pub mod volumes;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc, watch as channel};
 
+use super::host_volumes::Plugins;
 use super::policy::gc::GcQueue;
+use super::policy::leftovers::Leftovers;
 use super::policy::report::ReportQueue;
 use super::runner::Shared;
 use super::runner::alloc::AllocRunner;
@@ -40,8 +44,8 @@ pub struct Agent {
     pub(super) record: SharedClientRecord,
     /// Meta of configuration and defaults.
     pub(super) static_meta: BTreeMap<String, String>,
-    /// Where host volumes are made.
-    host_volumes_dir: PathBuf,
+    /// The plugins of host volumes.
+    plugins: Plugins,
     /// All runners, also those of allocations whose files are gone.
     pub(super) runners: Mutex<BTreeMap<String, Arc<AllocRunner>>>,
     /// Allocations that are not run: they could not be added, or had ended before.
@@ -75,10 +79,14 @@ pub(super) struct Beat {
 /// Local garbage collection.
 pub(super) struct Gc {
     pub queue: Mutex<GcQueue>,
-    /// Allocations that are being removed, since when.
-    pub removing: Mutex<BTreeMap<String, Instant>>,
-    pub trigger: Notify,
-    pub slots: Semaphore,
+    /// Allocations that are being removed, since when; none: they wait for a slot.
+    pub removing: Mutex<BTreeMap<String, Option<Instant>>>,
+    /// Bounds the removals at a time.
+    pub slots: Arc<Semaphore>,
+    /// Held while an update of the servers is applied, and while a pass decides.
+    pub applying: tokio::sync::Mutex<()>,
+    pub leftovers: Mutex<Leftovers>,
+    pub leftovers_changed: Notify,
 }
 
 impl Gc {
@@ -90,8 +98,10 @@ impl Gc {
         Gc {
             queue: Mutex::default(),
             removing: Mutex::default(),
-            trigger: Notify::new(),
-            slots: Semaphore::new(parallel.max(1)),
+            slots: Arc::new(Semaphore::new(parallel.max(1))),
+            applying: tokio::sync::Mutex::default(),
+            leftovers: Mutex::default(),
+            leftovers_changed: Notify::new(),
         }
     }
 }

@@ -140,7 +140,8 @@ impl Agent {
         }
     }
 
-    fn event(&self, event: NodeEvent) {
+    /// Queues an event of the node.
+    pub(super) fn event(&self, event: NodeEvent) {
         let mut events = self.events.lock();
         events.push_back(event);
         while events.len() > MOST_EVENTS {

@@ -16,13 +16,14 @@ use super::super::drivers::mock::Mock;
 use super::super::drivers::raw_exec::RawExec;
 use super::super::error::{DrainError, StartError, at};
 use super::super::fingerprint::{self, Found, host};
+use super::super::host_volumes::{self, Plugins};
 use super::super::runner::Shared;
 use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
 use super::super::servers::{Credentials, Servers};
-use super::super::store::{ClientRecord, SharedClientRecord, Store, Stored};
+use super::super::store::{SharedClientRecord, Store, Stored};
 use super::node::{merged, put_driver};
-use super::{Agent, Beat, Gc, volumes};
+use super::{Agent, Beat, Gc};
 use crate::cgroups::Cgroups;
 use crate::clock;
 use encamp_model::{Node, NodeEligibility, NodeResources, NodeStatus, TaskStatus};
@@ -105,12 +106,16 @@ fn first_node(
     node
 }
 
-/// Adds the meta and the volumes that an earlier run recorded.
-fn put_record(node: &mut Node, config: &Config, static_meta: &BTreeMap<String, String>, record: &ClientRecord) {
-    node.meta = merged(static_meta, &record.meta).into();
-    // The configuration's volumes win.
-    let made = volumes::restored(record).into_iter().filter(|(name, _)| !config.host_volumes.contains_key(name));
-    node.host_volumes.extend(made.collect::<Vec<_>>());
+/// The plugins of host volumes, and their attributes.
+fn volume_plugins(config: &Config, volumes_dir: PathBuf, node: &mut Node) -> Plugins {
+    let who = host_volumes::program::Node { id: node.id.clone(), pool: node.node_pool.clone() };
+    // Plugins get absolute paths, whatever the working directory is.
+    let plugin_dir = config.host_volume_plugin_dir.as_ref().map(|d| d.canonicalize().unwrap_or_else(|_| d.clone()));
+    let plugins = Plugins::new(volumes_dir, plugin_dir, who);
+    if config.allowed("fingerprint", "host_volume_plugins") {
+        node.attributes.extend(plugins.fingerprint());
+    }
+    plugins
 }
 
 fn check_volumes(config: &Config) -> Result<(), StartError> {
@@ -152,7 +157,8 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         identity: record.identity.clone(),
     };
     let mut node = first_node(&config, identity, found, &drivers);
-    put_record(&mut node, &config, &static_meta, &record);
+    node.meta = merged(&static_meta, &record.meta).into();
+    let plugins = volume_plugins(&config, host_volumes_dir, &mut node);
     let stored = store.load()?;
     let (views, view_receiver) = mpsc::unbounded_channel();
     let gc = Gc::new(config.gc.parallel_destroys);
@@ -168,14 +174,17 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         contacted: watch::channel(false).0,
         // The receiver goes with the agent; then nobody wants to know.
         report: Box::new(move |view| drop(views.send(view))),
+        marks: Mutex::default(),
+        collect: Notify::new(),
         config,
     });
+    let earlier = record.clone();
     let agent = Arc::new(Agent {
         shared,
         servers,
         record: SharedClientRecord::new(record),
         static_meta,
-        host_volumes_dir,
+        plugins,
         runners: Mutex::default(),
         invalid: Mutex::new(BTreeSet::new()),
         queue: Mutex::default(),
@@ -192,7 +201,11 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         mhz_per_core,
         stop: watch::channel(false).0,
     });
-    stored.into_iter().for_each(|s| agent.restore(s));
+    agent.restore_volumes(&earlier);
+    agent.report_unknown(&stored);
+    let restored: Vec<_> = stored.into_iter().filter_map(|s| agent.restore(s)).collect();
+    // An allocation may wait for another one: all are there by now.
+    restored.into_iter().for_each(|runner| agent.go_on(runner));
     let loops = spawn_loops(&agent);
     Ok(Running { agent, loops, temporary })
 }
@@ -203,10 +216,12 @@ fn spawn_loops(agent: &Arc<Agent>) -> JoinSet<()> {
     loops.spawn(agent.clone().beat_forever());
     loops.spawn(agent.clone().watch_forever());
     loops.spawn(agent.clone().tell_forever());
+    loops.spawn(agent.clone().answer_requests_forever());
     loops.spawn(agent.clone().watch_node());
     loops.spawn(agent.clone().send_events());
     loops.spawn(agent.clone().measure_forever());
     loops.spawn(agent.clone().collect_forever());
+    loops.spawn(agent.clone().remove_leftovers_forever());
     loops.spawn(agent.clone().disconnect_forever());
     for driver in agent.shared.drivers.values() {
         loops.spawn(agent.clone().watch_driver(driver.clone()));
@@ -220,8 +235,8 @@ fn host_env() -> BTreeMap<String, String> {
 }
 
 impl Agent {
-    /// Goes on with an allocation of an earlier run (`docs/spec/client.md §25.2`).
-    fn restore(self: &Arc<Self>, stored: Stored) {
+    /// Finds an allocation of an earlier run again (`docs/spec/client.md §25.2`); gives its runner.
+    fn restore(self: &Arc<Self>, stored: Stored) -> Option<Arc<AllocRunner>> {
         let Stored { alloc, record, acknowledged } = stored;
         let (id, alloc) = (alloc.id.clone(), Arc::new(alloc));
         let there = self.shared.alloc_dir.join(&id).is_dir();
@@ -230,7 +245,7 @@ impl Agent {
             if let Err(error) = self.shared.store.delete(&id) {
                 tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
             }
-            return;
+            return None;
         }
         if let Some(known) = acknowledged {
             self.queue.lock().acknowledge(known);
@@ -242,10 +257,7 @@ impl Agent {
         match runner {
             Ok(runner) => {
                 self.runners.lock().insert(id.clone(), runner.clone());
-                if runner.is_terminal() {
-                    self.mark_restored(&runner);
-                }
-                tokio::spawn(runner.run(Previous::default()));
+                Some(runner)
             }
             Err(error) => {
                 tracing::error!(target: "client", alloc_id = id, %error, "error restoring alloc");
@@ -253,8 +265,17 @@ impl Agent {
                 if let Err(error) = self.shared.store.delete(&id) {
                     tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
                 }
+                None
             }
         }
+    }
+
+    /// Goes on with an allocation of an earlier run.
+    fn go_on(self: &Arc<Self>, runner: Arc<AllocRunner>) {
+        let alloc = runner.alloc();
+        let previous = if runner.follows_another() { self.previous(&alloc) } else { Previous::default() };
+        self.collect_restored(&runner);
+        tokio::spawn(runner.run(previous));
     }
 }
 
@@ -270,7 +291,13 @@ impl Running {
         let mut ends = JoinSet::new();
         for runner in runners {
             let dev = self.agent.dev();
-            ends.spawn(async move { if dev { runner.destroy().await } else { runner.leave().await } });
+            ends.spawn(async move {
+                if !dev {
+                    runner.leave().await;
+                } else if let Err(error) = runner.destroy().await {
+                    tracing::warn!(target: "client.alloc_runner", alloc_id = runner.id, %error, "error running destroy hooks");
+                }
+            });
         }
         while ends.join_next().await.is_some() {}
         self.agent.stop.send_replace(true);

@@ -66,6 +66,7 @@ fn measure(alloc_dir: &Path, before: &BTreeMap<String, Times>, mhz: f64) -> (Hos
         device_stats: None,
         uptime: host::uptime(),
         timestamp: clock::now(),
+        local_collection: None,
     };
     (stats, times)
 }
@@ -108,10 +109,11 @@ impl Agent {
     /// The usage of the host, as of the last measurement.
     pub(crate) fn host_stats(&self) -> HostStats {
         let last = self.host.lock().clone();
-        if last.timestamp != 0 {
-            return last;
-        }
-        measure(&self.shared.alloc_dir, &BTreeMap::new(), self.mhz_per_core).0
+        let measured = match last.timestamp {
+            0 => measure(&self.shared.alloc_dir, &BTreeMap::new(), self.mhz_per_core).0,
+            _ => last,
+        };
+        HostStats { local_collection: self.collection_stats(), ..measured }
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::super::policy::backoff;
 use super::Agent;
-use crate::clock;
 use encamp_model::Allocation;
 
 /// How often the queue is checked.
@@ -33,14 +32,12 @@ impl Agent {
     }
 
     fn take(&self, view: Allocation) {
-        let id = view.id.clone();
-        let ended = view.client_terminal();
         // A runner that was removed has nothing to tell.
-        if self.runners.lock().contains_key(&id) {
-            self.queue.lock().push(view);
-            if ended {
-                self.mark(&id);
-            }
+        let Some(runner) = self.runner(&view.id) else { return };
+        let ended = view.client_terminal();
+        self.queue.lock().push(view);
+        if ended {
+            self.mark(&runner);
         }
     }
 
@@ -80,22 +77,6 @@ impl Agent {
                     }
                 }
             }
-        }
-    }
-
-    /// Marks a terminal allocation for collection, and has a look whether it is time.
-    pub(super) fn mark(&self, id: &str) {
-        let Some(runner) = self.runner(id) else { return };
-        if runner.is_destroyed() || self.gc.removing.lock().contains_key(id) {
-            return;
-        }
-        let now = clock::now();
-        if self.gc.queue.lock().mark(id, now) {
-            tracing::info!(target: "client.gc", alloc_id = id, "marking allocation for GC");
-            runner.set_marked(now);
-            // The next run of the agent has to collect in the same order.
-            tokio::spawn(async move { runner.persist().await });
-            self.gc.trigger.notify_one();
         }
     }
 }

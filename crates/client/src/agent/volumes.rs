@@ -1,73 +1,24 @@
-//! Dynamic host volumes (`docs/spec/client.md §4.6`): directories that the built-in plugin `mkdir` creates, and
-//! existing directories that are registered.
+//! Dynamic host volumes of the node (`docs/spec/client.md §4.6`): created by plugins (`host_volumes`), or existing
+//! directories that are registered. They are recorded, and created again when the agent starts.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use super::super::store::{ClientRecord, VolumeRecord};
 use super::Agent;
 use crate::error::ClientError;
+use crate::host_volumes::{ATTRIBUTES, Operating, PluginError};
 use encamp_model::{ClientHostVolumeConfig, HostVolume};
 
-/// The built-in plugin.
-const MKDIR: &str = "mkdir";
-/// The default mode of a directory.
-const DEFAULT_MODE: u32 = 0o700;
-
-/// Why a parameter of the plugin is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid value for {name:?}: {value:?}")]
-struct InvalidParameter {
-    name: &'static str,
-    value: String,
-}
-
-/// The permissions of a directory.
-#[derive(Debug, PartialEq, Eq)]
-struct Access {
-    mode: u32,
-    uid: Option<u32>,
-    gid: Option<u32>,
-}
-
-impl Access {
-    /// Reads the parameters of the plugin: `mode` in octal digits, `uid`, `gid`.
-    fn parse(parameters: &BTreeMap<String, String>) -> Result<Access, InvalidParameter> {
-        let bad = |name, value: &str| InvalidParameter { name, value: value.into() };
-        let id = |name| match parameters.get(name).map(String::as_str) {
-            None | Some("" | "-1") => Ok(None),
-            Some(text) => text.parse::<u32>().map(Some).map_err(|_| bad(name, text)),
-        };
-        let mode = match parameters.get("mode").map(String::as_str) {
-            None | Some("") => DEFAULT_MODE,
-            Some(text) => {
-                u32::from_str_radix(text, 8).ok().filter(|m| *m <= 0o7777).ok_or_else(|| bad("mode", text))?
-            }
-        };
-        Ok(Access { mode, uid: id("uid")?, gid: id("gid")? })
-    }
-}
-
-/// Creates the directory of a volume; an existing one stays unchanged.
-fn make(path: &Path, access: &Access) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path.parent().unwrap_or(path))?;
-    std::fs::DirBuilder::new().mode(access.mode).create(path)?;
-    // The mode above is subject to the umask.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(access.mode))?;
-    if access.uid.is_some() || access.gid.is_some() {
-        std::os::unix::fs::chown(path, access.uid, access.gid)?;
-    }
-    Ok(())
-}
+/// How long the start of the agent waits for the volumes of an earlier run. The others become available later.
+const RESTORE_WAIT: Duration = Duration::from_secs(2);
 
 /// Whether a text is safe as the name of a directory, as IDs are.
 fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
 /// How the node shows a volume.
@@ -80,99 +31,99 @@ fn shown(id: &str, record: &VolumeRecord) -> ClientHostVolumeConfig {
     }
 }
 
-/// The volumes of an earlier run that are still there; directories of the plugin are made again.
-pub fn restored(record: &ClientRecord) -> BTreeMap<String, ClientHostVolumeConfig> {
-    let mut out = BTreeMap::new();
-    for (id, volume) in &record.volumes {
-        let again = match volume.plugin.as_str() {
-            MKDIR => Access::parse(&volume.parameters).map_err(io::Error::other).and_then(|a| make(&volume.path, &a)),
-            _ => volume.path.metadata().map(drop),
-        };
-        match again {
-            Ok(()) => drop(out.insert(volume.name.clone(), shown(id, volume))),
-            Err(error) => {
-                let (volume_id, path) = (id.as_str(), volume.path.display());
-                tracing::error!(target: "client", volume_id, %path, %error, "failed to restore host volume");
-            }
-        }
-    }
-    out
+/// Whether a directory existed before it was registered: no plugin created it, and none deletes it.
+fn is_registered(record: &VolumeRecord) -> bool {
+    record.plugin.is_empty()
 }
 
 impl Agent {
-    /// Makes a volume; gives its place on this host and its size in bytes, 0 for directories. Made again, it stays as
-    /// it is.
+    /// Creates a volume; gives its directory on this host and its size in bytes, 0 if the plugin does not say. A volume
+    /// that exists stays as it is, or grows if its plugin lets it.
     pub(crate) fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), ClientError> {
-        if volume.plugin_id != MKDIR {
-            return Err(ClientError::Failed(format!("no such plugin: {:?}", volume.plugin_id)));
+        let _operating = self.begin(volume)?;
+        let known = self.record.read(|r| r.volumes.contains_key(&volume.id));
+        let record = VolumeRecord::of(volume, &volume.plugin_id);
+        let created = self.plugins.create(&volume.id, &record, !known).map_err(|e| match e {
+            PluginError::Parameter { .. } => ClientError::BadRequest(e.to_string()),
+            _ => ClientError::failed(e),
+        })?;
+        let record = VolumeRecord { path: created.path, ..record };
+        let path = record.path.display().to_string();
+        if let Err(error) = self.take_volume(&volume.id, record.clone()) {
+            // A volume that is not recorded would be orphaned by the next start.
+            if !known && let Err(error) = self.plugins.delete(&volume.id, &record) {
+                let volume_id = volume.id.as_str();
+                tracing::error!(target: "client", volume_id, path, %error, "failed to delete a host volume that could not be recorded");
+            }
+            return Err(error);
         }
-        if !is_id(&volume.id) {
-            return Err(ClientError::BadRequest(format!("{:?} is not a volume ID", volume.id)));
-        }
-        let path = self.host_volumes_dir.join(&volume.id);
-        let access = Access::parse(&volume.parameters).map_err(|e| ClientError::BadRequest(e.to_string()))?;
-        self.free_name(volume)?;
-        make(&path, &access).map_err(|e| ClientError::failed(format!("error creating {}: {e}", path.display())))?;
-        self.take_volume(volume, &path, MKDIR)?;
-        Ok((path.display().to_string(), 0))
+        Ok((path, created.bytes))
     }
 
-    /// Registers an existing directory as a volume.
+    /// Registers an existing directory as a volume. A volume that a plugin created keeps its plugin.
     pub(crate) fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
+        let _operating = self.begin(volume)?;
         let path = PathBuf::from(&volume.host_path);
         if !path.is_absolute() {
             return Err(ClientError::BadRequest(format!("{:?} is no absolute path", volume.host_path)));
         }
-        self.free_name(volume)?;
-        let there = path.metadata();
-        there.map_err(|e| ClientError::failed(format!("cannot verify host path {:?}: {e}", volume.host_path)))?;
-        self.take_volume(volume, &path, "")
+        path.metadata().map_err(|e| ClientError::failed(format!("cannot verify host path {path:?}: {e}")))?;
+        let plugin = self.record.read(|r| r.volumes.get(&volume.id).map(|v| v.plugin.clone()));
+        self.take_volume(&volume.id, VolumeRecord::of(volume, &plugin.unwrap_or_default()))
     }
 
-    /// No other volume of this node has the name.
-    fn free_name(&self, volume: &HostVolume) -> Result<(), ClientError> {
-        match self.shared.node().host_volumes.get(&volume.name) {
-            Some(other) if other.id != volume.id => {
-                Err(ClientError::failed(format!("a volume {:?} is on this node already", volume.name)))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn take_volume(&self, volume: &HostVolume, path: &Path, plugin: &str) -> Result<(), ClientError> {
-        let record = VolumeRecord {
-            name: volume.name.clone(),
-            path: path.to_path_buf(),
-            plugin: plugin.into(),
-            parameters: volume.parameters.clone(),
-        };
-        let entry = shown(&volume.id, &record);
-        self.store_volumes(|volumes| drop(volumes.insert(volume.id.clone(), record)))?;
-        let mut node = self.shared.node.write();
-        node.host_volumes.insert(volume.name.clone(), entry);
-        drop(node);
-        self.node_changed.notify_one();
-        Ok(())
-    }
-
-    /// Deletes a volume; a directory that the plugin created is removed with its content. A missing volume is no error.
+    /// Deletes a volume; what a plugin created is removed with its content. A volume that is not there is no error.
     pub(crate) fn delete_volume(&self, id: &str) -> Result<(), ClientError> {
-        let known = self.record.read(|r| r.volumes.get(id).cloned());
-        let Some(volume) = known else { return Ok(()) };
-        if volume.plugin == MKDIR {
-            match std::fs::remove_dir_all(&volume.path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(ClientError::failed(format!("error removing {}: {e}", volume.path.display())));
-                }
-                _ => {}
-            }
+        let Some(volume) = self.record.read(|r| r.volumes.get(id).cloned()) else { return Ok(()) };
+        let _operating = self.operating(&volume.name)?;
+        if !is_registered(&volume) {
+            self.plugins.delete(id, &volume).map_err(ClientError::failed)?;
         }
         self.store_volumes(|volumes| drop(volumes.remove(id)))?;
         let mut node = self.shared.node.write();
         node.host_volumes.retain(|_, v| v.id != id);
+        // The volume of the configuration was hidden.
+        if let Some(fixed) = self.shared.config.host_volumes.get(&volume.name) {
+            node.host_volumes.entry(volume.name.clone()).or_insert_with(|| fixed.clone());
+        }
         drop(node);
         self.node_changed.notify_one();
         Ok(())
+    }
+
+    /// Begins to create or register a volume: its ID is one, no other volume of the node has its name, and no other
+    /// operation on the name is in progress.
+    fn begin(&self, volume: &HostVolume) -> Result<Operating<'_>, ClientError> {
+        if !is_id(&volume.id) {
+            return Err(ClientError::BadRequest(format!("{:?} is not a volume ID", volume.id)));
+        }
+        let operating = self.operating(&volume.name)?;
+        let taken = self.record.read(|r| r.volumes.iter().any(|(id, v)| v.name == volume.name && *id != volume.id));
+        let shown = self.shared.node().host_volumes.get(&volume.name).is_some_and(|v| v.id != volume.id);
+        if taken || shown {
+            return Err(ClientError::failed(format!("a volume {:?} is on this node already", volume.name)));
+        }
+        Ok(operating)
+    }
+
+    fn operating(&self, name: &str) -> Result<Operating<'_>, ClientError> {
+        let busy = || ClientError::failed(format!("an operation on the volume {name:?} of this node is in progress"));
+        self.plugins.begin(name).ok_or_else(busy)
+    }
+
+    fn take_volume(&self, id: &str, record: VolumeRecord) -> Result<(), ClientError> {
+        let entry = shown(id, &record);
+        self.store_volumes(|volumes| drop(volumes.insert(id.into(), record)))?;
+        self.show(entry);
+        Ok(())
+    }
+
+    /// Adds a volume to the node, which the servers learn.
+    fn show(&self, entry: ClientHostVolumeConfig) {
+        let mut node = self.shared.node.write();
+        node.host_volumes.insert(entry.name.clone(), entry);
+        drop(node);
+        self.node_changed.notify_one();
     }
 
     /// Changes the list of volumes and stores it.
@@ -180,47 +131,89 @@ impl Agent {
         self.store_record(|record| change(&mut record.volumes))
             .map_err(|e| ClientError::failed(format!("failed to store the host volumes: {e}")))
     }
+
+    /// Asks the programs of the plugin directory for their versions again.
+    pub(crate) fn fingerprint_volume_plugins(&self) {
+        if !self.shared.config.allowed("fingerprint", "host_volume_plugins") {
+            return;
+        }
+        let found = self.plugins.fingerprint();
+        let mut node = self.shared.node.write();
+        let old: Vec<String> = node.attributes.keys().filter(|k| k.starts_with(ATTRIBUTES)).cloned().collect();
+        let changed = old.len() != found.len() || found.iter().any(|(k, v)| node.attributes.get(k) != Some(v));
+        if changed {
+            old.iter().for_each(|key| drop(node.attributes.remove(key)));
+            node.attributes.extend(found);
+            drop(node);
+            self.node_changed.notify_one();
+        }
+    }
+
+    /// Creates the volumes of an earlier run again, all at the same time. Waits a little for them; slow plugins go on
+    /// meanwhile. A volume that cannot be created is not available on the node, and stays recorded.
+    pub(super) fn restore_volumes(self: &Arc<Self>, record: &ClientRecord) {
+        let (done, finished) = mpsc::channel();
+        let mut waiting = 0_usize;
+        for (id, volume) in record.volumes.clone() {
+            let (agent, done) = (self.clone(), done.clone());
+            let restore = move || {
+                agent.restore_volume(&id, volume);
+                // The start may wait no more.
+                let _ = done.send(());
+            };
+            match std::thread::Builder::new().name("restore-volume".into()).spawn(restore) {
+                Ok(_) => waiting += 1,
+                Err(error) => tracing::error!(target: "client", %error, "failed to restore host volumes"),
+            }
+        }
+        let until = Instant::now() + RESTORE_WAIT;
+        while waiting > 0 && finished.recv_timeout(until.saturating_duration_since(Instant::now())).is_ok() {
+            waiting -= 1;
+        }
+    }
+
+    fn restore_volume(&self, id: &str, volume: VolumeRecord) {
+        let Some(_operating) = self.plugins.begin(&volume.name) else { return };
+        // It may have been deleted since.
+        if self.record.read(|r| r.volumes.get(id) != Some(&volume)) {
+            return;
+        }
+        match self.again(id, &volume) {
+            Ok(path) => {
+                if self.shared.config.host_volumes.contains_key(&volume.name) {
+                    let name = volume.name.as_str();
+                    tracing::warn!(target: "client", volume_id = id, name, "the host volume replaces that of the configuration");
+                }
+                let record = VolumeRecord { path, ..volume };
+                let entry = shown(id, &record);
+                if let Err(error) = self.store_volumes(|volumes| drop(volumes.insert(id.into(), record))) {
+                    tracing::error!(target: "client", volume_id = id, %error, "the directory of the host volume is not recorded");
+                }
+                self.show(entry);
+            }
+            Err(error) => {
+                let path = volume.path.display();
+                tracing::error!(target: "client", volume_id = id, %path, %error, "failed to restore host volume");
+            }
+        }
+    }
+
+    /// The directory of a volume of an earlier run, which its plugin creates again.
+    fn again(&self, id: &str, volume: &VolumeRecord) -> io::Result<PathBuf> {
+        if is_registered(volume) {
+            return Path::metadata(&volume.path).map(|_| volume.path.clone());
+        }
+        self.plugins.create(id, volume, false).map(|created| created.path).map_err(io::Error::other)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parameters(list: &[(&str, &str)]) -> BTreeMap<String, String> {
-        list.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
-    }
-
     #[test]
-    fn parameters_of_folders() {
-        let parse = |list: &[(&str, &str)]| Access::parse(&parameters(list)).map_err(|e| e.to_string());
-        assert_eq!(parse(&[]), Ok(Access { mode: 0o700, uid: None, gid: None }));
-        let all = parse(&[("mode", "0755"), ("uid", "12"), ("gid", "-1")]);
-        assert_eq!(all, Ok(Access { mode: 0o755, uid: Some(12), gid: None }));
-        for bad in [("mode", "rwx"), ("mode", "10000"), ("uid", "root"), ("gid", "-2")] {
-            assert_eq!(parse(&[bad]), Err(format!("invalid value for {:?}: {:?}", bad.0, bad.1)));
-        }
-        assert!(is_id("03335ffc-c328-82b4-cae7-5a8fe6481c14") && !is_id("../x") && !is_id(""));
-    }
-
-    #[test]
-    fn what_is_restored() {
-        let dir = std::env::temp_dir().join(format!("encamp-volumes-{}", std::process::id()));
-        let volume = |path: &str, plugin: &str, list: &[(&str, &str)]| VolumeRecord {
-            name: format!("name of {path}"),
-            path: dir.join(path),
-            plugin: plugin.into(),
-            parameters: parameters(list),
-        };
-        let volumes = [
-            ("made", volume("made", MKDIR, &[("mode", "0750")])),
-            ("gone", volume("gone", "", &[])),
-            ("bad", volume("bad", MKDIR, &[("mode", "x")])),
-        ];
-        let volumes = volumes.map(|(id, v)| (id.to_string(), v)).into();
-        let found = restored(&ClientRecord { volumes, ..ClientRecord::default() });
-        assert_eq!(found.keys().collect::<Vec<_>>(), ["name of made"]);
-        assert_eq!(found["name of made"].id, "made");
-        assert_eq!(std::fs::metadata(dir.join("made")).unwrap().permissions().mode() & 0o777, 0o750);
-        std::fs::remove_dir_all(&dir).unwrap();
+    fn ids_are_safe_as_names_of_directories() {
+        assert!(is_id("03335ffc-c328-82b4-cae7-5a8fe6481c14"));
+        assert!(!is_id("../x") && !is_id("") && !is_id("a/b") && !is_id(&"a".repeat(65)));
     }
 }

@@ -107,9 +107,12 @@ impl Agent {
                 }
             }
             min_index = listed.index;
-            self.apply(pulled, &plan.filtered, &known).await;
+            {
+                let _applying = self.gc.applying.lock().await;
+                self.apply(pulled, &plan.filtered, &known).await;
+            }
             self.shared.contacted.send_replace(true);
-            self.gc.trigger.notify_one();
+            self.shared.collect.notify_one();
         }
     }
 
@@ -182,7 +185,7 @@ impl Agent {
     }
 
     /// The allocations that an allocation waits for (`docs/spec/client.md §9.3`).
-    fn previous(&self, alloc: &Arc<Allocation>) -> Previous {
+    pub(super) fn previous(&self, alloc: &Arc<Allocation>) -> Previous {
         let local = self.runner(&alloc.previous_allocation);
         let preempted = alloc.preempted_allocations.iter().filter_map(|id| self.runner(id)).collect();
         let elsewhere = local.is_none() && !alloc.previous_allocation.is_empty();

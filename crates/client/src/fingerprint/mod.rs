@@ -116,9 +116,6 @@ fn software(config: &Config) -> BTreeMap<String, String> {
         set("nomad.bridge.hairpin_mode", config.bridge_hairpin_mode.to_string());
         set("unique.advertise.address", config.http_addr.clone());
     }
-    if on("host_volume_plugins") {
-        set("plugins.host_volume.mkdir.version", "0.0.1".into());
-    }
     if on("secrets_plugins") {
         set("plugins.secrets.nomad.version", "1.0.0".into());
         set("plugins.secrets.vault.version", "1.0.0".into());

@@ -43,6 +43,13 @@ pub fn heartbeat(dev: bool, last: Option<(i64, i64)>, now: i64, random: &mut Ran
     }
 }
 
+/// Wait before a node connects to a server again after so many failures in a row: nodes that lost the same server do
+/// not come back at the same moment.
+pub fn connection(failures: u32, random: &mut Random) -> i64 {
+    let base = (SECOND / 5).saturating_mul(1 << failures.min(7)).min(15 * SECOND);
+    doubled(base / 2, random)
+}
+
 /// Wait after a failed pull of allocations.
 pub fn pull(dev: bool, random: &mut Random) -> i64 {
     if dev { SECOND } else { doubled(30 * SECOND, random) }

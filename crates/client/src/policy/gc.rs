@@ -1,8 +1,30 @@
-//! Chooses the terminal allocation to remove, and gives the reason (`docs/spec/client.md §27`).
+//! Decisions of local collection: whether an allocation has to be removed, why, and which one (`docs/spec/client.md
+//! §27.2`, `§27.4`).
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::config::GcConfig;
+use encamp_model::{Allocation, EphemeralDisk};
+
+/// The moments at which allocations are marked for collection: each is later than all before it, whatever the clock
+/// says.
+#[derive(Debug, Clone, Default)]
+pub struct Marks {
+    latest: i64,
+}
+
+impl Marks {
+    /// The moment of the next mark, by the clock (Unix nanoseconds) if that went on.
+    pub(crate) fn next(&mut self, now: i64) -> i64 {
+        self.latest = now.max(self.latest.saturating_add(1));
+        self.latest
+    }
+
+    /// A mark of an earlier run of the agent; later ones come after it.
+    pub(crate) fn seen(&mut self, at: i64) {
+        self.latest = self.latest.max(at);
+    }
+}
 
 /// Terminal allocations, the one marked first in front.
 #[derive(Debug, Clone, Default)]
@@ -21,11 +43,13 @@ impl GcQueue {
         self.order.insert((now, id.into()))
     }
 
-    /// Takes the allocation that was marked first; of several at one moment the one with the least ID.
-    pub(crate) fn pop(&mut self) -> Option<String> {
-        let (_, id) = self.order.pop_first()?;
-        self.marked.remove(&id);
-        Some(id)
+    /// Takes the allocation that was marked first, of several at one moment the one with the least ID; pinned ones keep
+    /// their places.
+    pub(crate) fn pop(&mut self, pinned: &BTreeSet<String>) -> Option<String> {
+        let next = self.order.iter().find(|(_, id)| !pinned.contains(id)).cloned()?;
+        self.order.remove(&next);
+        self.marked.remove(&next.1);
+        Some(next.1)
     }
 
     /// Takes an allocation out; false if it is not in.
@@ -53,8 +77,35 @@ pub struct Pressure {
     pub disk: f64,
     /// Percent used of its inodes.
     pub inodes: f64,
-    /// Runners that are not destroyed.
+    /// Runners that are not destroyed and are not being removed.
     pub live: usize,
+}
+
+/// The removals that are under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UnderWay {
+    /// Removals whose end is near.
+    pub removals: usize,
+    /// How many more can begin.
+    pub free_slots: usize,
+}
+
+/// What a pass does next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Step {
+    /// Nothing: no limit is exceeded.
+    Enough,
+    /// Nothing until a removal ends, which is followed by a pass.
+    Wait,
+    /// Removes the oldest allocation.
+    Remove(Cause),
+}
+
+/// Decides what a pass does next (`docs/spec/client.md §27.4`): it removes no more than necessary.
+pub(crate) fn step(now: &Pressure, limits: &GcConfig, under_way: &UnderWay) -> Step {
+    let Some(cause) = cause(now, limits) else { return Step::Enough };
+    let waits = cause.waits_for_removals() && under_way.removals > 0;
+    if waits || under_way.free_slots == 0 { Step::Wait } else { Step::Remove(cause) }
 }
 
 /// Why something has to be removed. Its text is what the log says.
@@ -79,7 +130,7 @@ pub enum Cause {
     /// Too many allocations have their files here.
     #[error("number of allocations ({live}) is over the limit ({limit})")]
     Allocations {
-        /// Runners that are not destroyed.
+        /// Runners that are not destroyed and are not being removed.
         live: usize,
         /// `client.gc_max_allocs`.
         limit: usize,
@@ -87,7 +138,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether removals that are under way tell only in the end what they brought.
+    /// Whether only the end of a removal shows how much it freed.
     pub(crate) fn waits_for_removals(&self) -> bool {
         match self {
             Cause::Disk { .. } | Cause::Inodes { .. } => true,
@@ -118,17 +169,60 @@ pub(crate) fn warns(now: &Pressure, limits: &GcConfig) -> bool {
         || now.live >= limits.max_allocs.saturating_mul(2)
 }
 
+/// Whether the disk of an allocation outlives it: its replacement takes the data over (`docs/spec/client.md §9.3`).
+fn is_sticky(alloc: &Allocation) -> bool {
+    disk(alloc).is_some_and(|disk| disk.sticky)
+}
+
+fn disk(alloc: &Allocation) -> Option<&EphemeralDisk> {
+    alloc.group()?.ephemeral_disk.as_ref()
+}
+
+/// The allocation whose disk an allocation that runs takes over; `taken`: it did, or it does not get it any more.
+pub(crate) fn awaited_disk(alloc: &Allocation, taken: bool) -> Option<&str> {
+    Some(alloc.previous_allocation.as_str()).filter(|id| !taken && !id.is_empty() && is_sticky(alloc))
+}
+
+/// Whether the servers are going to replace an allocation that ended, and have not done so: they postponed it.
+pub(crate) fn is_replaced_later(alloc: &Allocation) -> bool {
+    let postponed = !alloc.followup_eval_id.is_empty() && alloc.next_allocation.is_empty();
+    postponed && !alloc.server_terminal() && is_sticky(alloc)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use encamp_model::{DesiredStatus, Job, TaskGroup};
 
     #[test]
     fn the_oldest_mark_goes_first() {
         let mut q = GcQueue::default();
+        let none = BTreeSet::new();
         assert!(q.mark("c", 5) && q.mark("b", 7) && q.mark("a", 7) && !q.mark("c", 1));
         assert!(q.remove("b") && !q.remove("b"));
-        assert_eq!((q.len(), q.pop(), q.pop(), q.pop()), (2, Some("c".into()), Some("a".into()), None));
+        assert_eq!((q.len(), q.pop(&none), q.pop(&none), q.pop(&none)), (2, Some("c".into()), Some("a".into()), None));
         assert!(q.is_empty() && q.mark("c", 9), "a popped one may be marked again");
+    }
+
+    #[test]
+    fn pinned_ones_keep_their_places() {
+        let mut q = GcQueue::default();
+        assert!(q.mark("a", 1) && q.mark("b", 2) && q.mark("c", 3));
+        let pinned = BTreeSet::from(["a".to_string(), "b".to_string()]);
+        assert_eq!((q.pop(&pinned), q.pop(&pinned), q.len()), (Some("c".into()), None, 2));
+        assert_eq!(q.pop(&BTreeSet::new()), Some("a".into()));
+    }
+
+    #[test]
+    fn marks_follow_each_other_also_if_the_clock_goes_back() {
+        let mut marks = Marks::default();
+        marks.seen(100);
+        marks.seen(90);
+        assert_eq!([marks.next(50), marks.next(50), marks.next(200), marks.next(200)], [101, 102, 200, 201]);
+        marks.seen(i64::MAX);
+        assert_eq!((marks.next(1), marks.next(1)), (i64::MAX, i64::MAX), "the IDs decide then");
     }
 
     #[test]
@@ -141,5 +235,54 @@ mod tests {
         assert_eq!(see(20.0, 20.0, 4).unwrap(), "number of allocations (4) is over the limit (3)");
         let warn = |disk, live| warns(&Pressure { disk, inodes: 0.0, live }, &limits);
         assert!(!warn(20.0, 4) && warn(20.0, 6) && warn(99.0, 1));
+    }
+
+    #[test]
+    fn a_pass_waits_for_the_removals_that_decide() {
+        let limits = GcConfig { max_allocs: 3, ..GcConfig::default() };
+        let decide = |disk, inodes, live, removals, free_slots| {
+            let (now, under_way) = (Pressure { disk, inodes, live }, UnderWay { removals, free_slots });
+            match step(&now, &limits, &under_way) {
+                Step::Enough => "enough",
+                Step::Wait => "wait",
+                Step::Remove(_) => "remove",
+            }
+        };
+        assert_eq!(decide(80.0, 70.0, 3, 0, 2), "enough");
+        assert_eq!(decide(20.0, 20.0, 4, 0, 2), "remove");
+        assert_eq!(decide(20.0, 20.0, 4, 1, 1), "remove", "what is being removed is not counted");
+        assert_eq!(decide(20.0, 20.0, 4, 2, 0), "wait", "no slot");
+        assert_eq!(decide(20.0, 20.0, 4, 0, 0), "wait", "all slots are blocked");
+        for (disk, inodes) in [(80.1, 0.0), (0.0, 70.1)] {
+            assert_eq!(decide(disk, inodes, 1, 0, 2), "remove");
+            assert_eq!(decide(disk, inodes, 9, 1, 1), "wait", "its end shows how much it freed");
+            assert_eq!(decide(disk, inodes, 1, 0, 1), "remove", "one that is blocked is not waited for");
+        }
+    }
+
+    #[test]
+    fn disks_are_pinned_until_their_replacement_has_them() {
+        let alloc = |sticky| {
+            let disk = EphemeralDisk { sticky, migrate: true, ..EphemeralDisk::default() };
+            let group = TaskGroup { name: "g".into(), ephemeral_disk: Some(disk), ..TaskGroup::default() };
+            let job = Job { task_groups: vec![group], ..Job::default() };
+            Allocation {
+                task_group: "g".into(),
+                job: Some(Arc::new(job)),
+                previous_allocation: "old".into(),
+                followup_eval_id: "later".into(),
+                desired_status: DesiredStatus::Run,
+                ..Allocation::default()
+            }
+        };
+        let waiting = alloc(true);
+        assert_eq!((awaited_disk(&waiting, false), awaited_disk(&waiting, true)), (Some("old"), None));
+        assert_eq!(awaited_disk(&alloc(false), false), None);
+        assert_eq!(awaited_disk(&Allocation { previous_allocation: String::new(), ..waiting.clone() }, false), None);
+        assert!(is_replaced_later(&waiting) && !is_replaced_later(&alloc(false)));
+        let replaced = Allocation { next_allocation: "new".into(), ..waiting.clone() };
+        let stopped = Allocation { desired_status: DesiredStatus::Stop, ..waiting.clone() };
+        let finished = Allocation { followup_eval_id: String::new(), ..waiting };
+        assert!([replaced, stopped, finished].iter().all(|a| !is_replaced_later(a)));
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::Shared;
+use super::collect::has_disk;
 use super::error::{InvalidAlloc, NetworkError, PrerunError};
 use super::identity::Identities;
 use super::task::TaskRunner;
@@ -22,7 +23,7 @@ use crate::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::policy::lifecycle::{Coordinator, Stage};
 use crate::policy::status::{self, KillCause, Role};
 use crate::services::run::Checks;
-use crate::store::{AllocRecord, TaskRecord};
+use crate::store::{AllocRecord, RemovalRecord, TaskRecord};
 use encamp_model::{
     AllocDeploymentStatus, AllocNetworkStatus, Allocation, ClientStatus, SortedMap, Task, TaskState, TaskStatus, Time,
     duration,
@@ -63,7 +64,7 @@ pub struct AllocRunner {
     /// Tokens of its tasks.
     pub(super) identities: Identities,
     wake: Notify,
-    persisting: tokio::sync::Mutex<()>,
+    pub(super) persisting: tokio::sync::Mutex<()>,
     pub(super) killing: tokio::sync::Mutex<bool>,
     /// Tasks are being killed, or were.
     pub(super) stopping: watch::Sender<bool>,
@@ -71,9 +72,13 @@ pub struct AllocRunner {
     pub(super) hurry: watch::Sender<bool>,
     /// The loop is over.
     done: watch::Sender<bool>,
-    destroyed: AtomicBool,
+    pub(super) destroyed: AtomicBool,
     /// When it was marked for collection, in Unix nanoseconds; 0: it was not.
-    marked: AtomicI64,
+    pub(super) marked: AtomicI64,
+    /// It has the disk of its predecessor, or does not get it any more.
+    pub(super) disk_taken: AtomicBool,
+    /// Its removal, if that began.
+    pub(super) removal: Mutex<Option<RemovalRecord>>,
     /// It waits for other allocations to end.
     waiting: AtomicBool,
     shutdown: watch::Sender<bool>,
@@ -112,6 +117,7 @@ impl AllocRunner {
         let (shutdown, going) = watch::channel(false);
         let restored = record.is_some();
         let mut record = record.unwrap_or_default();
+        let disk_taken = restored && has_disk(&record);
         Ok(Arc::new_cyclic(|owner: &Weak<AllocRunner>| {
             let make = |task: &Task| {
                 let old = record.tasks.remove(&task.name);
@@ -142,7 +148,9 @@ impl AllocRunner {
                 hurry: watch::channel(false).0,
                 done: watch::channel(false).0,
                 destroyed: AtomicBool::new(false),
-                marked: AtomicI64::new(record.marked),
+                marked: AtomicI64::new(record.marked.max(0)),
+                disk_taken: AtomicBool::new(disk_taken),
+                removal: Mutex::new(record.removal.take()),
                 waiting: AtomicBool::new(false),
                 shutdown,
                 restored,
@@ -190,19 +198,6 @@ impl AllocRunner {
     /// Whether its files are gone.
     pub(crate) fn is_destroyed(&self) -> bool {
         self.destroyed.load(Ordering::Acquire)
-    }
-
-    /// Notes when it was marked for collection.
-    pub(crate) fn set_marked(&self, now: i64) {
-        self.marked.store(now, Ordering::Relaxed);
-    }
-
-    /// When it was marked for collection in an earlier run; else when the last of its tasks ended (Unix nanoseconds).
-    pub fn marked(&self) -> i64 {
-        match self.marked.load(Ordering::Relaxed) {
-            0 => self.tasks.iter().filter_map(|t| t.state().finished_at.unix_nanos()).max().unwrap_or(0),
-            at => at,
-        }
     }
 
     /// Whether it waits for other allocations to end.
@@ -268,21 +263,30 @@ impl AllocRunner {
         if self.is_destroyed() {
             return;
         }
-        let record = {
-            let inner = self.inner.lock();
-            let tasks = self.tasks.iter().map(|t| (t.name.clone(), t.record())).collect::<Vec<(String, TaskRecord)>>();
-            AllocRecord {
-                tasks: tasks.into_iter().collect(),
-                deployment_status: inner.deployment_status.clone(),
-                exceeded: inner.exceeded,
-                identities: self.identities.record(),
-                marked: self.marked.load(Ordering::Relaxed),
-            }
-        };
+        if self.view().client_terminal() {
+            // The end and its moment are stored together: no crash changes the order of collection.
+            self.mark();
+        }
+        let record = self.record();
         let (shared, id) = (self.shared.clone(), self.id.clone());
         let stored = tokio::task::spawn_blocking(move || shared.store.put_record(&id, &record)).await;
         if let Ok(Err(error)) = stored {
             tracing::error!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to store the state");
+        }
+    }
+
+    /// What became of the allocation.
+    pub(super) fn record(&self) -> AllocRecord {
+        let inner = self.inner.lock();
+        let tasks = self.tasks.iter().map(|t| (t.name.clone(), t.record())).collect::<Vec<(String, TaskRecord)>>();
+        AllocRecord {
+            tasks: tasks.into_iter().collect(),
+            deployment_status: inner.deployment_status.clone(),
+            exceeded: inner.exceeded,
+            identities: self.identities.record(),
+            marked: self.marked.load(Ordering::Relaxed),
+            disk_taken: self.disk_taken.load(Ordering::Relaxed),
+            removal: self.removal.lock().clone(),
         }
     }
 
@@ -390,17 +394,7 @@ impl AllocRunner {
         if !ready {
             return Ok(());
         }
-        let alloc = self.alloc();
-        let group = alloc.group();
-        let sticky = group.and_then(|g| g.ephemeral_disk.as_ref()).is_some_and(|d| d.sticky);
-        if let (true, false, Some(previous)) = (sticky, self.restored, local) {
-            let names: Vec<String> = self.tasks.iter().map(|t| t.name.clone()).collect();
-            if let Err(error) = self.dirs.take_over(&previous.dirs, &names) {
-                tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to take over the previous disk");
-                let again = self.dirs.destroy().and_then(|()| self.dirs.build());
-                again.map_err(PrerunError::MigrateDisk)?;
-            }
-        }
+        self.take_disk(local.as_deref()).await?;
         let begin = Instant::now();
         let connected = self.make_network().await;
         timed("network", begin, connected.is_ok());
@@ -498,8 +492,9 @@ impl AllocRunner {
                 task.gate.send_if_modified(|was| std::mem::replace(was, open) != open);
             }
         }
-        (self.shared.report)(self.view());
+        // The servers learn nothing that the node could forget.
         self.persist().await;
+        (self.shared.report)(self.view());
     }
 
     fn step_health(&self) {
@@ -580,22 +575,5 @@ impl AllocRunner {
     pub async fn leave(&self) {
         self.shutdown.send_replace(true);
         self.wait().await;
-    }
-
-    /// Ends the tasks and removes everything here.
-    pub async fn destroy(self: &Arc<Self>) {
-        if self.is_destroyed() {
-            return;
-        }
-        self.kill_tasks().await;
-        self.wait().await;
-        (self.shared.report)(self.view());
-        let _order = self.persisting.lock().await;
-        self.destroyed.store(true, Ordering::Release);
-        let (dirs, shared, id) = (self.dirs.clone(), self.shared.clone(), self.id.clone());
-        let removed = tokio::task::spawn_blocking(move || dirs.destroy().and(shared.store.delete(&id))).await;
-        if let Ok(Err(error)) = removed {
-            tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "error running destroy hooks");
-        }
     }
 }

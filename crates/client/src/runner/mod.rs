@@ -1,13 +1,14 @@
 //! Runs allocations and their tasks (`docs/spec/client.md §9`, `§10`).
 //!
 //! - [`alloc`]: the allocation runner: pre-run hooks, the tasks and their dependencies, post-run hooks. [`actions`]:
-//!   requests to a running allocation.
+//!   requests to a running allocation. [`collect`]: its place in local collection, and its removal.
 //! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
 //!   workload identity tokens.
 //! - [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
 pub mod alloc;
+pub mod collect;
 pub mod error;
 pub mod identity;
 pub mod kill;
@@ -24,6 +25,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::config::Config;
 use super::drivers::Driver;
+use super::policy::gc::Marks;
 use super::servers::{Credentials, Servers};
 use super::store::Store;
 use encamp_model::random::Random;
@@ -53,6 +55,10 @@ pub struct Shared {
     pub contacted: tokio::sync::watch::Sender<bool>,
     /// Takes every new view of an allocation.
     pub report: Box<dyn Fn(Allocation) + Send + Sync>,
+    /// When allocations are marked for collection.
+    pub marks: Mutex<Marks>,
+    /// Wants a pass of local collection.
+    pub collect: tokio::sync::Notify,
 }
 
 impl Shared {

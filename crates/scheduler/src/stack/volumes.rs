@@ -80,7 +80,7 @@ impl VolumeChecks {
         if volume.namespace != self.namespace || volume.state != HostVolumeState::Ready || !capable(volume, request) {
             return false;
         }
-        let access = access_mode(request);
+        let (access, _) = request.host_modes();
         let writable = match access {
             "single-node-reader-only" => request.read_only,
             "single-node-writer" => !request.read_only,
@@ -185,17 +185,9 @@ impl VolumeChecks {
     }
 }
 
-fn access_mode(r: &VolumeRequest) -> &str {
-    match r.access_mode.as_str() {
-        "" if r.read_only => "single-node-reader-only",
-        "" => "single-node-writer",
-        mode => mode,
-    }
-}
-
 fn capable(v: &HostVolume, r: &VolumeRequest) -> bool {
-    let attachment = if r.attachment_mode.is_empty() { "file-system" } else { &r.attachment_mode };
-    v.requested_capabilities.iter().any(|c| c.access_mode == access_mode(r) && c.attachment_mode == attachment)
+    let modes = r.host_modes();
+    v.requested_capabilities.iter().any(|c| (c.access_mode.as_str(), c.attachment_mode.as_str()) == modes)
 }
 
 /// Whether a proposed allocation on the node writes to the volume. One whose job or group is gone is taken to.

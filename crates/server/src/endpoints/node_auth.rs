@@ -1,16 +1,24 @@
 //! Which node makes a call (`docs/spec/client.md §3.1`): it proves itself by its signed identity, or by its secret as
 //! long as it has none. Revoked identities and secrets are refused (`docs/spec/server.md §9.8`).
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::identity;
 use crate::Server;
 use crate::error::Error;
 use crate::fsm;
 use crate::keyring::claims::Claims;
+use crate::storage::watch::WatchKey;
 use encamp_host::ids;
 use encamp_model::*;
-use encamp_state::StateStore;
+use encamp_state::{StateStore, Table};
+
+/// How often a state is read that did not change.
+const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// How a node proves that it makes a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +48,28 @@ impl From<&str> for NodeProof {
 /// The node is unknown, its identity was revoked, or the proof is wrong.
 pub fn authenticate(server: &Server, id: &str, proof: &NodeProof) -> Result<Arc<Node>, Error> {
     authenticate_in(server, &server.snapshot(), id, proof)
+}
+
+/// Returns when what a node proved at this moment does not hold any more: its record was removed, its identity was
+/// revoked, or it has another secret. The expiry of an identity ends nothing: the node has renewed it meanwhile.
+pub async fn until_refused(server: &Server, id: &str) {
+    let secret = |store: &StateStore| {
+        let node = store.state().node(id).map(|n| &n.node).filter(|node| !fsm::node::is_revoked(store, node));
+        node.map(|node| node.secret_id.clone())
+    };
+    let proven = secret(&server.snapshot());
+    while proven.is_some() {
+        let keys = vec![WatchKey::Row(Table::Nodes, id.to_string())];
+        let read = server.store().read_newer(keys, 0, Instant::now() + LOOK_AGAIN, |store| {
+            let holds = secret(store) == proven;
+            // An index above the least one ends the wait.
+            Ok::<_, Infallible>((u64::from(!holds), holds))
+        });
+        let Ok((_, holds)) = read.await;
+        if !holds {
+            return;
+        }
+    }
 }
 
 /// As [`authenticate`], against a certain state.

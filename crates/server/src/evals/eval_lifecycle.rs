@@ -58,7 +58,9 @@ pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
 /// any more are dropped: a blocked evaluation may be queued or in flight when another evaluation of its job ends it.
 pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut Broker) {
     for e in ended(applied) {
-        broker.drop_pending(&e.id);
+        if !broker.drop_pending(&e.id) {
+            broker.drop_ready(&e.id);
+        }
     }
     for e in &applied.dropped_evals {
         broker.drop_waiting(&e.id);
@@ -132,6 +134,22 @@ mod tests {
             let taken = self.broker.dequeue(&[JobType::Service], NOW, 0, || "t".into());
             taken.expect("enabled").map(|d| d.eval.id.clone())
         }
+    }
+
+    #[test]
+    fn a_purge_drops_the_queued_evaluation_of_its_job() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, EvalStatus::Pending, 0)));
+        let purge = JobDeregister {
+            job: ("default".into(), "web".into()),
+            purge: true,
+            no_shutdown_delay: false,
+            eval: Some(eval("stop", 50, EvalStatus::Pending, 0)),
+            submit_time: NOW,
+        };
+        w.write(Operation::JobDeregister(Box::new(purge)));
+        assert_eq!(w.store.eval("first").map(|e| &e.status), Some(&EvalStatus::Complete));
+        assert_eq!((w.take().as_deref(), w.take()), (Some("stop"), None));
     }
 
     #[test]

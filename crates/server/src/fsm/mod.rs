@@ -25,7 +25,7 @@ mod variable;
 mod volume;
 
 pub use txn::{Change, Txn, Unblock};
-pub use volume::refuse_used;
+pub use volume::{refuse_used, users};
 
 use std::sync::Arc;
 
@@ -158,6 +158,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> 
         Operation::RootKeyUpsert { key, rekey } => keyring::put(txn, key, *rekey).map(done),
         Operation::HostVolumeRegister { volume } => volume::put(txn, volume).map(done),
         Operation::HostVolumeDelete { id } => volume::delete(txn, id).map(done),
+        Operation::HostVolumeClaimDelete { id } => volume::delete_claim(txn, id).map(done),
         Operation::RootKeyDelete { id, force } => keyring::delete(txn, id, *force).map(done),
         Operation::Acl(change) => acl::change(txn, change).map(done),
         Operation::Variable(w) => variable::write(txn, w).map(Reply::Variable),

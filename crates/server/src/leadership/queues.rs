@@ -15,6 +15,7 @@ use crate::evals::broker::{Broker, BrokerError, Delivery, Finished};
 use crate::evals::eval_lifecycle;
 use crate::fsm::{Applied, Change};
 use crate::jobs::periodic::PeriodicTracker;
+use crate::leadership::gc;
 use crate::nodes::heartbeat::{HeartbeatSettings, Heartbeats};
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_queue::{PlanQueue, PlanQueueDisabled};
@@ -71,6 +72,7 @@ pub struct Queues {
     heartbeats: Mutex<Heartbeats>,
     periodic: Mutex<PeriodicTracker>,
     locks: Mutex<LockTimers>,
+    gc_runs: gc::follow::Runs,
     /// Acks wake the reaper of cancelable evaluations.
     acked: Notify,
     /// Woken when the next launch of a periodic job changes.
@@ -92,6 +94,7 @@ impl Queues {
             heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
             periodic: Mutex::new(PeriodicTracker::new()),
             locks: Mutex::default(),
+            gc_runs: gc::follow::Runs::default(),
             acked: Notify::new(),
             periodic_changed: Notify::new(),
             stopping: AtomicBool::new(false),
@@ -134,6 +137,11 @@ impl Queues {
     /// Locks the timers of variable locks.
     pub fn locks(&self) -> MutexGuard<'_, LockTimers> {
         self.locks.lock()
+    }
+
+    /// The latest runs of garbage collection.
+    pub(crate) fn gc_runs(&self) -> &gc::follow::Runs {
+        &self.gc_runs
     }
 
     /// Woken when periodic jobs are added, changed or removed.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::evals::broker::Delivery;
 use crate::handle::Server;
+use crate::leadership::gc::{self, follow::Ended};
 use crate::leadership::queues::PlanAnswer;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::held::{Held, Local, Remote, labels};
@@ -223,10 +224,7 @@ impl Worker {
     fn invoke(&self, server: &Server, held: &dyn Held) -> Result<(), PipelineError> {
         let snapshot = server.snapshot();
         if held.delivery().eval.r#type == JobType::Core {
-            return threads::block_on(
-                server.runtime(),
-                crate::leadership::gc::run(server, &held.delivery().eval, &snapshot),
-            );
+            return collect(server, held, &snapshot);
         }
         let mut backend = ServerBackend { server, worker: self, held };
         let mut planner = WorkerPlanner::new(&mut backend, snapshot.clone());
@@ -250,6 +248,21 @@ impl Worker {
             tracing::warn!(target: "nomad.worker", eval_id = id, %error, "failed to end evaluation");
         }
     }
+}
+
+/// Runs a core evaluation, and tells the leader how it ended.
+fn collect(server: &Server, held: &dyn Held, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
+    let eval = &held.delivery().eval;
+    let result = threads::block_on(server.runtime(), gc::run(server, eval, snapshot));
+    let ended = match &result {
+        Ok(report) => Ended::Done(report.clone()),
+        Err(error) => Ended::Failed(error.to_string()),
+    };
+    // Only somebody who waits for the report misses it.
+    if let Err(error) = held.report(ended) {
+        tracing::debug!(target: "nomad.worker", eval_id = eval.id.as_str(), %error, "failed to report a collection");
+    }
+    result.map(drop)
 }
 
 fn record_wait(server: &Server, d: &Delivery) {

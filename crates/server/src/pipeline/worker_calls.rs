@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::{BrokerError, Delivery, QueueName, wait_index};
 use crate::handle::Server;
+use crate::leadership::gc::follow::Ended;
 use crate::leadership::queues::{PendingPlan, PlanAnswer, Queues};
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec::{self, Verdict, attach_job};
@@ -76,6 +77,19 @@ pub enum WorkerCall {
         /// The evaluation.
         eval: Box<Evaluation>,
     },
+    /// Reports how the run of a core evaluation ended. Leaders of older versions refuse it.
+    Collected {
+        /// ID of the evaluation.
+        id: String,
+        /// Its token.
+        token: String,
+        /// The kind of the run: JobID of the evaluation.
+        kind: String,
+        /// ModifyIndex of the evaluation.
+        index: u64,
+        /// How the run ended.
+        ended: Ended,
+    },
 }
 
 impl WorkerCall {
@@ -89,6 +103,7 @@ impl WorkerCall {
             WorkerCall::Submit { .. } => "nomad.plan.submit",
             WorkerCall::Write { .. } => "nomad.eval.update",
             WorkerCall::Block { .. } => "nomad.eval.reblock",
+            WorkerCall::Collected { .. } => "nomad.eval.gc_report",
         }
     }
 }
@@ -173,6 +188,10 @@ pub async fn handle(server: &Server, call: WorkerCall) -> Result<Outcome, Error>
         WorkerCall::Block { token, eval } => {
             queues.broker().reset(&eval.id, &token, ids::now())?;
             queues.block(Arc::from(eval), Some(token), |id| server.has_ended(id));
+        }
+        WorkerCall::Collected { id, token, kind, index, ended } => {
+            queues.broker().reset(&id, &token, ids::now())?;
+            queues.gc_runs().note(&kind, index, ended);
         }
     }
     Ok(Outcome::Done)

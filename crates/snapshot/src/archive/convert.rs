@@ -10,7 +10,30 @@ use encamp_model::*;
 /// A claim that is being released.
 const UNPUBLISHING: i64 = 4;
 
+/// The records of an archive that a snapshot file does not hold, for readers of the whole state.
+#[derive(Debug, Default)]
+pub struct Rest {
+    /// Evaluations, by ID.
+    pub evaluations: Vec<Evaluation>,
+    /// ACL tokens, by accessor.
+    pub acl_tokens: Vec<AclToken>,
+    /// Keys of the keyring without the keys themselves, by ID.
+    pub root_keys: Vec<RootKey>,
+    /// Variables, by namespace and path.
+    pub variables: Vec<VariableEncrypted>,
+}
+
 impl Archive {
+    /// Takes the records that a snapshot file does not hold.
+    pub fn take_rest(&mut self) -> Rest {
+        Rest {
+            evaluations: std::mem::take(&mut self.tables.evaluations),
+            acl_tokens: std::mem::take(&mut self.tables.acl_tokens),
+            root_keys: std::mem::take(&mut self.tables.root_keys),
+            variables: std::mem::take(&mut self.tables.variables),
+        }
+    }
+
     /// Changes the records as a server does that loads them (`docs/spec/snapshot-archive.md §11`).
     pub fn restore(&mut self) {
         restore(&mut self.tables);

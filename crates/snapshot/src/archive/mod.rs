@@ -24,6 +24,8 @@ use std::io::{self, Read};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use container::Piece;
+pub use convert::Rest;
 pub use error::ArchiveError;
 pub use meta::Meta;
 pub use records::{TableSize, Tables, type_name};
@@ -93,4 +95,17 @@ pub fn read(file: impl Read, options: Options) -> Result<Archive, ArchiveError> 
     let meta = Meta::parse(&container.meta, container.state_size)?;
     let state = state?;
     Ok(Archive { meta, tables: state.tables, sizes: state.sizes })
+}
+
+/// Reads the container of an archive to its end and checks it, without decoding the records: `state.bin` as it is, for
+/// readers of other formats of it. Its size is bounded like that of every archive.
+pub fn read_undecoded(file: impl Read) -> Result<(Meta, Vec<u8>), ArchiveError> {
+    let mut state = Vec::new();
+    let container = container::read(file, |piece| {
+        if let Piece::Data(bytes) = piece {
+            state.extend_from_slice(&bytes);
+        }
+    })?;
+    meta::verify(&container.sums, &container.meta_digest, &container.state_digest)?;
+    Ok((Meta::parse(&container.meta, container.state_size)?, state))
 }

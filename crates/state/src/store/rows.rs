@@ -114,7 +114,7 @@ impl StateStore {
         self.deployment_writes.get(&Id::new(id)).copied().unwrap_or_default()
     }
 
-    fn note_deployment_writes(&mut self, allocs: &[Arc<Allocation>]) {
+    pub(super) fn note_deployment_writes(&mut self, allocs: &[Arc<Allocation>]) {
         let mut newest: HashMap<&str, DeploymentWrites> = HashMap::new();
         for a in allocs.iter().filter(|a| !a.deployment_id.is_empty()) {
             let w = newest.entry(&a.deployment_id).or_default();

@@ -412,6 +412,26 @@ impl Broker {
         waits
     }
 
+    /// Drops a ready evaluation because it has ended in the store, as those of a purged job do; the next one of its job
+    /// takes its place. Returns whether there was one.
+    pub(crate) fn drop_ready(&mut self, id: &str) -> bool {
+        let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
+        let eval = eval.clone();
+        // At most one evaluation of a job is ready: others are not searched for.
+        if self.jobs.get(&job_key(&eval)).is_none_or(|slot| slot.holder != eval.id) {
+            return false;
+        }
+        let Some(queue) = self.queues.get_mut(&QueueName::Scheduler(eval.r#type.clone())) else { return false };
+        let ready = queue.ready.len();
+        queue.ready.retain(|r| r.0.id != eval.id);
+        if queue.ready.len() == ready {
+            return false;
+        }
+        self.known.remove(id);
+        self.free(&eval);
+        true
+    }
+
     /// Returns evaluations that could not be cancelled to the front of the list. Evaluations that were enqueued
     /// meanwhile are ignored.
     pub(crate) fn put_back(&mut self, evals: Vec<Arc<Evaluation>>) {

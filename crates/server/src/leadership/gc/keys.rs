@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::rules;
 use crate::error::Error;
 use crate::handle::Server;
 use crate::keyring::{KeyringError, new_key};
@@ -31,25 +32,9 @@ pub fn rotation(store: &StateStore, now: i64, threshold: i64) -> Option<Step> {
     old.then(|| Step::Prepublish(active.meta.create_time.saturating_add(threshold)))
 }
 
-/// Unused keys that are older than both thresholds together.
-pub(crate) fn collectable(store: &StateStore, now: i64, rotation: i64, threshold: i64) -> Vec<String> {
-    let cutoff = now.saturating_sub(rotation.saturating_add(threshold));
-    let over = |k: &&Arc<WrappedRootKey>| {
-        matches!(k.meta.state, RootKeyState::Inactive | RootKeyState::Deprecated)
-            && k.meta.create_time <= cutoff
-            && !in_use(store, &k.meta.key_id)
-    };
-    store.root_keys().filter(over).map(|k| k.meta.key_id.clone()).collect()
-}
-
 /// Whether any stored object was encrypted with a key or has an identity signed by it.
 pub fn in_use(store: &StateStore, id: &str) -> bool {
-    if store.variables_of_key(id).next().is_some() {
-        return true;
-    }
-    let live = store.state().allocs().map(|a| &a.alloc);
-    let mut live = live.filter(|a| !(a.client_terminal() && a.server_terminal()));
-    live.any(|a| a.signing_key_id == id) || store.state().nodes().any(|n| n.node.identity_signing_key_id == id)
+    rules::key_user(store, id).is_some()
 }
 
 /// The operation that changes the state of a key.
@@ -79,22 +64,23 @@ pub(super) async fn rotate(server: &Server, snapshot: &StoreSnapshot, now: i64, 
             Operation::RootKeyUpsert { key: new_key(RootKeyState::Prepublished, time).await?, rekey: false }
         }
     };
-    server.commit_shared(key.into()).await?;
+    let _timer = server.metrics().timer("nomad.keyring.update");
+    server.commit_shared(key.into()).await.inspect_err(|e| {
+        tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "root key rotation failed");
+    })?;
     Ok(true)
 }
 
-/// Removes unused keys.
-pub(super) async fn collect(
-    server: &Server,
-    snapshot: &StoreSnapshot,
-    now: i64,
-    rotation: i64,
-    threshold: i64,
-) -> Result<(), Error> {
-    for id in collectable(snapshot, now, rotation, threshold) {
+/// Deletes unused keys. Returns how many.
+pub(super) async fn collect(server: &Server, ids: Vec<String>) -> Result<u64, Error> {
+    let mut count = 0;
+    for id in ids {
+        tracing::trace!(target: "nomad.core.sched", key_id = id.as_str(), "deleting an unused root key");
+        let _timer = server.metrics().timer("nomad.keyring.delete");
         server.commit_shared(Operation::RootKeyDelete { id, force: false }.into()).await.inspect_err(|e| {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "root key delete failed");
         })?;
+        count += 1;
     }
-    Ok(())
+    Ok(count)
 }

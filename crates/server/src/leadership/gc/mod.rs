@@ -1,29 +1,39 @@
 //! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, created periodically by the leader and run
 //! by workers.
 //!
-//! - [`rules`]: the eligible objects. [`keys`]: rotation and collection of root keys. `rekey`: re-encryption of
-//!   variables after a rotation.
+//! - [`rules`]: one function for each kind of objects says when they can be deleted, as a [`verdict`]. [`select`]: what a
+//!   run deletes. [`decide`], [`mod@plan`], [`mod@explain`]: what it would delete, and why.
+//! - [`keys`]: rotation and collection of root keys. `rekey`: re-encryption of variables after a rotation.
+//! - [`follow`]: waits for a forced run and its report.
 
+pub mod decide;
+pub mod explain;
+pub mod follow;
 pub mod keys;
+pub mod plan;
 mod rekey;
 pub mod rules;
+pub mod select;
 #[cfg(test)]
 mod tests;
+pub mod verdict;
 
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::handle::Server;
 use crate::nodes::node_status;
 use crate::pipeline::error::PipelineError;
 use crate::settings::GcSettings;
 use encamp_host::ids;
+use encamp_model::gc::{GcCount, GcKind, GcReport};
 use encamp_model::*;
 use encamp_ops::{AclChange, Operation};
 use encamp_state::StoreSnapshot;
-use rules::Collected;
+use select::{Collected, CollectedJobs, JobKeys};
+use verdict::Thresholds;
 
 /// Maximum number of IDs in one log entry.
 const IDS: usize = 7281;
@@ -31,8 +41,6 @@ const IDS: usize = 7281;
 const JOBS: usize = 2048;
 /// Priority of core evaluations.
 const PRIORITY: i64 = 32767;
-/// The assumed age of all objects when an operator forces garbage collection.
-const FORCED: i64 = 1_000_000;
 /// Interval of the kinds without a configuration setting.
 const EVERY: i64 = 5 * MINUTE;
 /// Interval of the kind that re-encrypts variables.
@@ -148,144 +156,230 @@ pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
     }
 }
 
-/// Runs a core evaluation: collects the objects of the kind that it names.
+/// How many objects of each kind a run has deleted.
+#[derive(Debug, Default)]
+pub(crate) struct Counts(std::collections::BTreeMap<GcKind, u64>);
+
+impl Counts {
+    fn add(&mut self, kind: GcKind, count: usize) {
+        *self.0.entry(kind).or_default() += count as u64;
+    }
+
+    /// The counts of all kinds.
+    pub(crate) fn report(&self) -> GcReport {
+        let count = |kind: &GcKind| GcCount { kind: *kind, count: self.0.get(kind).copied().unwrap_or(0) };
+        GcReport { collected: GcKind::ALL.iter().map(count).collect() }
+    }
+}
+
+/// One run: what every step needs.
+struct Run<'a> {
+    server: &'a Server,
+    snapshot: &'a StoreSnapshot,
+    thresholds: Thresholds,
+    /// The time of the run, in Unix nanoseconds.
+    now: i64,
+    counts: Counts,
+}
+
+/// Runs a core evaluation: collects the objects of the kind that it names. The thresholds are those of this server at
+/// this moment.
 ///
 /// # Errors
 /// The kind is unknown, or a write failed: the evaluation has to be delivered again.
-pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
-    let gc = server.settings().gc.clone();
+pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<GcReport, PipelineError> {
     let kind = CoreJob::of_name(&eval.job_id).ok_or_else(|| PipelineError::UnknownCoreJob(eval.job_id.clone()))?;
-    let done = match kind {
-        CoreJob::Evals => evals(server, snapshot, gc.eval_threshold, gc.batch_eval_threshold).await,
-        CoreJob::Jobs => jobs(server, snapshot, gc.job_threshold).await,
-        CoreJob::Deployments => deployments(server, snapshot, gc.deployment_threshold).await,
-        CoreJob::Nodes => nodes(server, snapshot, gc.node_threshold).await,
-        CoreJob::RootKeys => root_keys(server, snapshot, &gc).await,
-        CoreJob::Rekey => rekey::run(server, snapshot).await,
-        CoreJob::LocalTokens => tokens(server, snapshot, false, server.settings().acl.gc_threshold).await,
-        CoreJob::GlobalTokens => tokens(server, snapshot, true, server.settings().acl.gc_threshold).await,
-        CoreJob::OneTimeTokens => one_time_tokens(server).await,
-        CoreJob::Forced => forced(server, snapshot).await,
-    };
-    Ok(done?)
-}
-
-async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
-    jobs(server, snapshot, FORCED).await?;
-    evals(server, snapshot, FORCED, FORCED).await?;
-    deployments(server, snapshot, FORCED).await?;
-    one_time_tokens(server).await?;
-    tokens(server, snapshot, false, FORCED).await?;
-    tokens(server, snapshot, true, FORCED).await?;
-    let gc = server.settings().gc.clone();
-    keys::collect(server, snapshot, ids::now(), gc.key_rotation, gc.key_threshold).await?;
-    nodes(server, snapshot, FORCED).await
-}
-
-/// Removes expired ACL tokens of one kind; global ones in the authoritative region alone.
-async fn tokens(server: &Server, snapshot: &StoreSnapshot, global: bool, threshold: i64) -> Result<(), Error> {
     let settings = server.settings();
-    if !settings.acl.enabled || global && !settings.acl.authoritative {
-        return Ok(());
-    }
-    let found = rules::tokens(snapshot, ids::now(), threshold, global);
-    if found.is_empty() {
-        return Ok(());
-    }
-    tracing::debug!(target: "nomad.core.sched", num = found.len(), global, "expired ACL token GC found eligible tokens");
-    let op = Operation::Acl(Box::new(AclChange::TokenDelete(found)));
-    server.commit_shared(op.into()).await.map(drop).inspect_err(|e| {
-        tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "ACL token reap failed");
-    })
+    let configured = Thresholds::configured(&settings.gc, &settings.acl);
+    let thresholds = if kind == CoreJob::Forced { configured.forced() } else { configured };
+    let mut run = Run { server, snapshot, thresholds, now: ids::now(), counts: Counts::default() };
+    run.collect(kind).await?;
+    Ok(run.counts.report())
 }
 
-/// Removes expired one-time tokens.
-async fn one_time_tokens(server: &Server) -> Result<(), Error> {
-    if !server.settings().acl.enabled {
-        return Ok(());
+impl<'a> Run<'a> {
+    async fn collect(&mut self, kind: CoreJob) -> Result<(), Error> {
+        match kind {
+            CoreJob::Evals => self.evals(&JobKeys::new()).await,
+            CoreJob::Jobs => self.jobs(&mut self.found_jobs()).await,
+            CoreJob::Deployments => self.deployments(&JobKeys::new()).await,
+            CoreJob::Nodes => self.nodes().await,
+            CoreJob::RootKeys => self.root_keys().await,
+            CoreJob::Rekey => rekey::run(self.server, self.snapshot).await,
+            CoreJob::LocalTokens => self.tokens(false).await,
+            CoreJob::GlobalTokens => self.tokens(true).await,
+            CoreJob::OneTimeTokens => self.one_time_tokens().await,
+            CoreJob::Forced => self.everything().await,
+        }
     }
-    let op = Operation::Acl(Box::new(AclChange::OneTimeExpire(ids::now())));
-    server.commit_shared(op.into()).await.map(drop).inspect_err(|e| {
-        tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "one-time token reap failed");
-    })
-}
 
-/// Rotates root keys; old keys are collected if nothing was rotated.
-async fn root_keys(server: &Server, snapshot: &StoreSnapshot, gc: &GcSettings) -> Result<(), Error> {
-    let now = ids::now();
-    if keys::rotate(server, snapshot, now, gc.key_rotation).await? {
-        return Ok(());
+    /// The steps of a forced run, in their order (`docs/spec/garbage-collection.md §13.1`).
+    async fn everything(&mut self) -> Result<(), Error> {
+        let mut found = self.found_jobs();
+        self.jobs(&mut found).await?;
+        let gone = found.keys();
+        self.evals(&gone).await?;
+        self.deployments(&gone).await?;
+        self.one_time_tokens().await?;
+        self.tokens(false).await?;
+        self.tokens(true).await?;
+        self.unused_keys().await?;
+        self.nodes().await
     }
-    keys::collect(server, snapshot, now, gc.key_rotation, gc.key_threshold).await
-}
 
-async fn reap(server: &Server, collected: Collected) -> Result<(), Error> {
-    for c in rules::batches(collected, IDS) {
-        let _timer = server.metrics().timer("nomad.eval.reap");
-        let op = Operation::EvalDelete { evals: c.evals, allocs: c.allocs };
-        server.commit_shared(op.into()).await.inspect_err(|e| {
-            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "eval reap failed");
+    fn found_jobs(&self) -> CollectedJobs<'a> {
+        select::jobs(self.snapshot, &self.thresholds, self.now)
+    }
+
+    /// Removes expired ACL tokens of one kind; global ones in the authoritative region alone.
+    async fn tokens(&mut self, global: bool) -> Result<(), Error> {
+        let found = select::tokens(self.snapshot, &self.thresholds, self.now, global);
+        if found.is_empty() {
+            return Ok(());
+        }
+        let num = found.len();
+        tracing::debug!(target: "nomad.core.sched", num, global, "expired ACL token GC found eligible tokens");
+        let _timer = self.server.metrics().timer("nomad.acl.delete_tokens");
+        let op = Operation::Acl(Box::new(AclChange::TokenDelete(found)));
+        self.server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "ACL token reap failed");
         })?;
+        self.counts.add(if global { GcKind::GlobalToken } else { GcKind::LocalToken }, num);
+        Ok(())
     }
-    Ok(())
-}
 
-async fn evals(server: &Server, snapshot: &StoreSnapshot, threshold: i64, batch: i64) -> Result<(), Error> {
-    let found = rules::evals(snapshot, ids::now(), threshold, batch);
-    if found.is_empty() {
-        return Ok(());
-    }
-    let (evals, allocs) = (found.evals.len(), found.allocs.len());
-    tracing::debug!(target: "nomad.core.sched", evals, allocs, "eval GC found eligible objects");
-    reap(server, found).await
-}
-
-async fn jobs(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
-    let (jobs, rest) = rules::jobs(snapshot, ids::now(), threshold);
-    if jobs.is_empty() {
-        return Ok(());
-    }
-    let (n, evals, allocs) = (jobs.len(), rest.evals.len(), rest.allocs.len());
-    tracing::debug!(target: "nomad.core.sched", jobs = n, evals, allocs, "job GC found eligible objects");
-    reap(server, rest).await?;
-    for batch in jobs.chunks(JOBS) {
-        let _timer = server.metrics().timer("nomad.job.batch_deregister");
-        let op = Operation::JobBatchDeregister { jobs: batch.to_vec() };
-        server.commit_shared(op.into()).await.inspect_err(|e| {
-            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "batch job reap failed");
+    /// Removes expired one-time tokens.
+    async fn one_time_tokens(&mut self) -> Result<(), Error> {
+        if !self.thresholds.acl {
+            return Ok(());
+        }
+        let _timer = self.server.metrics().timer("nomad.acl.expire_one_time_tokens");
+        let op = Operation::Acl(Box::new(AclChange::OneTimeExpire(self.now)));
+        self.server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "one-time token reap failed");
         })?;
+        let expired = select::one_time_tokens(self.snapshot, &self.thresholds, self.now);
+        self.counts.add(GcKind::OneTimeToken, expired);
+        Ok(())
     }
-    Ok(())
+
+    /// Rotates root keys; old keys are collected if nothing was rotated.
+    async fn root_keys(&mut self) -> Result<(), Error> {
+        if keys::rotate(self.server, self.snapshot, self.now, self.thresholds.rotation).await? {
+            return Ok(());
+        }
+        self.unused_keys().await
+    }
+
+    async fn unused_keys(&mut self) -> Result<(), Error> {
+        let found = select::keys(self.snapshot, &self.thresholds, self.now);
+        let count = found.len();
+        keys::collect(self.server, found).await?;
+        self.counts.add(GcKind::RootKey, count);
+        Ok(())
+    }
+
+    async fn reap(&mut self, collected: Collected) -> Result<(), Error> {
+        for c in select::batches(collected, IDS) {
+            let _timer = self.server.metrics().timer("nomad.eval.reap");
+            let (evals, allocs) = (c.evals.len(), c.allocs.len());
+            let op = Operation::EvalDelete { evals: c.evals, allocs: c.allocs };
+            self.server.commit_shared(op.into()).await.inspect_err(|e| {
+                tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "eval reap failed");
+            })?;
+            self.counts.add(GcKind::Evaluation, evals);
+            self.counts.add(GcKind::Allocation, allocs);
+        }
+        Ok(())
+    }
+
+    async fn evals(&mut self, without: &JobKeys<'_>) -> Result<(), Error> {
+        let found = select::evals(self.snapshot, &self.thresholds, self.now, without);
+        if found.is_empty() {
+            return Ok(());
+        }
+        let (evals, allocs) = (found.evals.len(), found.allocs.len());
+        tracing::debug!(target: "nomad.core.sched", evals, allocs, "eval GC found eligible objects");
+        self.reap(found).await
+    }
+
+    async fn jobs(&mut self, found: &mut CollectedJobs<'_>) -> Result<(), Error> {
+        if found.jobs.is_empty() {
+            return Ok(());
+        }
+        let (n, evals, allocs) = (found.jobs.len(), found.rest.evals.len(), found.rest.allocs.len());
+        tracing::debug!(target: "nomad.core.sched", jobs = n, evals, allocs, "job GC found eligible objects");
+        self.reap(std::mem::take(&mut found.rest)).await?;
+        for batch in found.jobs.chunks(JOBS) {
+            let _timer = self.server.metrics().timer("nomad.job.batch_deregister");
+            let jobs = batch.iter().map(|j| (j.namespace.clone(), j.id.clone())).collect();
+            self.server.commit_shared(Operation::JobBatchDeregister { jobs }.into()).await.inspect_err(|e| {
+                tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "batch job reap failed");
+            })?;
+            self.counts.add(GcKind::Job, batch.len());
+        }
+        self.counts.add(GcKind::Allocation, found.other_allocs);
+        self.counts.add(GcKind::Deployment, found.deployments);
+        Ok(())
+    }
+
+    async fn deployments(&mut self, without: &JobKeys<'_>) -> Result<(), Error> {
+        let found = select::deployments(self.snapshot, &self.thresholds, self.now, without);
+        if found.is_empty() {
+            return Ok(());
+        }
+        let deployments = found.len();
+        tracing::debug!(target: "nomad.core.sched", deployments, "deployment GC found eligible deployments");
+        for batch in found.chunks(IDS) {
+            let _timer = self.server.metrics().timer("nomad.deployment.reap");
+            let op = Operation::DeploymentDelete { ids: batch.to_vec() };
+            self.server.commit_shared(op.into()).await.inspect_err(|e| {
+                tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "deployment reap failed");
+            })?;
+            self.counts.add(GcKind::Deployment, batch.len());
+        }
+        Ok(())
+    }
+
+    async fn nodes(&mut self) -> Result<(), Error> {
+        let found = select::nodes(self.snapshot, &self.thresholds, self.now);
+        if found.is_empty() {
+            return Ok(());
+        }
+        tracing::debug!(target: "nomad.core.sched", nodes = found.len(), "node GC found eligible nodes");
+        for batch in found.chunks(IDS) {
+            let gone = deregister(self.server, batch).await?;
+            self.counts.add(GcKind::Node, gone);
+        }
+        Ok(())
+    }
 }
 
-async fn deployments(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
-    let found = rules::deployments(snapshot, ids::now(), threshold);
-    if found.is_empty() {
-        return Ok(());
-    }
-    tracing::debug!(target: "nomad.core.sched", deployments = found.len(), "deployment GC found eligible deployments");
-    for batch in found.chunks(IDS) {
-        let _timer = server.metrics().timer("nomad.deployment.reap");
-        let op = Operation::DeploymentDelete { ids: batch.to_vec() };
-        server.commit_shared(op.into()).await.inspect_err(|e| {
-            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "deployment reap failed");
-        })?;
-    }
-    Ok(())
-}
-
-async fn nodes(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
-    let found = rules::nodes(snapshot, ids::now(), threshold);
-    if found.is_empty() {
-        return Ok(());
-    }
-    tracing::debug!(target: "nomad.core.sched", nodes = found.len(), "node GC found eligible nodes");
-    for batch in found.chunks(IDS) {
+/// Removes nodes; returns how many. A batch with a node that is gone is refused as a whole: it is halved until only
+/// that node is left out (`docs/spec/garbage-collection.md §6.2`).
+async fn deregister(server: &Server, ids: &[String]) -> Result<usize, Error> {
+    let (mut removed, mut batches) = (0, vec![ids]);
+    while let Some(batch) = batches.pop() {
         let _timer = server.metrics().timer("nomad.client.batch_deregister");
-        let op = Operation::NodeDeregister { ids: batch.to_vec() };
-        node_status::change(server, op).await.inspect_err(|e| {
+        let Err(e) = node_status::change(server, Operation::NodeDeregister { ids: batch.to_vec() }).await else {
+            removed += batch.len();
+            continue;
+        };
+        if e.kind != ErrorKind::NodeNotFound {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "node reap failed");
-        })?;
+            return Err(e);
+        }
+        match batch {
+            [] => {}
+            [gone] => {
+                let (error, node_ids) = (e.message.as_str(), gone.as_str());
+                tracing::error!(target: "nomad.core.sched", error, node_ids, "node reap failed");
+            }
+            several => {
+                let (first, second) = several.split_at(several.len() / 2);
+                batches.extend([second, first]);
+            }
+        }
     }
-    Ok(())
+    Ok(removed)
 }

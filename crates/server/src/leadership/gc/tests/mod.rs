@@ -1,14 +1,28 @@
 //! The boundary table and the worked examples of `docs/spec/garbage-collection.md`.
 
+mod examples;
+mod explained;
+mod kinds;
+mod properties;
+
 use std::sync::Arc;
 
 use super::keys::{self, Step};
-use super::rules::*;
-use super::{CoreJob, EVERY, GcSettings};
+use super::select::{self, Collected, JobKeys, batches};
+use super::verdict::{Age, Thresholds, is_due};
+use super::{CoreJob, EVERY, GcSettings, rules};
+use crate::settings::AclSettings;
+use encamp_model::gc::GcSetting;
 use encamp_model::*;
 use encamp_state::StateStore;
 
 const NOW: i64 = 1_000 * HOUR;
+
+/// The default thresholds, with access control.
+fn defaults() -> Thresholds {
+    let acl = AclSettings { enabled: true, ..AclSettings::default() };
+    Thresholds::configured(&GcSettings::default(), &acl)
+}
 
 fn job(status: JobStatus, stop: bool, policy: Option<ReschedulePolicy>) -> Job {
     Job {
@@ -105,7 +119,8 @@ fn the_boundary_table() {
         ),
         (16, alloc("a", ClientStatus::Unknown, DesiredStatus::Run), job(JobStatus::Running, false, None), NOW, false),
     ] {
-        assert_eq!(alloc_eligible(&a, Some(&job), NOW, cutoff), want, "line {line}");
+        let age = Age { setting: GcSetting::EvalGcThreshold, nanos: NOW - cutoff };
+        assert_eq!(is_due(&rules::alloc(&a, Some(&job), age), NOW), want, "line {line}");
     }
 }
 
@@ -135,7 +150,7 @@ fn aged(mut a: Allocation, age: i64) -> Allocation {
 }
 
 fn run(s: &StateStore) -> (Vec<String>, Vec<String>) {
-    let c = evals(s, NOW, HOUR, 24 * HOUR);
+    let c = select::evals(s, &defaults(), NOW, &JobKeys::new());
     (c.evals, c.allocs)
 }
 
@@ -173,7 +188,7 @@ fn example_4_the_current_version_of_a_batch_job_is_retained() {
 fn finished_jobs_are_collected() {
     let over = |j: Job, age: i64| {
         let s = store(Job { submit_time: NOW - age, ..j }, eval(JobType::Service, age), vec![]);
-        jobs(&s, NOW, 4 * HOUR).0.len() == 1
+        select::jobs(&s, &defaults(), NOW).jobs.len() == 1
     };
     let tag = Some(JobVersionTag { name: "keep".into(), ..Default::default() });
     assert!(over(job(JobStatus::Dead, true, None), 4 * HOUR));
@@ -211,7 +226,7 @@ fn nodes_and_deployments() {
         deployment_id: "d2".into(),
         ..alloc("x", ClientStatus::Running, DesiredStatus::Run)
     })]);
-    assert_eq!(nodes(&s, NOW, 24 * HOUR), ["n1"]);
+    assert_eq!(select::nodes(&s, &defaults(), NOW), ["n1"]);
     for (id, status, age) in [
         ("d1", DeploymentStatus::Successful, 2 * HOUR),
         ("d2", DeploymentStatus::Failed, 2 * HOUR),
@@ -220,7 +235,7 @@ fn nodes_and_deployments() {
         let d = Deployment { id: id.into(), status, modify_time: NOW - age, ..Default::default() };
         s.put_deployment(Arc::new(d));
     }
-    assert_eq!(deployments(&s, NOW, HOUR), ["d1"]);
+    assert_eq!(select::deployments(&s, &defaults(), NOW, &JobKeys::new()), ["d1"]);
 }
 
 fn key(s: &mut StateStore, id: &str, state: RootKeyState, created: i64, publish: i64) {
@@ -255,7 +270,9 @@ fn old_keys_are_collected_when_unused() {
         key(&mut s, id, state, NOW - 2 * HOUR, 0);
     }
     key(&mut s, "f", RootKeyState::Inactive, NOW - 2 * HOUR + 1, 0);
-    let found = |s: &StateStore| keys::collectable(s, NOW, HOUR, HOUR);
+    let gc = GcSettings { key_rotation: HOUR, key_threshold: HOUR, ..GcSettings::default() };
+    let thresholds = Thresholds::configured(&gc, &AclSettings::default());
+    let found = |s: &StateStore| select::keys(s, &thresholds, NOW);
     assert_eq!(found(&s), ["a", "b", "e"]);
     let mut signed =
         Allocation { signing_key_id: "a".into(), ..alloc("x", ClientStatus::Running, DesiredStatus::Stop) };
@@ -297,6 +314,9 @@ fn expired_tokens_go_when_they_are_old_enough() {
     put("young", false, now - HOUR + 1, Some(now - 1));
     put("equal", false, now - 2 * HOUR, Some(now));
     put("global", true, now - 2 * HOUR, Some(now - HOUR));
-    assert_eq!(tokens(&store, now, HOUR, false), ["boundary", "old"]);
-    assert_eq!(tokens(&store, now, HOUR, true), ["global"]);
+    assert_eq!(select::tokens(&store, &defaults(), now, false), ["boundary", "old"]);
+    assert_eq!(select::tokens(&store, &defaults(), now, true), ["global"]);
+    let elsewhere = Thresholds { authoritative: false, ..defaults() };
+    assert_eq!(select::tokens(&store, &elsewhere, now, true), [""; 0]);
+    assert_eq!(select::tokens(&store, &Thresholds { acl: false, ..defaults() }, now, false), [""; 0]);
 }

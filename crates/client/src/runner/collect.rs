@@ -1,0 +1,130 @@
+//! An allocation in local collection: its mark, the disk that it takes over from its predecessor, and its removal
+//! (`docs/spec/client.md §9.3`, `§27`).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Shared;
+use super::alloc::AllocRunner;
+use super::error::PrerunError;
+use crate::clock;
+use crate::directory::remove::NotRemoved;
+use crate::dirs::AllocDir;
+use crate::policy::gc;
+use crate::store::AllocRecord;
+use encamp_model::TaskStatus;
+
+/// Whether the disk of the predecessor was taken over in an earlier run: whatever a task did came after that.
+pub(super) fn has_disk(record: &AllocRecord) -> bool {
+    record.disk_taken
+        || record.tasks.values().any(|t| t.built || t.handle.is_some() || t.state.state == TaskStatus::Dead)
+}
+
+/// Removes all that a node keeps of an allocation: its files, then its record.
+pub(crate) fn remove_all(shared: &Shared, id: &str) -> Result<(), NotRemoved> {
+    // The record comes last: with it, the next run of the agent goes on with the removal.
+    AllocDir::new(&shared.alloc_dir, id).destroy()?;
+    shared.store.delete(id)
+}
+
+impl AllocRunner {
+    /// Marks an allocation that ended for collection; the first mark counts. Gives its moment, and whether it is new.
+    pub(crate) fn mark(&self) -> (i64, bool) {
+        let mut marks = self.shared.marks.lock();
+        match self.marked.load(Ordering::Relaxed) {
+            0 => {
+                let now = marks.next(clock::now());
+                self.marked.store(now, Ordering::Relaxed);
+                (now, true)
+            }
+            at => (at, false),
+        }
+    }
+
+    /// Marks an allocation that ended in an earlier run of the agent. Without a mark of that run, the end of its last
+    /// task counts, or the last change of the allocation.
+    pub(crate) fn mark_restored(&self) -> i64 {
+        let ends = || self.tasks.iter().filter_map(|t| t.state().finished_at.unix_nanos()).max();
+        let marked = match self.marked.load(Ordering::Relaxed) {
+            0 => ends().filter(|at| *at > 0).unwrap_or_else(|| self.alloc().modify_time).max(1),
+            at => at,
+        };
+        self.shared.marks.lock().seen(marked);
+        self.marked.store(marked, Ordering::Relaxed);
+        marked
+    }
+
+    /// The allocation of this node whose disk it is going to take over.
+    pub(crate) fn awaited_disk(&self) -> Option<String> {
+        let taken = self.disk_taken.load(Ordering::Relaxed);
+        gc::awaited_disk(&self.alloc(), taken).filter(|_| !self.is_terminal()).map(String::from)
+    }
+
+    /// Whether it waits, or has to wait again after a restart of the agent, for the allocation that it replaces.
+    pub(crate) fn follows_another(&self) -> bool {
+        !self.disk_taken.load(Ordering::Relaxed)
+    }
+
+    /// Takes over the disk of the predecessor on this node, if its group is sticky.
+    pub(super) async fn take_disk(self: &Arc<Self>, previous: Option<&AllocRunner>) -> Result<(), PrerunError> {
+        if self.disk_taken.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let awaited = self.awaited_disk();
+        if let Some(previous) = previous.filter(|p| awaited.as_ref() == Some(&p.id)) {
+            let names: Vec<String> = self.tasks.iter().map(|t| t.name.clone()).collect();
+            if let Err(error) = self.dirs.take_over(&previous.dirs, &names) {
+                tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to take over the previous disk");
+                let again = self.dirs.destroy().map_err(std::io::Error::from).and_then(|()| self.dirs.build());
+                again.map_err(PrerunError::MigrateDisk)?;
+            }
+        }
+        self.disk_taken.store(true, Ordering::Relaxed);
+        if awaited.is_some() {
+            // A task must not run before: after a restart of the agent, its data would be replaced.
+            self.persist().await;
+            self.shared.collect.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Whether its removal began, also in an earlier run of the agent.
+    pub(crate) fn is_being_removed(&self) -> bool {
+        self.removal.lock().is_some()
+    }
+
+    /// Ends the tasks and removes everything here.
+    ///
+    /// # Errors
+    /// What is still there. The allocation counts as removed; [`remove_all`] tries again.
+    pub async fn destroy(self: &Arc<Self>) -> Result<(), NotRemoved> {
+        if self.is_destroyed() {
+            return Ok(());
+        }
+        self.removal.lock().get_or_insert_default();
+        self.persist().await;
+        self.kill_tasks().await;
+        self.wait().await;
+        (self.shared.report)(self.view());
+        let _order = self.persisting.lock().await;
+        self.destroyed.store(true, Ordering::Release);
+        let (shared, id) = (self.shared.clone(), self.id.clone());
+        let removed = tokio::task::spawn_blocking(move || remove_all(&shared, &id)).await;
+        removed.unwrap_or_else(|error| Err(NotRemoved::io(self.dirs.root(), std::io::Error::other(error))))
+    }
+
+    /// Notes that a node event tells of its removal, which failed; false if one has told already.
+    pub(crate) async fn report_removal(&self) -> bool {
+        let _order = self.persisting.lock().await;
+        if std::mem::replace(&mut self.removal.lock().get_or_insert_default().reported, true) {
+            return false;
+        }
+        let (shared, id, record) = (self.shared.clone(), self.id.clone(), self.record());
+        // Without the rest of it, the record would be taken for damaged.
+        let store = move || if shared.store.knows(&id) { shared.store.put_record(&id, &record) } else { Ok(()) };
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(store).await {
+            tracing::error!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to store the state");
+        }
+        true
+    }
+}

@@ -1,0 +1,261 @@
+//! Forwards requests for the agent of another node (`docs/spec/http-api.md §5.4, §5.5`): through the connection that
+//! the node keeps to a server, or, from an agent without a server, through any server.
+//!
+//! A server checks what the caller may do before it forwards a request, and the agent of the node checks again.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::HeaderMap;
+use serde::{Deserialize, Serialize};
+
+use super::app::{AppState, Pending};
+use super::client::alloc_here_or_on;
+use super::error::Error;
+use super::forward::PassedOn;
+use super::ids;
+use super::local::LocalClient;
+use super::request::Request;
+use super::response::Response;
+use super::route::{AnsweredBy, NamedIn, Outcome};
+use encamp_model::HostVolume;
+
+/// The text of an answer if no server has a connection of the node.
+pub const NO_PATH: &str = "No path to node";
+
+/// Why a request was not answered by the agent of a node.
+#[derive(Debug)]
+pub enum NodeError {
+    /// No server has a connection of the node; the request did not leave.
+    NoPath,
+    /// The connection broke before the answer; the node may have carried out the request.
+    Broken(String),
+    /// The agent of the node refused a call.
+    Refused(Error),
+}
+
+impl From<NodeError> for Error {
+    fn from(e: NodeError) -> Error {
+        match e {
+            NodeError::NoPath => Error::not_found(NO_PATH),
+            NodeError::Broken(text) => Error::internal(text),
+            NodeError::Refused(e) => e,
+        }
+    }
+}
+
+/// What a server asks the agent of a node to do. Users cannot make these calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum NodeCall {
+    /// Creates a dynamic host volume.
+    CreateVolume(Box<HostVolume>),
+    /// Registers an existing directory as a host volume.
+    RegisterVolume(Box<HostVolume>),
+    /// Deletes a host volume, by its ID.
+    DeleteVolume(String),
+}
+
+/// The result of a [`NodeCall`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum NodeReply {
+    /// The call was carried out.
+    Done,
+    /// A volume was created.
+    Created {
+        /// Its directory on the node.
+        path: String,
+        /// Its size in bytes; 0: unknown.
+        bytes: i64,
+    },
+}
+
+impl NodeCall {
+    /// Carries out the call on the agent of the node.
+    ///
+    /// # Errors
+    /// Those of the agent.
+    pub async fn carry_out(self, client: &Arc<dyn LocalClient>) -> Result<NodeReply, Error> {
+        match self {
+            NodeCall::CreateVolume(volume) => {
+                let (path, bytes) = client.create_volume(&volume).await?;
+                Ok(NodeReply::Created { path, bytes })
+            }
+            NodeCall::RegisterVolume(volume) => client.register_volume(&volume).await.map(|()| NodeReply::Done),
+            NodeCall::DeleteVolume(id) => client.delete_volume(&id).await.map(|()| NodeReply::Done),
+        }
+    }
+}
+
+/// Reaches the agents of nodes that keep a connection to a server of the cluster.
+pub trait NodeConnections: Send + Sync {
+    /// Sends a request to the agent of a node. `only_own`: through a connection to this server, and no other one. A
+    /// request that opens a websocket is answered with 101, and its connection is passed on.
+    fn send<'a>(
+        &'a self,
+        node_id: &'a str,
+        request: axum::extract::Request,
+        only_own: bool,
+    ) -> Pending<'a, Result<axum::http::Response<Body>, NodeError>>;
+
+    /// Makes a call to the agent of a node.
+    fn call<'a>(&'a self, node_id: &'a str, call: NodeCall) -> Pending<'a, Result<NodeReply, NodeError>>;
+}
+
+/// The agent of a node, in this process or reached over its connection.
+#[derive(Clone)]
+pub(crate) struct NodeAgent {
+    id: String,
+    way: Way,
+}
+
+#[derive(Clone)]
+enum Way {
+    Here(Arc<dyn LocalClient>),
+    Connection(Arc<dyn NodeConnections>),
+}
+
+impl NodeAgent {
+    /// The agent of a node. Whether there is a path to it shows when it is called.
+    ///
+    /// # Errors
+    /// No path: this agent has no server.
+    pub(crate) fn of(app: &AppState, id: &str) -> Result<NodeAgent, NodeError> {
+        let local = app.client().filter(|c| c.node_id() == id).cloned().map(Way::Here);
+        let way = local.or_else(|| app.nodes().cloned().map(Way::Connection)).ok_or(NodeError::NoPath)?;
+        Ok(NodeAgent { id: id.into(), way })
+    }
+
+    async fn call(&self, call: NodeCall) -> Result<NodeReply, NodeError> {
+        match &self.way {
+            Way::Here(client) => call.carry_out(client).await.map_err(NodeError::Refused),
+            Way::Connection(nodes) => nodes.call(&self.id, call).await,
+        }
+    }
+
+    /// Creates a host volume; returns its directory on the node and its size in bytes.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub(crate) async fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), NodeError> {
+        match self.call(NodeCall::CreateVolume(Box::new(volume.clone()))).await? {
+            NodeReply::Created { path, bytes } => Ok((path, bytes)),
+            NodeReply::Done => Err(NodeError::Broken(format!("node {} did not say where the volume is", self.id))),
+        }
+    }
+
+    /// Registers an existing directory as a host volume.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub(crate) async fn register_volume(&self, volume: &HostVolume) -> Result<(), NodeError> {
+        self.call(NodeCall::RegisterVolume(Box::new(volume.clone()))).await.map(drop)
+    }
+
+    /// Deletes a host volume.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub(crate) async fn delete_volume(&self, id: &str) -> Result<(), NodeError> {
+        self.call(NodeCall::DeleteVolume(id.into())).await.map(drop)
+    }
+}
+
+/// The agent that a request is for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// This one; also if its handler has to say that there is no such node or allocation.
+    Here,
+    /// The agent of another node.
+    Node(String),
+    /// One that a server knows.
+    AnyServer,
+}
+
+/// The agent that a request is for.
+///
+/// # Errors
+/// 403: the caller may not ask it.
+pub(crate) fn target(request: &Request) -> Result<Target, Error> {
+    match request.route_by() {
+        AnsweredBy::Agent | AnsweredBy::Server | AnsweredBy::Leader | AnsweredBy::OnlyLeader => Ok(Target::Here),
+        AnsweredBy::Node => of_node(request),
+        AnsweredBy::NodeOfAlloc(named) => {
+            let id = match named {
+                NamedIn::Path => request.id(),
+                NamedIn::Query(name) => request.query().get(name),
+            };
+            alloc_here_or_on(request, id)
+        }
+    }
+}
+
+/// The target of a request that names a node by the parameter `node_id`.
+fn of_node(request: &Request) -> Result<Target, Error> {
+    let (id, app) = (request.query().get("node_id"), request.app());
+    if id.is_empty() || !request.query().get("server_id").is_empty() || app.client().is_some_and(|c| c.node_id() == id)
+    {
+        return Ok(Target::Here);
+    }
+    let Some(server) = app.server() else { return Ok(Target::AnyServer) };
+    if server.snapshot().state().node(id).is_none() {
+        return Ok(Target::Here);
+    }
+    request.authorize()?;
+    Ok(Target::Node(id.into()))
+}
+
+/// Forwards a request for another agent, or returns it if it is for this one.
+///
+/// # Errors
+/// 403; 404: no path to the node.
+pub(crate) async fn forward(request: Request) -> Result<Forwarded, Error> {
+    let target = target(&request)?;
+    let only_own = request.is_passed_on();
+    match target {
+        Target::Here => Ok(Forwarded::Here(request)),
+        // Another agent has decided that this one answers.
+        Target::AnyServer if only_own => Ok(Forwarded::Here(request)),
+        Target::AnyServer => match request.app().forward().cloned() {
+            None => Ok(Forwarded::Here(request)),
+            Some(servers) => match servers.forward(request.into_http()).await {
+                Ok(response) => Ok(Forwarded::Answered(Response::passed(response))),
+                Err((text, _)) => Err(Error::internal(text)),
+            },
+        },
+        Target::Node(id) => {
+            let Some(nodes) = request.app().nodes().cloned() else { return Err(NodeError::NoPath.into()) };
+            Ok(Forwarded::Answered(Response::passed(nodes.send(&id, request.into_http(), only_own).await?)))
+        }
+    }
+}
+
+/// The result of [`forward`].
+pub(crate) enum Forwarded {
+    /// This agent answers.
+    Here(Request),
+    /// Another agent has answered.
+    Answered(Response),
+}
+
+/// Forwards a request whose body was read already.
+///
+/// # Errors
+/// 404: there is no such node, or no path to it.
+pub(crate) async fn forward_read(request: Request, node_id: &str, body: Vec<u8>) -> Outcome {
+    ids::check("node", node_id)?;
+    let known = |s: &encamp_server::Server| s.snapshot().state().node(node_id).is_some();
+    let nodes = request.app().nodes().cloned().filter(|_| request.app().server().is_some_and(known));
+    let (nodes, only_own) = (nodes.ok_or(NodeError::NoPath)?, request.is_passed_on());
+    let request = request.into_http().map(|_| Body::from(body));
+    Ok(Response::passed(nodes.send(node_id, request, only_own).await?))
+}
+
+/// Marks a request that a server sends to the agent of a node, or to the server that the node has a connection to.
+pub fn mark_passed_on(extensions: &mut axum::http::Extensions) {
+    extensions.insert(PassedOn);
+}
+
+/// Whether headers ask to take the connection over.
+pub fn asks_for_upgrade(headers: &HeaderMap) -> bool {
+    super::websocket::accept_key(headers).is_some()
+}

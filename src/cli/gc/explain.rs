@@ -1,0 +1,87 @@
+//! `gc explain`: when an object is deleted, and what keeps it.
+
+use encamp_model::gc::GcExplanation;
+use encamp_model::quoted;
+use serde::Serialize;
+
+use super::super::cluster::ClusterFlags;
+use super::super::command::Run;
+use super::super::context::Context;
+use super::super::error::{CommandError, CommandResult};
+use super::super::general::GeneralFlags;
+use super::super::lookup::LookupError;
+use super::super::render::{gc, json};
+use super::source::{Found, explanation_of};
+use super::when::WhenFlags;
+
+/// Explain when an object is garbage-collected, and what keeps it
+///
+/// Shows whether the periodic garbage collection of the servers deletes an object, from when on, which setting of the
+/// servers decides that, and the chain of objects that keep it. The object is an evaluation, allocation, job,
+/// deployment, node, ACL token (by its accessor) or root key; a unique prefix of its ID is enough.
+///
+/// The running cluster is read, or a snapshot file or server backup. What the source does not show is said.
+#[derive(Debug, clap::Parser)]
+pub struct GcExplain {
+    /// Print the explanation as JSON, see docs/reference/gc-explain.schema.json
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub(crate) when: WhenFlags,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "id")]
+    pub(crate) args: Vec<String>,
+}
+
+/// The JSON output.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Output<'a> {
+    schema_version: u32,
+    source: &'a str,
+    notes: &'a [String],
+    #[serde(flatten)]
+    explanation: &'a GcExplanation,
+}
+
+impl Run for GcExplain {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [id] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <id>");
+        };
+        let done = self.explain(id.trim(), context);
+        context.end(done)
+    }
+}
+
+impl GcExplain {
+    fn explain(&self, id: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        let when = self.when.read()?;
+        if id.chars().count() < 2 {
+            return Err(LookupError::TooShort { what: "Identifier" }.into());
+        }
+        let found = explanation_of(&self.cluster, &self.general, context.env, id, when)?;
+        let Found { result, source, notes } = found;
+        let Some(explanation) = result.explanation else {
+            return Err(match result.matches.as_slice() {
+                [] => LookupError::NotFound(format!("No object with prefix or ID {} found in {source}", quoted(id))),
+                several => LookupError::Ambiguous {
+                    line: "Prefix matched multiple objects".into(),
+                    list: gc::matches(several),
+                },
+            }
+            .into());
+        };
+        if self.json {
+            let output = Output { schema_version: 1, source: &source, notes: &notes, explanation: &explanation };
+            context.ui.output(&json::indented(&output).map_err(CommandError::new)?);
+            return Ok(0);
+        }
+        notes.iter().for_each(|note| context.ui.warn(&format!("Note: {note}")));
+        gc::explanation(context.ui, &explanation, &context.env.zone());
+        Ok(0)
+    }
+}

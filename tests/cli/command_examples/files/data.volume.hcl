@@ -1,0 +1,3 @@
+type      = "host"
+name      = "data"
+plugin_id = "mkdir"

@@ -1,0 +1,3 @@
+type      = "host"
+name      = "db"
+plugin_id = "mkdir"

@@ -1,0 +1,4 @@
+type      = "host"
+name      = "media"
+node_id   = "NODE"
+host_path = "DIRECTORY/bin"

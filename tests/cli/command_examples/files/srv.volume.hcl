@@ -1,0 +1,4 @@
+type      = "host"
+name      = "srv"
+node_id   = "NODE"
+host_path = "DIRECTORY/bin"
