@@ -11,6 +11,7 @@ mod progress;
 mod prompts;
 mod screen;
 mod streams;
+mod volumes;
 
 use crate::program;
 use crate::program::Folder;

@@ -171,10 +171,10 @@ fn limits_are_kept_exactly_whenever_the_agent_is_killed() {
     let order = in_order(&folder, &ids);
     let mut node = Node { folder, order, gone: 0, killed: 0, later: 0 };
     node.check();
-    let phases = if memory.is_some() { 3 } else { 1 };
-    let kills = kills() / phases;
-    node.collect(Limits { allocs: ALLOCS - REMOVED, ..NONE }, REMOVED, kills);
-    for by_disk in [true, false].into_iter().filter(|_| memory.is_some()) {
+    let (kills, phases) = (kills(), if memory.is_some() { 3 } else { 1 });
+    let of_phase = |n: usize| kills * (n + 1) / phases - kills * n / phases;
+    node.collect(Limits { allocs: ALLOCS - REMOVED, ..NONE }, REMOVED, of_phase(0));
+    for (phase, by_disk) in [(1, true), (2, false)].into_iter().filter(|_| memory.is_some()) {
         let percent = |node: &Node| {
             let usage = Usage::of(&node.folder);
             if by_disk { usage.disk_percent() } else { usage.inode_percent() }
@@ -182,7 +182,7 @@ fn limits_are_kept_exactly_whenever_the_agent_is_killed() {
         let (before, live, target) = (percent(&node), node.order.len() - node.gone, node.gone + REMOVED);
         let limit = between(before, live, live - REMOVED);
         let limits = if by_disk { Limits { disk: limit, ..NONE } } else { Limits { inodes: limit, ..NONE } };
-        node.collect(limits, target, kills);
+        node.collect(limits, target, of_phase(phase));
         let (now, one) = (percent(&node), before / live as f64);
         assert!(now <= limit && now + one > limit, "{now} percent, limit {limit}, an allocation has {one}");
     }

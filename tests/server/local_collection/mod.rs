@@ -1,13 +1,14 @@
 //! Local collection with the real program, a server and a node in one.
 //!
 //! - [`killed`]: limits by count, disk and inodes, while the agent is killed again and again.
-//! - [`leftovers`]: directories that cannot be removed.
+//! - [`leftovers`]: directories that cannot be removed. [`pinned`]: disks that are taken over.
 //!
 //! `ENCAMP_COLLECTION_KILLS=50 cargo test --test server local_collection -- --nocapture`: how often the agent is
 //! killed.
 
 mod killed;
 mod leftovers;
+mod pinned;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ fn config(folder: &Folder, client: &str) -> String {
          client {{\n enabled = true\n alloc_dir = \"{path}/alloc\"\n gc_interval = \"1h\"\n \
          cpu_total_compute = 1000000\n memory_total_mb = 1000000\n disk_total_mb = 1000000\n{client}\n}}\n\
          advertise {{\n http = \"127.0.0.1\"\n rpc = \"127.0.0.1\"\n serf = \"127.0.0.1\"\n}}\n\
-         plugin \"mock_driver\" {{\n config {{}}\n}}\n"
+         plugin \"mock_driver\" {{\n config {{}}\n}}\nplugin \"raw_exec\" {{\n config {{\n  enabled = true\n }}\n}}\n"
     )
 }
 

@@ -36,8 +36,8 @@ impl Access {
     }
 }
 
-/// Creates the directory of a volume; an existing one stays unchanged. Nothing is left of one that can't get its mode or
-/// owner.
+/// Creates the directory of a volume; an existing one stays unchanged. One that cannot get its mode or owner is removed
+/// again.
 pub(super) fn create(path: &Path, parameters: &BTreeMap<String, String>) -> Result<(), PluginError> {
     let access = Access::parse(parameters)?;
     if path.is_dir() {

@@ -1,4 +1,4 @@
-//! A program of the plugin directory: what it is told, and what it answers (`docs/spec/client.md §4.6.1`).
+//! A program of the plugin directory: its variables, and its answers (`docs/spec/client.md §4.6.1`).
 
 use std::ffi::OsString;
 use std::fmt;
@@ -55,7 +55,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The node, as plugins are told of it.
+/// The node, as plugins see it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
     /// Its ID.
@@ -108,7 +108,7 @@ impl Program<'_> {
     /// Creates a volume, or changes one.
     pub(super) fn create(&self, id: &str, volume: &VolumeRecord) -> Result<Created, PluginError> {
         let operation = Operation::Create;
-        let mut env = self.told(id, volume);
+        let mut env = self.variables(id, volume);
         env.push(("DHV_CAPACITY_MIN_BYTES", volume.capacity_min.to_string().into()));
         env.push(("DHV_CAPACITY_MAX_BYTES", volume.capacity_max.to_string().into()));
         let output = self.run(operation, env)?;
@@ -131,13 +131,13 @@ impl Program<'_> {
 
     /// Deletes a volume at a path.
     pub(super) fn delete(&self, id: &str, volume: &VolumeRecord, path: &Path) -> Result<(), PluginError> {
-        let mut env = self.told(id, volume);
+        let mut env = self.variables(id, volume);
         env.push(("DHV_CREATED_PATH", path.into()));
         self.run(Operation::Delete, env).map(drop)
     }
 
-    /// What both operations on volumes are told.
-    fn told(&self, id: &str, volume: &VolumeRecord) -> Vec<(&'static str, OsString)> {
+    /// The variables of both operations on volumes.
+    fn variables(&self, id: &str, volume: &VolumeRecord) -> Vec<(&'static str, OsString)> {
         let parameters = serde_json::to_string(&volume.parameters).unwrap_or_else(|_| "{}".into());
         vec![
             ("DHV_VOLUMES_DIR", self.volumes_dir.into()),
