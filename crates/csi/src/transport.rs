@@ -137,13 +137,13 @@ impl Socket {
             },
             None => None,
         };
-        let connection = match (self.connect().await, ended) {
-            (Ok(connection), _) => connection,
-            // The call may have had an effect before the connection ended.
-            (Err(_), Some(interrupted @ Failure::Interrupted(_))) => return Err(interrupted),
-            (Err(failure), _) => return Err(failure),
-        };
-        answer(send(&connection, request()).await?, self.limits.message).await
+        let again = async { send(&self.connect().await?, request()).await };
+        match (again.await, ended) {
+            (Ok(response), _) => answer(response, self.limits.message).await,
+            // The call may have had an effect before the first connection ended.
+            (Err(Failure::Unreachable(_)), Some(interrupted @ Failure::Interrupted(_))) => Err(interrupted),
+            (Err(failure), _) => Err(failure),
+        }
     }
 
     /// Connects and makes the connection the current one.

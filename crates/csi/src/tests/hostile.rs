@@ -1,5 +1,6 @@
 //! Plugins that break the protocol, hang or go away. Each call must end with an error in bounded time.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
@@ -97,6 +98,7 @@ async fn plugins_that_hang_exceed_the_deadline() {
     let _listener = UnixListener::bind(&path).unwrap();
     let started = Instant::now();
     let e = Plugin::new(&path, short).plugin_info().await.unwrap_err();
+    let _ = std::fs::remove_file(&path);
     assert!(e.kind == ErrorKind::Timeout && started.elapsed() < Duration::from_secs(10), "{e}");
 }
 
@@ -127,6 +129,26 @@ async fn calls_connect_again_after_a_restart() {
     assert_eq!(plugin.plugin_info().await.unwrap_err().kind, ErrorKind::Unavailable);
 }
 
+#[tokio::test]
+async fn calls_that_may_have_begun_are_not_unavailable() {
+    let path = socket();
+    let (calls, gone) = (AtomicUsize::new(0), path.clone());
+    // The plugin ends with the second call, and does not come back.
+    let _fake = Fake::at(path.clone(), move |_, _| {
+        if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Answer::message(&info());
+        }
+        let _ = std::fs::remove_file(&gone);
+        // Ends the task of the connection, without a message as that of a panic.
+        std::panic::resume_unwind(Box::new(()))
+    });
+    let plugin = Plugin::new(&path, limits());
+    plugin.plugin_info().await.unwrap();
+    let e = plugin.plugin_info().await.unwrap_err();
+    assert!(e.kind == ErrorKind::Interrupted && e.kind.outcome_unknown(), "{e}");
+    assert_eq!(plugin.plugin_info().await.unwrap_err().kind, ErrorKind::Unavailable);
+}
+
 /// What a plugin does with a connection.
 async fn serve(path: &std::path::Path, handle: impl AsyncFn(UnixStream)) {
     let listener = UnixListener::bind(path).unwrap();
@@ -149,6 +171,7 @@ async fn against(handle: impl AsyncFn(UnixStream)) -> CallError {
             plugin.plugin_info().await
         } => result,
     };
+    let _ = std::fs::remove_file(&path);
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     result.expect_err("an error")
 }
