@@ -239,8 +239,8 @@ async fn dispatch(
             }
             let request = Request::new(app, request, path, matched, peer, authorization.clone());
             let outcome = match node_forward::forward(request).await {
-                Ok(Forwarded::Here(request)) => handler(request).await,
-                Ok(Forwarded::Answered(response)) => Ok(response),
+                Ok(Forwarded::Here(request)) => handler(*request).await,
+                Ok(Forwarded::Answered(response)) => Ok(*response),
                 Err(e) => Err(e),
             };
             metric.record(&metrics, begin.elapsed());

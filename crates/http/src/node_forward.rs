@@ -212,19 +212,20 @@ pub(crate) async fn forward(request: Request) -> Result<Forwarded, Error> {
     let target = target(&request)?;
     let only_own = request.is_passed_on();
     match target {
-        Target::Here => Ok(Forwarded::Here(request)),
+        Target::Here => Ok(Forwarded::Here(Box::new(request))),
         // Another agent has decided that this one answers.
-        Target::AnyServer if only_own => Ok(Forwarded::Here(request)),
+        Target::AnyServer if only_own => Ok(Forwarded::Here(Box::new(request))),
         Target::AnyServer => match request.app().forward().cloned() {
-            None => Ok(Forwarded::Here(request)),
+            None => Ok(Forwarded::Here(Box::new(request))),
             Some(servers) => match servers.forward(request.into_http()).await {
-                Ok(response) => Ok(Forwarded::Answered(Response::passed(response))),
+                Ok(response) => Ok(Forwarded::Answered(Box::new(Response::passed(response)))),
                 Err((text, _)) => Err(Error::internal(text)),
             },
         },
         Target::Node(id) => {
             let Some(nodes) = request.app().nodes().cloned() else { return Err(NodeError::NoPath.into()) };
-            Ok(Forwarded::Answered(Response::passed(nodes.send(&id, request.into_http(), only_own).await?)))
+            let response = nodes.send(&id, request.into_http(), only_own).await?;
+            Ok(Forwarded::Answered(Box::new(Response::passed(response))))
         }
     }
 }
@@ -232,9 +233,9 @@ pub(crate) async fn forward(request: Request) -> Result<Forwarded, Error> {
 /// The result of [`forward`].
 pub(crate) enum Forwarded {
     /// This agent answers.
-    Here(Request),
+    Here(Box<Request>),
     /// Another agent has answered.
-    Answered(Response),
+    Answered(Box<Response>),
 }
 
 /// Forwards a request whose body was read already.

@@ -36,7 +36,7 @@ pub enum Payload {
     /// A body that is streamed.
     Stream(Body),
     /// The whole answer of another agent, as it came.
-    Passed(axum::response::Response),
+    Passed(Box<axum::response::Response>),
     /// As [`Payload::Stream`], never compressed or chunked: the connection ends with it.
     Raw(Body),
 }
@@ -90,7 +90,7 @@ impl Response {
     /// The answer of another agent.
     pub(crate) fn passed(response: axum::response::Response) -> Response {
         let status = response.status();
-        Response { status, headers: HeaderMap::new(), payload: Payload::Passed(response) }
+        Response { status, headers: HeaderMap::new(), payload: Payload::Passed(Box::new(response)) }
     }
 
     /// With a header. A value that can't stand in a header is left out.
@@ -136,7 +136,9 @@ impl Response {
                 Payload::Raw(Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked))))
             }
             Payload::Stream(body) => Payload::Stream(until_revoked(body, authorization)),
-            Payload::Passed(response) => Payload::Passed(response.map(|body| until_revoked(body, authorization))),
+            Payload::Passed(response) => {
+                Payload::Passed(Box::new(response.map(|body| until_revoked(body, authorization))))
+            }
             whole @ (Payload::Empty | Payload::Json(_) | Payload::Bytes(_)) => whole,
         };
         self
@@ -155,7 +157,7 @@ impl Response {
     pub fn finish(mut self, pretty: bool, encoding: Option<Encoding>) -> axum::response::Response {
         if let Payload::Passed(mut response) = self.payload {
             response.headers_mut().extend(self.headers);
-            return response;
+            return *response;
         }
         let vary = HeaderValue::from_static("Accept-Encoding");
         self.headers.append(header::VARY, vary);

@@ -56,18 +56,13 @@ impl Tally {
             oldest: time(group.oldest),
             newest: time(group.newest),
         };
-        let kept = |(key, kept): (&(GcReason, Option<GcSetting>), &(u64, Option<i64>))| GcKept {
-            reason: key.0,
-            setting: key.1,
-            count: kept.0,
-            next: kept.1.map(time),
-        };
-        GcKindPlan {
-            kind,
-            visible,
-            collected: self.collected.iter().map(collected).collect(),
-            kept: self.kept.iter().map(kept).collect(),
-        }
+        let kept = self.kept.iter().map(|(&(reason, setting), &(count, next))| GcKept {
+            reason,
+            setting,
+            count,
+            next: next.map(time),
+        });
+        GcKindPlan { kind, visible, collected: self.collected.iter().map(collected).collect(), kept: kept.collect() }
     }
 }
 
