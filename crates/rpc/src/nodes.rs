@@ -40,8 +40,6 @@ const SHUFFLE: Duration = Duration::from_secs(300);
 /// The servers, over the network.
 pub struct Remote {
     pool: Pool,
-    /// For the connection over which servers send requests: a slow answer must not stop heartbeats.
-    links: Pool,
     /// Answers the requests of servers.
     agent: OnceLock<Arc<dyn Interface>>,
     list: Mutex<List>,
@@ -80,8 +78,7 @@ impl Remote {
     pub fn new(pool: Pool, servers: Vec<String>) -> Remote {
         let mut list = List { servers, num_nodes: 0, shuffle_at: Instant::now() };
         list.shuffle();
-        let links = pool.another();
-        Remote { pool, links, agent: OnceLock::new(), list: Mutex::new(list), changed: Notify::new() }
+        Remote { pool, agent: OnceLock::new(), list: Mutex::new(list), changed: Notify::new() }
     }
 
     /// Sets what answers the requests that servers send to the node, once.
@@ -96,7 +93,9 @@ impl Remote {
         let head = Head { node: Some(who(c)), server: None };
         let opened = async {
             let request = wire::raw_request(&server, Connect::METHOD, &head, Vec::new())?.map(|_| body);
-            let response = self.links.send(&server, request).await?;
+            // It shares the connection of the other calls: its window is a part of theirs, so an answer that nobody reads
+            // does not stop heartbeats.
+            let response = self.pool.send(&server, request).await?;
             if response.status() == StatusCode::OK { Ok(response) } else { Err(wire::refused(response).await) }
         };
         let late = |_| CallError::Lost(format!("{}: no answer from {server} within {HOLD:?}", Connect::METHOD));

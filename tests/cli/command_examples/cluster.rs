@@ -1,5 +1,7 @@
 //! A cluster of one node with the jobs that examples name.
 
+use std::cell::RefCell;
+
 use encamp::cli::command_examples::{Example, IDS, Named};
 use serde_json::Value;
 
@@ -45,6 +47,8 @@ const SETUP: &[&str] = &[
 pub(super) struct DevCluster {
     agent: Agent,
     shell: Shell,
+    /// The allocation of the last example: its tasks may be starting again.
+    used: RefCell<String>,
     /// Goes last.
     _directory: ExampleDirectory,
 }
@@ -65,7 +69,7 @@ impl DevCluster {
         let config = format!("log_file = {:?}\n{CONFIG}", log.display().to_string());
         let agent = Agent::start(directory.folder(), &config, &["-dev"]);
         let shell = Shell::new(&directory, &[("NOMAD_ADDR", &agent.address())]);
-        let cluster = DevCluster { agent, shell, _directory: directory };
+        let cluster = DevCluster { agent, shell, used: RefCell::default(), _directory: directory };
         wait_for("the node is ready", || match cluster.agent.list("/v1/nodes").first() {
             Some(node) if text(node, "Status") == "ready" => Ok(()),
             other => Err(format!("{other:?}")),
@@ -110,6 +114,15 @@ impl DevCluster {
     fn allocations(&self) -> Vec<Value> {
         let all = self.agent.list("/v1/job/web/allocations").into_iter();
         all.filter(|a| text(a, "ClientStatus") == "running" && text(a, "DesiredStatus") == "run").collect()
+    }
+
+    /// The newest allocation besides that of the last example.
+    fn another_allocation(&self) -> Option<Value> {
+        let mut all = self.allocations();
+        all.retain(|a| text(a, "ID") != *self.used.borrow());
+        let found = newest(all)?;
+        *self.used.borrow_mut() = text(&found, "ID").to_string();
+        Some(found)
     }
 
     /// What a command needs besides.
@@ -192,7 +205,7 @@ impl DevCluster {
 
     fn id(&self, named: Named) -> String {
         let found = match named {
-            Named::Allocation => newest(self.allocations()),
+            Named::Allocation => self.another_allocation(),
             Named::Deployment => newest(self.agent.list("/v1/job/api/deployments")),
             Named::Evaluation => {
                 let all = self.agent.list("/v1/job/web/evaluations").into_iter();
