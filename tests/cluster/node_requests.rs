@@ -320,7 +320,8 @@ fn rights_are_checked_on_the_way_and_on_the_node() {
         let text = |field: &str| made[field].as_str().expect("a text").to_string();
         (text("AccessorID"), text("SecretID"))
     };
-    let (accessor, reads) = policy("reads", "namespace \"default\" {\n  policy = \"read\"\n}\n");
+    let (accessor, reads) =
+        policy("reads", "namespace \"default\" {\n  capabilities = [\"read-job\", \"read-logs\"]\n}\n");
     let (_, lists) = policy("lists", "namespace \"default\" {\n  capabilities = [\"list-jobs\"]\n}\n");
     let logs = format!("/v1/client/fs/logs/{}?task=main&type=stdout&plain=true", allocs[0].id);
     wait_for("the logs are read", || {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 
 use super::app::{AppState, Pending};
@@ -244,11 +244,17 @@ pub(crate) enum Forwarded {
 /// 404: there is no such node, or no path to it.
 pub(crate) async fn forward_read(request: Request, node_id: &str, body: Vec<u8>) -> Outcome {
     ids::check("node", node_id)?;
-    let known = |s: &encamp_server::Server| s.snapshot().state().node(node_id).is_some();
-    let nodes = request.app().nodes().cloned().filter(|_| request.app().server().is_some_and(known));
-    let (nodes, only_own) = (nodes.ok_or(NodeError::NoPath)?, request.is_passed_on());
-    let request = request.into_http().map(|_| Body::from(body));
-    Ok(Response::passed(nodes.send(node_id, request, only_own).await?))
+    let (app, only_own) = (request.app().clone(), request.is_passed_on());
+    let mut request = request.into_http();
+    request.headers_mut().insert(header::CONTENT_LENGTH, body.len().into());
+    let request = request.map(|_| Body::from(body));
+    let Some(server) = app.server() else {
+        let servers = app.forward().filter(|_| !only_own).ok_or(NodeError::NoPath)?;
+        let answered = servers.forward(request).await.map_err(|(text, _)| Error::internal(text))?;
+        return Ok(Response::passed(answered));
+    };
+    let nodes = app.nodes().filter(|_| server.snapshot().state().node(node_id).is_some());
+    Ok(Response::passed(nodes.ok_or(NodeError::NoPath)?.send(node_id, request, only_own).await?))
 }
 
 /// Marks a request that a server sends to the agent of a node, or to the server that the node has a connection to.
