@@ -80,7 +80,7 @@ fn every_certificate_can_only_make_the_calls_of_its_role() {
             if may { allowed += 1 } else { refused += 1 }
         }
     }
-    assert_eq!((allowed, refused), (23 * 2 + 13 * 2, 10 * 2 + 23 * 4));
+    assert_eq!((allowed, refused), (26 * 2 + 14 * 2, 12 * 2 + 26 * 4));
     // Without a certificate no call gets as far as that.
     for (method, _) in CALLS {
         let peer = Peer::try_with(&server.rpc(), Some(without_certificate(&folder)));
