@@ -1,10 +1,10 @@
 //! Connections over which servers send requests to the agents of nodes.
 //!
-//! A node need not be reachable: it connects to a server and keeps the call [`Connect`] open ([`serve`]). The bytes of
-//! the call's request and of its answer are an HTTP/2 connection in the other direction, in which the server is the
-//! client ([`NodeLinks`]). A server without a connection of the node forwards requests to the one that has it
-//! ([`NodeRoutes`]). Each request has a stream of its own: who does not read stops who writes, and either side can end
-//! it.
+//! A node need not be reachable: it connects to a server and keeps the call [`Connect`](super::calls::Connect) open
+//! (`serve`). The bytes of the call's request and of its answer are an HTTP/2 connection in the other direction, in
+//! which the server is the client ([`NodeLinks`]). A server without a connection of the node forwards requests to the
+//! one that has it ([`NodeRoutes`]). Each request has a stream of its own: who does not read stops who writes, and
+//! either side can end it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
