@@ -30,10 +30,7 @@ impl Plugin {
     /// # Errors
     /// Those of the call; `AlreadyExists`: the volume of the name is another one.
     pub async fn create_volume(&self, volume: CreateVolume) -> Result<Volume, CallError> {
-        let mut redactor = Redactor::new(&volume.secrets);
-        for capability in &volume.capabilities {
-            redactor = redactor.with_options(capability);
-        }
+        let redactor = volume.capabilities.iter().fold(Redactor::new(&volume.secrets), Redactor::with_options);
         let call = self.operation("CreateVolume", redactor);
         let request = call.request(proto::CreateVolumeRequest {
             name: volume.name,
@@ -107,10 +104,7 @@ impl Plugin {
     /// # Errors
     /// Those of the call.
     pub async fn validate_volume(&self, volume: ValidateVolume) -> Result<Validation, CallError> {
-        let mut redactor = Redactor::new(&volume.secrets);
-        for capability in &volume.capabilities {
-            redactor = redactor.with_options(capability);
-        }
+        let redactor = volume.capabilities.iter().fold(Redactor::new(&volume.secrets), Redactor::with_options);
         let call = self.operation("ValidateVolumeCapabilities", redactor);
         let asked = convert::capabilities(volume.capabilities);
         let request = call.request(proto::ValidateVolumeCapabilitiesRequest {
@@ -229,10 +223,7 @@ impl Plugin {
     /// # Errors
     /// Those of the call; `OutOfRange`: not to this capacity; `InUse`: not while it is used.
     pub async fn expand_volume(&self, volume: ExpandVolume) -> Result<Expanded, CallError> {
-        let mut redactor = Redactor::new(&volume.secrets);
-        if let Some(capability) = &volume.capability {
-            redactor = redactor.with_options(capability);
-        }
+        let redactor = volume.capability.iter().fold(Redactor::new(&volume.secrets), Redactor::with_options);
         let call = self.operation("ControllerExpandVolume", redactor);
         let request = call.request(proto::ControllerExpandVolumeRequest {
             volume_id: volume.volume.into_text(),

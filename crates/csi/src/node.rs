@@ -111,10 +111,7 @@ impl Plugin {
     /// # Errors
     /// Those of the call.
     pub async fn expand_on_node(&self, volume: ExpandOnNode) -> Result<u64, CallError> {
-        let mut redactor = Redactor::new(&volume.secrets);
-        if let Some(capability) = &volume.capability {
-            redactor = redactor.with_options(capability);
-        }
+        let redactor = volume.capability.iter().fold(Redactor::new(&volume.secrets), Redactor::with_options);
         let call = self.operation("NodeExpandVolume", redactor);
         let request = call.request(proto::NodeExpandVolumeRequest {
             volume_id: volume.volume.into_text(),

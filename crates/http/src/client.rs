@@ -10,7 +10,7 @@ use serde_json::json;
 use super::error::Error;
 use super::ids;
 use super::local::LocalClient;
-use super::node_forward::{NO_PATH, Target, forward_read};
+use super::node_forward::{Elsewhere, NO_PATH, forward_read};
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
@@ -38,27 +38,27 @@ pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Resul
     Err(Error::not_found(unknown(id)))
 }
 
-/// Which agent has an allocation. The right of the route is required in the allocation's namespace if that is another
-/// one, except for sessions, whose token may come later.
+/// The other agent that has an allocation, unless it is this one or unknown. The right of the route is required in the
+/// allocation's namespace, except for sessions, whose token may come later.
 ///
 /// # Errors
 /// 403.
-pub(super) fn alloc_here_or_on(request: &Request, id: &str) -> Result<Target, Error> {
+pub(super) fn alloc_elsewhere(request: &Request, id: &str) -> Result<Option<Elsewhere>, Error> {
     let app = request.app();
     // What names no allocation is for the handler to refuse.
     if ids::check("alloc", id).is_err() || app.client().is_some_and(|c| c.alloc_namespace(id).is_some()) {
-        return Ok(Target::Here);
+        return Ok(None);
     }
-    let Some(server) = app.server() else { return Ok(Target::AnyServer) };
+    let Some(server) = app.server() else { return Ok(Some(Elsewhere::AnyServer)) };
     let snapshot = server.snapshot();
-    let Some(alloc) = snapshot.state().alloc(id).map(|a| &a.alloc) else { return Ok(Target::Here) };
+    let Some(alloc) = snapshot.state().alloc(id).map(|a| &a.alloc) else { return Ok(None) };
     if app.client().is_some_and(|c| c.node_id() == alloc.node_id) {
-        return Ok(Target::Here);
+        return Ok(None);
     }
     if !request.opens_session() {
         request.authorize_in(&alloc.namespace)?;
     }
-    Ok(Target::Node(alloc.node_id.clone()))
+    Ok(Some(Elsewhere::Node(alloc.node_id.clone())))
 }
 
 /// Finds the node that runs an allocation. The right of the route is required in the allocation's namespace.

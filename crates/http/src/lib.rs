@@ -128,7 +128,6 @@ use error::Error;
 use forward::Passed;
 use http1::{Origin, Peer};
 use measure::Metric;
-use node_forward::Forwarded;
 use request::Request;
 use response::Response;
 use routes::Found;
@@ -238,9 +237,9 @@ async fn dispatch(
                 return Err(Error::denied());
             }
             let request = Request::new(app, request, path, matched, peer, authorization.clone());
-            let outcome = match node_forward::forward(request).await {
-                Ok(Forwarded::Here(request)) => handler(*request).await,
-                Ok(Forwarded::Answered(response)) => Ok(*response),
+            let outcome = match node_forward::elsewhere(&request) {
+                Ok(None) => handler(request).await,
+                Ok(Some(to)) => node_forward::forward(request, to).await,
                 Err(e) => Err(e),
             };
             metric.record(&metrics, begin.elapsed());

@@ -10,9 +10,8 @@ use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 
 use super::app::{AppState, Pending};
-use super::client::alloc_here_or_on;
+use super::client::alloc_elsewhere;
 use super::error::Error;
-use super::forward::PassedOn;
 use super::ids;
 use super::local::LocalClient;
 use super::request::Request;
@@ -160,106 +159,87 @@ impl NodeAgent {
     }
 }
 
-/// The agent that a request is for.
+/// Another agent that a request is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// This one; also if its handler has to say that there is no such node or allocation.
-    Here,
-    /// The agent of another node.
+pub(crate) enum Elsewhere {
+    /// The agent of a node.
     Node(String),
     /// One that a server knows.
     AnyServer,
 }
 
-/// The agent that a request is for.
+/// The other agent that a request is for. `None`: this one answers; also if its handler has to say that there is no such
+/// node or allocation.
 ///
 /// # Errors
 /// 403: the caller may not ask it.
-pub(crate) fn target(request: &Request) -> Result<Target, Error> {
-    match request.route_by() {
-        AnsweredBy::Agent | AnsweredBy::Server | AnsweredBy::Leader | AnsweredBy::OnlyLeader => Ok(Target::Here),
-        AnsweredBy::Node => of_node(request),
+pub(crate) fn elsewhere(request: &Request) -> Result<Option<Elsewhere>, Error> {
+    let elsewhere = match request.route_by() {
+        AnsweredBy::Agent | AnsweredBy::Server | AnsweredBy::Leader | AnsweredBy::OnlyLeader => None,
+        AnsweredBy::Node => of_node(request)?,
         AnsweredBy::NodeOfAlloc(named) => {
             let id = match named {
                 NamedIn::Path => request.id(),
                 NamedIn::Query(name) => request.query().get(name),
             };
-            alloc_here_or_on(request, id)
+            alloc_elsewhere(request, id)?
         }
-    }
+    };
+    // Servers are not asked if another agent has decided that this one answers, or if none is known.
+    let asks = !request.is_passed_on() && request.app().forward().is_some();
+    Ok(elsewhere.filter(|to| *to != Elsewhere::AnyServer || asks))
 }
 
-/// The target of a request that names a node by the parameter `node_id`.
-fn of_node(request: &Request) -> Result<Target, Error> {
+/// The other agent of a request that names a node by the parameter `node_id`.
+fn of_node(request: &Request) -> Result<Option<Elsewhere>, Error> {
     let (id, app) = (request.query().get("node_id"), request.app());
     if id.is_empty() || !request.query().get("server_id").is_empty() || app.client().is_some_and(|c| c.node_id() == id)
     {
-        return Ok(Target::Here);
+        return Ok(None);
     }
-    let Some(server) = app.server() else { return Ok(Target::AnyServer) };
+    let Some(server) = app.server() else { return Ok(Some(Elsewhere::AnyServer)) };
     if server.snapshot().state().node(id).is_none() {
-        return Ok(Target::Here);
+        return Ok(None);
     }
     request.authorize()?;
-    Ok(Target::Node(id.into()))
+    Ok(Some(Elsewhere::Node(id.into())))
 }
 
-/// Forwards a request for another agent, or returns it if it is for this one.
+/// Forwards a request to another agent.
 ///
 /// # Errors
-/// 403; 404: no path to the node.
-pub(crate) async fn forward(request: Request) -> Result<Forwarded, Error> {
-    let target = target(&request)?;
-    let only_own = request.is_passed_on();
-    match target {
-        Target::Here => Ok(Forwarded::Here(Box::new(request))),
-        // Another agent has decided that this one answers.
-        Target::AnyServer if only_own => Ok(Forwarded::Here(Box::new(request))),
-        Target::AnyServer => match request.app().forward().cloned() {
-            None => Ok(Forwarded::Here(Box::new(request))),
-            Some(servers) => match servers.forward(request.into_http()).await {
-                Ok(response) => Ok(Forwarded::Answered(Box::new(Response::passed(response)))),
-                Err((text, _)) => Err(Error::internal(text)),
-            },
-        },
-        Target::Node(id) => {
-            let Some(nodes) = request.app().nodes().cloned() else { return Err(NodeError::NoPath.into()) };
-            let response = nodes.send(&id, request.into_http(), only_own).await?;
-            Ok(Forwarded::Answered(Box::new(Response::passed(response))))
-        }
-    }
+/// 404: no path to the node. 500: the connection broke.
+pub(crate) async fn forward(request: Request, to: Elsewhere) -> Outcome {
+    let (app, only_own) = (request.app().clone(), request.is_passed_on());
+    send(&app, request.into_http(), to, only_own).await
 }
 
-/// The result of [`forward`].
-pub(crate) enum Forwarded {
-    /// This agent answers.
-    Here(Box<Request>),
-    /// Another agent has answered.
-    Answered(Box<Response>),
-}
-
-/// Forwards a request whose body was read already.
+/// Forwards a request whose body was read already, and names a node.
 ///
 /// # Errors
 /// 404: there is no such node, or no path to it.
 pub(crate) async fn forward_read(request: Request, node_id: &str, body: Vec<u8>) -> Outcome {
     ids::check("node", node_id)?;
     let (app, only_own) = (request.app().clone(), request.is_passed_on());
+    let to = match app.server() {
+        Some(server) if server.snapshot().state().node(node_id).is_some() => Elsewhere::Node(node_id.into()),
+        None if !only_own => Elsewhere::AnyServer,
+        Some(_) | None => return Err(NodeError::NoPath.into()),
+    };
     let mut request = request.into_http();
     request.headers_mut().insert(header::CONTENT_LENGTH, body.len().into());
-    let request = request.map(|_| Body::from(body));
-    let Some(server) = app.server() else {
-        let servers = app.forward().filter(|_| !only_own).ok_or(NodeError::NoPath)?;
-        let answered = servers.forward(request).await.map_err(|(text, _)| Error::internal(text))?;
-        return Ok(Response::passed(answered));
-    };
-    let nodes = app.nodes().filter(|_| server.snapshot().state().node(node_id).is_some());
-    Ok(Response::passed(nodes.ok_or(NodeError::NoPath)?.send(node_id, request, only_own).await?))
+    send(&app, request.map(|_| Body::from(body)), to, only_own).await
 }
 
-/// Marks a request that a server sends to the agent of a node, or to the server that the node has a connection to.
-pub fn mark_passed_on(extensions: &mut axum::http::Extensions) {
-    extensions.insert(PassedOn);
+async fn send(app: &AppState, request: axum::extract::Request, to: Elsewhere, only_own: bool) -> Outcome {
+    let answered = match to {
+        Elsewhere::AnyServer => {
+            let servers = app.forward().ok_or(NodeError::NoPath)?;
+            servers.forward(request).await.map_err(|(text, _)| Error::internal(text))?
+        }
+        Elsewhere::Node(id) => app.nodes().ok_or(NodeError::NoPath)?.send(&id, request, only_own).await?,
+    };
+    Ok(Response::passed(answered))
 }
 
 /// Whether headers ask to take the connection over.

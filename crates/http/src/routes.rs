@@ -211,8 +211,8 @@ pub(crate) static ROUTES: &[Route] = &[
         NotCounted),
     route(ANY, "/v1/client/allocation/", "{id}/gc", handler!(client::collect, id), ALLOC_NODE,
         any_of(&[Capability::SubmitJob, Capability::GcAllocation]), NotCounted),
-    route(GET, "/v1/client/allocation/", "{id}/pause", handler!(client::pause_state), ALLOC_NODE, ANONYMOUS, NotCounted),
-    route(WRITE, "/v1/client/allocation/", "{id}/pause", handler!(client::pause), ALLOC_NODE, ANONYMOUS, NotCounted),
+    route(GET, "/v1/client/allocation/", "{id}/pause", handler!(client::pause_state), AGENT, ANONYMOUS, NotCounted),
+    route(WRITE, "/v1/client/allocation/", "{id}/pause", handler!(client::pause), AGENT, ANONYMOUS, NotCounted),
     route(ANY, "/v1/client/allocation/", "{id}/exec", handler!(exec::exec, id), ALLOC_NODE, ALLOC_EXEC, NotCounted),
     route(ANY, "/v1/client/allocation/", "{*path}", handler!(allocs::nothing), AGENT, ANONYMOUS, NotCounted),
 

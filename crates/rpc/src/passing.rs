@@ -10,8 +10,8 @@ use tokio::io::AsyncWrite;
 use super::wire::FORWARDED;
 use encamp_http::AppState;
 use encamp_http::duplex::{self, Connection, Opened, Upgrade};
-use encamp_http::forward::FromAgent;
-use encamp_http::node_forward::{asks_for_upgrade, mark_passed_on};
+use encamp_http::forward::{FromAgent, PassedOn};
+use encamp_http::node_forward::asks_for_upgrade;
 
 /// Headers about a connection rather than a request.
 const HOPS: &[HeaderName] =
@@ -82,7 +82,7 @@ async fn connect(mut caller: Connection, mut agent: Connection) {
 /// Answers a request that another agent has passed on.
 pub(crate) async fn answer(app: AppState, mut request: Request<Body>) -> Response<Body> {
     if request.headers_mut().remove(FORWARDED).is_some() {
-        mark_passed_on(request.extensions_mut());
+        request.extensions_mut().insert(PassedOn);
     }
     request.extensions_mut().insert(FromAgent);
     if request.headers_mut().remove(WEBSOCKET).is_none() {

@@ -223,12 +223,7 @@ pub enum ContentError {
 /// Reads a snapshot file or a server backup archive; which of them it is, and how it is compressed, is recognised by
 /// content. `options` say how archives are read.
 pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
-    match open(path)? {
-        Opened::Archive { file, name } => load_archive(file, name, options).map(|(snapshot, _)| snapshot),
-        Opened::Snapshot { file, name } => {
-            into_state(*file).map_err(|problem| SnapshotError::Content { path: name, problem })
-        }
-    }
+    load_with_rest(path, options).map(|(snapshot, _)| snapshot)
 }
 
 /// The same, with the records of a server backup that a snapshot file does not hold.
@@ -236,26 +231,6 @@ pub fn load_with_rest(
     path: &Path,
     options: archive::Options,
 ) -> Result<(ClusterSnapshot, Option<archive::Rest>), SnapshotError> {
-    match open(path)? {
-        Opened::Archive { file, name } => {
-            load_archive(file, name, options).map(|(snapshot, rest)| (snapshot, Some(rest)))
-        }
-        Opened::Snapshot { file, name } => {
-            let snapshot = into_state(*file).map_err(|problem| SnapshotError::Content { path: name, problem })?;
-            Ok((snapshot, None))
-        }
-    }
-}
-
-/// A file of either kind. The name is for messages.
-enum Opened {
-    /// An archive, to be read from its start.
-    Archive { file: io::Chain<io::Cursor<Vec<u8>>, std::fs::File>, name: String },
-    /// A snapshot file that was read.
-    Snapshot { file: Box<SnapshotFile>, name: String },
-}
-
-fn open(path: &Path) -> Result<Opened, SnapshotError> {
     let name = path.display().to_string();
     let io = |source| SnapshotError::Io { path: name.clone(), source };
     let mut file = std::fs::File::open(path).map_err(io)?;
@@ -263,7 +238,7 @@ fn open(path: &Path) -> Result<Opened, SnapshotError> {
     let mut start = Vec::new();
     (&mut file).take(archive::PEEK).read_to_end(&mut start).map_err(io)?;
     if archive::is_archive(&start) {
-        return Ok(Opened::Archive { file: io::Cursor::new(start).chain(file), name });
+        return load_archive(start.chain(file), name, options).map(|(snapshot, rest)| (snapshot, Some(rest)));
     }
     let mut bytes = start;
     let most = MAX_SIZE - bytes.len() as u64;
@@ -271,8 +246,10 @@ fn open(path: &Path) -> Result<Opened, SnapshotError> {
     if read as u64 > most {
         return Err(SnapshotError::Content { path: name, problem: ContentError::TooLarge });
     }
-    let file = Box::new(decode(&bytes, &name)?);
-    Ok(Opened::Snapshot { file, name })
+    let file = decode(&bytes, &name)?;
+    drop(bytes);
+    let snapshot = into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })?;
+    Ok((snapshot, None))
 }
 
 fn load_archive(

@@ -1,14 +1,11 @@
 //! `system gc -dry-run`: what a run would delete and keep.
 
-use encamp_model::gc::GcPlan;
-use serde::Serialize;
-
 use super::super::cluster::ClusterFlags;
 use super::super::context::Context;
-use super::super::error::{CommandError, CommandResult};
+use super::super::error::CommandResult;
 use super::super::general::GeneralFlags;
-use super::super::render::{gc, json};
-use super::source::{Found, Request, plan_of};
+use super::super::render::gc;
+use super::source::{Found, Request, json_of, plan_of};
 use super::when::WhenFlags;
 use encamp_server::leadership::gc::plan::MOST_OBJECTS;
 
@@ -33,17 +30,6 @@ pub struct DryRunFlags {
     pub(crate) cluster: ClusterFlags,
 }
 
-/// The JSON output.
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Output<'a> {
-    schema_version: u32,
-    source: &'a str,
-    notes: &'a [String],
-    #[serde(flatten)]
-    plan: &'a GcPlan,
-}
-
 impl DryRunFlags {
     /// A flag that has no meaning without `-dry-run`, if one was given.
     pub(crate) fn misplaced(&self) -> Option<&'static str> {
@@ -63,8 +49,7 @@ impl DryRunFlags {
         let request = Request { periodic: self.periodic, objects, when };
         let Found { result: plan, source, notes } = plan_of(&self.cluster, general, context.env, request)?;
         if self.json {
-            let output = Output { schema_version: 1, source: &source, notes: &notes, plan: &plan };
-            context.ui.output(&json::indented(&output).map_err(CommandError::new)?);
+            context.ui.output(&json_of(&plan, &source, &notes)?);
             return Ok(0);
         }
         notes.iter().for_each(|note| context.ui.warn(&format!("Note: {note}")));

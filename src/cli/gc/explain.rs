@@ -1,17 +1,15 @@
 //! `gc explain`: when an object is deleted, and what keeps it.
 
-use encamp_model::gc::GcExplanation;
 use encamp_model::quoted;
-use serde::Serialize;
 
 use super::super::cluster::ClusterFlags;
 use super::super::command::Run;
 use super::super::context::Context;
-use super::super::error::{CommandError, CommandResult};
+use super::super::error::CommandResult;
 use super::super::general::GeneralFlags;
 use super::super::lookup::LookupError;
-use super::super::render::{gc, json};
-use super::source::{Found, explanation_of};
+use super::super::render::gc;
+use super::source::{Found, explanation_of, json_of};
 use super::when::WhenFlags;
 
 /// Explain when an object is garbage-collected, and what keeps it
@@ -34,17 +32,6 @@ pub struct GcExplain {
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
     pub(crate) args: Vec<String>,
-}
-
-/// The JSON output.
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Output<'a> {
-    schema_version: u32,
-    source: &'a str,
-    notes: &'a [String],
-    #[serde(flatten)]
-    explanation: &'a GcExplanation,
 }
 
 impl Run for GcExplain {
@@ -76,8 +63,7 @@ impl GcExplain {
             .into());
         };
         if self.json {
-            let output = Output { schema_version: 1, source: &source, notes: &notes, explanation: &explanation };
-            context.ui.output(&json::indented(&output).map_err(CommandError::new)?);
+            context.ui.output(&json_of(&explanation, &source, &notes)?);
             return Ok(0);
         }
         notes.iter().for_each(|note| context.ui.warn(&format!("Note: {note}")));

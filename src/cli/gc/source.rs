@@ -16,13 +16,15 @@ use encamp_server::storage::persist;
 use encamp_snapshot::live::Detail;
 use encamp_snapshot::{ClusterSnapshot, SnapshotError, archive};
 use encamp_state::StateStore;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::super::cluster::{ClusterFlags, block_on};
 use super::super::context::Environment;
 use super::super::data::text;
-use super::super::error::{CommandResult, ErrorContext};
+use super::super::error::{CommandError, CommandResult, ErrorContext};
 use super::super::general::GeneralFlags;
+use super::super::render::json;
 use super::when::When;
 
 /// A run of garbage collection.
@@ -45,6 +47,22 @@ pub struct Found<T> {
     pub source: String,
     /// What the source does not show.
     pub notes: Vec<String>,
+}
+
+/// The JSON output.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Output<'a, T> {
+    schema_version: u32,
+    source: &'a str,
+    notes: &'a [String],
+    #[serde(flatten)]
+    result: &'a T,
+}
+
+/// A result with what a reader should know about it, as JSON.
+pub(super) fn json_of<T: Serialize>(result: &T, source: &str, notes: &[String]) -> CommandResult<String> {
+    json::indented(&Output { schema_version: 1, source, notes, result }).map_err(CommandError::new)
 }
 
 /// The state of a source that does not decide itself.

@@ -1,5 +1,6 @@
 //! Plugins that break the protocol, hang or go away. Each call must end with an error in bounded time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -131,20 +132,25 @@ async fn calls_connect_again_after_a_restart() {
 
 #[tokio::test]
 async fn calls_that_may_have_begun_are_not_unavailable() {
-    let path = socket();
-    let (calls, gone) = (AtomicUsize::new(0), path.clone());
-    // The plugin ends with the second call, and does not come back.
-    let _fake = Fake::at(path.clone(), move |_, _| {
-        if calls.fetch_add(1, Ordering::Relaxed) == 0 {
-            return Answer::message(&info());
-        }
-        let _ = std::fs::remove_file(&gone);
-        // Ends the task of the connection, without a message as that of a panic.
-        std::panic::resume_unwind(Box::new(()))
+    let calls = AtomicUsize::new(0);
+    let fake = Fake::start(move |_, _| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer::message(&info()),
+        _ => Answer::hang(),
     });
-    let plugin = Plugin::new(&path, limits());
+    let plugin = Arc::new(fake.plugin());
     plugin.plugin_info().await.unwrap();
-    let e = plugin.plugin_info().await.unwrap_err();
+    let second = tokio::spawn({
+        let plugin = plugin.clone();
+        async move { plugin.plugin_info().await }
+    });
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while fake.count() < 2 {
+        assert!(Instant::now() < deadline, "the second call did not arrive");
+        tokio::task::yield_now().await;
+    }
+    // The plugin ends during the call, and does not come back.
+    fake.stop().await;
+    let e = second.await.unwrap().unwrap_err();
     assert!(e.kind == ErrorKind::Interrupted && e.kind.outcome_unknown(), "{e}");
     assert_eq!(plugin.plugin_info().await.unwrap_err().kind, ErrorKind::Unavailable);
 }

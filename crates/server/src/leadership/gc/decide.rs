@@ -79,8 +79,12 @@ impl<'a> View<'a> {
         rules::with_job(&entry.current, self.job_verdict(entry))
     }
 
-    /// The verdict about an allocation without looking at its evaluation.
-    fn alloc_alone(&self, a: &'a Allocation) -> Verdict<'a> {
+    /// The verdict about an allocation whose evaluation the state does not have: it is gone, or the source does not show
+    /// evaluations.
+    fn alloc_without_eval(&self, a: &'a Allocation) -> Verdict<'a> {
+        if self.shows(GcKind::Evaluation) {
+            return Err(Hold::new(GcReason::EvaluationGone));
+        }
         let job = self.store.state().job(&a.namespace, &a.job_id);
         let of = job.map_or(JobType::Service, |j| j.r#type.clone());
         rules::alloc_of(a, &of, job, self.thresholds.of_eval(&of), false)
@@ -102,8 +106,7 @@ impl<'a> View<'a> {
                 let _ = rules::eval(self.store, e, age, false, Looking::Everywhere, &mut one);
                 one.verdict.unwrap_or(Err(Hold::new(GcReason::EvaluationGone)))
             }
-            None if self.shows(GcKind::Evaluation) => Err(Hold::new(GcReason::EvaluationGone)),
-            None => self.alloc_alone(a),
+            None => self.alloc_without_eval(a),
         };
         Decision::of(own, self.with_job(&a.namespace, &a.job_id), self.now)
     }
@@ -188,11 +191,7 @@ impl<'a> View<'a> {
         let orphan = |a: &&AllocEntry| self.store.eval(&a.alloc.eval_id).is_none();
         for entry in self.store.state().allocs().map(|a| &**a).filter(orphan) {
             let a = &*entry.alloc;
-            let own = if self.shows(GcKind::Evaluation) {
-                Err(Hold::new(GcReason::EvaluationGone))
-            } else {
-                self.alloc_alone(a)
-            };
+            let own = self.alloc_without_eval(a);
             each(Named::alloc(a), Decision::of(own, with_job(&a.namespace, &a.job_id), self.now));
         }
         for d in self.store.deployments_by_create() {

@@ -31,21 +31,20 @@ fn find<'a>(view: &View<'a>, id: &str) -> Vec<Named<'a>> {
         return Vec::new();
     }
     let (store, state) = (view.store, view.store.state());
-    let begins = |name: &Named| name.id.starts_with(id);
+    let begins = |name: &Named<'a>| name.id.starts_with(id);
     let mut found: Vec<Named<'a>> = Vec::new();
     let mut take = |names: &mut dyn Iterator<Item = Named<'a>>| {
         // An equal ID is the first one of its kind.
-        found.extend(names.filter(|name| name.id == id || begins(name)).take(MOST_MATCHES + 1));
+        found.extend(names.filter(begins).take(MOST_MATCHES + 1));
     };
-    let of_prefix = |name: &Named<'a>| name.id.starts_with(id);
-    take(&mut store.evals_from(id).map(|e| Named::eval(e)).take_while(of_prefix));
-    take(&mut store.allocs_from(id).map(|a| Named::alloc(&a.alloc)).take_while(of_prefix));
-    let mut jobs: Vec<_> = state.jobs().map(|e| Named::job(&e.current)).filter(of_prefix).collect();
+    take(&mut store.evals_from(id).map(|e| Named::eval(e)).take_while(begins));
+    take(&mut store.allocs_from(id).map(|a| Named::alloc(&a.alloc)).take_while(begins));
+    let mut jobs: Vec<_> = state.jobs().map(|e| Named::job(&e.current)).filter(begins).collect();
     jobs.sort_by_key(|name| (name.id, name.namespace));
     take(&mut jobs.into_iter());
     take(&mut state.deployments().map(|d| Named::deployment(d)));
     take(&mut state.nodes().map(|n| Named::node(&n.node)));
-    take(&mut store.acl_tokens_from(id).map(|t| Named::token(t)).take_while(of_prefix));
+    take(&mut store.acl_tokens_from(id).map(|t| Named::token(t)).take_while(begins));
     take(&mut store.root_keys().map(|k| Named::key(k)));
     if found.iter().any(|name| name.id == id) {
         found.retain(|name| name.id == id);
