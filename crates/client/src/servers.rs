@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
-    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
-    SignedIdentity,
+    Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
+    SecretString, ServiceRegistration, SignedIdentity,
 };
 
 /// An answer in the making.
@@ -90,6 +90,22 @@ pub trait Servers: Send + Sync + 'static {
     fn answer_requests<'a>(&'a self, who: &'a Credentials) -> Answer<'a, ()> {
         let _ = who;
         Box::pin(std::future::pending())
+    }
+
+    /// `CSIVolume.Claim`: claims a CSI volume for an allocation of this node. The claim is stored and the volume attached
+    /// to the node when it returns.
+    /// Servers without volumes, as by default, know none.
+    fn claim_csi_volume<'a>(&'a self, who: &'a Credentials, claim: CsiClaimRequest) -> Answer<'a, CsiClaimed> {
+        let _ = who;
+        let text = format!("volume not found: {}", claim.volume_id);
+        Box::pin(std::future::ready(Err(ServersError::NotFound(text))))
+    }
+
+    /// `CSIVolume.Unpublish`: this node has unmounted a CSI volume for an allocation. The claim is free when it returns.
+    /// Servers without volumes, as by default, have nothing to free.
+    fn release_csi_volume<'a>(&'a self, who: &'a Credentials, release: CsiRelease) -> Answer<'a, ()> {
+        let _ = (who, release);
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Addresses of the servers known now.

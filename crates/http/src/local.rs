@@ -15,8 +15,8 @@ use encamp_client::Unhealthy;
 pub use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
 pub use encamp_client::handle::{LogsRequest, Origin};
 pub use encamp_client::types::{NodeMeta, StreamFrame};
-use encamp_model::HostVolume;
 pub use encamp_model::responses::AllocFileInfo;
+use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
 
 /// Frames as they come. An error ends the stream.
 pub type Frames = BoxStream<'static, Result<StreamFrame, Error>>;
@@ -100,6 +100,9 @@ pub trait LocalClient: Send + Sync {
 
     /// Lets go of a host volume; what was made for it is removed.
     fn delete_volume<'a>(&'a self, id: &'a str) -> Pending<'a, Result<(), Error>>;
+
+    /// Asks a CSI plugin of the node.
+    fn ask_csi_plugin(&self, call: CsiCall) -> Pending<'_, Result<CsiReply, CsiError>>;
 
     /// Removes all finished allocations.
     fn collect_all(&self) -> Pending<'_, Result<(), Error>>;

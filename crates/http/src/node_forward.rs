@@ -17,7 +17,7 @@ use super::local::LocalClient;
 use super::request::Request;
 use super::response::Response;
 use super::route::{AnsweredBy, NamedIn, Outcome};
-use encamp_model::HostVolume;
+use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
 
 /// The text of an answer if no server has a connection of the node.
 pub const NO_PATH: &str = "No path to node";
@@ -52,6 +52,8 @@ pub enum NodeCall {
     RegisterVolume(Box<HostVolume>),
     /// Deletes a host volume, by its ID.
     DeleteVolume(String),
+    /// Asks a CSI plugin. Its answer is [`NodeReply::Csi`].
+    Csi(Box<CsiCall>),
 }
 
 /// The result of a [`NodeCall`].
@@ -66,6 +68,8 @@ pub enum NodeReply {
         /// Its size in bytes; 0: unknown.
         bytes: i64,
     },
+    /// What a CSI plugin did, or why it did not.
+    Csi(Result<CsiReply, CsiError>),
 }
 
 impl NodeCall {
@@ -80,6 +84,7 @@ impl NodeCall {
                 Ok(NodeReply::Created { path, bytes })
             }
             NodeCall::RegisterVolume(volume) => client.register_volume(&volume).await.map(|()| NodeReply::Done),
+            NodeCall::Csi(call) => Ok(NodeReply::Csi(client.ask_csi_plugin(*call).await)),
             NodeCall::DeleteVolume(id) => client.delete_volume(&id).await.map(|()| NodeReply::Done),
         }
     }
@@ -138,7 +143,9 @@ impl NodeAgent {
     pub(crate) async fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), NodeError> {
         match self.call(NodeCall::CreateVolume(Box::new(volume.clone()))).await? {
             NodeReply::Created { path, bytes } => Ok((path, bytes)),
-            NodeReply::Done => Err(NodeError::Broken(format!("node {} did not say where the volume is", self.id))),
+            NodeReply::Done | NodeReply::Csi(_) => {
+                Err(NodeError::Broken(format!("node {} did not say where the volume is", self.id)))
+            }
         }
     }
 

@@ -13,8 +13,8 @@ use super::wire::Head;
 use encamp_http::node_forward::{NodeCall, NodeReply};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
-    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
-    SignedIdentity,
+    Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
+    SecretString, ServiceRegistration, SignedIdentity,
 };
 use encamp_raft::ServerId;
 use encamp_server::Error;
@@ -302,6 +302,18 @@ calls_of_nodes! {
         strategy: DrainStrategy,
         /// The operator's metadata.
         meta: BTreeMap<String, String>,
+    }
+
+    /// Claims a CSI volume for an allocation of a node.
+    ClaimCsiVolume = "CSIVolume.Claim" [REPEATABLE, SECRETS] -> CsiClaimed {
+        /// What is claimed.
+        claim: CsiClaimRequest,
+    }
+
+    /// A node has unmounted a CSI volume for an allocation.
+    ReleaseCsiVolume = "CSIVolume.Unpublish" [REPEATABLE] -> () {
+        /// What is released.
+        release: CsiRelease,
     }
 
     /// A node as the servers know it.

@@ -22,14 +22,16 @@ use encamp_host::ids;
 use encamp_http::duplex;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
-    Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus, SecretString, ServiceRegistration,
-    SignedIdentity,
+    Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
+    SecretString, ServiceRegistration, SignedIdentity,
 };
 use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::error::ErrorKind;
 
 /// The port of the internal protocol where an address names none.
 pub const RPC_PORT: u16 = 4647;
+/// How long a claim or a release may take: the controller attaches and detaches volumes meanwhile.
+const CSI: Duration = Duration::from_secs(300);
 /// How long a call is repeated (`docs/spec/client.md §3.5`).
 const HOLD: Duration = Duration::from_secs(5);
 /// Longest wait for an answer besides the time a call blocks.
@@ -318,6 +320,14 @@ macro_rules! servers {
                 meta: BTreeMap<String, String>,
             ) -> Answer<'a, u64> {
                 Box::pin(self.call(DrainSelf { who: who(c), strategy, meta }, Duration::ZERO))
+            }
+
+            fn claim_csi_volume<'a>(&'a self, c: &'a Credentials, claim: CsiClaimRequest) -> Answer<'a, CsiClaimed> {
+                Box::pin(self.call(ClaimCsiVolume { who: who(c), claim }, CSI))
+            }
+
+            fn release_csi_volume<'a>(&'a self, c: &'a Credentials, release: CsiRelease) -> Answer<'a, ()> {
+                Box::pin(self.call(ReleaseCsiVolume { who: who(c), release }, CSI))
             }
 
             fn node<'a>(&'a self, c: &'a Credentials) -> Answer<'a, Option<Arc<Node>>> {

@@ -103,6 +103,8 @@ macro_rules! with_calls {
             DeleteService(AGENTS, Proof::Node, SHORT);
             DrainSelf(AGENTS, Proof::Node, SHORT);
             GetNode(AGENTS, Proof::Node, 4 << 10);
+            ClaimCsiVolume(AGENTS, Proof::Node, SHORT);
+            ReleaseCsiVolume(AGENTS, Proof::Node, SHORT);
             Envelope(SERVERS, Proof::Member, LONGEST);
             RunWorkerCall(SERVERS, Proof::Member, LONGEST);
             Claim(SERVERS, Proof::Member, 4 << 10);

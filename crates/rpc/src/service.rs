@@ -447,6 +447,8 @@ answers! {
     Connect |_s, _c| Err(Error::bad("a connection of a node needs a call with an open body"));
     Connected |s, c| Ok(s.links.has(&c.node_id));
     CallNode |s, c| node_link::answer_of(s.links.call(c).await);
+    ClaimCsiVolume |s, c| csi::claim(&s.server, &c.who.node_id, &c.who.proof, c.claim).await;
+    ReleaseCsiVolume |s, c| csi::release(&s.server, &c.who.node_id, &c.who.proof, c.release).await;
     GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.proof);
 }
 
