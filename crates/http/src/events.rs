@@ -82,6 +82,9 @@ fn may_see(access: &Access, event: &Event) -> bool {
     match event.topic() {
         "Job" | "Evaluation" | "Allocation" | "Deployment" | "Service" => of_namespace(Capability::ReadJob),
         "HostVolume" => of_namespace(Capability::HostVolumeRead),
+        "CSIVolume" => of_namespace(Capability::CsiReadVolume),
+        // Plugins have no namespace: the right was checked with the topic.
+        "CSIPlugin" => true,
         "Variable" => access.allows(&Need::Variable(event.namespace(), event.key(), VariableCapability::List)),
         "Node" => access.allows(&Need::Node(Level::Read)),
         _ => access.is_management(),
@@ -195,6 +198,8 @@ impl Serialize for ShownPayload<'_> {
                 map.serialize_entry("Variable", &**variable)?;
             }
             Payload::HostVolume(v) => map.serialize_entry("Volume", &**v)?,
+            Payload::CsiVolume(v) => map.serialize_entry("Volume", &crate::volumes::shown(v))?,
+            Payload::CsiPlugin(p) => map.serialize_entry("Plugin", &**p)?,
             Payload::AclPolicy(p) => map.serialize_entry("ACLPolicy", &**p)?,
             // Secrets are left empty: they are not serialised here.
             Payload::AclToken(t) => map.serialize_entry("ACLToken", &**t)?,

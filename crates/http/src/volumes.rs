@@ -199,9 +199,13 @@ fn csi_volume(request: &Request, id: &str) -> Option<Arc<CsiVolume>> {
     request.app().server()?.snapshot().state().csi_volume(&request.namespace(), id).cloned()
 }
 
-/// The shown form of a volume, without mount flags.
-fn shown(v: &CsiVolume) -> CsiVolume {
+/// The shown form of a volume: without secrets, claims and mount flags (`docs/spec/snapshot-archive.md §9`).
+pub(crate) fn shown(v: &CsiVolume) -> CsiVolume {
     let mut v = v.clone();
+    v.secrets.clear();
+    v.read_claims.clear();
+    v.write_claims.clear();
+    v.past_claims.clear();
     if let Some(m) = &mut v.mount_options
         && !m.mount_flags.is_empty()
     {

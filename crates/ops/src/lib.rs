@@ -226,6 +226,27 @@ pub enum Operation {
         /// Its ID.
         id: String,
     },
+    /// CSI volumes are registered, or registered again with other settings; all or none.
+    CsiVolumeRegister {
+        /// Whole records; what the state machine owns (claims, indexes, the health of the plugin) does not count.
+        volumes: Vec<Arc<CsiVolume>>,
+        /// Now.
+        now: i64,
+    },
+    /// A CSI volume is removed from the state; the storage provider keeps it.
+    CsiVolumeDeregister {
+        /// Namespace and ID.
+        volume: (String, String),
+        /// Even if its remaining claims are those of allocations that have ended.
+        force: bool,
+    },
+    /// A claim on a CSI volume is taken, or its release goes on.
+    CsiVolumeClaim(Box<CsiClaimChange>),
+    /// An empty CSI plugin is removed.
+    CsiPluginDelete {
+        /// Its ID.
+        id: String,
+    },
     /// Everything is replaced by what a snapshot holds; indexes in it are older than this entry's.
     Restore {
         /// As `encamp_server::storage::store::Store::write_snapshot` wrote it.
@@ -235,6 +256,18 @@ pub enum Operation {
     Variable(Box<VariableWrite>),
     /// ACL objects are written or removed.
     Acl(Box<AclChange>),
+}
+
+/// See [`Operation::CsiVolumeClaim`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CsiClaimChange {
+    /// Namespace and ID of the volume.
+    pub volume: (String, String),
+    /// The claim with its new state. One with mode 2 (collection) names no allocation: the watcher of the volume looks
+    /// for claims to release.
+    pub claim: CsiVolumeClaim,
+    /// Now.
+    pub now: i64,
 }
 
 /// See [`Operation::NodeRegister`].
@@ -546,6 +579,10 @@ impl Operation {
             Operation::HostVolumeRegister { .. } => "apply_host_volume_register",
             Operation::HostVolumeDelete { .. } => "apply_host_volume_delete",
             Operation::HostVolumeClaimDelete { .. } => "apply_task_group_host_volume_claim_delete",
+            Operation::CsiVolumeRegister { .. } => "apply_csi_volume_register",
+            Operation::CsiVolumeDeregister { .. } => "apply_csi_volume_deregister",
+            Operation::CsiVolumeClaim(_) => "apply_csi_volume_claim",
+            Operation::CsiPluginDelete { .. } => "apply_csi_plugin_delete",
             Operation::Restore { .. } => "restore",
             Operation::Variable(_) => "apply_sv_operation",
             Operation::Acl(change) => change.metric(),
@@ -581,9 +618,13 @@ impl Operation {
             Operation::Acl(change) => return change.event_type(),
             Operation::HostVolumeRegister { .. } => "HostVolumeRegistered",
             Operation::HostVolumeDelete { .. } => "HostVolumeDeleted",
+            Operation::CsiVolumeRegister { .. } => "CSIVolumeRegistered",
+            Operation::CsiVolumeDeregister { .. } => "CSIVolumeDeregistered",
+            Operation::CsiVolumeClaim(_) => "CSIVolumeClaim",
             Operation::Barrier
             | Operation::NodeDeregister { .. }
             | Operation::HostVolumeClaimDelete { .. }
+            | Operation::CsiPluginDelete { .. }
             | Operation::NamespaceUpsert { .. }
             | Operation::NamespaceDelete { .. }
             | Operation::JobStability { .. }

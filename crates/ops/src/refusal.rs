@@ -221,6 +221,59 @@ pub enum Refusal {
         /// The IDs of the allocations.
         allocs: Vec<String>,
     },
+    /// The namespace of a CSI volume does not exist.
+    CsiVolumeNamespaceNotFound {
+        /// The volume.
+        volume: String,
+        /// The namespace.
+        namespace: String,
+    },
+    /// A CSI volume of that ID exists with another plugin or another ID of the storage provider.
+    CsiVolumeExists {
+        /// The volume.
+        id: String,
+    },
+    /// The CSI volume does not exist.
+    CsiVolumeNotFound {
+        /// The volume.
+        id: String,
+    },
+    /// Allocations claim the CSI volume.
+    CsiVolumeInUse {
+        /// The volume.
+        id: String,
+    },
+    /// The allocation that claims a CSI volume does not exist, has ended, or is another node's.
+    CsiAllocEnded {
+        /// The allocation.
+        alloc: String,
+    },
+    /// The CSI volume was not registered for the modes of a claim.
+    CsiCapability {
+        /// The volume.
+        id: String,
+    },
+    /// The claim would break the access mode of the CSI volume, or needs another one than the claims that it has.
+    CsiClaimExhausted {
+        /// The volume.
+        id: String,
+    },
+    /// The claim of the allocation is being released.
+    CsiClaimReleasing {
+        /// The volume.
+        id: String,
+        /// The allocation.
+        alloc: String,
+    },
+    /// The mode or state of a claim has a number without a meaning.
+    CsiClaimUnknown,
+    /// The CSI plugin does not exist.
+    CsiPluginNotFound {
+        /// The plugin.
+        id: String,
+    },
+    /// Nodes or jobs run the CSI plugin.
+    CsiPluginInUse,
     /// The snapshot that is to replace the state cannot be read: the reason.
     Snapshot(String),
 }
@@ -278,6 +331,23 @@ impl fmt::Display for Refusal {
             }
             VolumeExists { name, node, id } => write!(f, "host volume {name:?} already exists on node {node}: {id}"),
             VolumeClaimNotFound => f.write_str("task group volume claim does not exist"),
+            CsiVolumeNamespaceNotFound { volume, namespace } => {
+                write!(f, "volume {volume:?} is in nonexistent namespace {namespace:?}")
+            }
+            CsiVolumeExists { id } => {
+                write!(f, "volume exists: {id}: its plugin and its external ID cannot be changed")
+            }
+            CsiVolumeNotFound { id } => write!(f, "volume not found: {id}"),
+            CsiVolumeInUse { id } => write!(f, "volume in use: {id}"),
+            CsiAllocEnded { alloc } => write!(f, "allocation {alloc} does not run on the node"),
+            CsiCapability { id } => write!(f, "volume {id} is not registered for the requested access and attachment"),
+            CsiClaimExhausted { id } => write!(f, "volume max claims reached: {id}"),
+            CsiClaimReleasing { id, alloc } => {
+                write!(f, "claim of allocation {alloc} on volume {id} is being released")
+            }
+            CsiClaimUnknown => f.write_str("claim with an unknown mode or state"),
+            CsiPluginNotFound { id } => write!(f, "plugin not found: {id}"),
+            CsiPluginInUse => f.write_str("plugin in use"),
             VolumeNotFound { id } => write!(f, "no such volume: {id}"),
             VolumeInUse { id, allocs } => write!(f, "volume {id} in use by allocations: [{}]", allocs.join(" ")),
         }

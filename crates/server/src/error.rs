@@ -249,6 +249,17 @@ impl From<Refusal> for Error {
             | Refusal::VolumeNotFound { .. }
             | Refusal::VolumeClaimNotFound
             | Refusal::VolumeInUse { .. }
+            | Refusal::CsiVolumeNamespaceNotFound { .. }
+            | Refusal::CsiVolumeExists { .. }
+            | Refusal::CsiVolumeNotFound { .. }
+            | Refusal::CsiVolumeInUse { .. }
+            | Refusal::CsiAllocEnded { .. }
+            | Refusal::CsiCapability { .. }
+            | Refusal::CsiClaimExhausted { .. }
+            | Refusal::CsiClaimReleasing { .. }
+            | Refusal::CsiClaimUnknown
+            | Refusal::CsiPluginNotFound { .. }
+            | Refusal::CsiPluginInUse
             | Refusal::Snapshot(_) => ErrorKind::Internal,
         };
         Error::new(kind, e.to_string())

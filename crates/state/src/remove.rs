@@ -51,6 +51,11 @@ impl State {
         Some(old)
     }
 
+    /// Removes a CSI volume.
+    pub fn remove_csi_volume(&mut self, namespace: &str, id: &str) -> Option<Arc<CsiVolume>> {
+        self.csi_volumes.remove(&(namespace.to_string(), id.to_string()))
+    }
+
     /// Removes a host volume.
     pub fn remove_host_volume(&mut self, id: &str) -> Option<Arc<HostVolume>> {
         self.host_volumes.remove(id)

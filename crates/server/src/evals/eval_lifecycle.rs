@@ -26,6 +26,14 @@ pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: 
             released.extend(blocked.unblock_node(node, now));
         }
     }
+    if matches!(op, Operation::CsiVolumeRegister { .. }) {
+        let registered = applied.changes.iter().filter_map(|c| match c {
+            Change::CsiVolume(v) => Some(format!("csi-volume:{}:{}", v.namespace, v.id)),
+            _ => None,
+        });
+        let keys: Vec<String> = registered.collect();
+        released.extend(blocked.unblock_resources(&keys, index, now));
+    }
     for change in &applied.changes {
         let Change::Eval(e) = change else { continue };
         if e.id == planned {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::txn::Txn;
-use super::{eval, status, summary};
+use super::{csi_plugin, eval, status, summary};
 use encamp_model::*;
 use encamp_ops::Refusal;
 use encamp_state::{Id, IdHash};
@@ -67,6 +67,7 @@ impl<'t, 's> Writes<'t, 's> {
         }
         if new.client_terminal() {
             self.txn.remove_services_of(&new.id);
+            csi_plugin::alloc_ended(self.txn, &new);
         }
         self.jobs.insert(key, !new.terminal());
         self.put(new);
@@ -151,6 +152,9 @@ impl<'t, 's> Writes<'t, 's> {
             }
         }
         summaries.into_values().flatten().for_each(|s| txn.put_summary(s));
+        for (namespace, id) in jobs.keys() {
+            csi_plugin::follow_allocs(txn, &namespace.to_string(), &id.to_string());
+        }
         jobs
     }
 }

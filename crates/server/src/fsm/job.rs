@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::txn::{Change, Txn};
-use super::{Limits, alloc, eval, purge, status, summary};
+use super::{Limits, alloc, csi_plugin, eval, purge, status, summary};
 use crate::jobs::dispatch;
 use crate::jobs::periodic;
 use encamp_jobspec::admission::check_modify_index;
@@ -64,6 +64,7 @@ pub(crate) fn put_version(txn: &mut Txn, mut job: Job, limits: Limits) -> Arc<Jo
     scaling_policies(txn, &job);
     let job = Arc::new(job);
     txn.put_job(job.clone());
+    csi_plugin::follow_job(txn, &job);
     prune_versions(txn, &job, limits);
     job
 }

@@ -2,7 +2,8 @@
 //! the effect of an operation depends on the store, the operation and its index only.
 //!
 //! - [`txn`]: a transaction and its changes.
-//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `acl`, `admin`: the operations.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `csi`, `csi_plugin`, `acl`, `admin`: the
+//!   operations.
 //! - `status`, `summary`: job statuses and counters derived from other writes (`docs/spec/server.md §19`).
 //!
 //! A refused operation changes nothing: it runs on a clone that is dropped.
@@ -10,6 +11,8 @@
 mod acl;
 mod admin;
 mod alloc;
+mod csi;
+mod csi_plugin;
 mod deployment;
 mod eval;
 mod job;
@@ -159,6 +162,10 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> 
         Operation::HostVolumeRegister { volume } => volume::put(txn, volume).map(done),
         Operation::HostVolumeDelete { id } => volume::delete(txn, id).map(done),
         Operation::HostVolumeClaimDelete { id } => volume::delete_claim(txn, id).map(done),
+        Operation::CsiVolumeRegister { volumes, now } => csi::register(txn, volumes, *now).map(done),
+        Operation::CsiVolumeDeregister { volume, force } => csi::deregister(txn, volume, *force).map(done),
+        Operation::CsiVolumeClaim(c) => csi::claim(txn, c).map(done),
+        Operation::CsiPluginDelete { id } => csi_plugin::delete(txn, id).map(done),
         Operation::RootKeyDelete { id, force } => keyring::delete(txn, id, *force).map(done),
         Operation::Acl(change) => acl::change(txn, change).map(done),
         Operation::Variable(w) => variable::write(txn, w).map(Reply::Variable),

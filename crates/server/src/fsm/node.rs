@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::txn::{Change, Txn, Unblock};
-use super::volume;
+use super::{csi_plugin, volume};
 use crate::nodes::node_evals::{IDENTITY_REVOKED, cluster_event};
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeRevoke, NodeStatusChange, Refusal};
@@ -75,6 +75,7 @@ pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), Refusal> {
         txn.unblocks.push(Unblock { class: node.computed_class.clone(), node: None });
     }
     volume::follow(txn, &node);
+    csi_plugin::follow_node(txn, &node, r.now);
     txn.put_node(node);
     Ok(())
 }
@@ -98,6 +99,7 @@ pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), Refusal> {
                 txn.store.state().host_volumes().filter(|v| v.node_id == *id).map(|v| v.id.clone()).collect();
             volumes.iter().for_each(|v| txn.remove_host_volume(v));
         }
+        csi_plugin::forget_node(txn, id);
         txn.store.remove_node(id);
         txn.touch(Table::Nodes);
         txn.changes.push(Change::Node(id.clone(), None));

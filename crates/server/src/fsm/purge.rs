@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::csi_plugin;
 use super::status::counter;
 use super::txn::{Change, Txn};
 use encamp_model::*;
@@ -29,6 +30,8 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Refu
         txn.put_eval(Arc::new(eval));
     }
     let allocs: Vec<_> = txn.store.state().allocs_of_job(namespace, id).iter().map(|a| a.alloc.clone()).collect();
+    csi_plugin::forget_job(txn, namespace, id);
+    allocs.iter().for_each(|a| csi_plugin::alloc_ended(txn, a));
     txn.remove_allocs(allocs.iter().map(|a| a.id.as_str()));
     // Nodes will never report these as terminal: their capacity is free now.
     let freed: BTreeSet<&str> = allocs.iter().filter(|a| !a.client_terminal()).map(|a| a.node_id.as_str()).collect();

@@ -46,6 +46,14 @@ pub enum Change {
     HostVolume(Arc<HostVolume>),
     /// A host volume that was removed.
     HostVolumeGone(Arc<HostVolume>),
+    /// A CSI volume.
+    CsiVolume(Arc<CsiVolume>),
+    /// A CSI volume that was removed.
+    CsiVolumeGone(Arc<CsiVolume>),
+    /// A CSI plugin.
+    CsiPlugin(Arc<CsiPlugin>),
+    /// A CSI plugin that was removed.
+    CsiPluginGone(Arc<CsiPlugin>),
     /// An ACL policy, written or removed.
     AclPolicy(Arc<AclPolicy>),
     /// An ACL token, written or removed.
@@ -229,6 +237,38 @@ impl<'a> Txn<'a> {
         if let Some(old) = self.store.remove_host_volume(id) {
             self.touch(Table::HostVolumes);
             self.changes.push(Change::HostVolumeGone(old));
+        }
+    }
+
+    /// Writes a CSI volume unmodified.
+    pub(crate) fn put_csi_volume(&mut self, v: CsiVolume) {
+        let v = Arc::new(v);
+        self.store.put_csi_volume(v.clone());
+        self.touch(Table::CsiVolumes);
+        self.changes.push(Change::CsiVolume(v));
+    }
+
+    /// Removes a CSI volume.
+    pub(crate) fn remove_csi_volume(&mut self, namespace: &str, id: &str) {
+        if let Some(old) = self.store.remove_csi_volume(namespace, id) {
+            self.touch(Table::CsiVolumes);
+            self.changes.push(Change::CsiVolumeGone(old));
+        }
+    }
+
+    /// Writes a CSI plugin unmodified.
+    pub(crate) fn put_csi_plugin(&mut self, p: CsiPlugin) {
+        let p = Arc::new(p);
+        self.store.put_csi_plugin(p.clone());
+        self.touch(Table::CsiPlugins);
+        self.changes.push(Change::CsiPlugin(p));
+    }
+
+    /// Removes a CSI plugin.
+    pub(crate) fn remove_csi_plugin(&mut self, id: &str) {
+        if let Some(old) = self.store.remove_csi_plugin(id) {
+            self.touch(Table::CsiPlugins);
+            self.changes.push(Change::CsiPluginGone(old));
         }
     }
 

@@ -31,6 +31,10 @@ pub enum Payload {
     Variable(Box<VariableMetadata>, bool),
     /// A host volume.
     HostVolume(Arc<HostVolume>),
+    /// A CSI volume, to be displayed without its secrets and claims.
+    CsiVolume(Arc<CsiVolume>),
+    /// A CSI plugin.
+    CsiPlugin(Arc<CsiPlugin>),
     /// An ACL policy.
     AclPolicy(Arc<AclPolicy>),
     /// An ACL token, to be displayed without its secret.
@@ -65,6 +69,8 @@ impl Event {
             Payload::Service(_) => "Service",
             Payload::Variable(..) => "Variable",
             Payload::HostVolume(_) => "HostVolume",
+            Payload::CsiVolume(_) => "CSIVolume",
+            Payload::CsiPlugin(_) => "CSIPlugin",
             Payload::AclPolicy(_) => "ACLPolicy",
             Payload::AclToken(_) => "ACLToken",
             Payload::AclRole(_) => "ACLRole",
@@ -85,6 +91,8 @@ impl Event {
             Payload::Service(s) => &s.id,
             Payload::Variable(v, _) => &v.path,
             Payload::HostVolume(v) => &v.id,
+            Payload::CsiVolume(v) => &v.id,
+            Payload::CsiPlugin(p) => &p.id,
             Payload::AclPolicy(p) => &p.name,
             Payload::AclToken(t) => &t.accessor_id,
             Payload::AclRole(r) => &r.id,
@@ -102,6 +110,7 @@ impl Event {
             Payload::Deployment(d) => &d.namespace,
             Payload::Node(_)
             | Payload::NodePool(_)
+            | Payload::CsiPlugin(_)
             | Payload::AclPolicy(_)
             | Payload::AclToken(_)
             | Payload::AclRole(_)
@@ -110,6 +119,7 @@ impl Event {
             Payload::Service(s) => &s.namespace,
             Payload::Variable(v, _) => &v.namespace,
             Payload::HostVolume(v) => &v.namespace,
+            Payload::CsiVolume(v) => &v.namespace,
         }
     }
 
@@ -121,11 +131,13 @@ impl Event {
             Payload::Deployment(d) => vec![&d.job_id],
             Payload::Service(s) => vec![&s.job_id, &s.service_name],
             Payload::HostVolume(v) => vec![&v.name, &v.plugin_id],
+            Payload::CsiVolume(v) => vec![&v.name, &v.plugin_id],
             Payload::AclRole(r) => vec![&r.name],
             Payload::AclBindingRule(r) => vec![&r.auth_method],
             Payload::Job(..)
             | Payload::Node(_)
             | Payload::NodePool(_)
+            | Payload::CsiPlugin(_)
             | Payload::Variable(..)
             | Payload::AclPolicy(_)
             | Payload::AclToken(_)
@@ -253,6 +265,8 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
         Change::Variable(v) => Payload::Variable(v.metadata().into(), false),
         Change::VariableGone(v) => Payload::Variable(v.metadata().into(), true),
         Change::HostVolume(v) | Change::HostVolumeGone(v) => Payload::HostVolume(v.clone()),
+        Change::CsiVolume(v) | Change::CsiVolumeGone(v) => Payload::CsiVolume(v.clone()),
+        Change::CsiPlugin(p) | Change::CsiPluginGone(p) => Payload::CsiPlugin(p.clone()),
         Change::AclPolicy(p) => Payload::AclPolicy(p.clone()),
         Change::AclToken(t) => Payload::AclToken(t.clone()),
         Change::AclRole(r) => Payload::AclRole(r.clone()),

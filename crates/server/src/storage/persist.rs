@@ -38,6 +38,7 @@ enum Record {
     ScalingEvents(Arc<JobScalingEvents>),
     Service(Arc<ServiceRegistration>),
     Variable(Arc<VariableEncrypted>),
+    CsiPlugin(Arc<CsiPlugin>),
     CsiVolume(Arc<CsiVolume>),
     HostVolume(Arc<HostVolume>),
     HostVolumeClaim(Arc<TaskGroupHostVolumeClaim>),
@@ -95,6 +96,7 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     store.all_scaling_events().try_for_each(|e| put(&Record::ScalingEvents(e.clone())))?;
     store.services().try_for_each(|s| put(&Record::Service(s.clone())))?;
     store.variables().try_for_each(|v| put(&Record::Variable(v.clone())))?;
+    store.csi_plugins().try_for_each(|p| put(&Record::CsiPlugin(p.clone())))?;
     state.csi_volumes().try_for_each(|v| put(&Record::CsiVolume(v.clone())))?;
     state.host_volumes().try_for_each(|v| put(&Record::HostVolume(v.clone())))?;
     state.host_volume_claims().try_for_each(|c| put(&Record::HostVolumeClaim(c.clone())))?;
@@ -155,6 +157,7 @@ pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
             Record::ScalingEvents(e) => store.put_scaling_events(e),
             Record::Service(s) => store.put_service(s),
             Record::Variable(v) => store.put_variable(v),
+            Record::CsiPlugin(p) => store.put_csi_plugin(p),
             Record::CsiVolume(v) => store.put_csi_volume(v),
             Record::HostVolume(v) => store.put_host_volume(v),
             Record::HostVolumeClaim(c) => store.put_host_volume_claim(c),

@@ -133,6 +133,10 @@ impl Waiting {
             // Reads of single volumes and ACL objects watch the table.
             Change::HostVolume(_)
             | Change::HostVolumeGone(_)
+            | Change::CsiVolume(_)
+            | Change::CsiVolumeGone(_)
+            | Change::CsiPlugin(_)
+            | Change::CsiPluginGone(_)
             | Change::AclPolicy(_)
             | Change::AclToken(_)
             | Change::AclRole(_)
@@ -233,6 +237,8 @@ fn tables_of(change: &Change) -> &[Table] {
         Change::Service(_) | Change::ServiceGone(_) => &[Table::ServiceRegistrations],
         Change::Variable(_) | Change::VariableGone(_) => &[Table::Variables],
         Change::HostVolume(_) | Change::HostVolumeGone(_) => &[Table::HostVolumes],
+        Change::CsiVolume(_) | Change::CsiVolumeGone(_) => &[Table::CsiVolumes],
+        Change::CsiPlugin(_) | Change::CsiPluginGone(_) => &[Table::CsiPlugins],
         Change::AclPolicy(_) => &[Table::AclPolicy],
         Change::AclToken(_) => &[Table::AclToken],
         Change::AclRole(_) => &[Table::AclRoles],

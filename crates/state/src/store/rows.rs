@@ -490,6 +490,21 @@ impl StateStore {
         self.csi_plugins.values()
     }
 
+    /// Adds or replaces a CSI plugin.
+    pub fn put_csi_plugin(&mut self, p: Arc<CsiPlugin>) {
+        self.csi_plugins.insert(p.id.clone(), p);
+    }
+
+    /// Removes a CSI plugin.
+    pub fn remove_csi_plugin(&mut self, id: &str) -> Option<Arc<CsiPlugin>> {
+        self.csi_plugins.remove(id)
+    }
+
+    /// Removes a CSI volume.
+    pub fn remove_csi_volume(&mut self, namespace: &str, id: &str) -> Option<Arc<CsiVolume>> {
+        self.state_mut().remove_csi_volume(namespace, id)
+    }
+
     /// Adds or replaces a CSI volume.
     pub fn put_csi_volume(&mut self, v: Arc<CsiVolume>) {
         self.state_mut().upsert_csi_volume(v);

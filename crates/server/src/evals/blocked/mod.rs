@@ -218,7 +218,6 @@ impl BlockedEvals {
 
     /// Handles resources other than nodes (`csi-volume:<namespace>:<id>`) that became available at an index: unblocks
     /// the evaluations that miss any of them.
-    #[cfg(test)]
     pub(crate) fn unblock_resources<S: AsRef<str>>(&mut self, keys: &[S], index: u64, now: i64) -> Released {
         if !self.enabled {
             return Vec::new();
