@@ -6,6 +6,7 @@
 //! - [`tls`]: TLS of the ports and of calls to other agents, replaced by a reload.
 //! - [`control`], [`local_client`]: agent and node as seen by the HTTP interface. [`export`]: past log messages.
 //!   [`profile`]: profiles of the process.
+//! - [`csi_plugins`]: how the server asks the storage plugins of nodes.
 //! - [`autoscale`]: scaling of worker pools.
 //! - [`start`]: the running agent; its server has separate threads ([`workplace`]).
 
@@ -13,6 +14,7 @@ pub mod autoscale;
 pub mod client_settings;
 pub mod config;
 pub mod control;
+pub mod csi_plugins;
 pub mod export;
 pub mod local_client;
 pub mod log;

@@ -12,11 +12,13 @@ use tokio::net::UdpSocket;
 use super::Config;
 use super::config::addresses::join_port;
 use super::config::reason;
+use super::csi_plugins::CsiPlugins;
 use super::tls::AgentTls;
 use encamp_client::servers::Servers;
 use encamp_host::ids;
 use encamp_http::AppState;
 use encamp_http::listener::{AcceptSettings, Listener, Serving};
+use encamp_http::node_forward::NodeConnections;
 use encamp_model::{GossipKey, InvalidGossipKey};
 use encamp_raft::ServerId;
 use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
@@ -299,7 +301,10 @@ impl Network {
             if let Some(client) = app.client() {
                 service.links().set_local(client.clone());
             }
-            app.nodes_by(Arc::new(NodeRoutes::new(service.clone())));
+            let nodes: Arc<dyn NodeConnections> = Arc::new(NodeRoutes::new(service.clone()));
+            let local = app.client().map(Arc::downgrade);
+            service.server().ask_csi_plugins_by(Arc::new(CsiPlugins { local, nodes: Arc::downgrade(&nodes) }));
+            app.nodes_by(nodes);
         } else if let Some(servers) = &servers {
             servers.answer_by(Arc::new(LinkedAgent(app.clone())));
         }

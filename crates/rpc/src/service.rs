@@ -27,6 +27,7 @@ use encamp_http::http1::Origin;
 use encamp_http::measure::Metric;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_raft::ServerId;
+use encamp_server::endpoints::csi;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_auth;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
@@ -474,6 +475,8 @@ fn metric(method: &str) -> Metric {
         GetNode::METHOD => Metric::Read("client", "get_node"),
         GetAllocs::METHOD => Metric::List("alloc", "get_allocs"),
         SignIdentities::METHOD => Metric::Write("alloc", "sign_identities"),
+        ClaimCsiVolume::METHOD => Metric::Write("csi_volume", "claim"),
+        ReleaseCsiVolume::METHOD => Metric::Write("csi_volume", "unpublish"),
         UpsertServices::METHOD => Metric::Write("service_registration", "upsert"),
         DeleteService::METHOD => Metric::Write("service_registration", "delete_id"),
         Ping::METHOD => Metric::Read("status", "ping"),

@@ -72,6 +72,7 @@ struct Inner {
     ready: watch_value::Sender<bool>,
     restores: mpsc::Sender<leader::Restore>,
     others: Arc<dyn Others>,
+    csi: crate::csi::Calls,
 }
 
 /// The Raft state machine.
@@ -229,6 +230,7 @@ impl Server {
             ready: watch_value::Sender::new(false),
             restores,
             others: links.others,
+            csi: crate::csi::Calls::default(),
         }));
         server.replace_workers().map_err(|e| StartError::Settings(format!("can't start workers: {e}")))?;
         let applier = server.clone();
@@ -320,6 +322,15 @@ impl Server {
     /// The runtime of the server.
     pub fn runtime(&self) -> &Handle {
         &self.0.runtime
+    }
+
+    /// Sets how the CSI plugins of nodes are asked; the first call counts.
+    pub fn ask_csi_plugins_by(&self, nodes: Arc<dyn crate::csi::Nodes>) {
+        self.0.csi.set(nodes);
+    }
+
+    pub(crate) fn csi(&self) -> &crate::csi::Calls {
+        &self.0.csi
     }
 
     pub(super) fn others(&self) -> &Arc<dyn Others> {

@@ -19,6 +19,7 @@
 #![warn(missing_docs)]
 
 pub mod acl;
+pub mod csi;
 pub mod endpoints;
 pub mod error;
 pub mod evals;

@@ -6,10 +6,12 @@
 //! - [`node_rpc`]: calls of node agents; [`identity`]: identity tokens of nodes and tasks.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: cluster operations.
 //! - [`acl`]: policies, tokens, roles, auth methods. [`variables`]: variables and their locks. [`volume`]: host volumes.
+//!   [`csi`]: CSI volumes.
 //! - [`search`]: searching objects by the prefix of their IDs, or by a part of their names.
 
 pub mod acl;
 pub mod alloc;
+pub mod csi;
 pub mod deployment;
 pub mod dispatch;
 pub mod eval;

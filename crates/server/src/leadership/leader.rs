@@ -132,6 +132,7 @@ async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
     tasks.spawn(duplicate_reaper(server.clone()));
     tasks.spawn(cancelable_reaper(server.clone()));
     tasks.spawn(unblock_failed(server.clone()));
+    tasks.spawn(crate::csi::watcher::run(server.clone()));
     gc::start_tickers(server, &mut tasks);
     crate::leadership::metrics::start(server, &mut tasks);
     crate::leadership::loops::start(server, &mut tasks).await?;
