@@ -1,6 +1,7 @@
-//! CSI volumes and plugins (`docs/spec/http-api.md §5.14`): stored ones are returned. No plugin is connected, so no
-//! volume can be created.
+//! CSI volumes and plugins (`docs/spec/http-api.md §5.14`): lists and single ones, and the writes, for which the
+//! server asks the plugins.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,8 +16,10 @@ use super::response::Response;
 use super::route::Outcome;
 use encamp_model::json::{nil, or_default};
 use encamp_model::*;
+use encamp_server::endpoints::alloc;
+use encamp_server::endpoints::csi as endpoint;
 use encamp_server::storage::watch::WatchKey;
-use encamp_state::Table;
+use encamp_state::{State, Table};
 
 fn empty_list() -> Outcome {
     Response::json::<[Value; 0]>(&[])
@@ -114,17 +117,89 @@ async fn csi_list(request: Request) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-/// Plugins can't be asked.
+/// What a storage provider has.
 pub(super) async fn external(request: Request) -> Outcome {
-    let options = request.read_options()?;
-    request.authorize_in(&options.namespace)?;
-    Err(Error::internal("no such plugin"))
+    let (plugin, page) = asked_page(&request)?;
+    let (volumes, next) = endpoint::external_volumes(request.server()?, &plugin, page).await?;
+    Ok(Response::json(&json!({ "Volumes": volumes, "NextToken": next }))?)
 }
 
-/// Plugins can't be told anything.
+/// Nothing is written this way.
 pub(super) async fn external_write(request: Request) -> Outcome {
     request.authorize_in(&request.namespace())?;
     Err(Error::internal("no such plugin"))
+}
+
+pub(super) async fn snapshots(request: Request) -> Outcome {
+    let (plugin, page) = asked_page(&request)?;
+    let secrets = secrets_of(&request)?;
+    let (snapshots, next) = endpoint::snapshots(request.server()?, &plugin, page, secrets).await?;
+    Ok(Response::json(&json!({ "Snapshots": snapshots, "NextToken": next }))?)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct SnapshotBody {
+    #[serde(deserialize_with = "or_default")]
+    snapshots: Vec<CsiSnapshot>,
+}
+
+pub(super) async fn create_snapshots(mut request: Request) -> Outcome {
+    request.check_region()?;
+    let namespace = request.namespace();
+    request.authorize_in(&namespace)?;
+    let body: SnapshotBody = request.json().await?;
+    if body.snapshots.is_empty() {
+        return Err(Error::internal("missing snapshot definition"));
+    }
+    let server = request.server()?.clone();
+    let made = to_the_end(async move {
+        let mut made = Vec::new();
+        for asked in body.snapshots {
+            made.push(endpoint::create_snapshot(&server, &namespace, asked).await?);
+        }
+        Ok(made)
+    });
+    Ok(Response::json(&json!({ "Snapshots": made.await? }))?)
+}
+
+pub(super) async fn delete_snapshot(request: Request) -> Outcome {
+    csi_write(&request).await?;
+    let secrets = secrets_of(&request)?;
+    let (plugin, id) = (request.query().get("plugin_id"), request.query().get("snapshot_id"));
+    endpoint::delete_snapshot(request.server()?, plugin, id, secrets).await?;
+    Ok(Response::empty())
+}
+
+/// The plugin that a request asks, and the part of its list.
+fn asked_page(request: &Request) -> Result<(String, CsiPage), Error> {
+    let options = request.read_options()?;
+    request.authorize_in(&options.namespace)?;
+    let page = CsiPage { max_entries: u32::try_from(options.per_page).unwrap_or(0), start: options.next_token };
+    Ok((request.query().get("plugin_id").into(), page))
+}
+
+/// The secrets of a request without a body: `k=v,k2=v2` in the header `X-Nomad-CSI-Secrets`.
+fn secrets_of(request: &Request) -> Result<BTreeMap<String, SecretString>, Error> {
+    let Some(header) = request.headers().get("x-nomad-csi-secrets") else { return Ok(BTreeMap::new()) };
+    // The value is not repeated in the error.
+    let wrong = || Error::bad("invalid X-Nomad-CSI-Secrets header: key=value pairs, separated by commas, are expected");
+    let text = header.to_str().map_err(|_| wrong())?;
+    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let pair = |pair: &str| {
+        let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
+        Ok((key.to_string(), SecretString::new(value)))
+    };
+    pairs.map(pair).collect()
+}
+
+/// Carries out a write to its end, also if the client does not wait for it: storage providers and servers would
+/// disagree.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, encamp_server::error::Error>> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::spawn(work).await.map_err(|e| Error::internal(e.to_string()))?;
+    Ok(done?)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -134,28 +209,32 @@ struct CsiBody {
     volumes: Vec<CsiVolume>,
 }
 
-/// Registers or creates CSI volumes: that takes a plugin.
-pub(super) async fn register(mut request: Request) -> Outcome {
+/// The volumes of a request, which may be in namespaces other than the request's.
+async fn csi_body(request: &mut Request) -> Result<Vec<CsiVolume>, Error> {
     request.check_region()?;
-    request.authorize_in(&request.namespace())?;
+    let namespace = request.namespace();
+    request.authorize_in(&namespace)?;
     let body: CsiBody = request.json().await?;
-    let server = request.server()?;
-    server.wait_ready().await?;
-    let Some(volume) = body.volumes.first() else { return Err(Error::internal("missing volume definition")) };
-    let mut wrong = Vec::new();
-    if volume.id.is_empty() {
-        wrong.push("missing volume id");
+    for volume in body.volumes.iter().filter(|v| !v.namespace.is_empty() && v.namespace != namespace) {
+        request.authorize_in(&volume.namespace)?;
     }
-    if volume.plugin_id.is_empty() {
-        wrong.push("missing plugin id");
-    }
-    if volume.requested_capabilities.is_empty() {
-        wrong.push("must include at least one capability block");
-    }
-    if !wrong.is_empty() {
-        return Err(Error::internal(format!("validation: {}", wrong.join(", "))));
-    }
-    Err(Error::internal(format!("no CSI plugin named: {} could be found", volume.plugin_id)))
+    Ok(body.volumes)
+}
+
+pub(super) async fn register(mut request: Request) -> Outcome {
+    let volumes = csi_body(&mut request).await?;
+    let (server, namespace) = (request.server()?.clone(), request.namespace());
+    let index = to_the_end(async move { endpoint::register(&server, &namespace, volumes).await }).await?;
+    Ok(Response::json(&json!({ "Index": index }))?.index(index))
+}
+
+pub(super) async fn create(mut request: Request) -> Outcome {
+    let volumes = csi_body(&mut request).await?;
+    let (server, namespace) = (request.server()?.clone(), request.namespace());
+    let made = to_the_end(async move { endpoint::create(&server, &namespace, volumes).await });
+    let (volumes, index) = made.await?;
+    let volumes: Vec<CsiVolume> = volumes.iter().map(shown).collect();
+    Ok(Response::json(&json!({ "Volumes": volumes, "Index": index }))?.index(index))
 }
 
 /// A path below a CSI volume that leads nowhere.
@@ -168,35 +247,35 @@ pub(super) async fn deregister(request: Request) -> Outcome {
     if !force.is_empty() && parse_bool(force).is_err() {
         return Err(Error::bad("invalid force value"));
     }
+    let force = parse_bool(force).unwrap_or(false);
     csi_write(&request).await?;
-    let id = request.id();
-    match csi_volume(&request, id) {
-        None => Err(Error::internal(format!("volume not found: {id}"))),
-        Some(_) => Err(Error::internal(format!("volume in use: {id}"))),
-    }
+    let index = endpoint::deregister(request.server()?, &request.namespace(), request.id(), force).await?;
+    Ok(Response::empty().index(index))
 }
 
 pub(super) async fn delete(request: Request) -> Outcome {
     csi_write(&request).await?;
-    Err(Error::internal(format!("volume not found: {}", request.id())))
+    let secrets = secrets_of(&request)?;
+    let (server, namespace, id) = (request.server()?.clone(), request.namespace(), request.id().to_string());
+    let index = to_the_end(async move { endpoint::delete(&server, &namespace, &id, secrets).await }).await?;
+    Ok(Response::empty().index(index))
 }
 
 pub(super) async fn detach(request: Request) -> Outcome {
-    if request.query().get("node").is_empty() {
+    let node = request.query().get("node").to_string();
+    if node.is_empty() {
         return Err(Error::bad("detach requires node ID"));
     }
     csi_write(&request).await?;
-    Err(Error::internal("no such volume"))
+    let (server, namespace, id) = (request.server()?.clone(), request.namespace(), request.id().to_string());
+    to_the_end(async move { endpoint::detach(&server, &namespace, &id, &node).await }).await?;
+    Ok(Response::empty())
 }
 
 async fn csi_write(request: &Request) -> Result<(), Error> {
     request.check_region()?;
     request.authorize_in(&request.namespace())?;
     Ok(request.server()?.wait_ready().await?)
-}
-
-fn csi_volume(request: &Request, id: &str) -> Option<Arc<CsiVolume>> {
-    request.app().server()?.snapshot().state().csi_volume(&request.namespace(), id).cloned()
 }
 
 /// The shown form of a volume: without secrets, claims and mount flags (`docs/spec/snapshot-archive.md §9`).
@@ -214,12 +293,20 @@ pub(crate) fn shown(v: &CsiVolume) -> CsiVolume {
     v
 }
 
+/// A volume with the allocations that claim it.
+fn detailed(state: &State, volume: &CsiVolume) -> CsiVolume {
+    let ids: std::collections::BTreeSet<&String> = volume.claiming().collect();
+    let allocs = ids.into_iter().filter_map(|id| state.alloc(id));
+    let allocations = allocs.map(|entry| alloc::listed(&entry.alloc, false, true)).collect();
+    CsiVolume { allocations, ..shown(volume) }
+}
+
 pub(super) async fn read(request: Request) -> Outcome {
     let id = request.id();
     let options = request.read_options()?;
     request.authorize_in(&options.namespace)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiVolumes)], |store| {
-        let volume = store.state().csi_volume(&options.namespace, id).map(|v| shown(v));
+        let volume = store.state().csi_volume(&options.namespace, id).map(|v| detailed(store.state(), v));
         Ok((volume.as_ref().map_or(store.index_of(Table::CsiVolumes), |v| v.modify_index), volume))
     });
     let (volume, meta) = found(read.await?, "volume not found")?;

@@ -58,6 +58,10 @@ words! {
         GlobalToken = "global-token", "global tokens";
         /// A root key.
         RootKey = "root-key", "root keys";
+        /// A CSI plugin.
+        CsiPlugin = "csi-plugin", "CSI plugins";
+        /// A CSI volume with claims to release; the volume stays.
+        CsiVolumeClaims = "csi-volume-claims", "CSI volumes with ended claims";
     }
 }
 
@@ -84,6 +88,10 @@ words! {
         ExpiredOneTimeToken = "expired-one-time-token", "expired";
         /// A root key that is not active and that nothing uses.
         UnusedKey = "unused-key", "inactive, and nothing uses it";
+        /// A CSI plugin that neither nodes nor jobs run.
+        EmptyCsiPlugin = "empty-csi-plugin", "neither nodes nor jobs run it";
+        /// Claims on a CSI volume of allocations that have ended or are gone: they are released.
+        EndedCsiClaims = "ended-csi-claims", "claimed by allocations that have ended";
     }
 }
 
@@ -153,6 +161,10 @@ words! {
         KeyOfAllocation = "key-of-allocation", "it signed identities of an allocation that has not ended";
         /// The key signed the identity of a node.
         KeyOfNode = "key-of-node", "it signed the identity of a node";
+        /// Nodes or jobs run the CSI plugin.
+        CsiPluginRuns = "csi-plugin-runs", "nodes or jobs run the plugin";
+        /// Nothing of the CSI volume is to be released.
+        NoEndedClaims = "no-ended-claims", "no allocation that has ended claims the volume";
         /// Keys are rotated first: the next run deletes unused ones.
         RotationFirst = "rotation-first", "this run rotates keys, the next one deletes unused ones";
     }
@@ -178,6 +190,10 @@ words! {
         /// `root_key_rotation_threshold` and `root_key_gc_threshold` together.
         RootKeyThresholds = "root_key_rotation_threshold + root_key_gc_threshold",
             "root_key_rotation_threshold + root_key_gc_threshold";
+        /// `csi_plugin_gc_threshold`.
+        CsiPluginGcThreshold = "csi_plugin_gc_threshold", "csi_plugin_gc_threshold";
+        /// `csi_volume_claim_gc_threshold`.
+        CsiVolumeClaimGcThreshold = "csi_volume_claim_gc_threshold", "csi_volume_claim_gc_threshold";
         /// The interval of the group's reschedule policy.
         RescheduleInterval = "reschedule-interval", "interval of the group's reschedule block";
         /// The time at which the token expires.

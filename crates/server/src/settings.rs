@@ -26,6 +26,12 @@ pub struct GcSettings {
     pub deployment_threshold: i64,
     /// `node_gc_threshold`.
     pub node_threshold: i64,
+    /// `csi_plugin_gc_threshold`.
+    pub csi_plugin_threshold: i64,
+    /// `csi_volume_claim_gc_threshold`.
+    pub csi_claim_threshold: i64,
+    /// `csi_volume_claim_gc_interval`.
+    pub csi_claim_interval: i64,
     /// `root_key_gc_interval`.
     pub key_interval: i64,
     /// `root_key_rotation_threshold`.
@@ -43,6 +49,9 @@ impl Default for GcSettings {
             job_interval: 5 * MINUTE,
             deployment_threshold: HOUR,
             node_threshold: 24 * HOUR,
+            csi_plugin_threshold: HOUR,
+            csi_claim_threshold: 5 * MINUTE,
+            csi_claim_interval: 5 * MINUTE,
             key_interval: 10 * MINUTE,
             key_rotation: 720 * HOUR,
             key_threshold: HOUR,

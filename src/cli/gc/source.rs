@@ -255,6 +255,9 @@ impl State {
         set("JobGCInterval", &mut self.gc.job_interval);
         set("DeploymentGCThreshold", &mut self.gc.deployment_threshold);
         set("NodeGCThreshold", &mut self.gc.node_threshold);
+        set("CSIPluginGCThreshold", &mut self.gc.csi_plugin_threshold);
+        set("CSIVolumeClaimGCThreshold", &mut self.gc.csi_claim_threshold);
+        set("CSIVolumeClaimGCInterval", &mut self.gc.csi_claim_interval);
         set("ACLTokenGCThreshold", &mut self.acl.gc_threshold);
         set("RootKeyGCInterval", &mut self.gc.key_interval);
         set("RootKeyGCThreshold", &mut self.gc.key_threshold);

@@ -27,6 +27,8 @@ fn one(kind: GcKind) -> &'static str {
         GcKind::LocalToken => "local token",
         GcKind::GlobalToken => "global token",
         GcKind::RootKey => "root key",
+        GcKind::CsiPlugin => "CSI plugin",
+        GcKind::CsiVolumeClaims => "CSI volume",
     }
 }
 
@@ -289,6 +291,8 @@ fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
         }
         GcReason::KeyOfAllocation => "Wait until the allocation has ended.".into(),
         GcReason::KeyOfNode => "Wait until the node renews its identity.".into(),
+        GcReason::CsiPluginRuns => "Nothing: it is deleted when no node and no job runs it any more.".into(),
+        GcReason::NoEndedClaims => "Nothing: there is no claim to release.".into(),
         GcReason::RotationFirst => "Nothing: the next run deletes it.".into(),
         GcReason::AllocationOfEvaluation
         | GcReason::EvaluationOfJob

@@ -27,6 +27,7 @@ pub(crate) mod txn;
 mod variable;
 mod volume;
 
+pub(crate) use csi_plugin::is_empty as is_empty_plugin;
 pub use txn::{Change, Txn, Unblock};
 pub use volume::{refuse_used, users};
 

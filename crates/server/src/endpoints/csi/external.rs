@@ -1,12 +1,17 @@
 //! What storage providers have: their volumes, and snapshots (`docs/spec/http-api.md §5.14`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{existing, plugin};
+use super::existing;
 use crate::Server;
 use crate::csi::{AskError, ask_controller, done};
 use crate::error::Error;
 use encamp_model::*;
+
+fn plugin(server: &Server, id: &str) -> Result<Arc<CsiPlugin>, Error> {
+    server.snapshot().csi_plugin(id).cloned().ok_or_else(|| Error::internal("no such plugin"))
+}
 
 /// A part of the volumes that a storage provider has, and where the next one begins; empty: it is the last one.
 ///

@@ -144,6 +144,17 @@ impl<'a> View<'a> {
         Decision::of(verdict, None, self.now)
     }
 
+    /// The decision about a CSI plugin.
+    pub fn csi_plugin(&self, p: &'a CsiPlugin) -> Decision<'a> {
+        Decision::of(rules::csi_plugin(p, self.thresholds.csi_plugin), None, self.now)
+    }
+
+    /// The decision about the claims on a CSI volume.
+    pub fn csi_claims(&self, v: &'a CsiVolume) -> Decision<'a> {
+        let verdict = rules::csi_claims(self.store, v, self.thresholds.csi_claim, Looking::Everywhere);
+        Decision::of(verdict, None, self.now)
+    }
+
     /// The decision about a root key.
     pub fn key(&self, k: &'a WrappedRootKey) -> Decision<'a> {
         let verdict = rules::key(self.store, k, self.thresholds.key, Looking::Everywhere);
@@ -202,6 +213,8 @@ impl<'a> View<'a> {
         self.tokens(&mut each);
         self.store.one_time_tokens().for_each(|t| each(Named::one_time_token(t), self.one_time_token(t)));
         self.store.root_keys().for_each(|k| each(Named::key(k), self.key(k)));
+        self.store.csi_plugins().for_each(|p| each(Named::csi_plugin(p), self.csi_plugin(p)));
+        self.store.state().csi_volumes().for_each(|v| each(Named::csi_claims(v), self.csi_claims(v)));
     }
 
     /// The tokens: those that expire in the order of runs, which stop at their limit.

@@ -46,6 +46,8 @@ fn find<'a>(view: &View<'a>, id: &str) -> Vec<Named<'a>> {
     take(&mut state.nodes().map(|n| Named::node(&n.node)));
     take(&mut store.acl_tokens_from(id).map(|t| Named::token(t)).take_while(begins));
     take(&mut store.root_keys().map(|k| Named::key(k)));
+    take(&mut store.csi_plugins().map(|p| Named::csi_plugin(p)));
+    take(&mut state.csi_volumes().map(|v| Named::csi_claims(v)));
     if found.iter().any(|name| name.id == id) {
         found.retain(|name| name.id == id);
     }
@@ -91,6 +93,15 @@ fn step<'a>(view: &View<'a>, name: Named<'a>) -> Option<(Decision<'a>, String)> 
             let k = store.root_key(name.id)?;
             (view.key(k), k.meta.state.to_string())
         }
+        GcKind::CsiPlugin => {
+            let p = store.csi_plugin(name.id)?;
+            (view.csi_plugin(p), format!("{} controllers, {} nodes", p.controllers.len(), p.nodes.len()))
+        }
+        GcKind::CsiVolumeClaims => {
+            let v = state.csi_volume(name.namespace, name.id)?;
+            let claims = v.claiming().collect::<std::collections::BTreeSet<_>>().len();
+            (view.csi_claims(v), format!("{claims} claims, {} of them being released", v.past_claims.len()))
+        }
     })
 }
 
@@ -133,6 +144,8 @@ fn run_of(kind: GcKind, decision: &Decision, settings: &GcSettings) -> (CoreJob,
         GcKind::LocalToken => CoreJob::LocalTokens,
         GcKind::GlobalToken => CoreJob::GlobalTokens,
         GcKind::RootKey => CoreJob::RootKeys,
+        GcKind::CsiPlugin => CoreJob::CsiPlugins,
+        GcKind::CsiVolumeClaims => CoreJob::CsiClaims,
     };
     (run, run.interval(settings).unwrap_or(0))
 }
@@ -148,7 +161,9 @@ fn job_of(view: &View, name: Named) -> Option<GcRef> {
         | GcKind::OneTimeToken
         | GcKind::LocalToken
         | GcKind::GlobalToken
-        | GcKind::RootKey => return None,
+        | GcKind::RootKey
+        | GcKind::CsiPlugin
+        | GcKind::CsiVolumeClaims => return None,
     };
     Some(GcRef { kind: Some(GcKind::Job), namespace: name.namespace.into(), id })
 }

@@ -30,7 +30,7 @@ use crate::settings::GcSettings;
 use encamp_host::ids;
 use encamp_model::gc::{GcCount, GcKind, GcReport};
 use encamp_model::*;
-use encamp_ops::{AclChange, Operation};
+use encamp_ops::{AclChange, CsiClaimChange, Operation, Refusal, Reply};
 use encamp_state::StoreSnapshot;
 use select::{Collected, CollectedJobs, JobKeys};
 use verdict::Thresholds;
@@ -90,6 +90,10 @@ core_jobs! {
     GlobalTokens = "global-token-expired-gc",
     /// Collects expired one-time tokens.
     OneTimeTokens = "one-time-token-gc",
+    /// Collects CSI plugins.
+    CsiPlugins = "csi-plugin-gc",
+    /// Has the claims on CSI volumes released.
+    CsiClaims = "csi-volume-claim-gc",
     /// Collects everything that is eligible, regardless of its age.
     Forced = "force-gc",
 }
@@ -103,9 +107,13 @@ impl CoreJob {
     /// The interval at which the leader runs the kind; `None`: it does not (`docs/spec/garbage-collection.md §2`).
     fn interval(self, gc: &GcSettings) -> Option<i64> {
         match self {
-            CoreJob::Evals | CoreJob::Deployments | CoreJob::Nodes | CoreJob::LocalTokens | CoreJob::GlobalTokens => {
-                Some(EVERY)
-            }
+            CoreJob::Evals
+            | CoreJob::Deployments
+            | CoreJob::Nodes
+            | CoreJob::LocalTokens
+            | CoreJob::GlobalTokens
+            | CoreJob::CsiPlugins => Some(EVERY),
+            CoreJob::CsiClaims => Some(gc.csi_claim_interval),
             CoreJob::OneTimeTokens => Some(ONE_TIME_EVERY),
             CoreJob::Jobs => Some(gc.job_interval),
             CoreJob::RootKeys => Some(gc.key_interval),
@@ -188,12 +196,21 @@ struct Run<'a> {
 /// # Errors
 /// The kind is unknown, or a write failed: the evaluation has to be delivered again.
 pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<GcReport, PipelineError> {
-    let kind = CoreJob::of_name(&eval.job_id).ok_or_else(|| PipelineError::UnknownCoreJob(eval.job_id.clone()))?;
+    let unknown = || PipelineError::UnknownCoreJob(eval.job_id.clone());
+    let (name, volume) = eval.job_id.split_once(':').unzip();
+    let kind = CoreJob::of_name(name.unwrap_or(&eval.job_id)).ok_or_else(unknown)?;
+    if volume.is_some() && kind != CoreJob::CsiClaims {
+        return Err(unknown());
+    }
     let settings = server.settings();
     let configured = Thresholds::configured(&settings.gc, &settings.acl);
     let thresholds = if kind == CoreJob::Forced { configured.forced() } else { configured };
     let mut run = Run { server, snapshot, thresholds, now: ids::now(), counts: Counts::default() };
-    run.collect(kind).await?;
+    match volume {
+        // Whatever the age of the volume and of its claims (`docs/spec/garbage-collection.md §8`).
+        Some(id) => run.csi_claims(vec![(eval.namespace.clone(), id.to_string())]).await?,
+        None => run.collect(kind).await?,
+    }
     Ok(run.counts.report())
 }
 
@@ -209,6 +226,8 @@ impl<'a> Run<'a> {
             CoreJob::LocalTokens => self.tokens(false).await,
             CoreJob::GlobalTokens => self.tokens(true).await,
             CoreJob::OneTimeTokens => self.one_time_tokens().await,
+            CoreJob::CsiPlugins => self.csi_plugins().await,
+            CoreJob::CsiClaims => self.csi_claims(self.found_claims()).await,
             CoreJob::Forced => self.everything().await,
         }
     }
@@ -220,6 +239,8 @@ impl<'a> Run<'a> {
         let gone = found.keys();
         self.evals(&gone).await?;
         self.deployments(&gone).await?;
+        self.csi_plugins().await?;
+        self.csi_claims(self.found_claims()).await?;
         self.one_time_tokens().await?;
         self.tokens(false).await?;
         self.tokens(true).await?;
@@ -260,6 +281,42 @@ impl<'a> Run<'a> {
         })?;
         let expired = select::one_time_tokens(self.snapshot, &self.thresholds, self.now);
         self.counts.add(GcKind::OneTimeToken, expired);
+        Ok(())
+    }
+
+    /// Removes empty CSI plugins, one by one. One that runs again stays.
+    async fn csi_plugins(&mut self) -> Result<(), Error> {
+        for id in select::csi_plugins(self.snapshot, &self.thresholds, self.now) {
+            match self.server.consensus().propose_shared(Operation::CsiPluginDelete { id }.into()).await? {
+                (_, Reply::Refused(Refusal::CsiPluginInUse | Refusal::CsiPluginNotFound { .. })) => {}
+                (_, Reply::Refused(refusal)) => {
+                    let error = refusal.to_string();
+                    tracing::error!(target: "nomad.core.sched", error, "failed to GC plugin");
+                    return Err(refusal.into());
+                }
+                _ => self.counts.add(GcKind::CsiPlugin, 1),
+            }
+        }
+        Ok(())
+    }
+
+    fn found_claims(&self) -> Vec<(String, String)> {
+        select::csi_claims(self.snapshot, &self.thresholds, self.now)
+    }
+
+    /// Wakes the watcher of CSI volumes, which releases claims. Volumes that are gone have none.
+    async fn csi_claims(&mut self, volumes: Vec<(String, String)>) -> Result<(), Error> {
+        for volume in volumes {
+            let (mode, state) = (CsiClaimMode::Collect.number(), CsiClaimState::Unpublishing.number());
+            let claim = CsiVolumeClaim { mode, state, ..CsiVolumeClaim::default() };
+            let change = CsiClaimChange { volume, claim, now: self.now };
+            let op = Operation::CsiVolumeClaim(Box::new(change));
+            match self.server.consensus().propose_shared(op.into()).await? {
+                (_, Reply::Refused(Refusal::CsiVolumeNotFound { .. })) => {}
+                (_, Reply::Refused(refusal)) => return Err(refusal.into()),
+                _ => self.counts.add(GcKind::CsiVolumeClaims, 1),
+            }
+        }
         Ok(())
     }
 

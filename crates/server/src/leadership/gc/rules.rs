@@ -1,4 +1,4 @@
-//! Eligibility for garbage collection (`docs/spec/garbage-collection.md §3-6, 10, 11`): one function for each kind of
+//! Eligibility for garbage collection (`docs/spec/garbage-collection.md §3-8, 10, 11`): one function for each kind of
 //! objects, which runs, dry runs and explanations share. No I/O and no clock: see [`Verdict`].
 
 use std::sync::Arc;
@@ -6,6 +6,8 @@ use std::sync::Arc;
 use encamp_model::gc::{GcReason, GcRule, GcSetting, GcTimestamp};
 use encamp_model::*;
 use encamp_state::{JobEntry, NodeEntry, StateStore};
+
+use crate::csi::watcher::releasable;
 
 use super::verdict::{Age, Due, Hold, Looking, Named, Verdict, also};
 
@@ -191,6 +193,26 @@ pub fn node<'a>(entry: &'a NodeEntry, age: Age, looking: Looking) -> Verdict<'a>
         Some(a) => Err(Hold::by(GcReason::AllocationOfNode, Named::alloc(&a.alloc))),
         None => due,
     }
+}
+
+/// A CSI plugin (`docs/spec/garbage-collection.md §7`).
+pub fn csi_plugin<'a>(p: &CsiPlugin, age: Age) -> Verdict<'a> {
+    if !crate::fsm::is_empty_plugin(p) {
+        return Err(Hold::new(GcReason::CsiPluginRuns));
+    }
+    Ok(age.of(GcRule::EmptyCsiPlugin, GcTimestamp::ModifyTime, p.modify_time))
+}
+
+/// The claims on a CSI volume (`docs/spec/garbage-collection.md §8`).
+pub fn csi_claims<'a>(store: &StateStore, v: &CsiVolume, age: Age, looking: Looking) -> Verdict<'a> {
+    let due = Ok(age.of(GcRule::EndedCsiClaims, GcTimestamp::ModifyTime, v.modify_time));
+    if looking.done_with(&due) {
+        return due;
+    }
+    if releasable(store, v).is_empty() {
+        return Err(Hold::new(GcReason::NoEndedClaims));
+    }
+    due
 }
 
 /// An ACL token (`docs/spec/garbage-collection.md §10.1`).

@@ -1,4 +1,4 @@
-//! The objects that one run deletes (`docs/spec/garbage-collection.md §3-6, 10`): those of which the rules say that
+//! The objects that one run deletes (`docs/spec/garbage-collection.md §3-8, 10`): those of which the rules say that
 //! they can be deleted now. No I/O: times are parameters in Unix nanoseconds.
 
 use std::collections::HashSet;
@@ -119,6 +119,20 @@ pub fn nodes(store: &StateStore, thresholds: &Thresholds, now: i64) -> Vec<Strin
     let over =
         |n: &&std::sync::Arc<encamp_state::NodeEntry>| is_due(&rules::node(n, thresholds.node, Looking::For(now)), now);
     store.state().nodes().filter(over).map(|n| n.node.id.clone()).collect()
+}
+
+/// The CSI plugins to delete (`docs/spec/garbage-collection.md §7`).
+pub fn csi_plugins(store: &StateStore, thresholds: &Thresholds, now: i64) -> Vec<String> {
+    let over = |p: &&std::sync::Arc<CsiPlugin>| is_due(&rules::csi_plugin(p, thresholds.csi_plugin), now);
+    store.csi_plugins().filter(over).map(|p| p.id.clone()).collect()
+}
+
+/// The CSI volumes whose claims are to be released, by namespace and ID (`docs/spec/garbage-collection.md §8`).
+pub fn csi_claims(store: &StateStore, thresholds: &Thresholds, now: i64) -> Vec<(String, String)> {
+    let over = |v: &&std::sync::Arc<CsiVolume>| {
+        is_due(&rules::csi_claims(store, v, thresholds.csi_claim, Looking::For(now)), now)
+    };
+    store.state().csi_volumes().filter(over).map(|v| (v.namespace.clone(), v.id.clone())).collect()
 }
 
 /// The most tokens of one run.

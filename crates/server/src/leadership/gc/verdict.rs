@@ -66,6 +66,16 @@ impl<'a> Named<'a> {
         Named::new(GcKind::RootKey, "", &key.meta.key_id)
     }
 
+    /// A CSI plugin.
+    pub fn csi_plugin(plugin: &'a CsiPlugin) -> Named<'a> {
+        Named::new(GcKind::CsiPlugin, "", &plugin.id)
+    }
+
+    /// The claims on a CSI volume.
+    pub fn csi_claims(volume: &'a CsiVolume) -> Named<'a> {
+        Named::new(GcKind::CsiVolumeClaims, &volume.namespace, &volume.id)
+    }
+
     /// A variable.
     pub(super) fn variable(variable: &'a VariableEncrypted) -> Named<'a> {
         Named { kind: None, namespace: &variable.namespace, id: &variable.path }
@@ -277,6 +287,10 @@ pub struct Thresholds {
     pub node: Age,
     /// Expired tokens.
     pub token: Age,
+    /// CSI plugins.
+    pub csi_plugin: Age,
+    /// CSI volumes with claims to release.
+    pub csi_claim: Age,
     /// Root keys.
     pub key: Age,
     /// The age at which a root key is replaced, in nanoseconds.
@@ -300,6 +314,8 @@ impl Thresholds {
             deployment: age(GcSetting::DeploymentGcThreshold, gc.deployment_threshold),
             node: age(GcSetting::NodeGcThreshold, gc.node_threshold),
             token: age(GcSetting::AclTokenGcThreshold, acl.gc_threshold),
+            csi_plugin: age(GcSetting::CsiPluginGcThreshold, gc.csi_plugin_threshold),
+            csi_claim: age(GcSetting::CsiVolumeClaimGcThreshold, gc.csi_claim_threshold),
             key: age(GcSetting::RootKeyThresholds, gc.key_rotation.saturating_add(gc.key_threshold)),
             rotation: gc.key_rotation,
             forced: false,
@@ -318,6 +334,8 @@ impl Thresholds {
             deployment: age,
             node: age,
             token: age,
+            csi_plugin: age,
+            csi_claim: age,
             forced: true,
             ..self
         }
@@ -326,7 +344,9 @@ impl Thresholds {
     /// The thresholds, each once.
     pub fn list(&self) -> Vec<Age> {
         let mut list = Vec::new();
-        for age in [self.eval, self.batch_eval, self.job, self.deployment, self.node, self.token, self.key] {
+        let csi = [self.csi_plugin, self.csi_claim];
+        let all = [self.eval, self.batch_eval, self.job, self.deployment, self.node, self.token, self.key];
+        for age in all.into_iter().chain(csi) {
             if !list.contains(&age) {
                 list.push(age);
             }

@@ -52,6 +52,15 @@ fn due_now(kind: CoreJob) -> Option<StateStore> {
             expires_at: Time::from_unix_nanos(NOW),
             ..OneTimeToken::default()
         })),
+        CoreJob::CsiPlugins => {
+            s.put_csi_plugin(Arc::new(CsiPlugin { id: "p".into(), modify_time: NOW - HOUR, ..CsiPlugin::default() }));
+        }
+        CoreJob::CsiClaims => s.put_csi_volume(Arc::new(CsiVolume {
+            id: "v".into(),
+            read_allocs: [("gone".to_string(), None)].into(),
+            modify_time: NOW - 5 * MINUTE,
+            ..CsiVolume::default()
+        })),
         // Variables are encrypted again, not deleted.
         CoreJob::Rekey => return None,
     }
@@ -71,6 +80,8 @@ fn deletes(kind: CoreJob, s: &StateStore, thresholds: &Thresholds, now: i64) -> 
         CoreJob::LocalTokens => select::tokens(s, thresholds, now, false).len(),
         CoreJob::GlobalTokens => select::tokens(s, thresholds, now, true).len(),
         CoreJob::OneTimeTokens => one_time_tokens(s, thresholds, now),
+        CoreJob::CsiPlugins => select::csi_plugins(s, thresholds, now).len(),
+        CoreJob::CsiClaims => select::csi_claims(s, thresholds, now).len(),
         CoreJob::Forced => {
             let of = |kind: &&CoreJob| !matches!(kind, CoreJob::Forced);
             CoreJob::ALL.iter().filter(of).map(|kind| deletes(*kind, s, thresholds, now)).sum()
@@ -81,11 +92,16 @@ fn deletes(kind: CoreJob, s: &StateStore, thresholds: &Thresholds, now: i64) -> 
 #[test]
 fn intervals() {
     let gc = GcSettings { job_interval: 7 * MINUTE, key_interval: HOUR, ..GcSettings::default() };
+    let gc = GcSettings { csi_claim_interval: 3 * MINUTE, ..gc };
     for kind in CoreJob::ALL.iter().copied() {
         let want = match kind {
-            CoreJob::Evals | CoreJob::Deployments | CoreJob::Nodes | CoreJob::LocalTokens | CoreJob::GlobalTokens => {
-                Some(5 * MINUTE)
-            }
+            CoreJob::Evals
+            | CoreJob::Deployments
+            | CoreJob::Nodes
+            | CoreJob::LocalTokens
+            | CoreJob::GlobalTokens
+            | CoreJob::CsiPlugins => Some(5 * MINUTE),
+            CoreJob::CsiClaims => Some(3 * MINUTE),
             CoreJob::Jobs => Some(7 * MINUTE),
             CoreJob::RootKeys => Some(HOUR),
             CoreJob::Rekey | CoreJob::OneTimeTokens => Some(10 * MINUTE),
@@ -113,6 +129,8 @@ fn thresholds_of_any_size_are_calculated_without_overflow() {
             job_threshold: nanos,
             deployment_threshold: nanos,
             node_threshold: nanos,
+            csi_plugin_threshold: nanos,
+            csi_claim_threshold: nanos,
             key_rotation: nanos,
             key_threshold: nanos,
             ..GcSettings::default()
@@ -141,6 +159,8 @@ fn a_forced_run_waives_the_age_of_all_but_keys() {
             | CoreJob::Nodes
             | CoreJob::LocalTokens
             | CoreJob::GlobalTokens
+            | CoreJob::CsiPlugins
+            | CoreJob::CsiClaims
             | CoreJob::Forced => 1,
             CoreJob::Rekey => continue,
         };
