@@ -14,7 +14,7 @@ use encamp_http::local::{
     ActionRequest, AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta,
     StreamRequest,
 };
-use encamp_model::HostVolume;
+use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
 use encamp_server::keyring::jwt;
 
 /// Bytes read from a file at a time.
@@ -113,6 +113,10 @@ impl LocalClient for Local {
     fn delete_volume<'a>(&'a self, id: &'a str) -> Pending<'a, Result<(), Error>> {
         let id = id.to_string();
         on_disk(&self.0, move |node| node.delete_volume(&id))
+    }
+
+    fn ask_csi_plugin(&self, call: CsiCall) -> Pending<'_, Result<CsiReply, CsiError>> {
+        Box::pin(self.0.ask_csi_plugin(call))
     }
 
     fn collect_all(&self) -> Pending<'_, Result<(), Error>> {

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::super::config::Config;
+use super::super::csi::Csi;
 use super::super::drivers::Driver;
 use super::super::drivers::mock::Mock;
 use super::super::drivers::raw_exec::RawExec;
@@ -168,6 +169,8 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         drivers,
         store,
         node: RwLock::new(node),
+        node_changed: Notify::new(),
+        csi: Csi::new(state_dir.join("csi")),
         host_env: host_env(),
         alloc_dir,
         random: Mutex::new(clock::generator(config.seed, "client")),
@@ -193,7 +196,6 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         registering: tokio::sync::Mutex::default(),
         beat: Mutex::new(Beat { ok: clock::now(), last: None }),
         renew_identity: Notify::new(),
-        node_changed: Notify::new(),
         events: Mutex::default(),
         events_changed: Notify::new(),
         gc,

@@ -351,6 +351,7 @@ impl AllocRunner {
         if !*self.shutdown.borrow() {
             self.deregister(|_, _| true);
             self.remove_network().await;
+            self.shared.csi.dirs.remove_sockets(&self.id);
         }
         self.done.send_replace(true);
     }

@@ -92,6 +92,7 @@ impl TaskRunner {
             denied: self.shared.config.options.get("env.denylist").map(String::as_str),
         });
         env.extend(self.token_variables(owner, task));
+        env.extend(self.csi_variables(owner, task));
         env
     }
 
@@ -137,6 +138,7 @@ impl TaskRunner {
             Err(HookError::Volumes { driver: task.driver.clone(), task: task.name.clone() })
         })?;
         run("artifacts", &|| none(task.artifacts.is_empty(), "artifacts"))?;
+        run("csi_plugin_supervisor", &|| self.prepare_csi_plugin(owner, task, driver))?;
         run("template", &|| none(task.templates.is_empty(), "templates"))?;
         self.inner.lock().record.built = true;
         Ok(())
