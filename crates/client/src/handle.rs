@@ -152,7 +152,7 @@ impl Handle {
     /// # Errors
     /// What the caller can do about it.
     pub async fn ask_csi_plugin(&self, call: CsiCall) -> Result<CsiReply, CsiError> {
-        self.agent.shared.csi.ask(call).await
+        self.agent.shared.ask_csi_plugin(call).await
     }
 
     fn runner(&self, alloc: &str) -> Result<Arc<AllocRunner>, ClientError> {

@@ -6,13 +6,15 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use encamp_csi::{CallError, ErrorKind, ExternalNodeId, Plugin, SnapshotId, Validation, VolumeId, retry};
-use encamp_model::{CsiCall, CsiError, CsiErrorKind, CsiOperation, CsiReply};
+use encamp_csi::{CallError, ErrorKind, ExternalNodeId, SnapshotId, Validation, VolumeId, retry};
+use encamp_model::{CsiCall, CsiError, CsiErrorKind, CsiOperation, CsiReply, CsiVolume, CsiVolumeClaim};
 use parking_lot::Mutex;
 
+use super::records::MountKey;
 use super::registry::Ready;
-use super::{Csi, requests};
+use super::requests;
 use crate::policy::csi::Service;
+use crate::runner::Shared;
 
 /// How long one operation may take, with its repetitions and the wait for others of the volume.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -21,7 +23,7 @@ const MOST_OPERATIONS: usize = 128;
 
 /// What one operation at a time may use.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Subject {
+pub(super) struct Subject {
     plugin_id: String,
     /// Snapshots and volumes that do not exist yet have IDs of other kinds.
     kind: SubjectKind,
@@ -36,6 +38,8 @@ enum SubjectKind {
     NewVolume,
     /// By the storage provider's ID.
     Snapshot,
+    /// A volume of an allocation.
+    Mount,
     /// A list is no subject of its own: they do not wait for each other.
     List,
 }
@@ -52,7 +56,7 @@ struct Waiting {
 }
 
 /// An operation that is in progress or waits; ends when it is dropped.
-struct Operation<'a> {
+pub(super) struct Operation<'a> {
     operations: &'a Operations,
     subject: Subject,
     lock: Arc<tokio::sync::Mutex<()>>,
@@ -60,7 +64,7 @@ struct Operation<'a> {
 
 impl Operations {
     /// Adds an operation; `None`: there are too many.
-    fn begin(&self, subject: Subject) -> Option<Operation<'_>> {
+    pub(super) fn begin(&self, subject: Subject) -> Option<Operation<'_>> {
         let mut waiting = self.0.lock();
         if waiting.all >= MOST_OPERATIONS {
             return None;
@@ -69,6 +73,26 @@ impl Operations {
         let (lock, users) = waiting.subjects.entry(subject.clone()).or_default();
         *users += 1;
         Some(Operation { operations: self, lock: lock.clone(), subject })
+    }
+}
+
+impl Subject {
+    /// A volume, by the storage provider's ID.
+    pub(super) fn volume(plugin_id: String, external_id: String) -> Subject {
+        Subject { plugin_id, kind: SubjectKind::Volume, id: external_id }
+    }
+
+    /// A volume of an allocation.
+    pub(super) fn mount(key: &MountKey) -> Subject {
+        let id = format!("{}\n{}\n{}", key.alloc_id, key.namespace, key.volume_id);
+        Subject { plugin_id: String::new(), kind: SubjectKind::Mount, id }
+    }
+}
+
+impl Operation<'_> {
+    /// Waits until the operation may begin: earlier ones on the same subject have ended.
+    pub(super) async fn lock(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.lock.lock().await
     }
 }
 
@@ -87,7 +111,7 @@ impl Drop for Operation<'_> {
 }
 
 /// Makes a call again for as long as that may be of use.
-async fn repeat<T, F>(mut call: impl FnMut() -> F) -> Result<T, CallError>
+pub(super) async fn repeat<T, F>(mut call: impl FnMut() -> F) -> Result<T, CallError>
 where
     F: Future<Output = Result<T, CallError>>,
 {
@@ -120,28 +144,42 @@ fn try_later(text: &str) -> CsiError {
     CsiError { kind: CsiErrorKind::Retry, text: text.into() }
 }
 
-impl Csi {
-    /// Carries out one operation.
+impl Shared {
+    /// Carries out one operation of a storage plugin.
     ///
     /// # Errors
     /// What the caller can do about it. `Retry` may have been carried out.
-    pub(crate) async fn ask(&self, call: CsiCall) -> Result<CsiReply, CsiError> {
+    pub(crate) async fn ask_csi_plugin(self: &Arc<Self>, call: CsiCall) -> Result<CsiReply, CsiError> {
         let CsiCall { plugin_id, operation } = call;
+        if let CsiOperation::Unmount { volume, claim } = &operation
+            && !self.csi.mounts.get(&key_of(volume, claim)).is_some_and(|r| r.phase.may_be_mounted())
+        {
+            return Ok(CsiReply::Done);
+        }
         let (service, kind, id) = about(&operation);
-        let Some(ready) = self.registry.ready(&plugin_id, service) else {
+        let Some(ready) = self.csi.registry.ready(&plugin_id, service) else {
             let text = format!("plugin {plugin_id:?} does not run on this node, or is not healthy");
             return Err(CsiError { kind: CsiErrorKind::NoPlugin, text });
         };
         let subject = Subject { plugin_id, kind, id };
-        let Some(begun) = self.operations.begin(subject) else {
+        let Some(begun) = self.csi.operations.begin(subject) else {
             return Err(try_later("too many operations are in progress on this node"));
         };
         let work = async {
-            let _one_at_a_time = if kind == SubjectKind::List { None } else { Some(begun.lock.lock().await) };
-            carry_out(&ready, operation).await
+            let _one_at_a_time = if kind == SubjectKind::List { None } else { Some(begun.lock().await) };
+            carry_out(self, &ready, operation).await
         };
         let late = |_| Err(try_later("the operation did not end in time"));
         tokio::time::timeout(DEADLINE, work).await.unwrap_or_else(late)
+    }
+}
+
+/// How the mount of a claim is recorded.
+pub(super) fn key_of(volume: &CsiVolume, claim: &CsiVolumeClaim) -> MountKey {
+    MountKey {
+        alloc_id: claim.allocation_id.clone(),
+        namespace: volume.namespace.clone(),
+        volume_id: volume.id.clone(),
     }
 }
 
@@ -169,7 +207,7 @@ fn about(operation: &CsiOperation) -> (Service, SubjectKind, String) {
     (service, kind, id.clone())
 }
 
-async fn carry_out(ready: &Ready, operation: CsiOperation) -> Result<CsiReply, CsiError> {
+async fn carry_out(shared: &Arc<Shared>, ready: &Ready, operation: CsiOperation) -> Result<CsiReply, CsiError> {
     let plugin = &ready.plugin;
     let controller = ready.found.controller.unwrap_or_default();
     let failed = |error: CallError| requests::failed(&error);
@@ -230,11 +268,53 @@ async fn carry_out(ready: &Ready, operation: CsiOperation) -> Result<CsiReply, C
             let snapshots = page.entries.into_iter().map(requests::snapshot).collect();
             Ok(CsiReply::Snapshots { snapshots, next: page.next.unwrap_or_default() })
         }
-        CsiOperation::Unmount { .. } | CsiOperation::ExpandOnNode { .. } => mounts(plugin),
+        CsiOperation::Unmount { volume, claim } => {
+            shared.unmount_for_servers(&key_of(&volume, &claim)).await.map(|()| CsiReply::Done)
+        }
+        CsiOperation::ExpandOnNode { volume, claim } => {
+            shared.expand_for_servers(plugin, *volume, &claim).await.map(|()| CsiReply::Done)
+        }
     }
 }
 
-/// This node mounts no volumes for allocations yet.
-fn mounts(_plugin: &Plugin) -> Result<CsiReply, CsiError> {
-    Err(CsiError { kind: CsiErrorKind::Unsupported, text: "this node does not mount volumes".into() })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_operation_at_a_time_for_each_volume() {
+        let operations = Operations::default();
+        let volume = |id: &str| Subject::volume("disks".into(), id.into());
+        let (one, two, other) =
+            (operations.begin(volume("a")), operations.begin(volume("a")), operations.begin(volume("b")));
+        let (one, two, other) = (one.unwrap(), two.unwrap(), other.unwrap());
+        let held = one.lock().await;
+        let _free = other.lock().await;
+        let waits = tokio::time::timeout(Duration::from_millis(20), two.lock()).await.is_err();
+        assert!(waits);
+        drop(held);
+        drop(two.lock().await);
+        drop((one, two));
+        assert_eq!(operations.0.lock().subjects.len(), 1);
+        let many: Vec<_> = (1..MOST_OPERATIONS).map(|n| operations.begin(volume(&n.to_string()))).collect();
+        assert!(many.iter().all(Option::is_some) && operations.begin(volume("c")).is_none());
+        drop(many);
+        assert!(operations.begin(volume("c")).is_some());
+    }
+
+    #[test]
+    fn operations_have_subjects() {
+        let secrets = std::collections::BTreeMap::new;
+        let named = CsiVolume { name: "n".into(), external_id: "x".into(), ..CsiVolume::default() };
+        let volume = || Box::new(named.clone());
+        let claim = CsiVolumeClaim::default;
+        let attach = CsiOperation::Attach { volume: volume(), claim: claim() };
+        assert_eq!(about(&attach), (Service::Controller, SubjectKind::Volume, "x".to_string()));
+        let create = CsiOperation::Create(volume());
+        assert_eq!(about(&create), (Service::Controller, SubjectKind::NewVolume, "n".to_string()));
+        let unmount = CsiOperation::Unmount { volume: volume(), claim: claim() };
+        assert_eq!(about(&unmount), (Service::Node, SubjectKind::Volume, "x".to_string()));
+        let delete = CsiOperation::DeleteSnapshot { id: "s".into(), secrets: secrets() };
+        assert_eq!(about(&delete), (Service::Controller, SubjectKind::Snapshot, "s".to_string()));
+    }
 }

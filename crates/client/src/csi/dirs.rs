@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::records::MountKey;
+
 /// The longest path of a socket in bytes: `sun_path` without the zero at its end.
 const LONGEST_SOCKET: usize = 107;
 /// The name of a socket.
@@ -46,7 +48,18 @@ impl Dirs {
     }
 
     fn plugins(&self, alloc_id: &str) -> PathBuf {
-        self.0.join("plugins").join(if is_id(alloc_id) { alloc_id.to_string() } else { hash(alloc_id, 16) })
+        self.0.join("plugins").join(directory_of(alloc_id))
+    }
+
+    /// Where a plugin stages a volume: `staging/<plugin>/<volume>`, both as 32 hex digits.
+    pub(crate) fn staging(&self, plugin_id: &str, external_id: &str) -> PathBuf {
+        self.0.join("staging").join(hash(plugin_id, 16)).join(hash(external_id, 16))
+    }
+
+    /// Where a volume is mounted for an allocation: `per-alloc/<alloc ID>/<namespace and volume as 32 hex digits>`.
+    pub(crate) fn target(&self, key: &MountKey) -> PathBuf {
+        let volume = hash(&format!("{}\n{}", key.namespace, key.volume_id), 16);
+        self.0.join("per-alloc").join(directory_of(&key.alloc_id)).join(volume)
     }
 
     /// Makes the directory of a plugin's socket, and removes the socket of an earlier run of the plugin.
@@ -90,6 +103,11 @@ fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
+/// The name of the directory of an allocation.
+fn directory_of(alloc_id: &str) -> String {
+    if is_id(alloc_id) { alloc_id.to_string() } else { hash(alloc_id, 16) }
+}
+
 /// The first bytes of the SHA-256 checksum of a text, as hexadecimal digits.
 fn hash(text: &str, bytes: usize) -> String {
     Sha256::digest(text).iter().take(bytes).fold(String::new(), |mut out, byte| {
@@ -114,6 +132,11 @@ mod tests {
         for name in ["..", "a/b", "", "/", "../../x", "ä"] {
             let socket = dirs.socket(name, name);
             assert!(socket.starts_with("/c/plugins") && socket.components().count() == 6, "{socket:?}");
+            let key = MountKey { alloc_id: name.into(), namespace: name.into(), volume_id: name.into() };
+            for path in [dirs.target(&key), dirs.staging(name, name)] {
+                let plain = |c: std::path::Component| matches!(c, std::path::Component::Normal(_));
+                assert!(path.components().count() == 5 && path.components().skip(1).all(plain), "{path:?}");
+            }
         }
     }
 

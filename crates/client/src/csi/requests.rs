@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use encamp_csi::{
-    AttachVolume, CallError, Capability, CapacityRange, CreateSnapshot, CreateVolume, ExpandVolume, ExternalNodeId,
-    ListSnapshots, ListedVolume, PageRequest, Secrets, Snapshot, SnapshotId, UnknownMode, ValidateVolume, Volume,
-    VolumeId, VolumeSource,
+    AttachVolume, CallError, Capability, CapacityRange, CreateSnapshot, CreateVolume, ExpandOnNode, ExpandVolume,
+    ExternalNodeId, ListSnapshots, ListedVolume, PageRequest, Secrets, Snapshot, SnapshotId, UnknownMode,
+    ValidateVolume, Volume, VolumeId, VolumeSource,
 };
 use encamp_model::{
     CsiError, CsiErrorKind, CsiExternalVolume, CsiPage, CsiReply, CsiSnapshot, CsiVolume, CsiVolumeCapability,
@@ -117,6 +117,23 @@ pub(super) fn attach(volume: CsiVolume, claim: CsiVolumeClaim, can_read_only: bo
         read_only: claim.mode == READ && can_read_only,
         secrets: volume.secrets,
         context: volume.context,
+    })
+}
+
+/// `target`: where the volume is mounted.
+pub(super) fn expand_on_node(
+    volume: CsiVolume,
+    claim: &CsiVolumeClaim,
+    target: String,
+    staging: Option<String>,
+) -> Result<ExpandOnNode, CsiError> {
+    Ok(ExpandOnNode {
+        capability: Some(claimed(&volume, claim)?),
+        capacity: capacity(&volume),
+        volume: VolumeId::new(volume.external_id),
+        path: target,
+        staging_path: staging,
+        secrets: volume.secrets,
     })
 }
 

@@ -5,8 +5,14 @@ use std::time::Duration;
 use encamp_csi::ErrorKind;
 use encamp_model::{CsiErrorKind, TaskCsiPluginConfig, duration};
 
+use crate::servers::ServersError;
+
 /// How long a plugin may take to answer its first probe if its task does not say.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The waits of [`wait`].
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The services that the task of a plugin provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +82,27 @@ pub fn error_kind(kind: ErrorKind) -> CsiErrorKind {
     }
 }
 
+/// Whether to claim a volume again after servers did not give it: it may be in use still, or they can't be reached.
+pub fn claims_again(error: &ServersError) -> bool {
+    match error {
+        ServersError::NotFound(_) => false,
+        ServersError::NoServers
+        | ServersError::Unreachable { .. }
+        | ServersError::NoLeader
+        | ServersError::NodeNotFound
+        | ServersError::SecretMismatch
+        | ServersError::PermissionDenied
+        | ServersError::Revoked
+        | ServersError::Refused(_) => true,
+    }
+}
+
+/// How long to wait after so many failed attempts to claim or to unmount a volume: 1, 2, 4, … 30 s.
+pub fn wait(attempts: u32) -> Duration {
+    let doublings = attempts.saturating_sub(1).min(16);
+    (FIRST_WAIT * 2_u32.pow(doublings)).min(LONGEST_WAIT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +127,14 @@ mod tests {
 
     fn health_timeout_of(config: TaskCsiPluginConfig) -> Duration {
         health_timeout(&config)
+    }
+
+    #[test]
+    fn claims_wait_for_volumes_in_use() {
+        assert!(claims_again(&ServersError::Refused("in use".into())) && claims_again(&ServersError::NoLeader));
+        assert!(!claims_again(&ServersError::NotFound("volume not found: v".into())));
+        let waits: Vec<u64> = [0, 1, 2, 3, 5, 6, u32::MAX].map(|n| wait(n).as_secs()).to_vec();
+        assert_eq!(waits, [1, 1, 2, 4, 16, 30, 30]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Tasks that are storage plugins: their sockets, and the supervision of their health (`docs/spec/client.md §24.2`).
+//! Tasks that are storage plugins: their sockets, and the supervision of their health. The CSI volumes of allocations (`docs/spec/client.md §24.2`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use encamp_csi::{Limits, Plugin};
 
@@ -10,8 +10,9 @@ use super::error::HookError;
 use super::task::TaskRunner;
 use crate::clock;
 use crate::csi::look::{NotReady, look};
+use crate::csi::mount::{self, MountError};
 use crate::csi::registry::{Change, PluginTask};
-use crate::drivers::Driver;
+use crate::drivers::{Driver, VolumeMounts};
 use crate::events;
 use crate::policy::csi::{Services, health_timeout};
 use encamp_model::Task;
@@ -65,6 +66,47 @@ impl Shared {
         node.csi_node_plugins = shown.nodes;
         drop(node);
         self.node_changed.notify_one();
+    }
+}
+
+impl AllocRunner {
+    /// Whether one of its tasks is a storage plugin.
+    pub(crate) fn runs_csi_plugin(&self) -> bool {
+        self.tasks.iter().any(|t| t.task().csi_plugin_config.is_some())
+    }
+
+    /// The mounted CSI volumes, by the name that the group gives them.
+    pub fn volume_mounts(&self) -> VolumeMounts {
+        self.volumes.lock().clone()
+    }
+
+    /// Claims and mounts the CSI volumes of the group; false if the allocation is to end, or the agent stops.
+    pub(super) async fn mount_volumes(&self) -> Result<bool, MountError> {
+        let alloc = self.alloc();
+        let wanted = mount::wanted(&alloc);
+        if wanted.is_empty() {
+            return Ok(true);
+        }
+        let begin = Instant::now();
+        let (mut stopping, mut going) = (self.stopping.subscribe(), self.shutdown_signal());
+        let mounted = tokio::select! {
+            mounted = self.shared.mount_csi_volumes(&wanted) => mounted.map(Some),
+            _ = async { stopping.wait_for(|s| *s).await.is_ok() } => Ok(None),
+            _ = async { going.wait_for(|s| *s).await.is_ok() } => Ok(None),
+        };
+        self.shared.hook("alloc_hook.prerun", "csi_hook", &alloc, begin, mounted.is_ok());
+        let Some(mounts) = mounted? else { return Ok(false) };
+        *self.volumes.lock() = mounts;
+        Ok(true)
+    }
+
+    /// Unmounts and releases the CSI volumes of the allocation. Waits for that, but not when the agent stops.
+    pub(super) async fn unmount_volumes(&self) {
+        let mut going = self.shutdown_signal();
+        tokio::select! {
+            () = self.shared.unmount_csi_volumes(&self.id) => {}
+            _ = async { going.wait_for(|s| *s).await.is_ok() } => {}
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use tokio::task::JoinError;
 
 use crate::csi::dirs::SocketError;
+use crate::csi::mount::MountError;
 use crate::directory::PathError;
 use crate::netns;
 use crate::servers::ServersError;
@@ -43,6 +44,9 @@ pub(super) enum PrerunError {
     /// The services of the group could not be registered.
     #[error("pre-run hook \"group_services\" failed: {0}")]
     Services(#[from] ServicesError),
+    /// Its CSI volumes could not be mounted.
+    #[error("pre-run hook \"csi_hook\" failed: {0}")]
+    Csi(#[from] MountError),
     /// A check has no address.
     #[error("pre-run hook \"checks_hook\" failed: {0}")]
     Checks(#[from] AddressError),

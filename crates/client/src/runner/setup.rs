@@ -58,6 +58,7 @@ impl TaskRunner {
             alloc_dir: owner.dirs.root(),
             limits: limits(&owner, &self.name),
             network_namespace: owner.network_namespace(),
+            volumes: owner.volume_mounts(),
             logs: log_settings(&task),
         };
         let started = driver.start(start).await.map_err(|failure| {
