@@ -14,7 +14,7 @@ use encamp_http::local::{
     ActionRequest, AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta,
     StreamRequest,
 };
-use encamp_model::{CsiCall, CsiError, CsiErrorKind, CsiReply, HostVolume};
+use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
 use encamp_server::keyring::jwt;
 
 /// Bytes read from a file at a time.
@@ -116,8 +116,7 @@ impl LocalClient for Local {
     }
 
     fn ask_csi_plugin(&self, call: CsiCall) -> Pending<'_, Result<CsiReply, CsiError>> {
-        let text = format!("plugin {} does not run on the node", call.plugin_id);
-        now(Err(CsiError { kind: CsiErrorKind::NoPlugin, text }))
+        Box::pin(self.0.ask_csi_plugin(call))
     }
 
     fn collect_all(&self) -> Pending<'_, Result<(), Error>> {

@@ -13,7 +13,7 @@ use super::services::checks::CheckResult;
 use super::types::NodeMeta;
 use encamp_model::responses::AllocFileInfo;
 use encamp_model::stats::{AllocResourceUsage, HostStats};
-use encamp_model::{HostVolume, Node, SecretString, TaskStatus, quoted};
+use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume, Node, SecretString, TaskStatus, quoted};
 
 /// A way to a running node; copies lead to the same one.
 #[derive(Clone)]
@@ -145,6 +145,14 @@ impl Handle {
     /// Lets go of a host volume; what was made for it is removed.
     pub fn delete_volume(&self, id: &str) -> Result<(), ClientError> {
         self.agent.delete_volume(id)
+    }
+
+    /// Asks a storage plugin of this node to do something (`docs/spec/client.md §24.2`).
+    ///
+    /// # Errors
+    /// What the caller can do about it.
+    pub async fn ask_csi_plugin(&self, call: CsiCall) -> Result<CsiReply, CsiError> {
+        self.agent.shared.ask_csi_plugin(call).await
     }
 
     fn runner(&self, alloc: &str) -> Result<Arc<AllocRunner>, ClientError> {

@@ -8,10 +8,10 @@
 //! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
 //! - [`services`]: services and their checks. [`task_api`]: the HTTP API for tasks.
-//! - `host_volumes`: plugins of dynamic host volumes.
+//! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
 //!
-//! **May use** `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`]. **Never**
+//! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`]. **Never**
 //! holds scheduling, HTTP types.
 
 #![warn(missing_docs)]
@@ -20,6 +20,7 @@ pub mod agent;
 pub mod cgroups;
 pub mod clock;
 pub mod config;
+mod csi;
 pub mod directory;
 pub mod dirs;
 pub mod drivers;

@@ -1,7 +1,7 @@
 //! The persisted state of a node (`docs/spec/client.md §25`): files in its state directory, each written atomically.
 //!
 //! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` the
-//! state of the agent; `allocs/<id>/` an allocation as received (`alloc.json`), its current state (`state.json`) and
+//! state of the agent; `csi-mounts.json` the CSI volumes that it mounted; `allocs/<id>/` an allocation as received (`alloc.json`), its current state (`state.json`) and
 //! the state that the servers acknowledged (`acknowledged.json`). JSON files begin with a line that names their format
 //! and their checksum. A damaged file is refused: tasks of the node may run, and a node that lost their state, or that
 //! registered as a new node, would leave them orphaned.
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::clock;
+use super::csi::records::MountRecords;
 use super::directory::remove::NotRemoved;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
@@ -33,6 +34,8 @@ const HEAD: &str = "encamp-client-state 2 ";
 const CLIENT_ID: &str = "client-id";
 const SECRET_ID: &str = "secret-id";
 const IDENTITY_CHECKSUM: &str = "identity.checksum";
+/// The mounted CSI volumes.
+const MOUNTS: &str = "csi-mounts.json";
 /// Begins names of allocations that are being forgotten.
 const REMOVED: &str = ".removed-";
 
@@ -284,6 +287,26 @@ impl Store {
     /// Stores what the whole agent knows.
     pub(crate) fn put_client(&self, record: &ClientRecord) -> io::Result<()> {
         self.put("client.json", record)
+    }
+
+    /// The CSI volumes that are recorded as mounted; empty if there were none.
+    ///
+    /// # Errors
+    /// The stored records are damaged.
+    pub fn mounts(&self) -> Result<MountRecords, StartError> {
+        let Some(dir) = &self.dir else { return Ok(MountRecords::default()) };
+        let path = dir.join(MOUNTS);
+        let advice = format!(
+            "restore it from a backup, or unmount what is mounted below {} and remove {}",
+            dir.join("csi").display(),
+            path.display()
+        );
+        Ok(read(&path, &advice)?.unwrap_or_default())
+    }
+
+    /// Stores which CSI volumes are mounted.
+    pub(crate) fn put_mounts(&self, records: &MountRecords) -> io::Result<()> {
+        self.put(MOUNTS, records)
     }
 
     /// Stores an allocation as received.

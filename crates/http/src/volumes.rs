@@ -121,7 +121,7 @@ async fn csi_list(request: Request) -> Outcome {
 pub(super) async fn external(request: Request) -> Outcome {
     let (plugin, page) = asked_page(&request)?;
     let (volumes, next) = endpoint::external_volumes(request.server()?, &plugin, page).await?;
-    Ok(Response::json(&json!({ "Volumes": volumes, "NextToken": next }))?)
+    Response::json(&json!({ "Volumes": volumes, "NextToken": next }))
 }
 
 /// Nothing is written this way.
@@ -134,7 +134,7 @@ pub(super) async fn snapshots(request: Request) -> Outcome {
     let (plugin, page) = asked_page(&request)?;
     let secrets = secrets_of(&request)?;
     let (snapshots, next) = endpoint::snapshots(request.server()?, &plugin, page, secrets).await?;
-    Ok(Response::json(&json!({ "Snapshots": snapshots, "NextToken": next }))?)
+    Response::json(&json!({ "Snapshots": snapshots, "NextToken": next }))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -160,7 +160,7 @@ pub(super) async fn create_snapshots(mut request: Request) -> Outcome {
         }
         Ok(made)
     });
-    Ok(Response::json(&json!({ "Snapshots": made.await? }))?)
+    Response::json(&json!({ "Snapshots": made.await? }))
 }
 
 pub(super) async fn delete_snapshot(request: Request) -> Outcome {

@@ -58,7 +58,6 @@ pub struct Agent {
     pub(super) beat: Mutex<Beat>,
     /// A new identity of the node is wanted.
     pub(super) renew_identity: Notify,
-    node_changed: Notify,
     events: Mutex<VecDeque<NodeEvent>>,
     events_changed: Notify,
     pub(super) gc: Gc,

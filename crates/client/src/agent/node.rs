@@ -110,7 +110,7 @@ impl Agent {
                 });
             }
             last = found;
-            self.node_changed.notify_one();
+            self.shared.node_changed.notify_one();
         }
     }
 
@@ -121,7 +121,7 @@ impl Agent {
         }
         loop {
             tokio::select! {
-                () = self.node_changed.notified() => {}
+                () = self.shared.node_changed.notified() => {}
                 () = self.stopped() => return,
             }
             let wait = self.shared.draw(backoff::coalesce);
@@ -136,7 +136,7 @@ impl Agent {
         let mut node = self.shared.node.write();
         if node.tls_enabled != enabled {
             node.tls_enabled = enabled;
-            self.node_changed.notify_one();
+            self.shared.node_changed.notify_one();
         }
     }
 
@@ -197,7 +197,7 @@ impl Agent {
         applied?;
         let now = self.meta();
         self.shared.node.write().meta = now.meta.clone().into();
-        self.node_changed.notify_one();
+        self.shared.node_changed.notify_one();
         Ok(now)
     }
 }

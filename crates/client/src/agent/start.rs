@@ -11,6 +11,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::super::config::Config;
+use super::super::csi::Csi;
+use super::super::directory::Directory;
 use super::super::drivers::Driver;
 use super::super::drivers::mock::Mock;
 use super::super::drivers::raw_exec::RawExec;
@@ -145,6 +147,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let host_uuid = (!config.no_host_uuid && !config.dev).then(host::product_uuid);
     let identity = store.identity(host_uuid.as_deref())?;
     let mut record = store.client()?;
+    let mounts = store.mounts()?;
     let static_meta = fingerprint::static_meta(&config);
     // A removed key that the configuration no longer has need not be remembered.
     record.meta.retain(|key, value| value.is_some() || static_meta.contains_key(key));
@@ -168,6 +171,8 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         drivers,
         store,
         node: RwLock::new(node),
+        node_changed: Notify::new(),
+        csi: Csi::new(state_dir.join("csi"), mounts),
         host_env: host_env(),
         alloc_dir,
         random: Mutex::new(clock::generator(config.seed, "client")),
@@ -193,7 +198,6 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         registering: tokio::sync::Mutex::default(),
         beat: Mutex::new(Beat { ok: clock::now(), last: None }),
         renew_identity: Notify::new(),
-        node_changed: Notify::new(),
         events: Mutex::default(),
         events_changed: Notify::new(),
         gc,
@@ -206,6 +210,8 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let restored: Vec<_> = stored.into_iter().filter_map(|s| agent.restore(s)).collect();
     // An allocation may wait for another one: all are there by now.
     restored.into_iter().for_each(|runner| agent.go_on(runner));
+    // The runners of the others mount their volumes again, or unmount them.
+    agent.shared.unmount_unknown(|alloc_id| agent.runner(alloc_id).is_some());
     let loops = spawn_loops(&agent);
     Ok(Running { agent, loops, temporary })
 }
@@ -287,19 +293,23 @@ impl Running {
 
     /// Stops the node. In development mode all allocations are destroyed; else their tasks stay and are found again.
     pub async fn shutdown(mut self) {
-        let runners = self.agent.all();
-        let mut ends = JoinSet::new();
-        for runner in runners {
-            let dev = self.agent.dev();
-            ends.spawn(async move {
-                if !dev {
-                    runner.leave().await;
-                } else if let Err(error) = runner.destroy().await {
-                    tracing::warn!(target: "client.alloc_runner", alloc_id = runner.id, %error, "error running destroy hooks");
-                }
-            });
+        // Plugins must run until the volumes of other allocations are unmounted.
+        let (plugins, others): (Vec<_>, Vec<_>) = self.agent.all().into_iter().partition(|r| r.runs_csi_plugin());
+        for runners in [others, plugins] {
+            let mut ends = JoinSet::new();
+            for runner in runners {
+                let dev = self.agent.dev();
+                ends.spawn(async move {
+                    if !dev {
+                        runner.leave().await;
+                    } else if let Err(error) = runner.destroy().await {
+                        tracing::warn!(target: "client.alloc_runner", alloc_id = runner.id, %error, "error running destroy hooks");
+                    }
+                });
+            }
+            while ends.join_next().await.is_some() {}
         }
-        while ends.join_next().await.is_some() {}
+        self.agent.shared.csi.stop.send_replace(true);
         self.agent.stop.send_replace(true);
         let ended = async { while self.loops.join_next().await.is_some() {} };
         // One may wait for servers that do not answer.
@@ -310,7 +320,11 @@ impl Running {
         }
         if self.agent.dev() {
             for dir in &self.temporary {
-                let _ = std::fs::remove_dir_all(dir);
+                // A volume may still be mounted: its contents stay.
+                let (parent, name) = (dir.parent().map(Directory::open), dir.file_name().and_then(|n| n.to_str()));
+                if let (Some(Ok(parent)), Some(name)) = (parent, name) {
+                    let _ = parent.remove_tree(name);
+                }
             }
         }
     }

@@ -87,7 +87,7 @@ impl Agent {
             node.host_volumes.entry(volume.name.clone()).or_insert_with(|| fixed.clone());
         }
         drop(node);
-        self.node_changed.notify_one();
+        self.shared.node_changed.notify_one();
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl Agent {
         let mut node = self.shared.node.write();
         node.host_volumes.insert(entry.name.clone(), entry);
         drop(node);
-        self.node_changed.notify_one();
+        self.shared.node_changed.notify_one();
     }
 
     /// Changes the list of volumes and stores it.
@@ -145,7 +145,7 @@ impl Agent {
             old.iter().for_each(|key| drop(node.attributes.remove(key)));
             node.attributes.extend(found);
             drop(node);
-            self.node_changed.notify_one();
+            self.shared.node_changed.notify_one();
         }
     }
 

@@ -134,8 +134,22 @@ pub struct StartTask {
     pub limits: Limits,
     /// The network namespace to run in; none: the host's.
     pub network_namespace: Option<PathBuf>,
+    /// The mounted CSI volumes of the group; the `volume_mount` blocks of the task name them.
+    pub volumes: VolumeMounts,
     /// How the output is kept; none: it is not.
     pub logs: Option<LogSettings>,
+}
+
+/// The mounted CSI volumes of an allocation, by the name that its group gives them (`docs/spec/client.md §24.2`).
+pub type VolumeMounts = BTreeMap<String, MountedVolume>;
+
+/// A CSI volume that is mounted for an allocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountedVolume {
+    /// Where, on the host: a directory, or the file of a block device.
+    pub path: PathBuf,
+    /// The allocation only reads.
+    pub read_only: bool,
 }
 
 impl StartTask {

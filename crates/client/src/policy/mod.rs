@@ -4,10 +4,11 @@
 //!   tasks may start. [`status`]: the allocation's status from its task states. [`health`]: whether it is healthy.
 //! - [`pull`]: changes on the servers. [`report`]: updates to the servers and their timing. [`backoff`]: retry delays.
 //! - [`gc`]: which terminal allocation is collected first. [`leftovers`]: when a removal that failed is tried again.
-//!   [`identity`]: workload identity tokens.
+//!   [`identity`]: workload identity tokens. [`csi`]: storage plugins.
 
 pub mod backoff;
 pub mod check_restart;
+pub mod csi;
 pub mod gc;
 pub mod health;
 pub mod identity;

@@ -17,6 +17,7 @@ use super::identity::Identities;
 use super::task::TaskRunner;
 use crate::clock;
 use crate::dirs::AllocDir;
+use crate::drivers::VolumeMounts;
 use crate::events;
 use crate::netns;
 use crate::policy::health::{HealthRules, HealthTracker, Verdict};
@@ -61,6 +62,8 @@ pub struct AllocRunner {
     pub checks: Checks,
     /// IDs of the services that are registered, with their task; none of the group.
     pub(super) registered: Mutex<BTreeMap<String, Option<String>>>,
+    /// Its CSI volumes, as far as they are mounted.
+    pub(super) volumes: Mutex<VolumeMounts>,
     /// Tokens of its tasks.
     pub(super) identities: Identities,
     wake: Notify,
@@ -142,6 +145,7 @@ impl AllocRunner {
                 wake: Notify::new(),
                 checks: Checks::default(),
                 registered: Mutex::default(),
+                volumes: Mutex::default(),
                 persisting: tokio::sync::Mutex::new(()),
                 killing: tokio::sync::Mutex::new(false),
                 stopping: watch::channel(false).0,
@@ -351,6 +355,8 @@ impl AllocRunner {
         if !*self.shutdown.borrow() {
             self.deregister(|_, _| true);
             self.remove_network().await;
+            self.unmount_volumes().await;
+            self.shared.csi.dirs.remove_sockets(&self.id);
         }
         self.done.send_replace(true);
     }
@@ -408,6 +414,9 @@ impl AllocRunner {
             let registered = self.register_services(None).await;
             timed("group_services", begin, registered.is_ok());
             registered?;
+        }
+        if !self.mount_volumes().await? {
+            return Ok(());
         }
         Ok(self.start_checks()?)
     }

@@ -4,6 +4,8 @@ use std::io;
 
 use tokio::task::JoinError;
 
+use crate::csi::dirs::SocketError;
+use crate::csi::mount::MountError;
 use crate::directory::PathError;
 use crate::netns;
 use crate::servers::ServersError;
@@ -42,6 +44,9 @@ pub(super) enum PrerunError {
     /// The services of the group could not be registered.
     #[error("pre-run hook \"group_services\" failed: {0}")]
     Services(#[from] ServicesError),
+    /// Its CSI volumes could not be mounted.
+    #[error("pre-run hook \"csi_hook\" failed: {0}")]
+    Csi(#[from] MountError),
     /// A check has no address.
     #[error("pre-run hook \"checks_hook\" failed: {0}")]
     Checks(#[from] AddressError),
@@ -120,6 +125,15 @@ pub(super) enum HookError {
         /// The reason.
         source: PathError,
     },
+    /// The socket of a storage plugin could not be prepared.
+    #[error(transparent)]
+    PluginSocket(#[from] SocketError),
+    /// The task is a storage plugin of an unknown type.
+    #[error("unknown type of storage plugin {0:?}; the types are controller, node and monolith")]
+    PluginType(String),
+    /// Tasks of the driver do not see the files of the host, which the socket of a storage plugin needs.
+    #[error("task driver {0:?} can't run storage plugins: its tasks do not see the directory of the socket")]
+    PluginDriver(String),
     /// The driver mounts no volumes.
     #[error("task driver \"{driver}\" for \"{task}\" does not support host volumes")]
     Volumes {

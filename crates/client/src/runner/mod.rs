@@ -4,11 +4,13 @@
 //!   requests to a running allocation. [`collect`]: its place in local collection, and its removal.
 //! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
 //!   workload identity tokens.
+//! - `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
 //! - [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
 pub mod alloc;
 pub mod collect;
+mod csi;
 pub mod error;
 pub mod identity;
 pub mod kill;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::config::Config;
+use super::csi::Csi;
 use super::drivers::Driver;
 use super::policy::gc::Marks;
 use super::servers::{Credentials, Servers};
@@ -45,6 +48,10 @@ pub struct Shared {
     pub store: Store,
     /// The node as it is now.
     pub node: RwLock<Node>,
+    /// The node changed: servers are to learn that.
+    pub node_changed: tokio::sync::Notify,
+    /// Its storage plugins.
+    pub csi: Csi,
     /// The agent's environment.
     pub host_env: BTreeMap<String, String>,
     /// Where the allocations have their files.

@@ -58,6 +58,7 @@ impl TaskRunner {
             alloc_dir: owner.dirs.root(),
             limits: limits(&owner, &self.name),
             network_namespace: owner.network_namespace(),
+            volumes: owner.volume_mounts(),
             logs: log_settings(&task),
         };
         let started = driver.start(start).await.map_err(|failure| {
@@ -92,6 +93,7 @@ impl TaskRunner {
             denied: self.shared.config.options.get("env.denylist").map(String::as_str),
         });
         env.extend(self.token_variables(owner, task));
+        env.extend(self.csi_variables(owner, task));
         env
     }
 
@@ -137,6 +139,7 @@ impl TaskRunner {
             Err(HookError::Volumes { driver: task.driver.clone(), task: task.name.clone() })
         })?;
         run("artifacts", &|| none(task.artifacts.is_empty(), "artifacts"))?;
+        run("csi_plugin_supervisor", &|| self.prepare_csi_plugin(owner, task, driver))?;
         run("template", &|| none(task.templates.is_empty(), "templates"))?;
         self.inner.lock().record.built = true;
         Ok(())

@@ -307,19 +307,29 @@ impl TaskRunner {
         };
         self.persist().await;
         self.register_services();
-        let exit = loop {
-            let exit = tokio::select! {
-                biased;
-                exit = handle.wait() => exit,
-                () = self.killed() => self.kill_running(&handle).await,
-                () = self.going() => return Next::Shutdown,
-            };
-            if !exit.lost {
-                break exit;
-            }
-            match self.reattach(&handle).await {
-                Ok(again) => handle = again,
-                Err(error) => break Exit { message: error.to_string(), code: 1, ..Exit::default() },
+        let mut failed = false;
+        let exit = {
+            // The plugin is no longer registered when the task has ended.
+            let mut supervision = std::pin::pin!(self.supervise_csi_plugin());
+            loop {
+                let exit = tokio::select! {
+                    biased;
+                    exit = handle.wait() => exit,
+                    failure = &mut supervision, if !failed => {
+                        failed = true;
+                        self.plugin_failed(&failure);
+                        self.kill_plugin(&handle).await
+                    }
+                    () = self.killed() => self.kill_running(&handle).await,
+                    () = self.going() => return Next::Shutdown,
+                };
+                if !exit.lost {
+                    break exit;
+                }
+                match self.reattach(&handle).await {
+                    Ok(again) => handle = again,
+                    Err(error) => break Exit { message: error.to_string(), code: 1, ..Exit::default() },
+                }
             }
         };
         self.emit(events::terminated(exit.code, exit.signal, exit.oom, &exit.message));
@@ -332,7 +342,18 @@ impl TaskRunner {
             inner.handle = None;
             inner.record.handle = None;
         }
-        self.follow(&Ending::Exited { success: exit.success() }).await
+        self.follow(&Ending::Exited { success: exit.success() && !failed }).await
+    }
+
+    /// Ends a running storage plugin that did not become healthy; gives how it ended.
+    async fn kill_plugin(&self, handle: &Arc<dyn RunningTask>) -> Exit {
+        if let Err(error) = self.stop(handle).await {
+            tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, %error, "failed to kill a storage plugin");
+        }
+        tokio::select! {
+            exit = handle.wait() => exit,
+            () = self.killed() => self.kill_running(handle).await,
+        }
     }
 
     /// The driver lost the task: finds it again.

@@ -1,3 +1,5 @@
+use std::slice;
+
 use std::sync::Arc;
 
 use super::release::{Step, next};
@@ -33,16 +35,16 @@ fn each_step_follows_from_the_state() {
     let ready = store(NodeStatus::Ready);
     let (unpublishing, unmounted) = (CsiClaimState::Unpublishing, CsiClaimState::NodeDetached);
     let first = claim("a", "n1", unpublishing);
-    assert_eq!(next(&ready, &volume(&[first.clone()]), &first.1), (Step::Unmount, unmounted));
+    assert_eq!(next(&ready, &volume(slice::from_ref(&first)), &first.1), (Step::Unmount, unmounted));
     // A node that is down or gone is not asked.
     for (store, node) in [(store(NodeStatus::Down), "n1"), (store(NodeStatus::Ready), "gone")] {
         let of = claim("a", node, unpublishing);
-        assert_eq!(next(&store, &volume(&[of.clone()]), &of.1).0, Step::Write(unmounted));
+        assert_eq!(next(&store, &volume(slice::from_ref(&of)), &of.1).0, Step::Write(unmounted));
     }
     let detached = CsiClaimState::ControllerDetached;
     let second = claim("a", "n1", unmounted);
     let detach = Step::Detach { external_node_id: "x1".into() };
-    assert_eq!(next(&ready, &volume(&[second.clone()]), &second.1), (detach.clone(), detached));
+    assert_eq!(next(&ready, &volume(slice::from_ref(&second)), &second.1), (detach.clone(), detached));
     // The last claim of the node detaches it, those of other nodes do not matter.
     let beside = volume(&[second.clone(), claim("b", "n1", CsiClaimState::Taken)]);
     assert_eq!(next(&ready, &beside, &second.1).0, Step::Write(detached));
@@ -53,16 +55,16 @@ fn each_step_follows_from_the_state() {
     let shared = volume(&[unknown.clone(), claim("b", "n2", CsiClaimState::Taken)]);
     assert_eq!(next(&ready, &shared, &unknown.1).0, Step::Stuck);
     assert_eq!(
-        next(&ready, &volume(&[unknown.clone()]), &unknown.1).0,
+        next(&ready, &volume(slice::from_ref(&unknown)), &unknown.1).0,
         Step::Detach { external_node_id: String::new() }
     );
     let third = claim("a", "n1", detached);
     let freed = CsiClaimState::ReadyToFree;
-    assert_eq!(next(&ready, &volume(&[third.clone()]), &third.1), (Step::Write(freed), freed));
+    assert_eq!(next(&ready, &volume(slice::from_ref(&third)), &third.1), (Step::Write(freed), freed));
     // Plugins without a controller detach nothing.
     let mut plain = store(NodeStatus::Ready);
     plain.put_csi_plugin(Arc::new(CsiPlugin { id: "p".into(), ..Default::default() }));
-    assert_eq!(next(&plain, &volume(&[second.clone()]), &second.1).0, Step::Write(detached));
+    assert_eq!(next(&plain, &volume(slice::from_ref(&second)), &second.1).0, Step::Write(detached));
 }
 
 #[test]
