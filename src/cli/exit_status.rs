@@ -88,7 +88,7 @@ pub fn of(command: &str) -> &'static [ExitStatus] {
             (255, "An error occurred."),
         ],
         "job validate" => &[(0, "The job is valid."), (1, "The job is invalid, or an error occurred.")],
-        "sim c1m" | "sim churn" | "sim flap" | "sim heartbeats" | "sim load-shedding" => SIMULATION,
+        "sim c1m" | "sim churn" | "sim flap" | "sim gc" | "sim heartbeats" | "sim load-shedding" => SIMULATION,
         "sim cluster" => &[(0, "The file was written."), (1, "An error occurred. No file is left behind.")],
         "snapshot diff" => {
             &[(0, "The snapshots are equal."), (1, "The snapshots differ."), (255, "An error occurred.")]

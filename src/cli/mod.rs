@@ -97,6 +97,7 @@ pub mod sim_c1m;
 pub mod sim_churn;
 pub mod sim_cluster;
 pub mod sim_flap;
+pub mod sim_gc;
 pub mod sim_heartbeats;
 pub mod sim_load;
 pub mod sim_load_shedding;

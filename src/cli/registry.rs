@@ -5,7 +5,7 @@ use super::{
     agent, capacity, completion, config_validate, deployment_list, deployment_status, deployment_update, eval_delete,
     eval_explain, eval_list, eval_status, fmt, job_action, job_convert, job_dispatch, job_eval, job_history, job_init,
     job_inspect, job_lists, job_plan, job_restart, job_run, job_scale, job_start, job_status, job_stop, job_validate,
-    job_versions, scaling_policy, sim_c1m, sim_churn, sim_cluster, sim_flap, sim_heartbeats, sim_load_shedding,
+    job_versions, scaling_policy, sim_c1m, sim_churn, sim_cluster, sim_flap, sim_gc, sim_heartbeats, sim_load_shedding,
     snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
 };
 
@@ -32,6 +32,7 @@ impl Registry {
         registry.add::<sim_c1m::SimC1m>("sim c1m", None, 1);
         registry.add::<sim_churn::SimChurn>("sim churn", None, 1);
         registry.add::<sim_flap::SimFlap>("sim flap", None, 1);
+        registry.add::<sim_gc::SimGc>("sim gc", None, 1);
         registry.add::<sim_heartbeats::SimHeartbeats>("sim heartbeats", None, 1);
         registry.add::<sim_load_shedding::SimLoadShedding>("sim load-shedding", None, 1);
         registry.add::<snapshot_anonymize::SnapshotAnonymize>("snapshot anonymize", None, 1);

@@ -77,6 +77,17 @@ fn jobs_are_placed_and_run() {
 }
 
 #[test]
+fn garbage_is_collected_beside_other_work() {
+    let told = sim("gc", &["-nodes=20", "-allocs=5000", "-percent=80", "-idle=1s"]);
+    let steps = told["steps"].as_array().expect("steps");
+    let names: Vec<_> = steps.iter().filter_map(|s| s["name"].as_str()).collect();
+    assert_eq!(names, ["place", "stop", "idle", "collect"], "{told}");
+    let [idle, collecting] = told["timings"].as_array().expect("timings").as_slice() else { panic!("{told}") };
+    assert!(number(idle, "count") >= 5 && number(collecting, "count") >= 1, "{told}");
+    assert!(collecting["p99_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{told}");
+}
+
+#[test]
 fn live_nodes_do_not_expire() {
     let told = sim("heartbeats", &["-nodes=20", "-time=12"]);
     assert_eq!((number(&told, "nodes"), number(&told, "false_expiries")), (20, 0));
@@ -128,6 +139,8 @@ fn wrong_numbers_are_refused() {
         (&["load-shedding", "-nodes=0"][..], "-nodes must be between 1 and 20000, not 0"),
         (&["load-shedding", "-servers=2"], "-servers must be 1, 3 or 5, not 2"),
         (&["c1m", "-allocs=-1"], "-allocs must be between 1 and 10000000, not -1"),
+        (&["gc", "-percent=101"], "-percent must be between 1 and 100, not 101"),
+        (&["gc", "-idle=soon"], "-idle"),
         (&["c1m", "x"], "This command takes no arguments"),
     ] {
         let out = Command::new(program::path()).arg("sim").args(args).output().expect("the program");

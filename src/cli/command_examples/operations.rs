@@ -399,6 +399,16 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "sim gc",
+        &[
+            Example::new(
+                "Try the scenario with few nodes and allocations",
+                "encamp sim gc -nodes 20 -allocs 2500 -idle 2s",
+            ),
+            Example::new("Collect 800,000 of a million allocations, for a report", "encamp sim gc -json"),
+        ],
+    ),
+    (
         "sim heartbeats",
         &[
             Example::new("Try the scenario with few nodes for some seconds", "encamp sim heartbeats -nodes 20 -time 5"),

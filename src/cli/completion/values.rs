@@ -129,6 +129,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("sim churn", "servers", Words(SERVERS)),
     ("sim cluster", "out", ANY_FILE),
     ("sim flap", "servers", Words(SERVERS)),
+    ("sim gc", "servers", Words(SERVERS)),
     ("sim heartbeats", "servers", Words(SERVERS)),
     ("sim load-shedding", "servers", Words(SERVERS)),
     ("snapshot anonymize", "keep-names", NamesToKeep),

@@ -121,7 +121,7 @@ fn an_interrupt_leaves_no_unfinished_file() {
 fn an_interrupt_ends_scenarios() {
     for size in SIZES {
         let folder = bench("scenario", size);
-        for scenario in ["c1m", "churn", "flap", "heartbeats", "load-shedding"] {
+        for scenario in ["c1m", "churn", "flap", "gc", "heartbeats", "load-shedding"] {
             let data = format!("-data-dir={}", folder.path().join(scenario).display());
             let screen = encamp(size, &folder, "http://127.0.0.1:1", &["sim", scenario, "-nodes=20", &data]);
             screen.wait_until("progress", |screen, _| screen.contents().contains("0s"));

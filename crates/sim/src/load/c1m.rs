@@ -32,12 +32,7 @@ pub async fn run(scenario: &C1m, tell: &dyn Fn(String)) -> Result<Outcome, LoadE
     stage.fleet.start_all();
     stage.ready(nodes).await?;
     stage.schedulers(0).await?;
-    let counts = sizes(scenario.allocs);
-    let share = scenario.allocs.div_ceil(nodes.max(1));
-    for (number, count) in counts.iter().enumerate() {
-        stage.register(&job(number, *count, share)).await?;
-        stage.tell(format!("{} of {} jobs are registered", number + 1, counts.len()));
-    }
+    let jobs = register(&stage, scenario).await?;
 
     let mark = stage.mark().await?;
     let mut timings = Timings::default();
@@ -46,7 +41,7 @@ pub async fn run(scenario: &C1m, tell: &dyn Fn(String)) -> Result<Outcome, LoadE
         let place = stage.settle("place", &mark).await?;
         let blocked = probe::evaluations(stage.client()).await?.blocked;
         if blocked > 0 {
-            return Err(LoadError(format!("{blocked} of {} jobs could not be placed", counts.len())));
+            return Err(LoadError(format!("{blocked} of {jobs} jobs could not be placed")));
         }
         stage.running(scenario.allocs as u64).await?;
         let run = stage.settle("run", &mark).await?;
@@ -65,6 +60,22 @@ pub async fn run(scenario: &C1m, tell: &dyn Fn(String)) -> Result<Outcome, LoadE
         allocations,
         ..stage.outcome("c1m", vec![place, run])
     })
+}
+
+/// Registers the jobs of the scenario; returns how many there are.
+pub(crate) async fn register(stage: &Stage<'_>, scenario: &C1m) -> Result<usize, LoadError> {
+    let counts = sizes(scenario.allocs);
+    let share = scenario.allocs.div_ceil(scenario.common.nodes.max(1));
+    for (number, count) in counts.iter().enumerate() {
+        stage.register(&job(number, *count, share)).await?;
+        stage.tell(format!("{} of {} jobs are registered", number + 1, counts.len()));
+    }
+    Ok(counts.len())
+}
+
+/// The ID of a job.
+pub(crate) fn id(number: usize) -> String {
+    format!("batch-{number}")
 }
 
 /// The counts of the jobs that make so many allocations.
@@ -86,6 +97,6 @@ fn job(number: usize, count: usize, share: usize) -> Value {
     let task = json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources, "LogConfig": logs});
     let disk = json!({"SizeMB": fit(190_000, 10, 100)});
     let group = json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": disk});
-    let id = format!("batch-{number}");
+    let id = id(number);
     json!({"Job": {"ID": id, "Name": id, "Type": JobType::Batch, "Datacenters": ["*"], "TaskGroups": [group]}})
 }

@@ -7,9 +7,11 @@
 //!   taken.
 //! - [`shedding`]: thousands of nodes that join and leave at once. [`c1m`]: a million allocations. [`heartbeats`]:
 //!   heartbeats only. [`flap`]: nodes that disconnect and return. [`churn`]: nodes and jobs that come, change and go.
+//!   [`collect`]: garbage collection.
 
 pub mod c1m;
 pub mod churn;
+pub mod collect;
 pub mod flap;
 pub mod fleet;
 pub mod heartbeats;

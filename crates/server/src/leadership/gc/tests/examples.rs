@@ -1,5 +1,5 @@
 //! The worked examples of `docs/spec/garbage-collection.md §17` that the boundary table does not contain. Examples 10,
-//! 11 and 14 are tests of the state machine; 18 and 19 run on a server.
+//! 11 and 14 are in `cascade`; 18 and 19 run on a server.
 
 use super::*;
 use crate::leadership::gc::decide::View;

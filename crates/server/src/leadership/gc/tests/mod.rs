@@ -1,5 +1,6 @@
 //! The boundary table and the worked examples of `docs/spec/garbage-collection.md`.
 
+mod cascade;
 mod examples;
 mod explained;
 mod kinds;
