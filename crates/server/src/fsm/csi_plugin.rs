@@ -86,13 +86,7 @@ fn set(map: &mut BTreeMap<String, CsiInfo>, node: &str, info: Option<&CsiInfo>) 
 /// Updates the plugins after a job was written.
 pub(crate) fn follow_job(txn: &mut Txn, job: &Job) {
     let wanted = expected(txn, job);
-    let runs = |p: &CsiPlugin| {
-        let has = |jobs: &BTreeMap<String, BTreeMap<String, JobDescription>>| {
-            jobs.get(&job.namespace).is_some_and(|jobs| jobs.contains_key(&job.id))
-        };
-        has(&p.controller_jobs) || has(&p.node_jobs)
-    };
-    let mut ids: BTreeSet<String> = txn.store.csi_plugins().filter(|p| runs(p)).map(|p| p.id.clone()).collect();
+    let mut ids = plugins_of_job(txn, &job.namespace, &job.id);
     ids.extend(wanted.keys().cloned());
     for id in &ids {
         change(txn, id, job.submit_time, |p| describe(p, &job.namespace, &job.id, wanted.get(id).copied()));
@@ -109,10 +103,18 @@ pub(crate) fn follow_allocs(txn: &mut Txn, namespace: &str, id: &str) {
 
 /// Updates the plugins after a job was purged.
 pub(crate) fn forget_job(txn: &mut Txn, namespace: &str, job: &str) {
-    let ids: Vec<String> = txn.store.csi_plugins().map(|p| p.id.clone()).collect();
-    for id in ids {
+    for id in plugins_of_job(txn, namespace, job) {
         change(txn, &id, 0, |p| describe(p, namespace, job, None));
     }
+}
+
+/// The plugins that name a job.
+fn plugins_of_job(txn: &Txn, namespace: &str, job: &str) -> BTreeSet<String> {
+    let has = |jobs: &BTreeMap<String, BTreeMap<String, JobDescription>>| {
+        jobs.get(namespace).is_some_and(|jobs| jobs.contains_key(job))
+    };
+    let named = txn.store.csi_plugins().filter(|p| has(&p.controller_jobs) || has(&p.node_jobs));
+    named.map(|p| p.id.clone()).collect()
 }
 
 /// Removes what an allocation ran from the plugins: its node may never report that it is gone.
