@@ -54,15 +54,14 @@ impl Running {
         running
     }
 
-    fn has_running(&self, count: usize) -> Result<(), String> {
-        check_running(&self.agent.list("/v1/job/talker/allocations"), count)
-    }
-
     /// Whether both allocations run again after `restarts` restarts in all. The status alone does not tell: the client
     /// reports a restart some time after it. Both are from one answer, because they change together.
     fn both_run_after(&self, restarts: u64) -> Result<(), String> {
         let allocs = self.agent.list("/v1/job/talker/allocations");
-        check_running(&allocs, 2)?;
+        let running = allocs.iter().filter(|a| a["ClientStatus"] == "running" && a["DesiredStatus"] == "run").count();
+        if running != 2 {
+            return Err(format!("{running} running"));
+        }
         let seen: u64 = allocs.iter().filter_map(|a| a["TaskStates"]["t"]["Restarts"].as_u64()).sum();
         if seen == restarts { Ok(()) } else { Err(format!("{seen} restarts of {restarts}")) }
     }
@@ -70,12 +69,6 @@ impl Running {
     fn screen(&self, size: Size, args: &[&str]) -> crate::terminal::screen::Screen {
         encamp(size, &self.folder, &self.agent.address(), args)
     }
-}
-
-/// Whether so many of the allocations run.
-fn check_running(allocs: &[serde_json::Value], count: usize) -> Result<(), String> {
-    let running = allocs.iter().filter(|a| a["ClientStatus"] == "running" && a["DesiredStatus"] == "run").count();
-    if running == count { Ok(()) } else { Err(format!("{running} running")) }
 }
 
 #[test]
