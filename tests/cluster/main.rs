@@ -8,6 +8,9 @@ mod agent;
 mod audit;
 mod crash;
 mod crash_support;
+#[path = "../support/csi_plugin.rs"]
+mod csi_plugin;
+mod csi_volumes;
 #[path = "../property_support/dice.rs"]
 mod dice;
 mod fault_support;

@@ -183,11 +183,11 @@ mod tests {
         let ready = |service| registry.ready("disks", service).map(|r| r.plugin.socket().to_path_buf());
         assert_eq!(ready(Service::Node), Some("/b".into()));
         assert_eq!(ready(Service::Controller), Some("/a".into()));
-        assert_eq!(registry.failed(&b, "down".into(), 8), Change::Unhealthy);
-        assert_eq!(registry.failed(&b, "down".into(), 9), Change::None);
+        assert_eq!(registry.failed(&b, "no answer".into(), 8), Change::Unhealthy);
+        assert_eq!(registry.failed(&b, "no answer".into(), 9), Change::None);
         assert_eq!(ready(Service::Node), None);
         let shown = registry.shown();
-        assert_eq!(shown.nodes["disks"].health_description, "down");
+        assert_eq!(shown.nodes["disks"].health_description, "no answer");
         assert_eq!(shown.nodes["disks"].update_time, Time::from_unix_nanos(8));
         assert!(shown.controllers["disks"].healthy);
         registry.remove(&b);

@@ -111,7 +111,7 @@ pub(crate) async fn free(
     }
 }
 
-/// The claim of an allocation; one that older snapshots have without details is made up from its volume.
+/// The claim of an allocation; one that older snapshots have without details is generated from its volume.
 pub(crate) fn stored(volume: &CsiVolume, alloc_id: &str) -> Option<CsiVolumeClaim> {
     if let Some(claim) = volume.claim_of(alloc_id) {
         return Some(claim.clone());

@@ -12,7 +12,7 @@ use crate::Server;
 use encamp_model::*;
 use encamp_state::{StateStore, Table};
 
-/// How often the state is looked at.
+/// How often the state is read.
 const LOOK: Duration = Duration::from_secs(1);
 /// The volumes that are worked on at the same time.
 const MOST_VOLUMES: usize = 16;
