@@ -77,7 +77,8 @@ impl Cluster {
 
     fn ask(&self, method: &str, path: &str, body: &Json) -> Reply {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        call_as(self.server.port(), "", method, path, &body, PATIENCE).unwrap_or_else(|e| panic!("{method} {path}: {e}"))
+        call_as(self.server.port(), "", method, path, &body, PATIENCE)
+            .unwrap_or_else(|e| panic!("{method} {path}: {e}"))
     }
 
     fn get(&self, path: &str) -> Json {
@@ -155,9 +156,12 @@ impl Cluster {
             if ids.len() == count && claims.as_ref() == Some(&ids) && found.iter().all(|(_, node)| node != not_on) {
                 return Ok(());
             }
-            let told: Vec<_> = rows.as_array().into_iter().flatten().map(|a| {
-                json!([a["ID"], a["NodeID"], a["ClientStatus"], a["TaskStates"]["main"]["Events"]])
-            }).collect();
+            let told: Vec<_> = rows
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|a| json!([a["ID"], a["NodeID"], a["ClientStatus"], a["TaskStates"]["main"]["Events"]]))
+                .collect();
             Err(format!("{claims:?}, {}", json!(told)))
         });
         found

@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -47,6 +48,9 @@ impl Moto {
         let wanted = std::fs::read_to_string(&requirements).expect("requirements");
         let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto");
         let (python, mark) = (home.join("bin/python"), home.join("installed.txt"));
+        // Tests of this program run at the same time.
+        static INSTALLING: Mutex<()> = Mutex::new(());
+        let installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
         if std::fs::read_to_string(&mark).ok().as_ref() != Some(&wanted) {
             let _ = std::fs::remove_dir_all(&home);
             prepared("no virtual environment", Command::new("python3").args(["-m", "venv"]).arg(&home))?;
@@ -54,6 +58,7 @@ impl Moto {
             prepared("no moto", Command::new(&python).args(pip).arg(&requirements))?;
             std::fs::write(&mark, &wanted).expect("the mark");
         }
+        drop(installing);
         let mut child = Command::new(&python)
             .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"])
             .env("PYTHONUNBUFFERED", "1")
