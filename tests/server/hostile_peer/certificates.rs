@@ -11,7 +11,7 @@ use crate::program::Folder;
 use crate::tls::Authority;
 
 /// Calls, and whether nodes may make them.
-const CALLS: [(&str, bool); 26] = [
+const CALLS: [(&str, bool); 28] = [
     ("Status.Ping", true),
     ("Node.Register", true),
     ("Node.UpdateStatus", true),
@@ -26,6 +26,8 @@ const CALLS: [(&str, bool); 26] = [
     ("Alloc.SignIdentities", true),
     ("ServiceRegistration.Upsert", true),
     ("ServiceRegistration.DeleteByID", true),
+    ("CSIVolume.Claim", true),
+    ("CSIVolume.Unpublish", true),
     ("Serf.Members", false),
     ("Serf.ForceLeave", false),
     ("Serf.Keyring", false),
@@ -80,7 +82,7 @@ fn every_certificate_can_only_make_the_calls_of_its_role() {
             if may { allowed += 1 } else { refused += 1 }
         }
     }
-    assert_eq!((allowed, refused), (26 * 2 + 14 * 2, 12 * 2 + 26 * 4));
+    assert_eq!((allowed, refused), (28 * 2 + 16 * 2, 12 * 2 + 28 * 4));
     // Without a certificate no call gets as far as that.
     for (method, _) in CALLS {
         let peer = Peer::try_with(&server.rpc(), Some(without_certificate(&folder)));
