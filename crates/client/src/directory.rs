@@ -24,6 +24,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+/// Whether a text is safe as the name of a directory, as IDs are.
+pub(crate) fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}
+
 /// Most links that are followed on the way to one file.
 const MOST_LINKS: usize = 40;
 /// How often the kernel is asked again when a directory was moved while it resolved a path.

@@ -11,8 +11,8 @@
 //! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
 //!
-//! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`]. **Never**
-//! holds scheduling, HTTP types.
+//! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`].
+//! **Never** holds scheduling, HTTP types.
 
 #![warn(missing_docs)]
 

@@ -1,10 +1,10 @@
 //! The persisted state of a node (`docs/spec/client.md §25`): files in its state directory, each written atomically.
 //!
 //! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` the
-//! state of the agent; `csi-mounts.json` the CSI volumes that it mounted; `allocs/<id>/` an allocation as received (`alloc.json`), its current state (`state.json`) and
-//! the state that the servers acknowledged (`acknowledged.json`). JSON files begin with a line that names their format
-//! and their checksum. A damaged file is refused: tasks of the node may run, and a node that lost their state, or that
-//! registered as a new node, would leave them orphaned.
+//! state of the agent; `csi-mounts.json` the CSI volumes that it mounted; `allocs/<id>/` an allocation as received
+//! (`alloc.json`), its current state (`state.json`) and the state that the servers acknowledged (`acknowledged.json`).
+//! JSON files begin with a line that names their format and their checksum. A damaged file is refused: tasks of the node
+//! may run, and a node that lost their state, or that registered as a new node, would leave them orphaned.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -45,6 +45,26 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Whether the same call may succeed at another time.
+    pub fn may_succeed_later(self) -> bool {
+        match self {
+            ErrorKind::Unavailable
+            | ErrorKind::Interrupted
+            | ErrorKind::Timeout
+            | ErrorKind::InProgress
+            | ErrorKind::InUse
+            | ErrorKind::ResourceExhausted
+            | ErrorKind::Other(_) => true,
+            ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::OutOfRange
+            | ErrorKind::InvalidArgument
+            | ErrorKind::Denied
+            | ErrorKind::Unimplemented
+            | ErrorKind::ProtocolViolation => false,
+        }
+    }
+
     /// Whether the call may have taken effect, or may still do so. To undo it, its opposite must be called.
     pub fn outcome_unknown(self) -> bool {
         match self {
@@ -123,23 +143,7 @@ pub struct CallError {
 /// How long to wait before the call is made again; `None` if repeating it is of no use. Calls of the protocol are
 /// idempotent, so they may be repeated whatever the first attempt did. `attempt`: attempts made, at least 1.
 pub fn retry(error: &CallError, attempt: u32) -> Option<Duration> {
-    let repeated = match error.kind {
-        ErrorKind::Unavailable
-        | ErrorKind::Interrupted
-        | ErrorKind::Timeout
-        | ErrorKind::InProgress
-        | ErrorKind::InUse
-        | ErrorKind::ResourceExhausted
-        | ErrorKind::Other(_) => true,
-        ErrorKind::NotFound
-        | ErrorKind::AlreadyExists
-        | ErrorKind::OutOfRange
-        | ErrorKind::InvalidArgument
-        | ErrorKind::Denied
-        | ErrorKind::Unimplemented
-        | ErrorKind::ProtocolViolation => false,
-    };
-    if !repeated || attempt >= ATTEMPTS {
+    if !error.kind.may_succeed_later() || attempt >= ATTEMPTS {
         return None;
     }
     let doublings = attempt.saturating_sub(1).min(16);

@@ -281,15 +281,10 @@ async fn csi_write(request: &Request) -> Result<(), Error> {
 /// The shown form of a volume: without secrets, claims and mount flags (`docs/spec/snapshot-archive.md §9`).
 pub(crate) fn shown(v: &CsiVolume) -> CsiVolume {
     let mut v = v.clone();
-    v.secrets.clear();
+    v.redact();
     v.read_claims.clear();
     v.write_claims.clear();
     v.past_claims.clear();
-    if let Some(m) = &mut v.mount_options
-        && !m.mount_flags.is_empty()
-    {
-        m.mount_flags = vec!["[REDACTED]".into()];
-    }
     v
 }
 

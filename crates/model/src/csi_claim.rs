@@ -1,6 +1,50 @@
-//! The words and numbers of claims on CSI volumes, as closed sets (`docs/spec/snapshot-archive.md §7`).
+//! The words and numbers of CSI plugins and of claims on CSI volumes, as closed sets (`docs/spec/snapshot-archive.md §7`),
+//! and what follows from them.
 
-use super::volume::{CsiVolume, CsiVolumeClaim};
+use super::volume::{CsiPlugin, CsiVolume, CsiVolumeClaim};
+
+/// The services that a plugin of a type provides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CsiServices {
+    /// Volumes and snapshots of the storage provider.
+    pub controller: bool,
+    /// Mounts of the node.
+    pub node: bool,
+}
+
+/// One of the services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CsiService {
+    /// Volumes and snapshots of the storage provider.
+    Controller,
+    /// Mounts of the node.
+    Node,
+}
+
+impl CsiServices {
+    /// The services of a plugin type (`docs/spec/jobspec.md`, `csi_plugin`); `None`: the type is unknown.
+    pub fn of_type(plugin_type: &str) -> Option<CsiServices> {
+        match plugin_type {
+            "controller" => Some(CsiServices { controller: true, node: false }),
+            "node" => Some(CsiServices { controller: false, node: true }),
+            "monolith" => Some(CsiServices { controller: true, node: true }),
+            _ => None,
+        }
+    }
+
+    /// Whether a service is among them.
+    pub fn has(self, service: CsiService) -> bool {
+        match service {
+            CsiService::Controller => self.controller,
+            CsiService::Node => self.node,
+        }
+    }
+
+    /// Whether the two have a service in common.
+    pub fn overlap(self, other: CsiServices) -> bool {
+        (self.controller && other.controller) || (self.node && other.node)
+    }
+}
 
 /// What a claim is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +154,36 @@ impl CsiVolumeClaim {
 }
 
 impl CsiVolume {
+    /// Takes over the health of its plugin: the stored copy is stale (`docs/spec/snapshot-archive.md §11.4`). `None`:
+    /// there is no such plugin.
+    pub fn follow_plugin(&mut self, plugin: Option<&CsiPlugin>) {
+        match plugin {
+            None => {
+                (self.controllers_healthy, self.nodes_healthy, self.schedulable) = (0, 0, false);
+            }
+            Some(p) => {
+                self.provider.clone_from(&p.provider);
+                self.provider_version.clone_from(&p.version);
+                self.controller_required = p.controller_required;
+                self.controllers_healthy = p.controllers_healthy;
+                self.nodes_healthy = p.nodes_healthy;
+                self.controllers_expected = p.controllers_expected;
+                self.nodes_expected = p.nodes_expected;
+                self.schedulable = p.nodes_healthy > 0 && (!p.controller_required || p.controllers_healthy > 0);
+            }
+        }
+    }
+
+    /// Removes what nobody is shown: secrets and mount flags.
+    pub fn redact(&mut self) {
+        self.secrets.clear();
+        if let Some(options) = &mut self.mount_options
+            && !options.mount_flags.is_empty()
+        {
+            options.mount_flags = vec!["[REDACTED]".into()];
+        }
+    }
+
     /// Whether an allocation claims the volume, or did and the claim is not released yet.
     pub fn in_use(&self) -> bool {
         self.claiming().next().is_some()
@@ -133,6 +207,18 @@ impl CsiVolume {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_have_services() {
+        let services = |text| CsiServices::of_type(text).map(|s| (s.controller, s.node));
+        assert_eq!(services("controller"), Some((true, false)));
+        assert_eq!(services("node"), Some((false, true)));
+        assert_eq!(services("monolith"), Some((true, true)));
+        assert_eq!(services(""), None);
+        let [one, other, both] = ["controller", "node", "monolith"].map(|t| CsiServices::of_type(t).unwrap());
+        assert!(!one.overlap(other) && one.overlap(both) && other.overlap(both));
+        assert!(one.has(CsiService::Controller) && !one.has(CsiService::Node) && both.has(CsiService::Node));
+    }
 
     #[test]
     fn numbers_and_words_are_those_of_the_archive() {

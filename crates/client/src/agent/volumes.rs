@@ -9,17 +9,13 @@ use std::time::{Duration, Instant};
 
 use super::super::store::{ClientRecord, VolumeRecord};
 use super::Agent;
+use crate::directory::is_id;
 use crate::error::ClientError;
 use crate::host_volumes::{ATTRIBUTES, Operating, PluginError};
 use encamp_model::{ClientHostVolumeConfig, HostVolume};
 
 /// How long the start of the agent waits for the volumes of an earlier run. The others become available later.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
-
-/// Whether a text is safe as the name of a directory, as IDs are.
-fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
-}
 
 /// How the node shows a volume.
 fn shown(id: &str, record: &VolumeRecord) -> ClientHostVolumeConfig {

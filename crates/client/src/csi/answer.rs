@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_csi::{CallError, ErrorKind, ExternalNodeId, SnapshotId, Validation, VolumeId, retry};
-use encamp_model::{CsiCall, CsiError, CsiErrorKind, CsiOperation, CsiReply, CsiVolume, CsiVolumeClaim};
+use encamp_model::{CsiCall, CsiError, CsiErrorKind, CsiOperation, CsiReply, CsiService, CsiVolume, CsiVolumeClaim};
 use parking_lot::Mutex;
 
 use super::records::MountKey;
 use super::registry::Ready;
 use super::requests;
-use crate::policy::csi::Service;
 use crate::runner::Shared;
 
 /// How long one operation may take, with its repetitions and the wait for others of the volume.
@@ -184,24 +183,26 @@ pub(super) fn key_of(volume: &CsiVolume, claim: &CsiVolumeClaim) -> MountKey {
 }
 
 /// Which service an operation needs, and what it is about.
-fn about(operation: &CsiOperation) -> (Service, SubjectKind, String) {
+fn about(operation: &CsiOperation) -> (CsiService, SubjectKind, String) {
     let (service, kind, id) = match operation {
         CsiOperation::Create(volume) => {
             let name = if volume.name.is_empty() { &volume.id } else { &volume.name };
-            (Service::Controller, SubjectKind::NewVolume, name)
+            (CsiService::Controller, SubjectKind::NewVolume, name)
         }
         CsiOperation::Validate(volume) | CsiOperation::Expand(volume) | CsiOperation::Attach { volume, .. } => {
-            (Service::Controller, SubjectKind::Volume, &volume.external_id)
+            (CsiService::Controller, SubjectKind::Volume, &volume.external_id)
         }
         CsiOperation::Delete { external_id, .. }
         | CsiOperation::Detach { external_id, .. }
-        | CsiOperation::CreateSnapshot { external_id, .. } => (Service::Controller, SubjectKind::Volume, external_id),
-        CsiOperation::DeleteSnapshot { id, .. } => (Service::Controller, SubjectKind::Snapshot, id),
+        | CsiOperation::CreateSnapshot { external_id, .. } => {
+            (CsiService::Controller, SubjectKind::Volume, external_id)
+        }
+        CsiOperation::DeleteSnapshot { id, .. } => (CsiService::Controller, SubjectKind::Snapshot, id),
         CsiOperation::ListVolumes(page) | CsiOperation::ListSnapshots { page, .. } => {
-            (Service::Controller, SubjectKind::List, &page.start)
+            (CsiService::Controller, SubjectKind::List, &page.start)
         }
         CsiOperation::Unmount { volume, .. } | CsiOperation::ExpandOnNode { volume, .. } => {
-            (Service::Node, SubjectKind::Volume, &volume.external_id)
+            (CsiService::Node, SubjectKind::Volume, &volume.external_id)
         }
     };
     (service, kind, id.clone())
@@ -309,12 +310,12 @@ mod tests {
         let volume = || Box::new(named.clone());
         let claim = CsiVolumeClaim::default;
         let attach = CsiOperation::Attach { volume: volume(), claim: claim() };
-        assert_eq!(about(&attach), (Service::Controller, SubjectKind::Volume, "x".to_string()));
+        assert_eq!(about(&attach), (CsiService::Controller, SubjectKind::Volume, "x".to_string()));
         let create = CsiOperation::Create(volume());
-        assert_eq!(about(&create), (Service::Controller, SubjectKind::NewVolume, "n".to_string()));
+        assert_eq!(about(&create), (CsiService::Controller, SubjectKind::NewVolume, "n".to_string()));
         let unmount = CsiOperation::Unmount { volume: volume(), claim: claim() };
-        assert_eq!(about(&unmount), (Service::Node, SubjectKind::Volume, "x".to_string()));
+        assert_eq!(about(&unmount), (CsiService::Node, SubjectKind::Volume, "x".to_string()));
         let delete = CsiOperation::DeleteSnapshot { id: "s".into(), secrets: secrets() };
-        assert_eq!(about(&delete), (Service::Controller, SubjectKind::Snapshot, "s".to_string()));
+        assert_eq!(about(&delete), (CsiService::Controller, SubjectKind::Snapshot, "s".to_string()));
     }
 }

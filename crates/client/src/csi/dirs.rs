@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::records::MountKey;
+use crate::directory::is_id;
 
 /// The longest path of a socket in bytes: `sun_path` without the zero at its end.
 const LONGEST_SOCKET: usize = 107;
@@ -96,11 +97,6 @@ impl Dirs {
         }
         let _ = std::fs::remove_dir(dir);
     }
-}
-
-/// Whether a text is safe as the name of a directory, as IDs are.
-fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
 /// The name of the directory of an allocation.

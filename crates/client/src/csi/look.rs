@@ -4,7 +4,7 @@ use encamp_csi::{
     CallError, ControllerCapabilities, NodeCapabilities, NodeDescription, Plugin, PluginCapabilities, PluginIdentity,
 };
 
-use crate::policy::csi::Services;
+use encamp_model::CsiServices;
 
 /// What a plugin is and can do.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub(crate) enum NotReady {
 ///
 /// # Errors
 /// It does not answer, or is not ready.
-pub(crate) async fn look(plugin: &Plugin, services: Services) -> Result<Found, NotReady> {
+pub(crate) async fn look(plugin: &Plugin, services: CsiServices) -> Result<Found, NotReady> {
     if !plugin.probe().await? {
         return Err(NotReady::Says);
     }

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use encamp_csi::{CallError, MountVolume, StageVolume, VolumeId, retry};
 use encamp_model::{
-    Allocation, CsiClaimRequest, CsiClaimed, CsiError, CsiMountOptions, CsiVolumeCapability, VolumeRequest,
+    Allocation, CsiClaimRequest, CsiClaimed, CsiError, CsiMountOptions, CsiService, CsiVolumeCapability,
 };
-use tokio::sync::watch;
+use tokio::sync::{MutexGuard, watch};
 
-use super::answer::Subject;
+use super::answer::{Operation, Subject};
 use super::records::{MountKey, MountRecord, Phase};
 use super::requests;
 use crate::drivers::{MountedVolume, VolumeMounts};
-use crate::policy::csi::{self, Service};
+use crate::policy::csi;
 use crate::runner::Shared;
 use crate::servers::ServersError;
 
@@ -96,7 +96,7 @@ pub(crate) fn wanted(alloc: &Allocation) -> Vec<Wanted> {
         let key = MountKey {
             alloc_id: alloc.id.clone(),
             namespace: alloc.namespace.clone(),
-            volume_id: source(alloc, request),
+            volume_id: request.source_for(&alloc.name),
         };
         if let Some(same) = out.iter_mut().find(|w| w.key == key) {
             same.names.push(name.clone());
@@ -115,11 +115,6 @@ pub(crate) fn wanted(alloc: &Allocation) -> Vec<Wanted> {
         });
     }
     out
-}
-
-/// The ID of a requested volume.
-fn source(alloc: &Allocation, request: &VolumeRequest) -> String {
-    if request.per_alloc { format!("{}[{}]", request.source, alloc.index()) } else { request.source.clone() }
 }
 
 /// Mount options of a volume; what the job sets counts instead.
@@ -191,34 +186,13 @@ impl Shared {
         mut ended: watch::Receiver<()>,
     ) -> Result<(), MountError> {
         let key = &wanted.key;
-        let mount = loop {
-            match self.csi.mounting.begin(Subject::mount(key)) {
-                Some(mount) => break mount,
-                None => pause(PLUGIN_WAIT, &mut ended).await?,
-            }
-        };
-        let _not_unmounted_meanwhile = tokio::select! {
-            guard = mount.lock() => guard,
-            _ = ended.changed() => return Err(MountError::Ended),
-        };
+        let mount = found(|| self.csi.mounting.begin(Subject::mount(key)), &mut ended).await?;
+        let _not_unmounted_meanwhile = locked(&mount, &mut ended).await?;
         let (plugin_id, external_id) = (claimed.volume.plugin_id.clone(), claimed.volume.external_id.clone());
         let subject = Subject::volume(plugin_id.clone(), external_id.clone());
-        let operation = loop {
-            match self.csi.operations.begin(subject.clone()) {
-                Some(operation) => break operation,
-                None => pause(PLUGIN_WAIT, &mut ended).await?,
-            }
-        };
-        let _one_at_a_time = tokio::select! {
-            guard = operation.lock() => guard,
-            _ = ended.changed() => return Err(MountError::Ended),
-        };
-        let ready = loop {
-            match self.csi.registry.ready(&plugin_id, Service::Node) {
-                Some(ready) => break ready,
-                None => pause(PLUGIN_WAIT, &mut ended).await?,
-            }
-        };
+        let operation = found(|| self.csi.operations.begin(subject.clone()), &mut ended).await?;
+        let _one_at_a_time = locked(&operation, &mut ended).await?;
+        let ready = found(|| self.csi.registry.ready(&plugin_id, CsiService::Node), &mut ended).await?;
         let staged = ready.found.node.as_ref().is_some_and(|(_, capabilities)| capabilities.stage);
         let record = MountRecord { key: key.clone(), plugin_id, external_id, staged, phase: Phase::Mounting };
         let (stage, mount) = self.mount_requests(&wanted, claimed, &record, &target)?;
@@ -327,6 +301,27 @@ async fn pause(wait: Duration, ended: &mut watch::Receiver<()>) -> Result<(), Mo
     }
 }
 
+/// Looks until something is there; fails when the sender is gone.
+async fn found<T>(look: impl Fn() -> Option<T>, ended: &mut watch::Receiver<()>) -> Result<T, MountError> {
+    loop {
+        match look() {
+            Some(found) => return Ok(found),
+            None => pause(PLUGIN_WAIT, ended).await?,
+        }
+    }
+}
+
+/// Waits until an operation may begin; fails when the sender is gone.
+async fn locked<'a>(
+    operation: &'a Operation<'_>,
+    ended: &mut watch::Receiver<()>,
+) -> Result<MutexGuard<'a, ()>, MountError> {
+    tokio::select! {
+        guard = operation.lock() => Ok(guard),
+        _ = ended.changed() => Err(MountError::Ended),
+    }
+}
+
 /// Makes a call for a volume, again for as long as that may be of use and the sender is there.
 async fn attempt<F>(
     volume: &str,
@@ -358,7 +353,7 @@ fn make_directory(path: &Path) -> Result<(), MountError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{Job, TaskGroup};
+    use encamp_model::{Job, TaskGroup, VolumeRequest};
 
     fn request(kind: &str, source: &str, read_only: bool, per_alloc: bool) -> VolumeRequest {
         VolumeRequest { r#type: kind.into(), source: source.into(), read_only, per_alloc, ..VolumeRequest::default() }

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use encamp_csi::Plugin;
-use encamp_model::{CsiInfo, Time};
+use encamp_model::{CsiInfo, CsiService, CsiServices, Time};
 use parking_lot::Mutex;
 
 use super::look::Found;
-use crate::policy::csi::{Service, Services};
 
 /// The task of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub(crate) struct PluginTask {
     pub task: String,
     /// The plugin's ID, which volumes name.
     pub plugin_id: String,
-    pub services: Services,
+    pub services: CsiServices,
 }
 
 /// A plugin that can be called.
@@ -99,7 +98,7 @@ impl Registry {
     }
 
     /// The plugin that provides a service, if it is healthy.
-    pub(crate) fn ready(&self, plugin_id: &str, service: Service) -> Option<Ready> {
+    pub(crate) fn ready(&self, plugin_id: &str, service: CsiService) -> Option<Ready> {
         let entries = self.0.lock();
         let entry = entries.iter().rfind(|e| e.of.plugin_id == plugin_id && e.of.services.has(service))?;
         entry.trouble.is_none().then(|| Ready { plugin: entry.plugin.clone(), found: entry.found.clone() })
@@ -149,7 +148,7 @@ mod tests {
     use encamp_csi::{ExternalNodeId, Limits, NodeCapabilities, NodeDescription, PluginCapabilities, PluginIdentity};
 
     fn of(alloc_id: &str, plugin_type: &str) -> (PluginTask, Found) {
-        let services = Services::of(plugin_type).unwrap();
+        let services = CsiServices::of_type(plugin_type).unwrap();
         let task = PluginTask { alloc_id: alloc_id.into(), task: "t".into(), plugin_id: "disks".into(), services };
         let node = NodeDescription { id: ExternalNodeId::new("n1"), max_volumes: Some(8), topology: None };
         let found = Found {
@@ -181,17 +180,17 @@ mod tests {
         let (b, other) = of("b", "node");
         assert_eq!(registry.answered(&b, &plugin("b"), other, 7), Change::Healthy);
         let ready = |service| registry.ready("disks", service).map(|r| r.plugin.socket().to_path_buf());
-        assert_eq!(ready(Service::Node), Some("/b".into()));
-        assert_eq!(ready(Service::Controller), Some("/a".into()));
+        assert_eq!(ready(CsiService::Node), Some("/b".into()));
+        assert_eq!(ready(CsiService::Controller), Some("/a".into()));
         assert_eq!(registry.failed(&b, "no answer".into(), 8), Change::Unhealthy);
         assert_eq!(registry.failed(&b, "no answer".into(), 9), Change::None);
-        assert_eq!(ready(Service::Node), None);
+        assert_eq!(ready(CsiService::Node), None);
         let shown = registry.shown();
         assert_eq!(shown.nodes["disks"].health_description, "no answer");
         assert_eq!(shown.nodes["disks"].update_time, Time::from_unix_nanos(8));
         assert!(shown.controllers["disks"].healthy);
         registry.remove(&b);
-        assert_eq!(ready(Service::Node), Some("/a".into()));
+        assert_eq!(ready(CsiService::Node), Some("/a".into()));
         registry.remove(&a);
         assert_eq!(registry.shown(), Shown::default());
     }

@@ -8,14 +8,11 @@ use encamp_csi::{
     ValidateVolume, Volume, VolumeId, VolumeSource,
 };
 use encamp_model::{
-    CsiError, CsiErrorKind, CsiExternalVolume, CsiPage, CsiReply, CsiSnapshot, CsiVolume, CsiVolumeCapability,
-    CsiVolumeClaim,
+    CsiClaimMode, CsiError, CsiErrorKind, CsiExternalVolume, CsiPage, CsiReply, CsiSnapshot, CsiVolume,
+    CsiVolumeCapability, CsiVolumeClaim,
 };
 
 use crate::policy::csi;
-
-/// `CsiVolumeClaim::mode` of an allocation that only reads.
-const READ: i64 = 0;
 
 /// The error of a call as servers get it. Its text has no secrets: calls remove them.
 pub(super) fn failed(error: &CallError) -> CsiError {
@@ -112,9 +109,9 @@ pub(super) fn expand(volume: CsiVolume) -> Result<ExpandVolume, CsiError> {
 pub(super) fn attach(volume: CsiVolume, claim: CsiVolumeClaim, can_read_only: bool) -> Result<AttachVolume, CsiError> {
     Ok(AttachVolume {
         capability: claimed(&volume, &claim)?,
+        read_only: claim.purpose() == Some(CsiClaimMode::Read) && can_read_only,
         volume: VolumeId::new(volume.external_id),
         node: ExternalNodeId::new(claim.external_node_id),
-        read_only: claim.mode == READ && can_read_only,
         secrets: volume.secrets,
         context: volume.context,
     })

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_csi::{CallError, ErrorKind, VolumeId};
-use encamp_model::{CsiError, CsiErrorKind, CsiRelease};
+use encamp_model::{CsiError, CsiErrorKind, CsiRelease, CsiService};
 use tokio::task::JoinSet;
 
 use super::answer::{Subject, key_of, repeat};
 use super::records::{MountKey, MountRecord, Phase};
 use super::requests;
-use crate::policy::csi::{self, Service};
+use crate::policy::csi;
 use crate::runner::Shared;
 use crate::servers::ServersError;
 
@@ -132,7 +132,7 @@ impl Shared {
         let Some(record) = self.csi.mounts.get(key).filter(|r| r.phase.may_be_mounted()) else { return Ok(()) };
         self.set_phase(&record, Phase::Unmounting).await?;
         let no_plugin = || UnmountError::NoPlugin(record.plugin_id.clone());
-        let ready = self.csi.registry.ready(&record.plugin_id, Service::Node).ok_or_else(no_plugin)?;
+        let ready = self.csi.registry.ready(&record.plugin_id, CsiService::Node).ok_or_else(no_plugin)?;
         let (id, target) = (VolumeId::new(&record.external_id), self.csi.dirs.target(key));
         gone(ready.plugin.unmount_volume(&id, &target.display().to_string()).await)?;
         clean(&target, 1);

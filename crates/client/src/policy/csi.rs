@@ -14,49 +14,6 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(30);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// The services that the task of a plugin provides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Services {
-    /// Volumes and snapshots of the storage provider.
-    pub controller: bool,
-    /// Mounts of the node.
-    pub node: bool,
-}
-
-/// One of the services.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Service {
-    /// Volumes and snapshots of the storage provider.
-    Controller,
-    /// Mounts of the node.
-    Node,
-}
-
-impl Services {
-    /// The services of a plugin type; `None`: the type is unknown.
-    pub fn of(plugin_type: &str) -> Option<Services> {
-        match plugin_type {
-            "controller" => Some(Services { controller: true, node: false }),
-            "node" => Some(Services { controller: false, node: true }),
-            "monolith" => Some(Services { controller: true, node: true }),
-            _ => None,
-        }
-    }
-
-    /// Whether a service is among them.
-    pub fn has(self, service: Service) -> bool {
-        match service {
-            Service::Controller => self.controller,
-            Service::Node => self.node,
-        }
-    }
-
-    /// Whether the two have a service in common.
-    pub fn overlap(self, other: Services) -> bool {
-        (self.controller && other.controller) || (self.node && other.node)
-    }
-}
-
 /// How long the plugin of a task may take to answer its first probe.
 pub fn health_timeout(config: &TaskCsiPluginConfig) -> Duration {
     if config.health_timeout > 0 { duration::of_nanos(config.health_timeout) } else { HEALTH_TIMEOUT }
@@ -65,20 +22,10 @@ pub fn health_timeout(config: &TaskCsiPluginConfig) -> Duration {
 /// What servers can do about a call of a plugin that failed, after it was repeated as often as is of use.
 pub fn error_kind(kind: ErrorKind) -> CsiErrorKind {
     match kind {
-        ErrorKind::Unavailable
-        | ErrorKind::Interrupted
-        | ErrorKind::Timeout
-        | ErrorKind::InProgress
-        | ErrorKind::InUse
-        | ErrorKind::ResourceExhausted
-        | ErrorKind::Other(_) => CsiErrorKind::Retry,
+        kind if kind.may_succeed_later() => CsiErrorKind::Retry,
         ErrorKind::NotFound => CsiErrorKind::NotFound,
         ErrorKind::Unimplemented => CsiErrorKind::Unsupported,
-        ErrorKind::AlreadyExists
-        | ErrorKind::OutOfRange
-        | ErrorKind::InvalidArgument
-        | ErrorKind::Denied
-        | ErrorKind::ProtocolViolation => CsiErrorKind::Refused,
+        _ => CsiErrorKind::Refused,
     }
 }
 
@@ -106,18 +53,6 @@ pub fn wait(attempts: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn types_have_services() {
-        let services = |text| Services::of(text).map(|s| (s.controller, s.node));
-        assert_eq!(services("controller"), Some((true, false)));
-        assert_eq!(services("node"), Some((false, true)));
-        assert_eq!(services("monolith"), Some((true, true)));
-        assert_eq!(services(""), None);
-        let [one, other, both] = ["controller", "node", "monolith"].map(|t| Services::of(t).unwrap());
-        assert!(!one.overlap(other) && one.overlap(both) && other.overlap(both));
-        assert!(one.has(Service::Controller) && !one.has(Service::Node) && both.has(Service::Node));
-    }
 
     #[test]
     fn a_timeout_of_zero_is_the_default() {

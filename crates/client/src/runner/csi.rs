@@ -1,4 +1,5 @@
-//! Tasks that are storage plugins: their sockets, and the supervision of their health. The CSI volumes of allocations (`docs/spec/client.md §24.2`).
+//! Tasks that are storage plugins: their sockets, and the supervision of their health. The CSI volumes of allocations
+//! (`docs/spec/client.md §24.2`).
 
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,8 @@ use crate::csi::mount::{self, MountError};
 use crate::csi::registry::{Change, PluginTask};
 use crate::drivers::{Driver, VolumeMounts};
 use crate::events;
-use crate::policy::csi::{Services, health_timeout};
-use encamp_model::Task;
+use crate::policy::csi::health_timeout;
+use encamp_model::{CsiServices, Task};
 
 /// The variable that tells a plugin where to listen.
 const ENDPOINT: &str = "CSI_ENDPOINT";
@@ -29,15 +30,12 @@ const UNHEALTHY: &str = "Plugin became unhealthy";
 
 /// Why the task of a plugin is killed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PluginFailure {
-    /// It was not healthy in time.
-    #[error("the plugin did not become healthy within {limit:?}{}", last.as_ref().map(|e| format!(": {e}")).unwrap_or_default())]
-    Late {
-        /// How long it may take.
-        limit: Duration,
-        /// The last error; `None`: the first probe did not end.
-        last: Option<NotReady>,
-    },
+#[error("the plugin did not become healthy within {limit:?}{}", last.as_ref().map(|e| format!(": {e}")).unwrap_or_default())]
+pub(super) struct PluginFailure {
+    /// How long it may take.
+    limit: Duration,
+    /// The last error; `None`: the first probe did not end.
+    last: Option<NotReady>,
 }
 
 /// The plugin is shown as long as this exists.
@@ -119,7 +117,7 @@ impl TaskRunner {
         driver: &dyn Driver,
     ) -> Result<(), HookError> {
         let Some(config) = &task.csi_plugin_config else { return Ok(()) };
-        if Services::of(&config.r#type).is_none() {
+        if CsiServices::of_type(&config.r#type).is_none() {
             return Err(HookError::PluginType(config.r#type.clone()));
         }
         if driver.capabilities().isolated {
@@ -141,7 +139,7 @@ impl TaskRunner {
         let task = self.task();
         let config = task.csi_plugin_config.as_ref();
         let plugin_task = config.and_then(|config| {
-            let (services, owner) = (Services::of(&config.r#type)?, self.owner.upgrade()?);
+            let (services, owner) = (CsiServices::of_type(&config.r#type)?, self.owner.upgrade()?);
             let (alloc_id, task) = (owner.id.clone(), self.name.clone());
             Some((config, PluginTask { alloc_id, task, plugin_id: config.id.clone(), services }))
         });
@@ -160,7 +158,7 @@ impl TaskRunner {
             }
         };
         let Ok(found) = tokio::time::timeout(limit, first).await else {
-            return PluginFailure::Late { limit, last };
+            return PluginFailure { limit, last };
         };
         let registered = Registered { shared: &self.shared, of };
         self.plugin_changed(self.shared.csi.registry.answered(&registered.of, &plugin, found, clock::now()), None);

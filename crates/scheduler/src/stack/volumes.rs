@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::working_plan::WorkingPlan;
 use encamp_model::{
-    ClientStatus, CsiVolume, DesiredStatus, HostVolume, HostVolumeState, Job, Node, TaskGroup,
+    ClientStatus, CsiAccess, CsiVolume, DesiredStatus, HostVolume, HostVolumeState, Job, Node, TaskGroup,
     TaskGroupHostVolumeClaim, VolumeRequest,
 };
 use encamp_state::{NodeEntry, State};
@@ -149,8 +149,7 @@ impl VolumeChecks {
     }
 
     fn refuses_csi_write(&self, state: &State, v: &CsiVolume) -> Option<Cow<'static, str>> {
-        let writer =
-            |mode: &str| matches!(mode, "single-node-writer" | "multi-node-single-writer" | "multi-node-multi-writer");
+        let writer = |mode: &str| CsiAccess::of_mode(mode).is_some_and(|access| access.writers() != Some(0));
         let writes = if v.access_mode.is_empty() {
             v.requested_capabilities.iter().any(|c| writer(&c.access_mode))
         } else {
@@ -159,10 +158,9 @@ impl VolumeChecks {
         if !schedulable(v) || !v.resource_exhausted.is_zero() || !writes {
             return Some(format!("CSI volume {} is unschedulable or is read-only", v.id).into());
         }
-        let free = match v.access_mode.as_str() {
-            "single-node-writer" | "multi-node-single-writer" => v.write_allocs.is_empty(),
-            "multi-node-multi-writer" | "" => true,
-            _ => false,
+        let free = match CsiAccess::of_mode(&v.access_mode) {
+            Some(access) => access.writers().is_none_or(|most| v.write_allocs.len() < most),
+            None => v.access_mode.is_empty(),
         };
         if free {
             return None;

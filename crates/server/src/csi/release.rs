@@ -22,8 +22,8 @@ pub enum Step {
         /// The storage provider's ID of the node.
         external_node_id: String,
     },
-    /// Nothing: the claim gets this state.
-    Write(CsiClaimState),
+    /// Nothing.
+    Nothing,
     /// It can't go on: the storage provider's ID of the node is unknown, and other nodes use the volume.
     Stuck,
 }
@@ -35,22 +35,21 @@ pub fn next(store: &StateStore, volume: &CsiVolume, claim: &CsiVolumeClaim) -> (
             let node = store.state().node(&claim.node_id);
             // A node that is gone or down unmounts nothing; the controller takes the volume away from it.
             let there = node.is_some_and(|n| n.node.status != NodeStatus::Down);
-            let step = if there { Step::Unmount } else { Step::Write(CsiClaimState::NodeDetached) };
+            let step = if there { Step::Unmount } else { Step::Nothing };
             (step, CsiClaimState::NodeDetached)
         }
         Some(CsiClaimState::NodeDetached) => (detach(store, volume, claim), CsiClaimState::ControllerDetached),
         Some(CsiClaimState::ControllerDetached | CsiClaimState::ReadyToFree) => {
-            (Step::Write(CsiClaimState::ReadyToFree), CsiClaimState::ReadyToFree)
+            (Step::Nothing, CsiClaimState::ReadyToFree)
         }
     }
 }
 
 fn detach(store: &StateStore, volume: &CsiVolume, claim: &CsiVolumeClaim) -> Step {
-    let unneeded = Step::Write(CsiClaimState::ControllerDetached);
     let plugin = store.csi_plugin(&volume.plugin_id);
     // Without a row of the plugin, the volume still knows whether it has a controller.
     if plugin.map_or(!volume.controller_required, |p| !attaches(p)) {
-        return unneeded;
+        return Step::Nothing;
     }
     let others = || {
         let all = volume.claiming().filter(|id| **id != claim.allocation_id);
@@ -58,7 +57,7 @@ fn detach(store: &StateStore, volume: &CsiVolume, claim: &CsiVolumeClaim) -> Ste
     };
     // The last claim of the node detaches it.
     if others().any(|c| c.node_id == claim.node_id && c.progress() != Some(CsiClaimState::ControllerDetached)) {
-        return unneeded;
+        return Step::Nothing;
     }
     let told = plugin.map(|p| external_node_id(p, &claim.node_id)).unwrap_or_default();
     let external_node_id = if claim.external_node_id.is_empty() { told } else { claim.external_node_id.clone() };
@@ -90,7 +89,7 @@ pub(crate) async fn free(
         let (step, after) = next(&snapshot, volume, &claim);
         let volume = volume.clone();
         match step {
-            Step::Write(_) => {}
+            Step::Nothing => {}
             Step::Stuck => {
                 let text = format!("the storage provider's ID of node {} is unknown", claim.node_id);
                 return Err(Error::internal(text));

@@ -39,7 +39,7 @@ fn each_step_follows_from_the_state() {
     // A node that is down or gone is not asked.
     for (store, node) in [(store(NodeStatus::Down), "n1"), (store(NodeStatus::Ready), "gone")] {
         let of = claim("a", node, unpublishing);
-        assert_eq!(next(&store, &volume(slice::from_ref(&of)), &of.1).0, Step::Write(unmounted));
+        assert_eq!(next(&store, &volume(slice::from_ref(&of)), &of.1), (Step::Nothing, unmounted));
     }
     let detached = CsiClaimState::ControllerDetached;
     let second = claim("a", "n1", unmounted);
@@ -47,7 +47,7 @@ fn each_step_follows_from_the_state() {
     assert_eq!(next(&ready, &volume(slice::from_ref(&second)), &second.1), (detach.clone(), detached));
     // The last claim of the node detaches it, those of other nodes do not matter.
     let beside = volume(&[second.clone(), claim("b", "n1", CsiClaimState::Taken)]);
-    assert_eq!(next(&ready, &beside, &second.1).0, Step::Write(detached));
+    assert_eq!(next(&ready, &beside, &second.1), (Step::Nothing, detached));
     let elsewhere = volume(&[second.clone(), claim("b", "n2", CsiClaimState::Taken)]);
     assert_eq!(next(&ready, &elsewhere, &second.1).0, detach);
     // A node without a known ID would be all nodes.
@@ -60,11 +60,11 @@ fn each_step_follows_from_the_state() {
     );
     let third = claim("a", "n1", detached);
     let freed = CsiClaimState::ReadyToFree;
-    assert_eq!(next(&ready, &volume(slice::from_ref(&third)), &third.1), (Step::Write(freed), freed));
+    assert_eq!(next(&ready, &volume(slice::from_ref(&third)), &third.1), (Step::Nothing, freed));
     // Plugins without a controller detach nothing.
     let mut plain = store(NodeStatus::Ready);
     plain.put_csi_plugin(Arc::new(CsiPlugin { id: "p".into(), ..Default::default() }));
-    assert_eq!(next(&plain, &volume(slice::from_ref(&second)), &second.1).0, Step::Write(detached));
+    assert_eq!(next(&plain, &volume(slice::from_ref(&second)), &second.1), (Step::Nothing, detached));
 }
 
 #[test]

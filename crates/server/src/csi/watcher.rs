@@ -47,7 +47,7 @@ impl Retry {
 
 /// Watches the volumes as long as this server leads.
 pub(crate) async fn run(server: Server) {
-    let (mut seen, mut waits) = ((0, 0, 0), BTreeMap::<(String, String), Retry>::new());
+    let (mut seen, mut waits) = ([0; 3], BTreeMap::<(String, String), Retry>::new());
     let mut running: JoinSet<((String, String), bool)> = JoinSet::new();
     let mut busy: Vec<(String, String)> = Vec::new();
     loop {
@@ -60,16 +60,16 @@ pub(crate) async fn run(server: Server) {
             if !freed {
                 waits.insert(key, Retry::after(before, Instant::now()));
             }
-            seen = (0, 0, 0);
+            seen = [0; 3];
         }
         let snapshot = server.snapshot();
         let tables = [Table::CsiVolumes, Table::Allocs, Table::Nodes].map(|t| snapshot.index_of(t));
         let now = Instant::now();
         let due = waits.values().any(|r| r.at <= now);
-        if !due && seen == (tables[0], tables[1], tables[2]) {
+        if !due && seen == tables {
             continue;
         }
-        seen = (tables[0], tables[1], tables[2]);
+        seen = tables;
         waits.retain(|(namespace, id), _| snapshot.state().csi_volume(namespace, id).is_some());
         for volume in snapshot.state().csi_volumes() {
             let key = (volume.namespace.clone(), volume.id.clone());
@@ -82,7 +82,7 @@ pub(crate) async fn run(server: Server) {
             }
             if busy.len() >= MOST_VOLUMES {
                 // The next look continues.
-                seen = (0, 0, 0);
+                seen = [0; 3];
                 break;
             }
             busy.push(key.clone());

@@ -7,22 +7,6 @@ use super::txn::Txn;
 use encamp_model::*;
 use encamp_ops::Refusal;
 
-/// Which part of a plugin a task runs.
-#[derive(Debug, Clone, Copy, Default)]
-struct Parts {
-    controller: bool,
-    node: bool,
-}
-
-fn parts(kind: &str) -> Parts {
-    match kind {
-        "controller" => Parts { controller: true, node: false },
-        "node" => Parts { controller: false, node: true },
-        "monolith" => Parts { controller: true, node: true },
-        _ => Parts::default(),
-    }
-}
-
 /// Removes a plugin. Entries of jobs that are gone, or that do not run it any more, do not matter.
 pub(crate) fn delete(txn: &mut Txn, id: &str) -> Result<(), Refusal> {
     let Some(plugin) = txn.store.csi_plugin(id) else {
@@ -155,7 +139,7 @@ fn expected(txn: &Txn, job: &Job) -> BTreeMap<String, (Option<i64>, Option<i64>)
             (false, false) => group.count,
         };
         for config in configs {
-            let parts = parts(&config.r#type);
+            let parts = CsiServices::of_type(&config.r#type).unwrap_or_default();
             let entry = out.entry(config.id.clone()).or_default();
             if parts.controller {
                 *entry.0.get_or_insert(0) += count;
@@ -243,17 +227,10 @@ fn count(p: &mut CsiPlugin) {
 /// Writes the health of its plugin into a volume (`docs/spec/snapshot-archive.md §11.4`): the scheduler and the API read
 /// it there.
 pub(crate) fn refresh(v: &mut CsiVolume, plugin: Option<&CsiPlugin>) {
-    let none = CsiPlugin::default();
-    let p = plugin.unwrap_or(&none);
-    v.controllers_healthy = p.controllers_healthy;
-    v.nodes_healthy = p.nodes_healthy;
-    v.controllers_expected = p.controllers_expected;
-    v.nodes_expected = p.nodes_expected;
-    v.schedulable = p.nodes_healthy > 0 && (!p.controller_required || p.controllers_healthy > 0);
-    if plugin.is_some() {
-        v.provider.clone_from(&p.provider);
-        v.provider_version.clone_from(&p.version);
-        v.controller_required = p.controller_required;
+    v.follow_plugin(plugin);
+    if plugin.is_none() {
+        // Nothing is left that should run it.
+        (v.controllers_expected, v.nodes_expected) = (0, 0);
     }
 }
 

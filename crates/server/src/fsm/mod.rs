@@ -2,8 +2,8 @@
 //! the effect of an operation depends on the store, the operation and its index only.
 //!
 //! - [`txn`]: a transaction and its changes.
-//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `csi`, `csi_plugin`, `acl`, `admin`: the
-//!   operations.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `csi`, `csi_plugin`, `acl`,
+//!   `admin`: the operations.
 //! - `status`, `summary`: job statuses and counters derived from other writes (`docs/spec/server.md §19`).
 //!
 //! A refused operation changes nothing: it runs on a clone that is dropped.

@@ -93,10 +93,13 @@ pub fn sizes(mut allocs: usize) -> Vec<usize> {
 fn job(number: usize, count: usize, share: usize) -> Value {
     let fit = |all: usize, least: usize, most: usize| (all / 2 / share.max(1)).clamp(least, most);
     let resources = json!({"CPU": fit(20_000, 1, 50), "MemoryMB": fit(32_000, 10, 64)});
+    batch_job(&id(number), count, &resources, fit(190_000, 10, 100))
+}
+
+/// A batch job whose allocations have these resources each, and a disk of `disk` MB.
+pub(crate) fn batch_job(id: &str, count: usize, resources: &Value, disk: usize) -> Value {
     let logs = json!({"MaxFiles": 1, "MaxFileSizeMB": 1});
     let task = json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources, "LogConfig": logs});
-    let disk = json!({"SizeMB": fit(190_000, 10, 100)});
-    let group = json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": disk});
-    let id = id(number);
+    let group = json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": {"SizeMB": disk}});
     json!({"Job": {"ID": id, "Name": id, "Type": JobType::Batch, "Datacenters": ["*"], "TaskGroups": [group]}})
 }

@@ -15,7 +15,6 @@ use super::tally::Tally;
 use encamp_api::Client;
 use encamp_api::writes::Deregister;
 use encamp_model::EvalStatus;
-use encamp_model::JobType;
 use encamp_model::gc::{GcKind, GcReport};
 
 /// The time between two jobs that are registered to measure evaluations.
@@ -167,12 +166,7 @@ async fn evaluated(client: &Client, number: usize) -> Result<(), LoadError> {
 
 /// A job of one small allocation.
 fn job(number: usize) -> Value {
-    let resources = json!({"CPU": 1, "MemoryMB": 10});
-    let logs = json!({"MaxFiles": 1, "MaxFileSizeMB": 1});
-    let task = json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources, "LogConfig": logs});
-    let group = json!({"Name": "one", "Count": 1, "Tasks": [task], "EphemeralDisk": {"SizeMB": 10}});
-    let id = format!("measured-{number}");
-    json!({"Job": {"ID": id, "Name": id, "Type": JobType::Batch, "Datacenters": ["*"], "TaskGroups": [group]}})
+    c1m::batch_job(&format!("measured-{number}"), 1, &json!({"CPU": 1, "MemoryMB": 10}), 10)
 }
 
 /// Median and 99th percentile of all samples.

@@ -134,21 +134,7 @@ fn releasing(allocations: &[Allocation]) -> impl Fn(&str) -> bool + use<> {
 /// Refreshes a volume from its plugin, because the stored copy of the plugin's health is stale; claims of terminal
 /// allocations are being released (`docs/spec/snapshot-archive.md §11.4`).
 fn refresh(v: &mut CsiVolume, plugin: Option<&CsiPlugin>, releasing: impl Fn(&str) -> bool) {
-    match plugin {
-        None => {
-            (v.controllers_healthy, v.nodes_healthy, v.schedulable) = (0, 0, false);
-        }
-        Some(p) => {
-            v.provider.clone_from(&p.provider);
-            v.provider_version.clone_from(&p.version);
-            v.controller_required = p.controller_required;
-            v.controllers_healthy = p.controllers_healthy;
-            v.nodes_healthy = p.nodes_healthy;
-            v.controllers_expected = p.controllers_expected;
-            v.nodes_expected = p.nodes_expected;
-            v.schedulable = p.nodes_healthy > 0 && (!p.controller_required || p.controllers_healthy > 0);
-        }
-    }
+    v.follow_plugin(plugin);
     for claim in v.read_claims.values_mut().chain(v.write_claims.values_mut()).chain(v.past_claims.values_mut()) {
         if claim.access_mode.is_empty() {
             claim.access_mode.clone_from(&v.access_mode);
@@ -171,12 +157,7 @@ fn refresh(v: &mut CsiVolume, plugin: Option<&CsiPlugin>, releasing: impl Fn(&st
             });
         }
     }
-    v.secrets.clear();
-    if let Some(options) = &mut v.mount_options
-        && !options.mount_flags.is_empty()
-    {
-        options.mount_flags = vec!["[REDACTED]".into()];
-    }
+    v.redact();
 }
 
 #[cfg(test)]
