@@ -64,6 +64,8 @@ struct Inner {
     metrics: Metrics,
     runtime: Handle,
     workers: Mutex<Vec<Arc<Worker>>>,
+    /// The worker for core evaluations.
+    core_worker: Mutex<Option<Arc<Worker>>>,
     alloc_updates: AllocUpdates,
     node_news: Mutex<TokenBucket>,
     keyring: Arc<Keyring>,
@@ -223,6 +225,7 @@ impl Server {
             metrics,
             runtime: Handle::current(),
             workers: Mutex::default(),
+            core_worker: Mutex::default(),
             alloc_updates: AllocUpdates::default(),
             node_news: Mutex::new(node_news()),
             keyring,
@@ -246,6 +249,7 @@ impl Server {
         self.0.queues.stop();
         self.0.ready.send(false);
         self.workers().iter().for_each(|w| w.stop());
+        self.0.core_worker.lock().iter().for_each(|w| w.stop());
         self.0.store.unlisten();
         if let Err(e) = self.0.consensus.shutdown().await {
             tracing::error!(target: "nomad.raft", error = %e, "error shutting down raft");
@@ -339,7 +343,7 @@ impl Server {
 
     // ---- workers
 
-    /// The workers.
+    /// The workers, without the one for core evaluations.
     pub fn workers(&self) -> Vec<Arc<Worker>> {
         self.0.workers.lock().clone()
     }
@@ -353,10 +357,16 @@ impl Server {
         }
         let new: io::Result<Vec<_>> =
             (0..count).map(|_| Worker::start(self.clone(), settings.enabled_schedulers.clone())).collect();
+        let collects = count > 0 && settings.enabled_schedulers.contains(&JobType::Core);
+        let core = collects.then(|| Worker::start_core(self.clone())).transpose();
         let mut workers = self.0.workers.lock();
         workers.iter().for_each(|w| w.stop());
         *workers = new?;
         drop(workers);
+        let mut core_worker = self.0.core_worker.lock();
+        core_worker.iter().for_each(|w| w.stop());
+        *core_worker = core?;
+        drop(core_worker);
         self.pause_workers(*self.0.ready.borrow());
         Ok(())
     }

@@ -69,8 +69,10 @@ impl Workload {
 pub struct Worker {
     /// Its ID, a UUID.
     pub id: String,
-    /// The types of schedulers that it runs.
+    /// The types of schedulers that the server's workers run.
     pub schedulers: Vec<JobType>,
+    /// Those that this one dequeues.
+    takes: Vec<JobType>,
     /// Start time in Unix nanoseconds.
     pub started: i64,
     paused: AtomicBool,
@@ -85,10 +87,28 @@ fn uses_own_broker(server: &Server) -> bool {
 
 impl Worker {
     /// Starts a worker in a new thread.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
     pub fn start(server: Server, schedulers: Vec<JobType>) -> std::io::Result<Arc<Worker>> {
+        let takes = schedulers.iter().filter(|s| **s != JobType::Core).cloned().collect();
+        Self::start_taking(server, schedulers, takes)
+    }
+
+    /// Starts the worker for core evaluations in a new thread. They have a worker of their own because a collection can
+    /// take minutes: no other evaluation may wait for it.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn start_core(server: Server) -> std::io::Result<Arc<Worker>> {
+        Self::start_taking(server, vec![JobType::Core], vec![JobType::Core])
+    }
+
+    fn start_taking(server: Server, schedulers: Vec<JobType>, takes: Vec<JobType>) -> std::io::Result<Arc<Worker>> {
         let worker = Arc::new(Worker {
             id: ids::uuid(),
             schedulers,
+            takes,
             started: ids::now(),
             paused: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -157,7 +177,7 @@ impl Worker {
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
             let held: Option<Box<dyn Held + '_>> = if uses_own_broker(server) {
                 let _timer = server.metrics().timer("nomad.eval.dequeue");
-                let delivery = server.queues().dequeue(&self.schedulers, DEQUEUE, || self.works());
+                let delivery = server.queues().dequeue(&self.takes, DEQUEUE, || self.works());
                 delivery.map(|delivery| Box::new(Local { server, delivery }) as _)
             } else {
                 let taken = self.dequeue_remote(server, &mut failures);
@@ -172,7 +192,7 @@ impl Worker {
 
     /// Dequeues an evaluation from the leader's broker; backs off after errors.
     fn dequeue_remote(&self, server: &Server, failures: &mut u32) -> Option<(Delivery, u64)> {
-        let call = WorkerCall::Dequeue { schedulers: self.schedulers.clone(), wait: DEQUEUE };
+        let call = WorkerCall::Dequeue { schedulers: self.takes.clone(), wait: DEQUEUE };
         match worker_calls::run(server, &call) {
             Ok(Outcome::Taken(taken)) => {
                 *failures = 0;
@@ -253,7 +273,7 @@ impl Worker {
 /// Runs a core evaluation, and tells the leader how it ended.
 fn collect(server: &Server, held: &dyn Held, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
     let eval = &held.delivery().eval;
-    let result = threads::block_on(server.runtime(), gc::run(server, eval, snapshot));
+    let result = threads::block_on(server.runtime(), gc::run(server, held.delivery(), snapshot));
     let ended = match &result {
         Ok(report) => Ended::Done(report.clone()),
         Err(error) => Ended::Failed(error.to_string()),

@@ -260,6 +260,15 @@ pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, Pipelin
     }
 }
 
+/// Checks that a worker of this server still holds an evaluation, and restarts its nack timer.
+///
+/// # Errors
+/// It does not, or there is no leader.
+pub(crate) async fn hold(server: &Server, delivery: &Delivery) -> Result<(), Error> {
+    let (id, token) = (delivery.eval.id.clone(), delivery.token.clone());
+    once(server, &WorkerCall::StillOurs { id, token }).await.map(drop)
+}
+
 async fn once(server: &Server, call: &WorkerCall) -> Result<Outcome, Error> {
     let leader = {
         let leadership = server.consensus().leadership();

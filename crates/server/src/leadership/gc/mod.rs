@@ -19,13 +19,17 @@ mod tests;
 pub mod verdict;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::error::{Error, ErrorKind};
+use crate::evals::broker::Delivery;
 use crate::handle::Server;
 use crate::nodes::node_status;
 use crate::pipeline::error::PipelineError;
+use crate::pipeline::worker_calls;
 use crate::settings::GcSettings;
 use encamp_host::ids;
 use encamp_model::gc::{GcCount, GcKind, GcReport};
@@ -35,10 +39,15 @@ use encamp_state::StoreSnapshot;
 use select::{Collected, CollectedJobs, JobKeys};
 use verdict::Thresholds;
 
-/// Maximum number of IDs in one log entry.
-const IDS: usize = 7281;
+/// Maximum number of IDs in one log entry. Other entries wait while one is applied: the evaluation of a job needs
+/// three entries, so this bounds how much later it completes.
+const IDS: usize = 256;
 /// Maximum number of jobs in one log entry.
-const JOBS: usize = 2048;
+const JOBS: usize = 256;
+/// The longest pause between two entries of a run.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often a run restarts the nack timer of its evaluation.
+const HOLD_EVERY: Duration = Duration::from_secs(10);
 /// Priority of core evaluations.
 const PRIORITY: i64 = 32767;
 /// Interval of the kinds without a configuration setting.
@@ -188,14 +197,24 @@ struct Run<'a> {
     /// The time of the run, in Unix nanoseconds.
     now: i64,
     counts: Counts,
+    /// The evaluation that the worker holds.
+    delivery: &'a Delivery,
+    /// When its nack timer was restarted.
+    held: Instant,
 }
 
 /// Runs a core evaluation: collects the objects of the kind that it names. The thresholds are those of this server at
 /// this moment.
 ///
 /// # Errors
-/// The kind is unknown, or a write failed: the evaluation has to be delivered again.
-pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<GcReport, PipelineError> {
+/// The kind is unknown, or a write failed: the evaluation has to be delivered again. The worker does not hold the
+/// evaluation any more, because the leader has changed.
+pub(crate) async fn run(
+    server: &Server,
+    delivery: &Delivery,
+    snapshot: &StoreSnapshot,
+) -> Result<GcReport, PipelineError> {
+    let eval = &*delivery.eval;
     let unknown = || PipelineError::UnknownCoreJob(eval.job_id.clone());
     let (name, volume) = eval.job_id.split_once(':').unzip();
     let kind = CoreJob::of_name(name.unwrap_or(&eval.job_id)).ok_or_else(unknown)?;
@@ -205,7 +224,8 @@ pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -
     let settings = server.settings();
     let configured = Thresholds::configured(&settings.gc, &settings.acl);
     let thresholds = if kind == CoreJob::Forced { configured.forced() } else { configured };
-    let mut run = Run { server, snapshot, thresholds, now: ids::now(), counts: Counts::default() };
+    let (now, counts, held) = (ids::now(), Counts::default(), Instant::now());
+    let mut run = Run { server, snapshot, thresholds, now, counts, delivery, held };
     match volume {
         // Whatever the age of the volume and of its claims (`docs/spec/garbage-collection.md §8`).
         Some(id) => run.csi_claims(vec![(eval.namespace.clone(), id.to_string())]).await?,
@@ -336,9 +356,20 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Leaves the servers as much time for other work as the last entry took, and keeps the evaluation.
+    async fn pause(&mut self, began: Instant) -> Result<(), Error> {
+        tokio::time::sleep(began.elapsed().min(LONGEST_PAUSE)).await;
+        if self.held.elapsed() >= HOLD_EVERY {
+            worker_calls::hold(self.server, self.delivery).await?;
+            self.held = Instant::now();
+        }
+        Ok(())
+    }
+
     async fn reap(&mut self, collected: Collected) -> Result<(), Error> {
         for c in select::batches(collected, IDS) {
             let _timer = self.server.metrics().timer("nomad.eval.reap");
+            let began = Instant::now();
             let (evals, allocs) = (c.evals.len(), c.allocs.len());
             let op = Operation::EvalDelete { evals: c.evals, allocs: c.allocs };
             self.server.commit_shared(op.into()).await.inspect_err(|e| {
@@ -346,6 +377,7 @@ impl<'a> Run<'a> {
             })?;
             self.counts.add(GcKind::Evaluation, evals);
             self.counts.add(GcKind::Allocation, allocs);
+            self.pause(began).await?;
         }
         Ok(())
     }
@@ -368,12 +400,14 @@ impl<'a> Run<'a> {
         tracing::debug!(target: "nomad.core.sched", jobs = n, evals, allocs, "job GC found eligible objects");
         self.reap(std::mem::take(&mut found.rest)).await?;
         for batch in found.jobs.chunks(JOBS) {
+            let began = Instant::now();
             let _timer = self.server.metrics().timer("nomad.job.batch_deregister");
             let jobs = batch.iter().map(|j| (j.namespace.clone(), j.id.clone())).collect();
             self.server.commit_shared(Operation::JobBatchDeregister { jobs }.into()).await.inspect_err(|e| {
                 tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "batch job reap failed");
             })?;
             self.counts.add(GcKind::Job, batch.len());
+            self.pause(began).await?;
         }
         self.counts.add(GcKind::Allocation, found.other_allocs);
         self.counts.add(GcKind::Deployment, found.deployments);
@@ -389,11 +423,13 @@ impl<'a> Run<'a> {
         tracing::debug!(target: "nomad.core.sched", deployments, "deployment GC found eligible deployments");
         for batch in found.chunks(IDS) {
             let _timer = self.server.metrics().timer("nomad.deployment.reap");
+            let began = Instant::now();
             let op = Operation::DeploymentDelete { ids: batch.to_vec() };
             self.server.commit_shared(op.into()).await.inspect_err(|e| {
                 tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "deployment reap failed");
             })?;
             self.counts.add(GcKind::Deployment, batch.len());
+            self.pause(began).await?;
         }
         Ok(())
     }
@@ -405,8 +441,10 @@ impl<'a> Run<'a> {
         }
         tracing::debug!(target: "nomad.core.sched", nodes = found.len(), "node GC found eligible nodes");
         for batch in found.chunks(IDS) {
+            let began = Instant::now();
             let gone = deregister(self.server, batch).await?;
             self.counts.add(GcKind::Node, gone);
+            self.pause(began).await?;
         }
         Ok(())
     }

@@ -2,10 +2,11 @@
 //! 11 and 14 are in `cascade`; 18 and 19 run on a server.
 
 use super::*;
+use crate::evals::broker::{Delivery, QueueName};
 use crate::leadership::gc::decide::View;
 use crate::leadership::gc::run as run_core;
 use crate::leadership::gc::{core_eval, follow};
-use crate::tests::{Dir, start};
+use crate::tests::{self, Dir, eventually, start};
 use encamp_model::gc::{GcKind, GcReason};
 use encamp_ops::Operation;
 use std::time::Duration;
@@ -230,7 +231,9 @@ async fn example_18_a_forced_run_reports_what_it_deleted() {
     // The rules decide on this state; the objects are not in the log, so the state machine ignores their deletion.
     let register = |id: &str| Operation::JobRegister(Box::new(over(id, ClientStatus::Complete).0));
     server.commit(register("done")).await.unwrap();
-    let report = run_core(&server, &core_eval(CoreJob::Forced, 1), &snapshot).await.unwrap();
+    let (core, queue) = (core_eval(CoreJob::Forced, 1), QueueName::Scheduler(JobType::Core));
+    let delivery = Delivery { eval: Arc::new(core), token: "t".into(), queue, deliveries: 1, wait: None };
+    let report = run_core(&server, &delivery, &snapshot).await.unwrap();
     for (counted, planned) in report.collected.iter().zip(&dry.kinds) {
         let key = matches!(planned.kind, GcKind::RootKey | GcKind::OneTimeToken);
         assert!(key || counted.count == planned.collected_count(), "{:?}: {}", planned.kind, counted.count);
@@ -268,5 +271,33 @@ async fn example_19_a_paused_broker_and_missing_workers_are_told_at_once() {
     server.set_workers(0, vec![JobType::Core]).unwrap();
     let told = wait(30).await.unwrap_err().message;
     assert!(told.contains("num_schedulers"), "{told}");
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_evaluations_do_not_wait_for_a_collection() {
+    let dir = Dir::new();
+    let server = start(&dir, "10000000-0000-0000-0000-000000000020").await;
+    server.set_workers(1, JobType::ALL.to_vec()).unwrap();
+    for part in 0..10 {
+        let ended = (0..2_000).map(|n| Evaluation {
+            id: format!("ended-{part}-{n}"),
+            job_id: format!("job-{part}-{n}"),
+            status: EvalStatus::Complete,
+            ..eval(JobType::Service, 2 * HOUR)
+        });
+        server.commit(Operation::EvalUpdate { evals: ended.collect() }).await.unwrap();
+    }
+    let core =
+        || server.queues().broker().stats().by_queue.get(&QueueName::Scheduler(JobType::Core)).map(|q| q.unacked);
+    crate::leadership::gc::force(&server);
+    eventually("the collection", || core() == Some(1)).await;
+    tests::register(&server, tests::job("meanwhile", 1)).await;
+    let evaluated = || server.snapshot().evals_of_job("default", "meanwhile").any(|e| e.status != EvalStatus::Pending);
+    eventually("the evaluation", evaluated).await;
+    assert_eq!(core(), Some(1), "the collection had ended before the evaluation");
+    eventually("the end of the collection", || core() == Some(0)).await;
+    let left = server.snapshot().evals_by_create().filter(|e| e.id.starts_with("ended-")).count();
+    assert_eq!(left, 0);
     server.shutdown().await;
 }
