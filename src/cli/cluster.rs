@@ -140,7 +140,14 @@ impl FetchFlags {
 impl GeneralFlags {
     /// Creates a client for the cluster that the flags and the environment select.
     pub fn client(&self, env: &Environment) -> CommandResult<Client> {
-        let client = Client::new(self.api_config(env)).context("Error initializing client")?;
+        if let Some(why) = &env.context_error {
+            return Err(CommandError::new(why));
+        }
+        let mut config = self.api_config(env);
+        if let (None, Some(command)) = (&config.token, &env.token_command) {
+            config.token = Some(command.run(env)?);
+        }
+        let client = Client::new(config).context("Error initializing client")?;
         let terminal = env.terminal.clone();
         Ok(client.noting(move |line| {
             // Nothing can be done if standard error is closed.

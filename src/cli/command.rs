@@ -73,6 +73,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("alloc", "Interact with allocations: status, logs, files, restart"),
     ("autoscale", "Autoscale worker pools: status, plan, failsafe, simulation"),
     ("config", "Validate an agent's configuration"),
+    ("context", "Select a saved cluster"),
     ("deployment", "Interact with deployments"),
     ("eval", "Interact with evaluations"),
     ("gc", "Explain garbage collection"),
@@ -135,6 +136,14 @@ impl Registry {
             self.entries.insert(path, Entry { path, listing, ..entry.clone() });
         }
         self.entries.insert(path, entry);
+    }
+
+    /// Adds a command that lists do not show: servers of the open edition refuse what it asks for.
+    pub(super) fn add_unlisted<T: Run>(&mut self, path: &'static str) {
+        self.add::<T>(path, None, 1);
+        if let Some(entry) = self.entries.get_mut(path) {
+            entry.listing = Listing::Hidden;
+        }
     }
 
     /// Adds a former name of a command, which no help shows.

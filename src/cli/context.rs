@@ -14,6 +14,7 @@ use super::help;
 use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
 use super::render::wrap::wrapped;
+use super::saved_contexts::TokenCommand;
 use super::suggest;
 use super::terminal::{ProgressMode, Terminal};
 
@@ -35,6 +36,10 @@ pub struct Environment {
     pub terminal: Terminal,
     /// The current time, Unix nanoseconds.
     pub now: i64,
+    /// What prints the token of the selected context.
+    pub token_command: Option<TokenCommand>,
+    /// Why the selected context cannot be used.
+    pub context_error: Option<String>,
 }
 
 impl Environment {
@@ -48,6 +53,8 @@ impl Environment {
             stderr_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stderr()),
             terminal: Terminal::default(),
             now: clock(),
+            token_command: None,
+            context_error: None,
         };
         let colours =
             ColourInput { no_color: env.var("NO_COLOR").is_some(), term: env.var("TERM"), ..Default::default() };

@@ -23,6 +23,10 @@ pub struct ColourFlags {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = GENERAL_OPTIONS)]
 pub struct GeneralFlags {
+    /// Saved context that selects the cluster, see "encamp context list". Replaces NOMAD_ADDR, NOMAD_TOKEN and the other
+    /// variables of the connection. Overrides ENCAMP_CONTEXT
+    #[arg(long, value_name = "name")]
+    pub context: Option<String>,
     /// Address of the HTTP API, or a comma-separated list of addresses: if one does not respond, the next is tried, for
     /// up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
     #[arg(long, value_name = "addr")]

@@ -43,6 +43,7 @@ pub mod deployment_list;
 pub mod deployment_status;
 pub mod deployment_update;
 pub mod diagnostics;
+pub mod enterprise;
 pub mod environment_variables;
 pub mod error;
 pub mod eval_delete;
@@ -90,6 +91,7 @@ pub mod options;
 pub mod prompt;
 pub mod registry;
 pub mod render;
+pub mod saved_contexts;
 pub mod scaling_policy;
 pub mod server;
 pub mod service;
@@ -138,7 +140,8 @@ pub fn main() -> ExitCode {
     hidden_arguments::hide();
     let code = match args {
         Ok(args) => {
-            let env = Environment::of_process();
+            let mut env = Environment::of_process();
+            saved_contexts::apply(&mut env, &args);
             env.terminal.watch_signals();
             run(&args, &env, &mut out, &mut err)
         }
@@ -156,7 +159,11 @@ pub fn main() -> ExitCode {
 fn complete(line: OsString) -> ExitCode {
     let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     if let Ok(line) = line.into_string() {
-        let text = completion::answer(&line, &args, &Environment::of_process());
+        let mut env = Environment::of_process();
+        saved_contexts::apply(&mut env, &[]);
+        // It could ask on the terminal.
+        env.token_command = None;
+        let text = completion::answer(&line, &args, &env);
         let _ = std::io::stdout().lock().write_all(text.as_bytes());
     }
     ExitCode::SUCCESS

@@ -42,6 +42,10 @@ impl Registry {
         registry.add::<version::Version>("version", None, 1);
         registry.add::<what_if::WhatIfCommand>("what-if", None, 255);
         super::acl::register(&mut registry);
+        super::enterprise::register(&mut registry);
+        registry.add::<super::saved_contexts::commands::ContextList>("context list", None, 1);
+        registry.add::<super::saved_contexts::commands::ContextShow>("context show", None, 1);
+        registry.add::<super::saved_contexts::commands::ContextUse>("context use", None, 1);
         super::alloc::register(&mut registry);
         super::autoscale::register(&mut registry);
         registry.add::<super::autoscale_agent::AutoscaleAgent>("autoscale agent", None, 1);

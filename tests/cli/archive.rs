@@ -267,3 +267,41 @@ fn with_a_record_of_type_63(snap: &[u8]) -> Vec<u8> {
     out.write_all(&[0; 1024]).expect("a vector takes everything");
     out.finish().expect("a vector takes everything")
 }
+
+#[test]
+fn the_content_of_a_backup() {
+    let Some(backup) = backup("dev-acl") else { return };
+    let backup = path(&backup);
+    let shown = run_in(".".as_ref(), &["operator", "snapshot", "inspect", "-json", backup]);
+    assert_eq!((shown.stderr.as_str(), shown.exit), ("", 0));
+    let shown = json(&shown);
+    let stats = shown["Stats"].as_array().expect("types");
+    let sum: u64 = stats.iter().filter_map(|s| s["Sum"].as_u64()).sum();
+    assert!(sum > 0 && Some(sum) <= shown["Meta"]["Size"].as_u64(), "{shown}");
+    let count = |name: &str| stats.iter().find(|s| s["Name"] == name).map_or(0, |s| s["Count"].as_u64().unwrap_or(0));
+
+    let text = run_in(".".as_ref(), &["operator", "snapshot", "inspect", backup]).stdout;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("Created = 2026-") && lines[0].ends_with('Z'), "{text}");
+    assert_eq!(lines[1], format!("ID      = {}", shown["Meta"]["ID"].as_str().expect("an ID")));
+    assert!(lines[6].is_empty() && lines[7].starts_with("Type ") && lines[7].ends_with("Count  Size"), "{text}");
+    let [.., blank, total] = lines.as_slice() else { panic!("{text}") };
+    let all: u64 = stats.iter().filter_map(|s| s["Count"].as_u64()).sum();
+    assert!(blank.trim().is_empty() && !blank.is_empty(), "{text}");
+    assert_eq!(total.split_whitespace().take(2).collect::<Vec<_>>(), ["Total", &all.to_string()]);
+
+    let state = json(&run_in(".".as_ref(), &["operator", "snapshot", "state", backup]));
+    for (table, kind) in [("Nodes", "Node"), ("Jobs", "Job"), ("Allocs", "Alloc"), ("ACLTokens", "ACLToken")] {
+        let rows = state[table].as_array().map_or(0, Vec::len);
+        assert!(rows > 0 && rows as u64 == count(kind), "{table}: {rows} rows of {}", count(kind));
+    }
+    assert!(state["ACLTokens"][0]["SecretID"].as_str().is_some_and(|s| s.len() == 36), "the dump is complete");
+
+    let folder = Folder::new("cli-archive-content");
+    let missing = run_in(folder.path(), &["operator", "snapshot", "inspect", "none.snap"]);
+    let told = "Error opening snapshot file: open none.snap: no such file or directory\n";
+    assert_eq!((missing.stdout.as_str(), missing.stderr.as_str(), missing.exit), ("", told, 1));
+    folder.file("text.snap", "no archive");
+    let refused = run_in(folder.path(), &["operator", "snapshot", "state", "text.snap"]);
+    assert!(refused.exit == 1 && refused.stderr.starts_with("Error reading snapshot file: "), "{refused:?}");
+}

@@ -55,6 +55,7 @@ mod program;
 mod pty;
 #[path = "../support/recorded.rs"]
 mod recorded;
+mod saved_contexts;
 #[path = "../support/scaling_group.rs"]
 mod scaling_group;
 #[path = "../support/schema.rs"]
@@ -66,6 +67,7 @@ mod sim;
 mod sim_cluster;
 mod snapshot;
 mod snapshot_anonymize;
+mod support_archive;
 mod terminal;
 mod tls;
 mod variables;

@@ -15,6 +15,7 @@ mod csi_volumes;
 mod dice;
 mod fault_support;
 mod faults;
+mod forced_collection;
 mod gossip_keys;
 mod load_scenarios;
 #[path = "../support/member.rs"]

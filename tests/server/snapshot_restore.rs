@@ -52,6 +52,13 @@ fn a_saved_state_comes_back() {
 
     let ran = run(&folder, &agent, &["operator", "snapshot", "save", "back.snap"]);
     assert_eq!(said(&ran), ("State file written to back.snap\n", "", 0));
+    let shown = run(&folder, &agent, &["operator", "snapshot", "inspect", "-json", "back.snap"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).expect("the content of the archive");
+    let stats = shown["Stats"].as_array().expect("types");
+    assert!(stats.iter().any(|s| s["Name"] == "Variables" && s["Count"].as_u64() > Some(0)), "{shown}");
+    let state = run(&folder, &agent, &["operator", "snapshot", "state", "back.snap"]);
+    let state: serde_json::Value = serde_json::from_str(&state.stdout).expect("the objects of the archive");
+    assert!(state["Namespaces"].as_array().is_some_and(|n| n.iter().any(|n| n["Name"] == "default")), "{state}");
     let ran = run(&folder, &agent, &["operator", "snapshot", "save", "back.snap"]);
     let exists = "Destination file already exists: \"back.snap\"\nFor additional help try 'encamp operator snapshot save -help'\n";
     assert_eq!(said(&ran), ("", exists, 1));

@@ -51,6 +51,18 @@ impl Client {
         self.put(&path("/v1/client/allocation/", id, "/signal"), &in_namespace(namespace), &body).await
     }
 
+    /// The schedule state of a task of an allocation; the open edition refuses the request.
+    pub async fn allocation_pause(&self, namespace: &str, id: &str, task: &str) -> Answer<String> {
+        let query = in_namespace(namespace).with("task", task);
+        self.get(&path("/v1/client/allocation/", id, "/pause"), &query).await
+    }
+
+    /// Changes the schedule state of a task of an allocation; the open edition refuses the request.
+    pub async fn pause_allocation(&self, namespace: &str, id: &str, task: &str, state: &str) -> Answer<Value> {
+        let body = json!({ "Task": task, "ScheduleState": state });
+        self.put(&path("/v1/client/allocation/", id, "/pause"), &in_namespace(namespace), &body).await
+    }
+
     /// The files of a directory of an allocation.
     pub async fn list_files(&self, namespace: &str, id: &str, folder: &str) -> Answer<Vec<AllocFileInfo>> {
         let query = in_namespace(namespace).with("path", folder);

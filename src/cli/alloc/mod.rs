@@ -3,13 +3,14 @@
 //! - [`status`]: `alloc status`; [`tasks`]: its part about each task.
 //! - [`logs`], [`files`]: logs and files of tasks. [`tail`]: the end of a file.
 //! - [`exec`]: `alloc exec`.
-//! - [`actions`]: `alloc stop`, `restart`, `signal`. [`checks`]: results of service checks.
+//! - [`actions`]: `alloc stop`, `restart`, `signal`. [`pause`]: `alloc pause`, which servers refuse. [`checks`]: results of service checks.
 
 pub mod actions;
 pub mod checks;
 pub mod exec;
 pub mod files;
 pub mod logs;
+pub mod pause;
 pub mod status;
 mod tail;
 mod tasks;
@@ -31,6 +32,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<actions::AllocStop>("alloc stop", None, 1);
     registry.add::<actions::AllocRestart>("alloc restart", None, 1);
     registry.add::<actions::AllocSignal>("alloc signal", None, 1);
+    registry.add_unlisted::<pause::AllocPause>("alloc pause");
     registry.add::<checks::AllocChecks>("alloc checks", None, 1);
     registry.add::<exec::AllocExec>("alloc exec", Some(("exec", Listing::Other)), 1);
     registry.add_hidden("alloc-status", "alloc status", false);

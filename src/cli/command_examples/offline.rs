@@ -4,6 +4,34 @@ use super::{Example, Examples};
 
 pub(super) const EXAMPLES: Examples = &[
     (
+        "context list",
+        &[
+            Example::new("List the saved clusters", "encamp context list"),
+            Example::new("Print them as JSON", "encamp context list -json"),
+        ],
+    ),
+    (
+        "context use",
+        &[
+            Example::new("Use a saved cluster from now on", "encamp context use staging"),
+            Example::new("Use none", "encamp context use -none"),
+        ],
+    ),
+    (
+        "context show",
+        &[
+            Example::new("Show which cluster commands use", "encamp context show"),
+            Example::new("Show the name in the prompt of a shell", "PS1='$(encamp context show -short) \\$ '"),
+        ],
+    ),
+    (
+        "operator client-state",
+        &[
+            Example::new("Print the stored state of a stopped node", "encamp operator client-state data/client"),
+            Example::new("Write it to a file", "encamp operator client-state data/client > state.json"),
+        ],
+    ),
+    (
         "autoscale plan",
         &[
             Example::new(

@@ -322,6 +322,36 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "operator debug",
+        &[
+            Example::new(
+                "Collect logs, metrics and lists for ten seconds",
+                "encamp operator debug -duration 10s -interval 5s",
+            ),
+            Example::new(
+                "Collect the log of the leader alone, into a directory",
+                "encamp operator debug -duration 2s -interval 1s -server-id leader \\\n    -max-nodes 1 -output debug",
+            ),
+        ],
+    ),
+    (
+        "operator snapshot inspect",
+        &[
+            Example::new("Show what an archive contains", "encamp operator snapshot inspect backup.snap"),
+            Example::new("Print it as JSON", "encamp operator snapshot inspect -json backup.snap"),
+        ],
+    ),
+    (
+        "operator snapshot state",
+        &[
+            Example::new("Print all objects of an archive", "encamp operator snapshot state backup.snap"),
+            Example::new(
+                "Count the namespaces, pools and jobs with a name",
+                "encamp operator snapshot state backup.snap | grep -c '\"Name\":'",
+            ),
+        ],
+    ),
+    (
         "operator snapshot restore",
         &[
             Example::new(

@@ -2,11 +2,14 @@
 //!
 //! - [`scheduler`]: the scheduler configuration. [`raft`]: the Raft peers. [`autopilot`]: the Autopilot configuration
 //!   and health. [`keyring`]: the root encryption keys. [`gossip`]: keys of gossip.
-//! - [`snapshot`]: saving and restoring the state of the servers.
-//! - [`api`]: raw API requests. [`metrics`]: metrics.
+//! - [`snapshot`]: saving and restoring the state of the servers. [`archive`]: the content of what was saved.
+//! - [`debug`]: a support archive. [`client_state`]: the stored state of a node. [`api`]: raw API requests. [`metrics`]: metrics.
 
 pub mod api;
+pub mod archive;
 pub mod autopilot;
+pub mod client_state;
+pub mod debug;
 pub mod gossip;
 pub mod keyring;
 pub mod metrics;
@@ -32,6 +35,11 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<autopilot::AutopilotHealth>("operator autopilot health", None, 1);
     registry.add::<snapshot::SnapshotSave>("operator snapshot save", None, 1);
     registry.add::<snapshot::SnapshotRestore>("operator snapshot restore", None, 1);
+    registry.add::<client_state::ClientState>("operator client-state", None, 1);
+    registry.add::<debug::Debug>("operator debug", None, 1);
+    registry.add_hidden("debug", "operator debug", false);
+    registry.add::<archive::ArchiveInspect>("operator snapshot inspect", None, 1);
+    registry.add::<archive::ArchiveState>("operator snapshot state", None, 1);
     registry.add::<gossip::GossipKeyringGenerate>("operator gossip keyring generate", None, 1);
     registry.add::<gossip::GossipKeyringInstall>("operator gossip keyring install", None, 1);
     registry.add::<gossip::GossipKeyringUse>("operator gossip keyring use", None, 1);

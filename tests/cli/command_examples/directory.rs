@@ -22,6 +22,10 @@ impl ExampleDirectory {
         copy(&root.join(FILES), folder.path(), &folder.path().display().to_string());
         fs::create_dir(folder.path().join("jobs")).expect("a directory");
         fs::copy(folder.path().join("web.nomad.hcl"), folder.path().join("jobs/web.nomad.hcl")).expect("a copy");
+        fs::create_dir_all(folder.path().join(".config/encamp")).expect("a directory");
+        folder.file(".config/encamp/config.toml", "[contexts.staging]\naddress = \"http://127.0.0.1:4646\"\n");
+        // The state of a node without allocations.
+        fs::create_dir_all(folder.path().join("data/client/allocs")).expect("a directory");
         for (copy, original) in SNAPSHOTS {
             let text = fs::read(root.join(original)).expect("a snapshot");
             folder.file(copy, zstd::encode_all(text.as_slice(), 0).expect("a compressed snapshot"));

@@ -225,7 +225,7 @@ pub async fn client_allocs(
 ) -> Result<(BTreeMap<String, u64>, u64), Error> {
     let deadline = tokio::time::Instant::now() + wait;
     // The node's own row changes when its identity is revoked.
-    let keys = vec![WatchKey::OfNode(id.to_string()), WatchKey::Row(Table::Nodes, id.to_string())];
+    let keys = vec![WatchKey::NewsOfNode(id.to_string()), WatchKey::Row(Table::Nodes, id.to_string())];
     let read = server.store().read_newer(keys, min_index, deadline, |store| {
         authenticate_in(server, store, id, proof)?;
         // The list is only built from the last state that was read.

@@ -29,7 +29,12 @@ pub enum Change {
     /// An allocation.
     Alloc(Arc<Allocation>),
     /// An allocation that was removed.
-    AllocGone(Arc<Allocation>),
+    AllocGone {
+        /// As it was.
+        alloc: Arc<Allocation>,
+        /// Its node has no other allocations.
+        last_of_node: bool,
+    },
     /// A deployment.
     Deployment(Arc<Deployment>),
     /// A deployment that was removed.
@@ -188,7 +193,8 @@ impl<'a> Txn<'a> {
         }
         for a in removed {
             self.remove_services_of(&a.id);
-            self.changes.push(Change::AllocGone(a));
+            let last_of_node = self.store.state().node(&a.node_id).is_none_or(|n| n.allocs.is_empty());
+            self.changes.push(Change::AllocGone { alloc: a, last_of_node });
         }
         self.touch(Table::Allocs);
     }

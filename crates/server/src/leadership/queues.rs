@@ -380,7 +380,7 @@ impl Listener for Queues {
                 | Change::Eval(_)
                 | Change::EvalGone(_)
                 | Change::Alloc(_)
-                | Change::AllocGone(_)
+                | Change::AllocGone { .. }
                 | Change::Deployment(_)
                 | Change::DeploymentGone(_)
                 | Change::Service(_)

@@ -278,7 +278,7 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
         | Change::JobVersion(..)
         | Change::Summary(..)
         | Change::EvalGone(_)
-        | Change::AllocGone(_)
+        | Change::AllocGone { .. }
         | Change::DeploymentGone(_)
         | Change::Other(_) => return None,
     };

@@ -58,6 +58,112 @@ enum Record {
     End,
 }
 
+/// A record of a snapshot, as [`visit`] finds it.
+pub struct Found<'a> {
+    /// The table, as `operator snapshot state` names it.
+    pub table: &'static str,
+    /// The type, as `operator snapshot inspect` names it.
+    pub kind: &'static str,
+    /// Its length in bytes.
+    pub bytes: u64,
+    record: &'a Record,
+}
+
+impl Found<'_> {
+    /// The object as JSON.
+    ///
+    /// # Errors
+    /// It holds a number that JSON has no form for.
+    pub fn object(&self) -> serde_json::Result<serde_json::Value> {
+        // The record's own form has the name of the variant around the object.
+        match serde_json::to_value(self.record)? {
+            serde_json::Value::Object(of_one) => {
+                Ok(of_one.into_iter().next().map_or(serde_json::Value::Null, |(_, v)| v))
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+impl Record {
+    /// The names of its table and of its type; `None` for what is no object.
+    fn names(&self) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Record::Header { .. } | Record::End => return None,
+            Record::Node(_) => ("Nodes", "Node"),
+            Record::NodePool(_) => ("NodePools", "NodePool"),
+            Record::Namespace(_) => ("Namespaces", "Namespace"),
+            Record::Job(_) => ("Jobs", "Job"),
+            Record::AllocJob(_) => ("AllocJobs", "AllocJob"),
+            Record::Alloc(_) => ("Allocs", "Alloc"),
+            Record::Eval(_) => ("Evals", "Eval"),
+            Record::Deployment(_) => ("Deployments", "Deployment"),
+            Record::Summary(_) => ("JobSummaries", "JobSummary"),
+            Record::Submission(_) => ("JobSubmissions", "JobSubmission"),
+            Record::Launch(_) => ("PeriodicLaunches", "PeriodicLaunch"),
+            Record::ScalingPolicy(_) => ("ScalingPolicies", "ScalingPolicy"),
+            Record::ScalingEvents(_) => ("ScalingEvents", "ScalingEvents"),
+            Record::Service(_) => ("ServiceRegistrations", "ServiceRegistration"),
+            Record::Variable(_) => ("Variables", "Variables"),
+            Record::CsiPlugin(_) => ("CSIPlugins", "CSIPlugin"),
+            Record::CsiVolume(_) => ("CSIVolumes", "CSIVolume"),
+            Record::HostVolume(_) => ("HostVolumes", "HostVolumeSnapshot"),
+            Record::HostVolumeClaim(_) => ("HostVolumeClaims", "HostVolumeClaim"),
+            Record::SchedulerConfig(_) => ("SchedulerConfig", "SchedulerConfig"),
+            Record::Autopilot(_) => ("AutopilotConfig", "AutopilotConfig"),
+            Record::ClusterMetadata(_) => ("ClusterMetadata", "ClusterMetadata"),
+            Record::RootKey(_) => ("WrappedRootKeys", "WrappedRootKeys"),
+            Record::AclPolicy(_) => ("ACLPolicies", "ACLPolicy"),
+            Record::AclToken(_) => ("ACLTokens", "ACLToken"),
+            Record::AclRole(_) => ("ACLRoles", "ACLRole"),
+            Record::AclAuthMethod(_) => ("ACLAuthMethods", "ACLAuthMethod"),
+            Record::AclBindingRule(_) => ("ACLBindingRules", "ACLBindingRule"),
+            Record::OneTimeToken(_) => ("OneTimeTokens", "OneTimeToken"),
+            Record::NodeRevocation(_) => ("NodeRevocations", "NodeRevocation"),
+            Record::Index(..) => ("Indexes", "Index"),
+        })
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    from: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(to)?;
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// Reads a snapshot without a store: each record is shown as it is stored.
+///
+/// # Errors
+/// It is no snapshot of this version, it is damaged, or `each` fails.
+pub fn visit(from: &mut dyn Read, mut each: impl FnMut(&Found<'_>) -> io::Result<()>) -> io::Result<()> {
+    let mut from = Counted { from: BufReader::with_capacity(1 << 16, from), bytes: 0 };
+    let mut first = true;
+    loop {
+        let before = from.bytes;
+        let record = codec::decode_from::<Record>(&mut from).map_err(|e| invalid(format!("state snapshot: {e}")))?;
+        match &record {
+            Record::Header { version: VERSION } if first => {}
+            Record::Header { version } => return Err(invalid(format!("state snapshot: version {version}"))),
+            _ if first => return Err(invalid("state snapshot: no header")),
+            Record::End => return Ok(()),
+            record => {
+                if let Some((table, kind)) = record.names() {
+                    each(&Found { table, kind, bytes: from.bytes - before, record })?;
+                }
+            }
+        }
+        first = false;
+    }
+}
+
 fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text.into())
 }

@@ -20,6 +20,9 @@ pub enum WatchKey {
     OfJob(Table, String),
     /// Writes to the allocations of a node.
     OfNode(String),
+    /// Writes to the allocations of a node, and the deletion of its last one. Other deletions do not raise the index of
+    /// the list that the node reads.
+    NewsOfNode(String),
     /// Writes to the allocations of an evaluation.
     OfEval(String),
     /// Writes to the allocations of a deployment.
@@ -38,6 +41,7 @@ enum Kind {
     Row(Table),
     OfJob(Table),
     OfNode,
+    NewsOfNode,
     OfEval,
     OfDeployment,
 }
@@ -50,6 +54,7 @@ impl WatchKey {
             WatchKey::Row(t, row) => (Kind::Row(*t), row),
             WatchKey::OfJob(t, job) => (Kind::OfJob(*t), job),
             WatchKey::OfNode(node) => (Kind::OfNode, node),
+            WatchKey::NewsOfNode(node) => (Kind::NewsOfNode, node),
             WatchKey::OfEval(eval) => (Kind::OfEval, eval),
             WatchKey::OfDeployment(deployment) => (Kind::OfDeployment, deployment),
         }
@@ -111,10 +116,13 @@ impl Waiting {
                 self.wake(Kind::Row(Table::Evals), &e.id);
                 self.wake_in(Kind::OfJob(Table::Evals), &e.namespace, &e.job_id);
             }
-            Change::Alloc(a) | Change::AllocGone(a) => {
+            Change::Alloc(a) | Change::AllocGone { alloc: a, .. } => {
                 self.wake(Kind::Row(Table::Allocs), &a.id);
                 self.wake_in(Kind::OfJob(Table::Allocs), &a.namespace, &a.job_id);
                 self.wake(Kind::OfNode, &a.node_id);
+                if !matches!(change, Change::AllocGone { last_of_node: false, .. }) {
+                    self.wake(Kind::NewsOfNode, &a.node_id);
+                }
                 self.wake(Kind::OfEval, &a.eval_id);
                 if !a.deployment_id.is_empty() {
                     self.wake(Kind::OfDeployment, &a.deployment_id);
@@ -232,7 +240,7 @@ fn tables_of(change: &Change) -> &[Table] {
         Change::JobVersion(..) => &[Table::JobVersion],
         Change::Summary(..) => &[Table::JobSummary],
         Change::Eval(_) | Change::EvalGone(_) => &[Table::Evals],
-        Change::Alloc(_) | Change::AllocGone(_) => &[Table::Allocs],
+        Change::Alloc(_) | Change::AllocGone { .. } => &[Table::Allocs],
         Change::Deployment(_) | Change::DeploymentGone(_) => &[Table::Deployment],
         Change::Service(_) | Change::ServiceGone(_) => &[Table::ServiceRegistrations],
         Change::Variable(_) | Change::VariableGone(_) => &[Table::Variables],

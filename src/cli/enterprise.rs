@@ -1,0 +1,129 @@
+//! Commands of Nomad Enterprise: they exist, and say what they are (`docs/spec/cli.md §18`).
+
+use super::command::{Registry, Run};
+use super::context::Context;
+use super::error::ErrorContext;
+use super::general::GeneralFlags;
+use encamp_api::Query;
+use serde_json::Value;
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add_unlisted::<License>("license");
+    registry.add_unlisted::<Quota>("quota");
+    registry.add_unlisted::<Recommendation>("recommendation");
+    registry.add_unlisted::<Sentinel>("sentinel");
+    registry.add_unlisted::<Setup>("setup");
+}
+
+/// What a command asks the servers for, so that it fails with their own words.
+struct Asked {
+    /// The command below the group.
+    command: &'static str,
+    path: &'static str,
+    /// What begins the error.
+    what: &'static str,
+}
+
+/// Fails with the answer of the servers where one is asked for, and otherwise says that the group is not implemented.
+fn refuse(
+    group: &str,
+    purpose: &str,
+    asked: &[Asked],
+    general: &GeneralFlags,
+    args: &[String],
+    context: &mut Context<'_, '_>,
+) -> u8 {
+    let open = format!(
+        "\"encamp {group}\" is for {purpose}, a feature of Nomad Enterprise. encamp implements the open edition, in which \
+         servers do not have it."
+    );
+    let Some(asked) = asked.iter().find(|a| args.first().is_some_and(|given| given == a.command)) else {
+        return context.failure(&open);
+    };
+    context.connected(general, |c, context| {
+        let read = c.wait(c.client.get::<Option<Value>>(asked.path, &Query::default()));
+        let (answer, _) = read.context(asked.what)?;
+        match answer {
+            // The open edition has no license to show.
+            None => Ok(context.failure(&format!("{}: Nomad Enterprise only endpoint", asked.what))),
+            Some(_) => Ok(context.failure(&open)),
+        }
+    })
+}
+
+/// A group of commands of Nomad Enterprise.
+macro_rules! group {
+    ($(#[$doc:meta])* $name:ident, $group:literal, $purpose:literal, [$(($command:literal, $path:literal, $what:literal)),*]) => {
+        $(#[$doc])*
+        #[derive(Debug, clap::Parser)]
+        pub struct $name {
+            #[command(flatten)]
+            pub(crate) general: GeneralFlags,
+            #[arg(value_name = "command", trailing_var_arg = true, allow_hyphen_values = true)]
+            pub(crate) optional_args: Vec<String>,
+        }
+
+        impl Run for $name {
+            fn run(self, context: &mut Context<'_, '_>) -> u8 {
+                let asked = [$(Asked { command: $command, path: $path, what: $what }),*];
+                refuse($group, $purpose, &asked, &self.general, &self.optional_args, context)
+            }
+        }
+    };
+}
+
+group!(
+    /// Explain that licenses are a feature of Nomad Enterprise
+    ///
+    /// encamp implements the open edition, which needs no license.
+    License, "license", "licenses",
+    [("get", "/v1/operator/license", "Error getting license")]
+);
+group!(
+    /// Explain that quotas are a feature of Nomad Enterprise
+    ///
+    /// encamp implements the open edition. To limit what a team can use, give it a node pool ("encamp node pool apply")
+    /// and a namespace that may only use this pool.
+    Quota, "quota", "resource quotas of namespaces",
+    [("list", "/v1/quotas", "Error retrieving quotas")]
+);
+group!(
+    /// Explain that recommendations are a feature of Nomad Enterprise
+    ///
+    /// encamp implements the open edition.
+    Recommendation, "recommendation", "recommendations about the resources of tasks",
+    [("list", "/v1/recommendations", "Error retrieving recommendations")]
+);
+group!(
+    /// Explain that Sentinel policies are a feature of Nomad Enterprise
+    ///
+    /// encamp implements the open edition. ACL policies ("encamp acl policy apply") restrict what a token can do.
+    Sentinel, "sentinel", "Sentinel policies",
+    [("list", "/v1/sentinel/policies", "Error listing Sentinel policies")]
+);
+
+/// Explain how workloads log in to Consul and Vault
+///
+/// Nomad's command of this name configures Consul or Vault for the identities of workloads. encamp does not change other
+/// systems: create the auth method, its policies and roles there. The keys that verify the identities are served under
+/// /.well-known/jwks.json by every agent.
+#[derive(Debug, clap::Parser)]
+pub struct Setup {
+    #[arg(value_name = "command", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for Setup {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let system = match self.optional_args.first().map(String::as_str) {
+            Some("consul") => "Consul",
+            Some("vault") => "Vault",
+            Some(_) | None => "Consul and Vault",
+        };
+        context.failure(&format!(
+            "encamp does not configure {system}. Create the auth method there with the address \
+             <agent>/.well-known/jwks.json, with its policies and roles; see \"encamp setup -help\"."
+        ))
+    }
+}
