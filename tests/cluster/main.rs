@@ -9,6 +9,7 @@ mod audit;
 mod crash;
 mod crash_support;
 mod csi_agent_kills;
+mod csi_guide;
 #[path = "../support/csi_plugin.rs"]
 mod csi_plugin;
 mod csi_plugin_kills;
