@@ -8,8 +8,12 @@ mod agent;
 mod audit;
 mod crash;
 mod crash_support;
+mod csi_agent_kills;
+mod csi_guide;
 #[path = "../support/csi_plugin.rs"]
 mod csi_plugin;
+mod csi_plugin_kills;
+mod csi_support;
 mod csi_volumes;
 #[path = "../property_support/dice.rs"]
 mod dice;

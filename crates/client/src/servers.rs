@@ -174,6 +174,9 @@ pub enum ServersError {
     /// The servers don't know something else, in their words.
     #[error("{0}")]
     NotFound(String),
+    /// The servers can't give it at the moment, in their words: the same call may succeed later.
+    #[error("{0}")]
+    NotYet(String),
     /// Any other refusal, in the servers' words.
     #[error("{0}")]
     Refused(String),

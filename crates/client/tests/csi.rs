@@ -219,8 +219,10 @@ impl Servers for Fake {
 
     fn claim_csi_volume<'a>(&'a self, _: &'a Credentials, request: CsiClaimRequest) -> Answer<'a, CsiClaimed> {
         Box::pin(async move {
-            if request.volume_id != "data" {
-                return Err(ServersError::NotFound(format!("volume not found: {}", request.volume_id)));
+            match request.volume_id.as_str() {
+                "data" => {}
+                "other" => return Err(ServersError::Refused("volume other is registered for other modes".into())),
+                id => return Err(ServersError::NotFound(format!("volume not found: {id}"))),
             }
             let refused = {
                 let mut refusals = self.refusals.lock().unwrap();
@@ -229,7 +231,7 @@ impl Servers for Fake {
                 refused
             };
             if refused {
-                return Err(ServersError::Refused("volume max claims reached".into()));
+                return Err(ServersError::NotYet("volume max claims reached".into()));
             }
             let (claim, volume) = (self.claim(&request), Box::new(self.volume.lock().unwrap().clone()));
             self.claims.lock().unwrap().insert(request.alloc_id.clone(), request);
@@ -443,14 +445,19 @@ async fn volumes_are_mounted_for_allocations() {
     until("the release of what was left", || servers.claims.lock().unwrap().is_empty().then_some(())).await;
     assert_eq!((calls(dir, "NodeUnpublishVolume"), calls(dir, "NodeUnstageVolume")), (3, 2));
 
-    // The volume does not exist.
-    let missing = "bbbbbbbb-0000-0000-0000-000000000003";
-    servers.write(user(missing, "missing"));
-    servers.status(missing, ClientStatus::Failed).await;
-    let states = servers.alloc(missing).task_states;
-    let text = "failed to setup alloc: pre-run hook \"csi_hook\" failed: failed to claim volume \"missing\": \
-                volume not found: missing";
-    assert!(states["t"].events.iter().any(|e| e.display_message == text), "{states:?}");
+    // What servers refuse for good fails the allocation at once.
+    for (n, volume, why) in
+        [(3, "missing", "volume not found: missing"), (5, "other", "volume other is registered for other modes")]
+    {
+        let id = format!("bbbbbbbb-0000-0000-0000-00000000000{n}");
+        servers.write(user(&id, volume));
+        servers.status(&id, ClientStatus::Failed).await;
+        let states = servers.alloc(&id).task_states;
+        let text = format!(
+            "failed to setup alloc: pre-run hook \"csi_hook\" failed: failed to claim volume \"{volume}\": {why}"
+        );
+        assert!(states["t"].events.iter().any(|e| e.display_message == text), "{states:?}");
+    }
 
     let journal = std::fs::read_to_string(dir.join("storage/violations.jsonl")).unwrap_or_default();
     assert_eq!(journal, "");

@@ -170,6 +170,7 @@ fn explain(server: &str, error: CallError) -> ServersError {
             ErrorKind::PermissionDenied => ServersError::PermissionDenied,
             ErrorKind::NodeRevoked => ServersError::Revoked,
             ErrorKind::NotFound => ServersError::NotFound(e.message),
+            ErrorKind::NotYet => ServersError::NotYet(e.message),
             ErrorKind::NoLeader | ErrorKind::NotLeader => ServersError::NoLeader,
             ErrorKind::BadRequest
             | ErrorKind::Forbidden
@@ -420,6 +421,7 @@ mod tests {
         assert_eq!(told(ErrorKind::NoLeader), ServersError::NoLeader);
         assert_eq!(told(ErrorKind::NotLeader), ServersError::NoLeader);
         assert_eq!(told(ErrorKind::NotFound), ServersError::NotFound("a text".into()));
+        assert_eq!(told(ErrorKind::NotYet), ServersError::NotYet("a text".into()));
         assert_eq!(told(ErrorKind::Internal), ServersError::Refused("a text".into()));
     }
 }

@@ -88,6 +88,8 @@ error_kinds! {
     NodeRevoked = "node-revoked", 403;
     /// The variable has no lock.
     NotLocked = "not-locked", 500;
+    /// A CSI volume or its plugin can't be had at the moment: the same request may succeed later.
+    NotYet = "not-yet", 500;
     /// The stored job does not have the JobModifyIndex of the request.
     ModifyIndex = "modify-index", 500;
     /// Any other reason, with the status that Nomad uses for most refused writes.
@@ -182,6 +184,11 @@ impl Error {
         Error::new(ErrorKind::NotLocked, NOT_LOCKED)
     }
 
+    /// A CSI volume or its plugin can't be had at the moment.
+    pub(crate) fn not_yet(message: impl Display) -> Error {
+        Error::new(ErrorKind::NotYet, message)
+    }
+
     /// The HTTP status.
     pub fn status(&self) -> u16 {
         self.kind.status()
@@ -203,6 +210,7 @@ impl From<Refusal> for Error {
             Refusal::NodeNotFound => ErrorKind::NodeNotFound,
             Refusal::NodeRevoked => ErrorKind::NodeRevoked,
             Refusal::ModifyIndex(_) => ErrorKind::ModifyIndex,
+            Refusal::CsiClaimExhausted { .. } | Refusal::CsiClaimReleasing { .. } => ErrorKind::NotYet,
             Refusal::OneTimeTokenGone => ErrorKind::PermissionDenied,
             Refusal::BootstrapDone { .. }
             | Refusal::SecretTaken
@@ -255,8 +263,6 @@ impl From<Refusal> for Error {
             | Refusal::CsiVolumeInUse { .. }
             | Refusal::CsiAllocEnded { .. }
             | Refusal::CsiCapability { .. }
-            | Refusal::CsiClaimExhausted { .. }
-            | Refusal::CsiClaimReleasing { .. }
             | Refusal::CsiClaimUnknown
             | Refusal::CsiPluginNotFound { .. }
             | Refusal::CsiPluginInUse

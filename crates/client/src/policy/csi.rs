@@ -29,10 +29,11 @@ pub fn error_kind(kind: ErrorKind) -> CsiErrorKind {
     }
 }
 
-/// Whether to claim a volume again after servers did not give it: it may be in use still, or they can't be reached.
+/// Whether to claim a volume again after servers did not give it: others may use it still, its controller may not run,
+/// servers may not be reached, or they do not know the node until it has registered again.
 pub fn claims_again(error: &ServersError) -> bool {
     match error {
-        ServersError::NotFound(_) => false,
+        ServersError::NotFound(_) | ServersError::Refused(_) => false,
         ServersError::NoServers
         | ServersError::Unreachable { .. }
         | ServersError::NoLeader
@@ -40,7 +41,7 @@ pub fn claims_again(error: &ServersError) -> bool {
         | ServersError::SecretMismatch
         | ServersError::PermissionDenied
         | ServersError::Revoked
-        | ServersError::Refused(_) => true,
+        | ServersError::NotYet(_) => true,
     }
 }
 
@@ -66,8 +67,9 @@ mod tests {
 
     #[test]
     fn claims_wait_for_volumes_in_use() {
-        assert!(claims_again(&ServersError::Refused("in use".into())) && claims_again(&ServersError::NoLeader));
+        assert!(claims_again(&ServersError::NotYet("in use".into())) && claims_again(&ServersError::NoLeader));
         assert!(!claims_again(&ServersError::NotFound("volume not found: v".into())));
+        assert!(!claims_again(&ServersError::Refused("not registered for that".into())));
         let waits: Vec<u64> = [0, 1, 2, 3, 5, 6, u32::MAX].map(|n| wait(n).as_secs()).to_vec();
         assert_eq!(waits, [1, 1, 2, 4, 16, 30, 30]);
     }

@@ -52,6 +52,18 @@ impl AskError {
         }
     }
 
+    /// Whether the same request may succeed later: plugins start again, and nodes are reached again.
+    fn passes(&self) -> bool {
+        match self {
+            AskError::NoPath | AskError::Broken(_) | AskError::NoController(_) => true,
+            AskError::Plugin(e) => match e.kind {
+                CsiErrorKind::NoPlugin | CsiErrorKind::Retry => true,
+                CsiErrorKind::NotFound | CsiErrorKind::Unsupported | CsiErrorKind::Refused => false,
+            },
+            AskError::Odd(_) => false,
+        }
+    }
+
     /// Whether the storage provider has no such object.
     pub(crate) fn not_found(&self) -> bool {
         matches!(self, AskError::Plugin(e) if e.kind == CsiErrorKind::NotFound)
@@ -60,7 +72,7 @@ impl AskError {
 
 impl From<AskError> for Error {
     fn from(e: AskError) -> Error {
-        Error::internal(e.to_string())
+        if e.passes() { Error::not_yet(e) } else { Error::internal(e) }
     }
 }
 

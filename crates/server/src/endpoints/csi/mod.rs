@@ -166,7 +166,9 @@ async fn expand(server: &Server, plugin: &CsiPlugin, old: &CsiVolume, new: &mut 
     if new.capacity == 0 {
         new.capacity = old.capacity;
     }
-    if old.capacity == 0 || new.requested_capacity_min <= old.capacity {
+    // The size of a volume that was not created here is unknown: it grows when more is asked for than before.
+    let least = if old.capacity == 0 { old.requested_capacity_min } else { old.capacity };
+    if new.requested_capacity_min <= least {
         return Ok(());
     }
     let mut asked = CsiVolume { context: old.context.clone(), external_id: old.external_id.clone(), ..new.clone() };
@@ -203,5 +205,5 @@ fn existing(server: &Server, namespace: &str, id: &str) -> Result<Arc<CsiVolume>
 
 fn plugin(server: &Server, id: &str) -> Result<Arc<CsiPlugin>, Error> {
     let plugin = server.snapshot().csi_plugin(id).cloned();
-    plugin.ok_or_else(|| Error::internal(format!("no CSI plugin named: {id} could be found")))
+    plugin.ok_or_else(|| Error::not_yet(format!("no CSI plugin named: {id} could be found")))
 }

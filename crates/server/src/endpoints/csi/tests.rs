@@ -17,11 +17,17 @@ struct Plugins {
     asked: Mutex<Vec<String>>,
     /// Operations that fail, and nodes that no server reaches.
     failing: Mutex<BTreeSet<String>>,
+    /// Operations that can't succeed.
+    refused: Mutex<BTreeSet<String>>,
 }
 
 impl Plugins {
     fn fail(&self, what: &[&str]) {
         *self.failing.lock() = what.iter().map(|w| w.to_string()).collect();
+    }
+
+    fn refuse(&self, what: &[&str]) {
+        *self.refused.lock() = what.iter().map(|w| w.to_string()).collect();
     }
 
     fn asked(&self) -> Vec<String> {
@@ -58,8 +64,10 @@ impl Nodes for Arc<Plugins> {
             Err(AskError::NoPath)
         } else {
             self.asked.lock().push(name.into());
-            let error = CsiError { kind: CsiErrorKind::Retry, text: format!("{name} failed") };
-            if failing.contains(name) { Err(error.into()) } else { Ok(reply) }
+            let refused = self.refused.lock().contains(name);
+            let kind = if refused { CsiErrorKind::Refused } else { CsiErrorKind::Retry };
+            let error = CsiError { kind, text: format!("{name} failed") };
+            if refused || failing.contains(name) { Err(error.into()) } else { Ok(reply) }
         };
         Box::pin(std::future::ready(answer))
     }
@@ -139,7 +147,7 @@ async fn volumes_are_claimed_and_released() {
     let dir = Dir::new();
     let (server, plugins) = bench(&dir).await;
     register(&server, "default", vec![volume()]).await.unwrap();
-    let alloc = placed(&server, "web").await;
+    let (alloc, second) = (placed(&server, "web").await, placed(&server, "second").await);
     let proof: crate::endpoints::node_auth::NodeProof = "secret".into();
     plugins.asked();
     // Another node does not claim for the allocation, and no one claims what an allocation does not ask for.
@@ -152,6 +160,11 @@ async fn volumes_are_claimed_and_released() {
     let failed = claim(&server, TWO, &proof, asking(&alloc)).await.unwrap_err();
     assert_eq!((failed.message.as_str(), plugins.asked()), ("attach failed", vec!["attach".to_string()]));
     assert!(of(&server).write_claims.contains_key(&alloc));
+    assert_eq!(failed.kind, ErrorKind::NotYet);
+    plugins.refuse(&["attach"]);
+    let refused = claim(&server, TWO, &proof, asking(&alloc)).await.unwrap_err();
+    assert_eq!((refused.kind, refused.message.as_str()), (ErrorKind::Internal, "attach failed"));
+    plugins.refuse(&[]);
     plugins.fail(&[]);
     let claimed = claim(&server, TWO, &proof, asking(&alloc)).await.unwrap();
     assert_eq!(claimed.attach_context["device"], "sda");
@@ -160,6 +173,15 @@ async fn volumes_are_claimed_and_released() {
         ("external-node", "value")
     );
     plugins.asked();
+    // Only what may change by itself is worth asking again.
+    let taken = claim(&server, TWO, &proof, asking(&second)).await.unwrap_err();
+    assert_eq!((taken.kind, taken.message.as_str()), (ErrorKind::NotYet, "volume max claims reached: v"));
+    let other = CsiVolumeCapability { access_mode: "multi-node-multi-writer".into(), ..asking(&second).capability };
+    let never =
+        claim(&server, TWO, &proof, CsiClaimRequest { capability: other, ..asking(&second) }).await.unwrap_err();
+    assert_eq!(never.kind, ErrorKind::Internal, "{}", never.message);
+    let missing = CsiClaimRequest { volume_id: "w".into(), ..asking(&second) };
+    assert_eq!(claim(&server, TWO, &proof, missing).await.unwrap_err().kind, ErrorKind::Internal);
     // A volume in use is neither deleted nor deregistered.
     for refused in [
         delete(&server, "default", "v", BTreeMap::new()).await,
@@ -226,6 +248,13 @@ async fn volumes_are_created_expanded_and_detached() {
     register(&server, "default", vec![larger]).await.unwrap();
     assert_eq!((of(&server).capacity, plugins.asked()), (20, vec!["expand".into(), "expand-on-node".into()]));
     assert!(of(&server).in_use());
+    // The size of a registered volume is unknown: it grows when more is asked for than before.
+    let found = CsiVolume { id: "found".into(), requested_capacity_min: 15, ..volume() };
+    register(&server, "default", vec![found.clone()]).await.unwrap();
+    register(&server, "default", vec![found.clone()]).await.unwrap();
+    assert_eq!(plugins.asked(), ["validate"]);
+    register(&server, "default", vec![CsiVolume { requested_capacity_min: 16, ..found }]).await.unwrap();
+    assert_eq!(plugins.asked(), ["expand"]);
     detach(&server, "default", "v", ONE).await.unwrap();
     assert!(of(&server).in_use() && plugins.asked().is_empty());
     detach(&server, "default", "v", TWO).await.unwrap();
