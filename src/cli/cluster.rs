@@ -161,7 +161,8 @@ impl GeneralFlags {
         GeneralFlags { region: named.or_else(|| self.region.clone()), ..self.clone() }
     }
 
-    fn api_config(&self, env: &Environment) -> encamp_api::Config {
+    /// The settings of the connection that the flags and the environment select.
+    pub(super) fn api_config(&self, env: &Environment) -> encamp_api::Config {
         let given = |flag: &Option<String>| flag.clone().filter(|v| !v.is_empty());
         let path = |flag: &Option<String>| given(flag).map(|p| env.directory.join(p));
         let mut config = encamp_api::Config::from_env(|name| env.var(name));

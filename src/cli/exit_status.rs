@@ -80,12 +80,25 @@ pub fn of(command: &str) -> &'static [ExitStatus] {
             (1, "An error occurred."),
             (2, "With -hcl: HCL cannot express all of the job; a warning names the differences."),
         ],
-        "job eval" | "job periodic force" | "job promote" | "job revert" | "job run" | "job scale" | "job start"
-        | "job stop" | "deployment promote" | "alloc stop" => MONITORED,
+        "job run" => &[
+            (0, "The evaluation completed and all allocations were placed, or -detach was given."),
+            (1, "An error occurred, or the deployment was not successful."),
+            (2, "Allocations are unplaced, and no deployment waits for them."),
+            (3, "Nothing was registered: the outcome of the plan file is not the reviewed one any more."),
+            (4, "Nothing was registered: the signature of the plan file is missing or wrong."),
+        ],
+        "job eval" | "job periodic force" | "job promote" | "job revert" | "job scale" | "job start" | "job stop"
+        | "deployment promote" | "alloc stop" => MONITORED,
         "job plan" => &[
             (0, "No allocations would be created or destroyed."),
             (1, "Allocations would be created or destroyed."),
+            (2, "A condition of -fail-on holds."),
             (255, "An error occurred."),
+        ],
+        "plan show" => &[
+            (0, "The plan file was printed."),
+            (1, "An error occurred."),
+            (4, "With -verify: the signature is missing or wrong."),
         ],
         "job validate" => &[(0, "The job is valid."), (1, "The job is invalid, or an error occurred.")],
         "sim c1m" | "sim churn" | "sim flap" | "sim gc" | "sim heartbeats" | "sim load-shedding" => SIMULATION,

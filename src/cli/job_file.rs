@@ -128,18 +128,38 @@ pub struct JobFile {
 impl JobFile {
     /// The submission that servers store with the job: the text of the file and the values of its variables.
     pub fn submission(&self, variables: &VariableFlags, env: &Environment) -> JobSubmission {
-        let format = if matches!(self.syntax, Syntax::Api) { "json" } else { "hcl2" };
         let flags = variables.var.iter().filter_map(|v| v.split_once('='));
         // Parsing has already read these files; a file that was removed since is missing from the submission.
         let files = variables.var_file.iter().filter_map(|f| std::fs::read_to_string(env.directory.join(f)).ok());
         JobSubmission {
-            source: self.source.text(),
-            format: format.into(),
+            source: self.text(),
+            format: self.format().into(),
             // Servers unescape the values when they are read.
             variable_flags: flags.map(|(name, value)| (name.to_string(), path("", value, ""))).collect(),
             variables: files.collect::<Vec<_>>().join("\n"),
             ..JobSubmission::default()
         }
+    }
+
+    /// The file of a recorded job, from its path, its text, and whether it is JSON.
+    pub fn recorded(job: api::Job, path: &str, text: &str, json: bool) -> JobFile {
+        let source = Source { name: base_name(path), path: path.into(), content: text.as_bytes().to_vec() };
+        source.with(job, if json { Syntax::Api } else { Syntax::Hcl })
+    }
+
+    /// The path of the file, for display.
+    pub fn path(&self) -> &str {
+        &self.source.path
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> String {
+        self.source.text()
+    }
+
+    /// The name of its format in submissions.
+    pub fn format(&self) -> &'static str {
+        if matches!(self.syntax, Syntax::Api) { "json" } else { "hcl2" }
     }
 
     /// The findings of errors or warnings about the job, with their places in the file.

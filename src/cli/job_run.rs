@@ -10,9 +10,11 @@ use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::job_plan::JobPlan;
+use super::plan_file::{self, PlanFileFlags};
 use super::prompt;
 use super::render::{json, plan};
 use super::submitted::{FollowFlags, check_index};
+use encamp_model::JobSubmission;
 use encamp_model::requests::JobRegisterRequest;
 
 /// Run a new job or update an existing job
@@ -24,7 +26,10 @@ use encamp_model::requests::JobRegisterRequest;
 /// confirmation, and registers the job only if it has not been changed in the meantime. With -output, the job is
 /// printed as the JSON of the API, without contacting a cluster.
 ///
-/// The path is a job file, or - for standard input.
+/// The path is a job file, a plan file, or - for standard input. A plan file, which job plan -out wrote, is planned
+/// again on the present state of the cluster, and its job is only registered if the outcome is the reviewed one, but
+/// for the differences that -allow names. A difference that is not allowed ends the command with exit status 3, a
+/// missing or wrong signature with 4.
 #[derive(Debug, clap::Parser)]
 pub struct JobRun {
     #[command(flatten)]
@@ -59,6 +64,8 @@ pub struct JobRun {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
+    pub(crate) plan_file: PlanFileFlags,
+    #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
     pub(crate) args: Vec<String>,
@@ -69,6 +76,12 @@ impl Run for JobRun {
         let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <path>");
         };
+        if path != "-" && plan_file::is_one(&context.env.directory.join(path)) {
+            return plan_file::run(&self, path, context);
+        }
+        if self.plan_file.given() {
+            return context.failure("-allow and -verify are about plan files, which job plan -out writes");
+        }
         let mut file = match self.job.load(path, context.env) {
             Ok(file) => file,
             Err(e) => return context.refuse(e, self.job.diagnostics),
@@ -95,12 +108,40 @@ impl Run for JobRun {
                 Err(code) => return code,
             }
         }
-        let registered = self.register(&file, index, context);
+        let submission = Some(file.submission(&self.job.variables, context.env));
+        let registered = self.register(&file, Registration { index, submission, conflict: None }, context);
         context.end(registered)
     }
 }
 
+/// How a job is registered.
+pub(super) struct Registration {
+    /// The modify index that the job has to have.
+    pub index: Option<u64>,
+    /// What servers store with the job.
+    pub submission: Option<JobSubmission>,
+    /// The exit code if the index is another one; `None`: that of failures.
+    pub conflict: Option<u8>,
+}
+
 impl JobRun {
+    /// The first flag that would change the outcome of a plan.
+    pub(super) fn fixed_by_plan(&self) -> Option<&'static str> {
+        let given = |text: &Option<String>| text.is_some();
+        [
+            ("-check-index", given(&self.check_index)),
+            ("-consul-namespace", given(&self.consul_namespace)),
+            ("-vault-namespace", given(&self.job.vault_namespace)),
+            ("-json", self.job.json),
+            ("-output", self.output),
+            ("-plan", self.plan),
+            ("-preserve-counts", self.preserve_counts),
+            ("-preserve-resources", self.preserve_resources),
+        ]
+        .into_iter()
+        .find_map(|(flag, given)| given.then_some(flag))
+    }
+
     /// Plans the job locally, shows the plan and asks for confirmation. Returns the modify index of the job in the
     /// plan, or the exit code.
     fn show_plan(&self, path: &str, file: &JobFile, context: &mut Context<'_, '_>) -> Result<u64, u8> {
@@ -112,7 +153,14 @@ impl JobRun {
         Ok(index)
     }
 
-    fn register(&self, file: &JobFile, index: Option<u64>, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+    /// Registers a job and monitors its evaluation.
+    pub(super) fn register(
+        &self,
+        file: &JobFile,
+        registration: Registration,
+        context: &mut Context<'_, '_>,
+    ) -> CommandResult<u8> {
+        let Registration { index, submission, conflict: conflict_code } = registration;
         let job = &file.job;
         let connection = Connection::new(&self.general.for_job(job), context.env)?;
         let request = JobRegisterRequest {
@@ -123,7 +171,7 @@ impl JobRun {
             preserve_resources: self.preserve_resources,
             policy_override: self.policy_override,
             eval_priority: self.eval_priority,
-            submission: Some(file.submission(&self.job.variables, context.env)),
+            submission,
             ..JobRegisterRequest::default()
         };
         let namespace = job.namespace.as_deref().filter(|n| !n.is_empty());
@@ -132,7 +180,11 @@ impl JobRun {
             Err(e) => {
                 if let Some(conflict) = e.modify_index_conflict() {
                     context.ui.error(conflict);
-                    return Err(CommandError::new("Job not updated"));
+                    let error = CommandError::new("Job not updated");
+                    return Err(match conflict_code {
+                        Some(code) => error.with_exit_code(code),
+                        None => error,
+                    });
                 }
                 return Err(e).context("Error submitting job");
             }

@@ -88,6 +88,7 @@ pub mod node;
 pub mod objects;
 pub mod operator;
 pub mod options;
+pub mod plan_file;
 pub mod prompt;
 pub mod registry;
 pub mod render;

@@ -21,6 +21,7 @@ impl Registry {
         registry.add::<job_plan::JobPlan>("job plan", Some(("plan", Listing::Alias)), 255);
         registry.add::<job_run::JobRun>("job run", Some(("run", Listing::Common)), 1);
         registry.add::<job_validate::JobValidate>("job validate", Some(("validate", Listing::Alias)), 1);
+        registry.add::<super::plan_file::show::PlanShow>("plan show", None, 1);
         registry.add::<agent::AgentCommand>("agent", None, 1);
         registry.add::<capacity::CapacityCommand>("capacity", None, 255);
         registry.add::<completion::Completion>("completion", None, 1);

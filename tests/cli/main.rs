@@ -48,6 +48,9 @@ mod oracle;
 #[path = "../oracle_support/mod.rs"]
 mod oracle_support;
 mod picture;
+mod pipelines;
+mod plan_file;
+mod plan_file_properties;
 mod plan_many;
 #[path = "../support/program.rs"]
 mod program;

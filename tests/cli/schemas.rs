@@ -58,6 +58,15 @@ fn from_files(samples: &mut Samples) {
         add("job-plans.schema.json", &demo, &args);
     }
 
+    let plans = Folder::new("schemas-plans");
+    let snapshot = demo.join("cluster.json").display().to_string();
+    for file in ["api-destructive.hcl", "api-inplace.hcl", "trainer-fails.hcl"] {
+        let job = demo.join(file).display().to_string();
+        let out = ["job", "plan", "-out=plan.encamp", "-snapshot", &snapshot, &job];
+        assert!((0..=1).contains(&run_in(plans.path(), &out).exit), "{file}");
+        add("plan-file.schema.json", plans.path(), &["plan", "show", "-json", "plan.encamp"]);
+    }
+
     let folder = Folder::new("schemas");
     let pools = root().join("fixtures/worker-pools");
     folder.file("pinned.json", crate::autoscale::pinned());

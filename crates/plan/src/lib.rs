@@ -9,6 +9,7 @@
 //! - [`what_if`]: the effects of nodes that leave or join, jobs that are scaled or stopped, and changed settings.
 //! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
 //!   an upper bound of what jobs place after a loss.
+//! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan.
 //!
@@ -25,6 +26,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod job;
 pub mod past;
+pub mod review;
 pub mod settings;
 pub mod survival;
 pub mod what_if;

@@ -16,6 +16,14 @@ pub(super) const EXAMPLES: Examples = &[
                 "Explain the placements of a job with another value of a variable",
                 "encamp job plan -explain -var version=1.1 web.nomad.hcl",
             ),
+            Example::new(
+                "Write the plan to a file, for review and registration",
+                "encamp job plan -out plan.encamp web.nomad.hcl",
+            ),
+            Example::new(
+                "Fail a pipeline if allocations cannot be placed or others are evicted",
+                "encamp job plan -fail-on unplaced,evict web.nomad.hcl",
+            ),
         ],
     ),
     (
@@ -27,6 +35,11 @@ pub(super) const EXAMPLES: Examples = &[
                 "encamp job run -detach -var version=1.1 web.nomad.hcl",
             ),
             Example::new("Print a job file as the JSON of the API", "encamp job run -output web.nomad.hcl"),
+            Example::new(
+                "Register a plan, also if allocations would be placed on other nodes",
+                "encamp job plan -out plan.encamp web.nomad.hcl;
+    encamp job run -detach -allow placement-moves plan.encamp",
+            ),
         ],
     ),
     (

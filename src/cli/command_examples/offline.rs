@@ -187,6 +187,13 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "plan show",
+        &[
+            Example::new("Show a plan that was written by job plan -out", "encamp plan show plan.encamp"),
+            Example::new("Print a plan as JSON", "encamp plan show -json plan.encamp"),
+        ],
+    ),
+    (
         "snapshot inspect",
         &[
             Example::new("Summarize a snapshot", "encamp snapshot inspect fixtures/demo/cluster.json"),

@@ -8,6 +8,7 @@ use clap::Arg;
 use super::super::flags::is_bool;
 use super::live::Objects;
 use encamp_model::{EvalStatus, SchedulerAlgorithm};
+use encamp_plan::review::Allow;
 use encamp_snapshot::anonymize::names::KEEPABLE;
 
 /// Files that are selected by their extension. Directories are always included, because they lead to files.
@@ -110,8 +111,15 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("capacity", "survive", Words(&["node", "dc"])),
     ("eval list", "status", Texts(|| texts(EvalStatus::ALL, EvalStatus::as_str))),
     ("job plan", "config", Words(SETTINGS)),
+    ("job plan", "fail-on", Words(&["destroy", "evict", "priority>=", "reject", "unplaced"])),
+    ("job plan", "junit", ANY_FILE),
+    ("job plan", "out", ANY_FILE),
+    ("job plan", "sarif", ANY_FILE),
+    ("job plan", "sign", PEM_FILES),
     ("job restart", "batch-wait", Words(&["ask"])),
     ("job restart", "on-error", Words(&["ask", "fail"])),
+    ("job run", "allow", Texts(|| texts(Allow::ALL, |kind| kind.name()))),
+    ("job run", "verify", PEM_FILES),
     ("login", "method", Live(Objects::AclAuthMethods)),
     ("monitor", "log-level", Words(&["trace", "debug", "info", "warn", "error"])),
     ("monitor", "server-id", Words(&["leader"])),
@@ -123,6 +131,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
         "scheduler-algorithm",
         Texts(|| texts(SchedulerAlgorithm::ALL, SchedulerAlgorithm::as_str)),
     ),
+    ("plan show", "verify", PEM_FILES),
     ("plugin status", "type", Words(&["csi"])),
     ("scaling policy list", "type", Words(&["horizontal"])),
     ("sim c1m", "servers", Words(SERVERS)),
@@ -182,6 +191,7 @@ const ARGUMENTS: &[(&str, usize, Known)] = &[
     ("node pool init", 1, DIRECTORIES),
     ("operator snapshot restore", 1, ANY_FILE),
     ("operator snapshot save", 1, DIRECTORIES),
+    ("plan show", 1, ANY_FILE),
     ("snapshot anonymize", 1, ANY_FILE),
     ("snapshot diff", 2, ANY_FILE),
     ("snapshot inspect", 1, ANY_FILE),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::plan_file::Reviewed;
 use crate::cli::render;
 use encamp_model::JobPlanResponse;
 use encamp_plan::DryRun;
@@ -14,6 +15,8 @@ use encamp_plan::what_if::find::matching;
 /// A plan with its notes.
 pub(super) struct Planned {
     pub response: JobPlanResponse,
+    /// The record of the plan, if it was made locally.
+    pub reviewed: Option<Reviewed>,
     /// The outcome of the assumed changes, which are applied before the job is planned.
     pub changed: Option<Outcome>,
     /// Notes about missing state, and about how the state was read.

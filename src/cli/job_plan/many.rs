@@ -6,7 +6,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::answer::{Explanation, beside_changes};
-use super::{JobPlan, own};
+use super::gate::{self, Gated};
+use super::{JobPlan, own, report_failures};
 use crate::cli::context::{Context, Environment};
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::job_file::JobFile;
@@ -18,9 +19,6 @@ use encamp_plan::what_if::Outcome;
 use encamp_plan::{assumed_settings, plan_job, server_context};
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
-
-/// The priority of a job that does not set one.
-const DEFAULT_PRIORITY: i64 = 50;
 
 /// A job file and its position in the order of planning.
 struct Entry {
@@ -38,6 +36,13 @@ struct Done {
     explanation: Explanation,
     /// The time at which the plan is made, Unix nanoseconds.
     now: i64,
+}
+
+impl Done {
+    fn gated(&self) -> Gated<'_> {
+        let Entry { path, id, namespace, priority, .. } = &self.entry;
+        Gated { path, job_id: id, namespace, priority: *priority, response: &self.response }
+    }
 }
 
 impl JobPlan {
@@ -73,15 +78,24 @@ impl JobPlan {
             what_if::print_short(context.ui, outcome, self.json_output || self.markdown);
         }
         let (done, failed) = self.plan_in_turn(entries, state, now, context);
-        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(failed);
-        if self.json_output {
-            return self.print_json(context, &done, changed.as_ref(), code);
-        }
-        if self.markdown {
-            context.ui.output(self.comment(&done, changed.as_ref(), now).trim_end());
+        let gated: Vec<Gated<'_>> = done.iter().map(Done::gated).collect();
+        let failures = match self.gate.apply(&gated, context.env) {
+            Ok(failures) => failures,
+            Err(e) => return context.report(&e),
+        };
+        let gate = if failures.is_empty() { 0 } else { gate::FAILED };
+        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(gate).max(failed);
+        let code = if self.json_output {
+            self.print_json(context, &done, changed.as_ref(), code)
         } else {
-            self.print_all(context, &done);
-        }
+            if self.markdown {
+                context.ui.output(self.comment(&done, changed.as_ref(), now).trim_end());
+            } else {
+                self.print_all(context, &done);
+            }
+            code
+        };
+        report_failures(&failures, context);
         code
     }
 
@@ -168,7 +182,7 @@ impl JobPlan {
     fn entry(&self, path: String, file: JobFile, env: &Environment) -> Entry {
         let namespace =
             own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default").to_string();
-        let priority = file.job.priority.filter(|p| *p != 0).unwrap_or(DEFAULT_PRIORITY);
+        let priority = gate::priority(file.job.priority);
         Entry { path, namespace, id: file.job.id.clone().unwrap_or_default(), priority, file }
     }
 

@@ -1,11 +1,13 @@
 //! `job plan`: a dry run of a job registration (`docs/spec/cli.md §7`).
 //!
-//! `answer`: the result of planning one job. `many`: several job files.
+//! `answer`: the result of planning one job. `many`: several job files. `gate`: conditions of pipelines.
 
 mod answer;
+mod gate;
 mod many;
 
 use answer::{Explanation, Planned};
+use gate::{GateFlags, Gated};
 
 use crate::cli::changes::ChangeFlags;
 use crate::cli::cluster::{ClusterFlags, block_on};
@@ -15,6 +17,7 @@ use crate::cli::diagnostics::Refused;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::general::GeneralFlags;
 use crate::cli::job_file::{JobFile, JobFileFlags};
+use crate::cli::plan_file::{OutFlags, RecordedState, Reviewed};
 use crate::cli::render::plan::PlanView;
 use crate::cli::render::{json, markdown, plan, template, what_if};
 use encamp_model::{JobPlanResponse, JobType, api};
@@ -76,6 +79,10 @@ pub struct JobPlan {
     /// Format the result with this Go template
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
+    #[command(flatten)]
+    pub(crate) gate: GateFlags,
+    #[command(flatten)]
+    pub(crate) out: OutFlags,
     /// Accepted for compatibility; there are no policies to override
     #[arg(long)]
     pub policy_override: bool,
@@ -99,6 +106,8 @@ impl JobPlan {
             verbose,
             json_output: false,
             markdown: false,
+            gate: GateFlags::default(),
+            out: OutFlags::default(),
             template: None,
             policy_override: false,
             general,
@@ -145,6 +154,10 @@ impl Run for JobPlan {
         if let Some(conflict) = self.conflict() {
             return context.failure(conflict);
         }
+        // Before anything is sent.
+        if let Err(e) = self.gate.gate() {
+            return context.report(&e);
+        }
         let [path] = self.args.as_slice() else { return self.run_many(context) };
         if context.env.directory.join(path).is_dir() {
             return self.run_many(context);
@@ -161,9 +174,27 @@ impl Run for JobPlan {
             let for_programs = self.json_output || self.markdown || self.template.is_some();
             what_if::print_short(context.ui, changed, for_programs);
         }
+        let written = match self.write_file(&file, &planned, context.env) {
+            Ok(written) => written,
+            Err(e) => return context.report(&e),
+        };
         let response = &planned.response;
-        let code =
-            if planned.disagreements.is_empty() { plan::exit_code(response) } else { context.command.usage_exit };
+        let gated = Gated {
+            path,
+            job_id: file.job.id.as_deref().unwrap_or_default(),
+            namespace: self.namespace(&file, context.env),
+            priority: gate::priority(file.job.priority),
+            response,
+        };
+        let failures = match self.gate.apply(&[gated], context.env) {
+            Ok(failures) => failures,
+            Err(e) => return context.report(&e),
+        };
+        let code = match (planned.disagreements.is_empty(), failures.is_empty()) {
+            (false, _) => context.command.usage_exit,
+            (true, false) => gate::FAILED,
+            (true, true) => plan::exit_code(response),
+        };
         let text = match &self.template {
             Some(template) => planned
                 .value()
@@ -184,11 +215,16 @@ impl Run for JobPlan {
                 if let Some(text) = planned.explanation.text() {
                     context.ui.output_markup(&text);
                 }
+                if let Some(line) = written {
+                    context.ui.output(&format!("\n{line}"));
+                }
                 planned.report_disagreements(context);
+                report_failures(&failures, context);
                 return code;
             }
         };
         planned.report_disagreements(context);
+        report_failures(&failures, context);
         match text {
             Ok(text) => {
                 context.ui.output(&text);
@@ -213,8 +249,30 @@ impl JobPlan {
         } else if !self.changes.is_empty() && (self.remote || self.check_remote) {
             Some("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is")
         } else {
-            None
+            let one = matches!(self.args.as_slice(), [_]);
+            self.out.conflict(one && !self.remote && self.changes.is_empty())
         }
+    }
+
+    /// The present outcome of a job on the running cluster, and notes about how the state was read.
+    pub(super) fn present(&self, file: &JobFile, env: &Environment) -> Result<(Reviewed, Vec<String>), Refused> {
+        let planned = self.plan(file, env)?;
+        let reviewed = planned.reviewed.ok_or_else(|| CommandError::new("The plan was not made locally"))?;
+        Ok((reviewed, planned.notes))
+    }
+
+    /// Writes the plan file, if one is requested. Returns the line about it.
+    fn write_file(&self, file: &JobFile, planned: &Planned, env: &Environment) -> CommandResult<Option<String>> {
+        let Some(reviewed) = &planned.reviewed else { return Ok(None) };
+        let general = self.general.for_job(&file.job);
+        let state = RecordedState::new(planned.now, self.cluster.snapshot.as_deref(), &general.api_config(env).address);
+        let namespace = self.namespace(file, env);
+        self.out.write(file, &self.job.variables, namespace, reviewed, state, env)
+    }
+
+    /// The namespace of a job: its own, or that of the flag or the environment.
+    fn namespace<'a>(&'a self, file: &'a JobFile, env: &'a Environment) -> &'a str {
+        own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default")
     }
 
     fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
@@ -222,6 +280,7 @@ impl JobPlan {
             let response = self.ask(&file.job, env)?;
             return Ok(Planned {
                 response,
+                reviewed: None,
                 changed: None,
                 notes: Vec::new(),
                 disagreements: Vec::new(),
@@ -230,7 +289,7 @@ impl JobPlan {
             });
         }
         let id = file.job.id.clone().unwrap_or_default();
-        let namespace = own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default");
+        let namespace = self.namespace(file, env);
         let detail =
             if self.changes.is_empty() { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
         let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?;
@@ -249,8 +308,9 @@ impl JobPlan {
             }
         }
         let explanation = self.explanation(&planned.run, now)?;
+        let reviewed = Some(Reviewed::new(&planned, state));
         let changed = changed.map(|w| w.outcome);
-        Ok(Planned { response: planned.response, changed, notes, disagreements, explanation, now })
+        Ok(Planned { reviewed, response: planned.response, changed, notes, disagreements, explanation, now })
     }
 
     /// The requested explanation.
@@ -265,6 +325,14 @@ impl JobPlan {
         let id = job.id.as_deref().unwrap_or_default();
         let answer = block_on(client.plan_job(id, own(&job.namespace), job, self.policy_override))?;
         Ok(answer.context("Error during plan")?.0)
+    }
+}
+
+/// Prints the conditions of `-fail-on` that hold.
+fn report_failures(failures: &[String], context: &mut Context<'_, '_>) {
+    if !failures.is_empty() {
+        context.ui.error("The plan fails the conditions of -fail-on:");
+        failures.iter().for_each(|line| context.ui.error(&format!("  * {line}")));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::program::Folder;
+use crate::program::{Folder, run_in};
 
 /// Files that examples name, and programs that they start. `DIRECTORY` in them stands for the path of the directory.
 const FILES: &str = "tests/cli/command_examples/files";
@@ -30,6 +30,9 @@ impl ExampleDirectory {
             let text = fs::read(root.join(original)).expect("a snapshot");
             folder.file(copy, zstd::encode_all(text.as_slice(), 0).expect("a compressed snapshot"));
         }
+        let plan = ["job", "plan", "-out=plan.encamp", "-snapshot=fixtures/demo/cluster.json", "web.nomad.hcl"];
+        let ran = run_in(folder.path(), &plan);
+        assert!((0..=1).contains(&ran.exit), "{}", ran.stderr);
         ExampleDirectory(folder)
     }
 

@@ -62,6 +62,11 @@ fn annotate_task(task: &mut TaskDiff, group_type: &str) {
     task.annotations.push(annotation.into());
 }
 
+/// Whether an annotated diff says that the task's allocations are replaced, now or later in a rolling update.
+pub fn forces_replacement(task: &TaskDiff) -> bool {
+    task.annotations.iter().any(|annotation| annotation == DESTRUCTIVE)
+}
+
 fn is_destructive(task: &TaskDiff) -> bool {
     let restarts = |o: &ObjectDiff| {
         !IN_PLACE_OBJECTS.contains(&o.name.as_str())

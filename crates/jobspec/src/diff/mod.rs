@@ -15,7 +15,7 @@ mod network;
 mod service;
 mod task;
 
-pub use annotate::annotate;
+pub use annotate::{annotate, forces_replacement};
 
 use serde_json::Value;
 use thiserror::Error;
