@@ -36,6 +36,8 @@ pub struct Environment {
     pub terminal: Terminal,
     /// The current time, Unix nanoseconds.
     pub now: i64,
+    /// The variables select a cluster by themselves, without a context.
+    pub selects_cluster: bool,
     /// What prints the token of the selected context.
     pub token_command: Option<TokenCommand>,
     /// Why the selected context cannot be used.
@@ -53,6 +55,7 @@ impl Environment {
             stderr_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stderr()),
             terminal: Terminal::default(),
             now: clock(),
+            selects_cluster: false,
             token_command: None,
             context_error: None,
         };

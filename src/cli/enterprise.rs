@@ -4,8 +4,10 @@ use super::command::{Registry, Run};
 use super::context::Context;
 use super::error::ErrorContext;
 use super::general::GeneralFlags;
-use encamp_api::Query;
-use serde_json::Value;
+use encamp_api::{ApiError, Query};
+
+/// The status of an answer without a body.
+const NO_CONTENT: u16 = 204;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {
@@ -42,12 +44,15 @@ fn refuse(
         return context.failure(&open);
     };
     context.connected(general, |c, context| {
-        let read = c.wait(c.client.get::<Option<Value>>(asked.path, &Query::default()));
-        let (answer, _) = read.context(asked.what)?;
-        match answer {
-            // The open edition has no license to show.
-            None => Ok(context.failure(&format!("{}: Nomad Enterprise only endpoint", asked.what))),
-            Some(_) => Ok(context.failure(&open)),
+        match c.wait(c.client.bytes(asked.path, &Query::default())) {
+            // Servers of the open edition have no license to show.
+            Err(ApiError::Status { status: NO_CONTENT, .. }) => {
+                Ok(context.failure(&format!("{}: Nomad Enterprise only endpoint", asked.what)))
+            }
+            answer => {
+                answer.context(asked.what)?;
+                Ok(context.failure(&open))
+            }
         }
     })
 }

@@ -25,6 +25,7 @@ impl Clusters {
     }
 
     fn write(&self, text: &str) {
+        std::fs::create_dir_all(self.folder.path().join("encamp")).expect("a directory");
         self.folder.file("encamp/config.toml", text);
     }
 

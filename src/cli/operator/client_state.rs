@@ -43,10 +43,12 @@ fn state(directory: &Path, name: &str) -> CommandResult<String> {
     let store = Store::open(directory).context("Error opening client state")?;
     let client = store.client().context("Error reading client state")?;
     let mut allocations = Map::new();
-    for stored in store.load().context("Error reading client state")? {
+    for mut stored in store.load().context("Error reading client state")? {
+        stored.record.identities.clear();
         let id = stored.alloc.id.clone();
         allocations.insert(id, json!({ "Alloc": stored.alloc, "State": stored.record }));
     }
-    let whole = json!({ "Allocations": Value::Object(allocations), "NodeIdentity": client.identity });
+    let identity = if client.identity.is_empty() { "" } else { "[REDACTED]" };
+    let whole = json!({ "Allocations": Value::Object(allocations), "NodeIdentity": identity });
     serde_json::to_string(&whole).context("Error printing client state")
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use serde_json::json;
 
 use super::file::{ContextFile, SavedContext};
-use super::{CURRENT, FILE, directory, flag, found, has_address, read, selected, shown};
+use super::{CURRENT, FILE, directory, flag, found, read, selected, shown};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
@@ -85,7 +85,7 @@ pub struct ContextUse {
     /// Select no context
     #[arg(long)]
     pub none: bool,
-    #[arg(value_name = "[name]")]
+    #[arg(value_name = "<name>")]
     pub(crate) args: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ fn select(name: Option<&str>, context: &mut Context<'_, '_>) -> CommandResult<()
         Some(name) => format!("Context {} is selected", quoted(name)),
         None => "No context is selected".into(),
     });
-    if has_address(env) {
+    if env.selects_cluster {
         context.ui.warn("NOMAD_ADDR or ENCAMP_ADDR is set: commands use that address as long as it is");
     }
     Ok(())
@@ -146,7 +146,7 @@ impl Run for ContextShow {
         }
         let chosen = selected(self.context.as_deref(), context.env);
         // The address of the environment wins, except over the flag.
-        let other = flag(context.args, "context").is_none() && has_address(context.env);
+        let other = flag(context.args, "context").is_none() && context.env.selects_cluster;
         if self.short {
             if let Some((name, _)) = chosen.filter(|_| !other) {
                 let safe: String = name.chars().filter(|c| !c.is_control()).collect();

@@ -119,8 +119,9 @@ fn flag<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
 /// Adds the settings of the selected context to the variables of an environment. What is wrong with the context is
 /// reported by the first command that needs a connection.
 pub fn apply(env: &mut Environment, args: &[String]) {
+    env.selects_cluster = has_address(env);
     let Some((name, by)) = selected(flag(args, "context"), env) else { return };
-    if by != Selected::Flag && (has_address(env) || flag(args, "address").is_some_and(|a| !a.is_empty())) {
+    if by != Selected::Flag && (env.selects_cluster || flag(args, "address").is_some_and(|a| !a.is_empty())) {
         return;
     }
     match read(env).and_then(|file| found(&file, &name, by, env)) {
