@@ -65,11 +65,15 @@ impl Candidate {
 pub fn candidates(registry: &Registry, before: &[String], current: &str) -> Offer {
     let (count, path) = registry.longest_name(before).unwrap_or_default();
     let rest = before.get(count..).unwrap_or_default();
-    let entry = registry.get(&path);
-    if let (Some(entry), true) =
-        (entry, current.starts_with('-') || registry.below(&path).is_empty() || !rest.is_empty())
-    {
-        return within_command(entry, rest, current);
+    let below = registry.below(&path);
+    let begins = |(name, _): &(&str, &str)| !current.is_empty() && name.starts_with(current);
+    if let Some(entry) = registry.get(&path) {
+        // "plan" is a command with arguments, and the beginning of "plan show".
+        let takes_arguments = entry.clap.get_positionals().any(|argument| !argument.is_hide_set());
+        let argument = takes_arguments && !below.iter().any(begins);
+        if current.starts_with('-') || below.is_empty() || !rest.is_empty() || argument {
+            return within_command(entry, rest, current);
+        }
     }
     let mut found = Vec::new();
     if rest.is_empty() && current.starts_with('-') {
@@ -80,7 +84,7 @@ pub fn candidates(registry: &Registry, before: &[String], current: &str) -> Offe
         }
     } else if rest.is_empty() {
         let listed = |path: &str| registry.get(path).is_none_or(|e| e.listing != Listing::Alias);
-        let members = registry.below(&path).into_iter().filter(|(_, path)| listed(path));
+        let members = below.into_iter().filter(|(_, path)| listed(path));
         found.extend(members.map(|(name, path)| Candidate::new(name, registry.about(path))));
     }
     Offer::Words(beginning_with(current, found))
@@ -317,6 +321,8 @@ mod tests {
             ("job plan ", &["< hcl nomad json>"]),
             ("job plan a.hcl b", &["<b hcl nomad json>"]),
             ("plan x", &["<x hcl nomad json>"]),
+            ("plan ", &["< hcl nomad json>"]),
+            ("plan sh", &["show "]),
             ("job run a.hcl ", &[]),
             ("fmt ", &["< hcl nomad>"]),
             ("job plan -var-file=x/", &["-var-file=<x/ hcl var json>"]),

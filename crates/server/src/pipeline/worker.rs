@@ -96,7 +96,7 @@ impl Worker {
     }
 
     /// Starts the worker for core evaluations in a new thread. They have a worker of their own because a collection can
-    /// take minutes: no other evaluation may wait for it.
+    /// take minutes: no other evaluation may wait for it. It works while the server leads.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -174,6 +174,11 @@ impl Worker {
                 continue;
             }
             self.now_doing(Workload::WaitingToDequeue);
+            // A collection writes through this server's log.
+            if self.takes == [JobType::Core] && !uses_own_broker(server) {
+                threads::sleep(PAUSED);
+                continue;
+            }
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
             let held: Option<Box<dyn Held + '_>> = if uses_own_broker(server) {
                 let _timer = server.metrics().timer("nomad.eval.dequeue");

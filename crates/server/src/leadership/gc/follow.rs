@@ -148,11 +148,10 @@ fn may_run(server: &Server) -> Result<(), Error> {
              operator scheduler set-config -pause-eval-broker=false resumes it",
         ));
     }
-    let alone = server.consensus().stats().num_peers == 0;
-    if alone && !server.workers().iter().any(|w| w.schedulers.contains(&JobType::Core)) {
-        return Err(refused(
-            "no worker runs garbage collection: num_schedulers is 0 on the only server of the cluster",
-        ));
+    if !server.workers().iter().any(|w| w.schedulers.contains(&JobType::Core)) {
+        let alone = server.consensus().stats().num_peers == 0;
+        let place = if alone { "the only server of the cluster" } else { "the leader" };
+        return Err(refused(format!("no worker runs garbage collection: num_schedulers is 0 on {place}")));
     }
     Ok(())
 }
@@ -165,7 +164,7 @@ fn late(server: &Server, wait: Duration) -> String {
     let doing = if core.is_some_and(|q| q.unacked > 0) {
         "it is still running"
     } else {
-        "no worker has taken it: all are busy, or no server has num_schedulers above 0"
+        "the worker for it is busy with another collection"
     };
     format!("garbage collection did not end within {}: {doing}", format_duration(nanos))
 }
