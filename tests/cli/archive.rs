@@ -275,6 +275,7 @@ fn the_content_of_a_backup() {
     let shown = run_in(".".as_ref(), &["operator", "snapshot", "inspect", "-json", backup]);
     assert_eq!((shown.stderr.as_str(), shown.exit), ("", 0));
     let shown = json(&shown);
+    assert!(shown["Meta"]["Peers"].as_str().is_some_and(|p| !p.is_empty()), "{shown}");
     let stats = shown["Stats"].as_array().expect("types");
     let sum: u64 = stats.iter().filter_map(|s| s["Sum"].as_u64()).sum();
     assert!(sum > 0 && Some(sum) <= shown["Meta"]["Size"].as_u64(), "{shown}");

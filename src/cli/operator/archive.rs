@@ -101,7 +101,11 @@ impl Run for ArchiveInspect {
             Err(e) => return context.report(&e),
         };
         if self.json {
-            return match print::sorted(&json!({ "Meta": meta, "Stats": list })) {
+            let mut whole = json!({ "Meta": meta, "Stats": list });
+            if let (Some(members), false) = (whole["Meta"].as_object_mut(), meta.peers.is_empty()) {
+                members.insert("Peers".into(), meta.peers.clone().into());
+            }
+            return match print::sorted(&whole) {
                 Ok(text) => {
                     context.ui.output(&text);
                     0

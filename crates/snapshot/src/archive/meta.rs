@@ -32,8 +32,8 @@ pub struct Meta {
     /// Log entry that set those.
     #[serde(deserialize_with = "or_default")]
     pub configuration_index: u64,
-    /// The addresses of the servers, in an older form; empty: the archive has none.
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "or_default")]
+    /// The addresses of the servers, in an older form, for display alone; empty: the archive has none.
+    #[serde(skip_serializing, deserialize_with = "or_default")]
     pub peers: String,
     /// Length of `state.bin`.
     #[serde(deserialize_with = "or_default")]
