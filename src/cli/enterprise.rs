@@ -18,7 +18,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_unlisted::<Setup>("setup");
 }
 
-/// What a command asks the servers for, so that it fails with their own words.
+/// What one command of a group asks the servers for, so that it fails with their own words.
 struct Asked {
     /// The command below the group.
     command: &'static str,
@@ -31,7 +31,7 @@ struct Asked {
 fn refuse(
     group: &str,
     purpose: &str,
-    asked: &[Asked],
+    asked: &Asked,
     general: &GeneralFlags,
     args: &[String],
     context: &mut Context<'_, '_>,
@@ -40,9 +40,9 @@ fn refuse(
         "\"encamp {group}\" is for {purpose}, a feature of Nomad Enterprise. encamp implements the open edition, in which \
          servers do not have it."
     );
-    let Some(asked) = asked.iter().find(|a| args.first().is_some_and(|given| given == a.command)) else {
+    if args.first().is_none_or(|given| given != asked.command) {
         return context.failure(&open);
-    };
+    }
     context.connected(general, |c, context| {
         match c.wait(c.client.bytes(asked.path, &Query::default())) {
             // Servers of the open edition have no license to show.
@@ -59,7 +59,7 @@ fn refuse(
 
 /// A group of commands of Nomad Enterprise.
 macro_rules! group {
-    ($(#[$doc:meta])* $name:ident, $group:literal, $purpose:literal, [$(($command:literal, $path:literal, $what:literal)),*]) => {
+    ($(#[$doc:meta])* $name:ident, $group:literal, $purpose:literal, $command:literal, $path:literal, $what:literal) => {
         $(#[$doc])*
         #[derive(Debug, clap::Parser)]
         pub struct $name {
@@ -71,7 +71,7 @@ macro_rules! group {
 
         impl Run for $name {
             fn run(self, context: &mut Context<'_, '_>) -> u8 {
-                let asked = [$(Asked { command: $command, path: $path, what: $what }),*];
+                let asked = Asked { command: $command, path: $path, what: $what };
                 refuse($group, $purpose, &asked, &self.general, &self.optional_args, context)
             }
         }
@@ -83,7 +83,7 @@ group!(
     ///
     /// encamp implements the open edition, which needs no license.
     License, "license", "licenses",
-    [("get", "/v1/operator/license", "Error getting license")]
+    "get", "/v1/operator/license", "Error getting license"
 );
 group!(
     /// Explain that quotas are a feature of Nomad Enterprise
@@ -91,21 +91,21 @@ group!(
     /// encamp implements the open edition. To limit what a team can use, give it a node pool ("encamp node pool apply")
     /// and a namespace that may only use this pool.
     Quota, "quota", "resource quotas of namespaces",
-    [("list", "/v1/quotas", "Error retrieving quotas")]
+    "list", "/v1/quotas", "Error retrieving quotas"
 );
 group!(
     /// Explain that recommendations are a feature of Nomad Enterprise
     ///
     /// encamp implements the open edition.
     Recommendation, "recommendation", "recommendations about the resources of tasks",
-    [("list", "/v1/recommendations", "Error retrieving recommendations")]
+    "list", "/v1/recommendations", "Error retrieving recommendations"
 );
 group!(
     /// Explain that Sentinel policies are a feature of Nomad Enterprise
     ///
     /// encamp implements the open edition. ACL policies ("encamp acl policy apply") restrict what a token can do.
     Sentinel, "sentinel", "Sentinel policies",
-    [("list", "/v1/sentinel/policies", "Error listing Sentinel policies")]
+    "list", "/v1/sentinel/policies", "Error listing Sentinel policies"
 );
 
 /// Explain how workloads log in to Consul and Vault

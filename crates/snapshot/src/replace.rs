@@ -23,6 +23,16 @@ pub fn abandon() {
     std::mem::forget(paths);
 }
 
+/// Lets nobody but its owner read a file.
+///
+/// # Errors
+/// The permissions cannot be set.
+pub fn make_private(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(())
+}
+
 /// Writes a file and returns its size in bytes. It appears when it is complete and on disk; until then, and after a
 /// failure, what was there before stays. Where the path is a symbolic link, the file that it leads to is written. A
 /// file that was there before keeps its permissions, and its owner as far as this process may give files away.

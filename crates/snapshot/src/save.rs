@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::compact;
 use super::file::{FORMAT_VERSION, SnapshotFile};
-use super::replace::replace;
+use super::replace::{make_private, replace};
 use encamp_model::Allocation;
 
 /// Bytes that are collected before they are compressed or written.
@@ -72,8 +72,7 @@ pub fn save(path: &Path, file: &SnapshotFile, more: impl IntoIterator<Item = All
 /// The same for a file that only its owner may read: snapshots of real clusters hold what jobs are given.
 pub fn save_private(path: &Path, file: &SnapshotFile) -> io::Result<u64> {
     replace(path, |temporary| {
-        #[cfg(unix)]
-        temporary.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        make_private(temporary)?;
         write_buffered(temporary, path, file, [])
     })
 }

@@ -69,12 +69,10 @@ pub struct AllocRestart {
 
 impl Run for AllocRestart {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let (prefix, second) = match self.args.as_slice() {
-            [prefix] => (prefix, None),
-            [prefix, task] => (prefix, Some(task.clone())),
-            _ => return context.usage_error("This command takes one or two arguments: <alloc-id> [<task-name>]"),
+        let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
+            Ok(named) => named,
+            Err(code) => return code,
         };
-        let task = self.task.clone().or(second).unwrap_or_default();
         if self.all_tasks && !task.is_empty() {
             return context.failure("The -all-tasks option is not allowed when restarting a specific task.");
         }
@@ -82,10 +80,10 @@ impl Run for AllocRestart {
             let stub = super::named(c, context, prefix, self.verbose)?;
             let alloc = super::in_full(c, &stub)?;
             if !task.is_empty() {
-                super::known_task(&alloc, &task)?;
+                super::known_task(&alloc, task)?;
             }
             let namespace = Some(stub.namespace.as_str()).filter(|n| !n.is_empty());
-            let done = c.wait(c.client.restart_allocation(namespace, &stub.id, &task, self.all_tasks));
+            let done = c.wait(c.client.restart_allocation(namespace, &stub.id, task, self.all_tasks));
             let what = if task.is_empty() { "allocation" } else { "task" };
             done.map_err(|e| CommandError::new(format!("Failed to restart {what}:\n\n{e}")))?;
             Ok(0)
@@ -116,18 +114,16 @@ pub struct AllocSignal {
 
 impl Run for AllocSignal {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let (prefix, second) = match self.args.as_slice() {
-            [prefix] => (prefix, None),
-            [prefix, task] => (prefix, Some(task.clone())),
-            _ => return context.usage_error("This command takes one or two arguments: <alloc-id> [<task-name>]"),
+        let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
+            Ok(named) => named,
+            Err(code) => return code,
         };
-        let task = self.task.clone().or(second).unwrap_or_default();
         context.connected(&self.general, |c, context| {
             let stub = super::named(c, context, prefix, self.verbose)?;
             if !task.is_empty() {
-                super::known_task(&super::in_full(c, &stub)?, &task)?;
+                super::known_task(&super::in_full(c, &stub)?, task)?;
             }
-            let done = c.wait(c.client.signal_allocation(&stub.namespace, &stub.id, &task, &self.signal));
+            let done = c.wait(c.client.signal_allocation(&stub.namespace, &stub.id, task, &self.signal));
             done.context("Error signalling allocation")?;
             Ok(0)
         })

@@ -3,7 +3,8 @@
 //! - [`status`]: `alloc status`; [`tasks`]: its part about each task.
 //! - [`logs`], [`files`]: logs and files of tasks. [`tail`]: the end of a file.
 //! - [`exec`]: `alloc exec`.
-//! - [`actions`]: `alloc stop`, `restart`, `signal`. [`pause`]: `alloc pause`, which servers refuse. [`checks`]: results of service checks.
+//! - [`actions`]: `alloc stop`, `restart`, `signal`. [`pause`]: `alloc pause`, which servers refuse.
+//! - [`checks`]: results of service checks.
 
 pub mod actions;
 pub mod checks;
@@ -36,6 +37,21 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<checks::AllocChecks>("alloc checks", None, 1);
     registry.add::<exec::AllocExec>("alloc exec", Some(("exec", Listing::Other)), 1);
     registry.add_hidden("alloc-status", "alloc status", false);
+}
+
+/// The allocation that the arguments name, and the task of the flag or of the second argument; an empty one is none.
+/// `Err` is the exit code; the message has been printed.
+fn allocation_and_task<'a>(
+    args: &'a [String],
+    task: Option<&'a String>,
+    context: &mut Context<'_, '_>,
+) -> Result<(&'a str, &'a str), u8> {
+    let (allocation, second) = match args {
+        [allocation] => (allocation, None),
+        [allocation, task] => (allocation, Some(task)),
+        _ => return Err(context.usage_error("This command takes one or two arguments: <alloc-id> [<task-name>]")),
+    };
+    Ok((allocation, task.or(second).map_or("", String::as_str)))
 }
 
 /// The allocation that an argument names.

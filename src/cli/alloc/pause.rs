@@ -31,23 +31,21 @@ pub struct AllocPause {
 
 impl Run for AllocPause {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let (prefix, second) = match self.args.as_slice() {
-            [prefix] => (prefix, None),
-            [prefix, task] => (prefix, Some(task.clone())),
-            _ => return context.usage_error("This command takes one or two arguments: <alloc-id> [<task-name>]"),
+        let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
+            Ok(named) => named,
+            Err(code) => return code,
         };
-        let task = self.task.clone().or(second).unwrap_or_default();
         context.connected(&self.general, |c, context| {
             let stub = super::named(c, context, prefix, false)?;
             if !task.is_empty() {
-                super::known_task(&super::in_full(c, &stub)?, &task)?;
+                super::known_task(&super::in_full(c, &stub)?, task)?;
             }
             if self.status {
-                let read = c.wait(c.client.allocation_pause(&stub.namespace, &stub.id, &task));
+                let read = c.wait(c.client.allocation_pause(&stub.namespace, &stub.id, task));
                 let (state, _) = read.context("Error getting task pause state")?;
                 context.ui.output(&state);
             } else {
-                let done = c.wait(c.client.pause_allocation(&stub.namespace, &stub.id, &task, &self.state));
+                let done = c.wait(c.client.pause_allocation(&stub.namespace, &stub.id, task, &self.state));
                 done.context("Error setting task pause state")?;
             }
             Ok(0)

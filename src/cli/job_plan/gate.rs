@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::context::Environment;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
+use crate::cli::render::values::plural;
 use encamp_jobspec::diff::forces_replacement;
 use encamp_jobspec::explain::nearest;
 use encamp_model::{DesiredUpdates, JobPlanResponse, quoted, short_id};
@@ -154,8 +155,8 @@ fn destroyed(group: &str, updates: &DesiredUpdates, response: &JobPlanResponse) 
 }
 
 fn allocations(n: u64) -> String {
-    let noun = if n == 1 { "allocation" } else { "allocations" };
-    format!("{n} {noun}")
+    let count = i64::try_from(n).unwrap_or(i64::MAX);
+    format!("{n} {}", plural(count, "allocation", "allocations"))
 }
 
 /// A plan that the conditions are about.
@@ -306,8 +307,7 @@ fn xml(text: &str) -> String {
 
 /// A path as a relative reference of a URI.
 fn uri(path: &str) -> String {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~/".contains(b);
-    path.bytes().map(|b| if plain(&b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    path.split('/').map(|part| encamp_api::path("", part, "")).collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]

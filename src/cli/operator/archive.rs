@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
+use crate::cli::job_file::cause;
 use crate::cli::render::json as print;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values::bytes;
@@ -30,13 +31,7 @@ struct Amount {
 
 /// Opens an archive.
 fn open(path: &Path, name: &str) -> CommandResult<File> {
-    File::open(path).map_err(|e| {
-        let why = match e.kind() {
-            io::ErrorKind::NotFound => "no such file or directory".into(),
-            _ => e.to_string(),
-        };
-        CommandError::new(format!("Error opening snapshot file: open {name}: {why}"))
-    })
+    File::open(path).map_err(|e| CommandError::new(format!("Error opening snapshot file: open {name}: {}", cause(&e))))
 }
 
 /// The description of an archive, and how much of each type it holds, the largest first.

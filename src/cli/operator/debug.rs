@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use flate2::Compression;
@@ -24,7 +24,7 @@ use encamp_api::stream::Event;
 use encamp_api::{ApiError, Client, Query};
 use encamp_model::duration::parse_duration;
 use encamp_model::{SECOND, format_duration};
-use encamp_snapshot::replace::replace;
+use encamp_snapshot::replace::{make_private, replace};
 
 /// The most that is kept of the log of one agent.
 const MOST_LOG: usize = 32 << 20;
@@ -127,7 +127,7 @@ impl Run for Debug {
                 format!("Duration|{}", self.duration),
             ];
             context.ui.output(&format!("Starting debugger...\n\n{}\n", table(&about, Form::KeyValue)));
-            let capture = Capture { flags: &self, c, cluster, duration, interval, name: name.clone() };
+            let capture = Capture { flags: &self, c, cluster, duration, interval };
             match &self.output {
                 Some(below) => {
                     let folder = context.env.directory.join(below).join(&name);
@@ -138,9 +138,9 @@ impl Run for Debug {
                 None => {
                     let path = context.env.directory.join(format!("{name}.tar.gz"));
                     let write = |file: &mut File| {
-                        private(file)?;
-                        let mut target =
-                            Target::Archive(Box::new(tar::Builder::new(GzEncoder::new(file, Compression::default()))));
+                        make_private(file)?;
+                        let archive = tar::Builder::new(GzEncoder::new(file, Compression::default()));
+                        let mut target = Target::Archive(Box::new(archive), &name);
                         capture.run(&mut target, context)?;
                         target.finish()
                     };
@@ -151,13 +151,6 @@ impl Run for Debug {
             Ok(0)
         })
     }
-}
-
-/// Only its owner may read what was collected.
-fn private(file: &File) -> io::Result<()> {
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(())
 }
 
 /// A duration of a flag.
@@ -241,6 +234,14 @@ struct Index {
     errors: BTreeMap<String, String>,
 }
 
+impl Index {
+    /// Writes a file and notes it.
+    fn put(&mut self, target: &mut Target<'_>, file: &str, bytes: &[u8]) -> io::Result<()> {
+        self.files.push(file.into());
+        target.put(file, bytes)
+    }
+}
+
 /// A collection.
 struct Capture<'a> {
     flags: &'a Debug,
@@ -248,7 +249,6 @@ struct Capture<'a> {
     cluster: Cluster,
     duration: Duration,
     interval: Duration,
-    name: String,
 }
 
 impl Capture<'_> {
@@ -274,11 +274,11 @@ impl Capture<'_> {
             if let Some(why) = error {
                 index.errors.insert(file.clone(), why);
             }
-            self.put(target, &mut index, &file, &bytes)?;
+            index.put(target, &file, &bytes)?;
         }
         index.files.sort_unstable();
         let text = serde_json::to_vec_pretty(&index)?;
-        target.put(&format!("{}/index.json", self.name), "index.json", &text)
+        target.put("index.json", &text)
     }
 
     async fn intervals(
@@ -320,17 +320,12 @@ impl Capture<'_> {
             };
         }
         match self.c.client.bytes(path, &query).await {
-            Ok(bytes) => self.put(target, index, file, &bytes),
+            Ok(bytes) => index.put(target, file, &bytes),
             Err(e) => {
                 index.errors.insert(file.into(), e.to_string());
                 Ok(())
             }
         }
-    }
-
-    fn put(&self, target: &mut Target<'_>, index: &mut Index, file: &str, bytes: &[u8]) -> io::Result<()> {
-        index.files.push(file.into());
-        target.put(&format!("{}/{file}", self.name), file, bytes)
     }
 
     /// The log of an agent until then, and why it is not complete.
@@ -369,36 +364,36 @@ impl Capture<'_> {
 
 /// Where files go.
 enum Target<'a> {
-    Archive(Box<tar::Builder<GzEncoder<&'a mut File>>>),
+    /// Into a folder of this name in an archive.
+    Archive(Box<tar::Builder<GzEncoder<&'a mut File>>>, &'a str),
     Folder(PathBuf),
 }
 
 impl Target<'_> {
-    /// Writes a file: `whole` is its path in an archive, `below` in the directory.
-    fn put(&mut self, whole: &str, below: &str, bytes: &[u8]) -> io::Result<()> {
+    fn put(&mut self, file: &str, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Target::Archive(archive) => {
+            Target::Archive(archive, folder) => {
                 let mut header = tar::Header::new_gnu();
                 header.set_size(bytes.len() as u64);
                 header.set_mode(0o600);
                 header.set_cksum();
-                archive.append_data(&mut header, Path::new(whole), bytes)
+                archive.append_data(&mut header, format!("{folder}/{file}"), bytes)
             }
             Target::Folder(folder) => {
-                let path = folder.join(below);
+                let path = folder.join(file);
                 if let Some(parent) = path.parent() {
                     fs::create_dir_all(parent)?;
                 }
-                let mut file = File::create(&path)?;
-                private(&file)?;
-                file.write_all(bytes)
+                let mut to = File::create(&path)?;
+                make_private(&to)?;
+                to.write_all(bytes)
             }
         }
     }
 
     fn finish(self) -> io::Result<()> {
         match self {
-            Target::Archive(archive) => archive.into_inner()?.finish().map(drop),
+            Target::Archive(archive, _) => archive.into_inner()?.finish().map(drop),
             Target::Folder(_) => Ok(()),
         }
     }

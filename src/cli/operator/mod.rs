@@ -3,7 +3,8 @@
 //! - [`scheduler`]: the scheduler configuration. [`raft`]: the Raft peers. [`autopilot`]: the Autopilot configuration
 //!   and health. [`keyring`]: the root encryption keys. [`gossip`]: keys of gossip.
 //! - [`snapshot`]: saving and restoring the state of the servers. [`archive`]: the content of what was saved.
-//! - [`debug`]: a support archive. [`client_state`]: the stored state of a node. [`api`]: raw API requests. [`metrics`]: metrics.
+//! - [`debug`]: a support archive. [`client_state`]: the stored state of a node.
+//! - [`api`]: raw API requests. [`metrics`]: metrics.
 
 pub mod api;
 pub mod archive;

@@ -16,7 +16,7 @@ use crate::cli::general::GeneralFlags;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
 use encamp_model::{SECOND, quoted};
-use encamp_snapshot::replace::replace;
+use encamp_snapshot::replace::{make_private, replace};
 
 const PATH: &str = "/v1/operator/snapshot";
 
@@ -65,8 +65,7 @@ fn default_name(now: i64, zone: &TimeZone) -> String {
 
 /// Reads the archive into a file and compares its digest with the one in the response.
 fn save(c: &Connection, query: &Query, file: &mut File) -> io::Result<()> {
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    make_private(file)?;
     c.wait(async {
         let mut stream = c.client.stream(PATH, query, false).await.map_err(io::Error::other)?;
         let told = stream.header("digest");

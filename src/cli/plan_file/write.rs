@@ -10,7 +10,7 @@ use crate::cli::context::Environment;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::job_file::{JobFile, VariableFlags};
 use encamp_model::quoted;
-use encamp_snapshot::replace::replace;
+use encamp_snapshot::replace::{make_private, replace};
 
 /// The flags of `job plan` that write a plan file.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -64,8 +64,7 @@ impl OutFlags {
         let bytes = format::encode(&content, key.as_ref()).context(writing())?;
         // The job may contain secrets.
         let written = replace(&env.directory.join(out), |to| {
-            #[cfg(unix)]
-            to.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+            make_private(to)?;
             to.write_all(&bytes)
         });
         written.map_err(CommandError::new).context(writing())?;

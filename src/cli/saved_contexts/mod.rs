@@ -138,8 +138,8 @@ pub fn apply(env: &mut Environment, args: &[String]) {
                     env.vars.insert(format!("NOMAD_{name}"), value);
                 }
             }
-            let has_token = env.var("NOMAD_TOKEN").or_else(|| env.var("ENCAMP_TOKEN")).is_some();
-            if !has_token && !context.token_command.is_empty() {
+            // It only runs for a connection that has no token.
+            if !context.token_command.is_empty() {
                 env.token_command = Some(TokenCommand { context: name, words: context.token_command.clone() });
             }
         }

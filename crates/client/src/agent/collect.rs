@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -44,6 +45,7 @@ impl Agent {
             if *self.stop.borrow() {
                 return;
             }
+            let ended = self.gc.ended.load(Ordering::Acquire);
             let dir = self.shared.alloc_dir.clone();
             let disk = match tokio::task::spawn_blocking(move || host::alloc_disk(&dir)).await {
                 Ok(disk) => disk,
@@ -57,9 +59,14 @@ impl Agent {
             let removing = self.removing();
             let live = self.all().iter().filter(|r| !r.is_destroyed() && !removing.contains(&r.id)).count();
             let now = Pressure { disk: disk.used_percent, inodes: disk.inodes_used_percent, live };
-            let under_way = UnderWay { removals: removing.len(), free_slots: self.gc.slots.available_permits() };
+            let under_way = UnderWay {
+                removals: removing.len(),
+                outdated: self.gc.ended.load(Ordering::Acquire) != ended,
+                free_slots: self.gc.slots.available_permits(),
+            };
             let cause = match gc::step(&now, limits, &under_way) {
                 Step::Enough | Step::Wait => return,
+                Step::Measure => continue,
                 Step::Remove(cause) => cause,
             };
             let Ok(slot) = self.gc.slots.clone().try_acquire_owned() else { return };
@@ -131,6 +138,8 @@ impl Agent {
         }
         // Its last report does not make it garbage again.
         self.gc.queue.lock().remove(&id);
+        // A pass that no longer finds it among the removals has to know that it ended.
+        self.gc.ended.fetch_add(1, Ordering::AcqRel);
         self.gc.removing.lock().remove(&id);
         self.shared.collect.notify_one();
         let failed =

@@ -21,6 +21,7 @@ pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -80,6 +81,8 @@ pub(super) struct Gc {
     pub queue: Mutex<GcQueue>,
     /// Allocations that are being removed, since when; none: they wait for a slot.
     pub removing: Mutex<BTreeMap<String, Option<Instant>>>,
+    /// How many removals have ended.
+    pub ended: AtomicU64,
     /// Bounds the removals at a time.
     pub slots: Arc<Semaphore>,
     /// Held while an update of the servers is applied, and while a pass decides.
@@ -97,6 +100,7 @@ impl Gc {
         Gc {
             queue: Mutex::default(),
             removing: Mutex::default(),
+            ended: AtomicU64::new(0),
             slots: Arc::new(Semaphore::new(parallel.max(1))),
             applying: tokio::sync::Mutex::default(),
             leftovers: Mutex::default(),

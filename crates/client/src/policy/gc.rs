@@ -86,6 +86,8 @@ pub struct Pressure {
 pub(crate) struct UnderWay {
     /// Removals whose end is near.
     pub removals: usize,
+    /// Whether a removal has ended since the disk was measured.
+    pub outdated: bool,
     /// How many more can begin.
     pub free_slots: usize,
 }
@@ -97,6 +99,8 @@ pub(crate) enum Step {
     Enough,
     /// Nothing until a removal ends, which is followed by a pass.
     Wait,
+    /// Measures the disk again: the figures do not show what was freed meanwhile.
+    Measure,
     /// Removes the oldest allocation.
     Remove(Cause),
 }
@@ -104,8 +108,14 @@ pub(crate) enum Step {
 /// Decides what a pass does next (`docs/spec/client.md §27.4`): it removes no more than necessary.
 pub(crate) fn step(now: &Pressure, limits: &GcConfig, under_way: &UnderWay) -> Step {
     let Some(cause) = cause(now, limits) else { return Step::Enough };
-    let waits = cause.waits_for_removals() && under_way.removals > 0;
-    if waits || under_way.free_slots == 0 { Step::Wait } else { Step::Remove(cause) }
+    let on_disk = cause.waits_for_removals();
+    if under_way.free_slots == 0 || on_disk && under_way.removals > 0 {
+        Step::Wait
+    } else if on_disk && under_way.outdated {
+        Step::Measure
+    } else {
+        Step::Remove(cause)
+    }
 }
 
 /// Why something has to be removed. Its text is what the log says.
@@ -240,14 +250,16 @@ mod tests {
     #[test]
     fn a_pass_waits_for_the_removals_that_decide() {
         let limits = GcConfig { max_allocs: 3, ..GcConfig::default() };
-        let decide = |disk, inodes, live, removals, free_slots| {
-            let (now, under_way) = (Pressure { disk, inodes, live }, UnderWay { removals, free_slots });
+        let after = |disk, inodes, live, removals, outdated, free_slots| {
+            let (now, under_way) = (Pressure { disk, inodes, live }, UnderWay { removals, outdated, free_slots });
             match step(&now, &limits, &under_way) {
                 Step::Enough => "enough",
                 Step::Wait => "wait",
+                Step::Measure => "measure",
                 Step::Remove(_) => "remove",
             }
         };
+        let decide = |disk, inodes, live, removals, free_slots| after(disk, inodes, live, removals, false, free_slots);
         assert_eq!(decide(80.0, 70.0, 3, 0, 2), "enough");
         assert_eq!(decide(20.0, 20.0, 4, 0, 2), "remove");
         assert_eq!(decide(20.0, 20.0, 4, 1, 1), "remove", "what is being removed is not counted");
@@ -257,7 +269,11 @@ mod tests {
             assert_eq!(decide(disk, inodes, 1, 0, 2), "remove");
             assert_eq!(decide(disk, inodes, 9, 1, 1), "wait", "its end shows how much it freed");
             assert_eq!(decide(disk, inodes, 1, 0, 1), "remove", "one that is blocked is not waited for");
+            assert_eq!(after(disk, inodes, 1, 0, true, 2), "measure", "one has ended meanwhile");
+            assert_eq!(after(disk, inodes, 1, 1, true, 1), "wait");
         }
+        assert_eq!(after(80.0, 70.0, 4, 0, true, 2), "remove", "the count is exact");
+        assert_eq!(after(80.0, 70.0, 3, 0, true, 2), "enough");
     }
 
     #[test]

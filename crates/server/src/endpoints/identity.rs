@@ -11,16 +11,14 @@ use super::node_auth::{self, NodeProof, authenticate};
 use super::node_rpc::MOST_IDENTITIES;
 use crate::Server;
 use crate::error::Error;
-use crate::keyring::Keyring;
 use crate::keyring::claims::{AUDIENCE, Claims, DEFAULT, Issue, fixed_id};
+use crate::keyring::{KEY_WAIT, Keyring};
 use crate::settings::{Enforcement, Settings};
 use encamp_host::ids;
 use encamp_host::threads;
 use encamp_model::*;
 use encamp_state::StateStore;
 
-/// Maximum time an introduction waits for the first key of a new cluster.
-const KEY_WAIT: Duration = Duration::from_secs(5);
 /// How far the clocks of two leaders may be apart for introductions after a revocation, in nanoseconds.
 const CLOCKS_APART: i64 = 30 * SECOND;
 

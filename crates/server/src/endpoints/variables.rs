@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::Server;
 use crate::error::{Error, ErrorKind, multi_error};
+use crate::keyring::KEY_WAIT;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{Operation, Reply, Sealed, VariableChange, VariableReply, VariableWrite};
@@ -18,8 +18,6 @@ use encamp_ops::{Operation, Reply, Sealed, VariableChange, VariableReply, Variab
 const MAX_SIZE: usize = 65_536;
 /// The default TTL and delay of a lock.
 const LOCK_DEFAULT: i64 = 15 * SECOND;
-/// Maximum time a write waits for the first key of a new cluster.
-const KEY_WAIT: Duration = Duration::from_secs(5);
 
 /// The items of a variable. They have no debug form, and the values are erased from memory after use.
 #[derive(Default, PartialEq)]

@@ -31,6 +31,9 @@ use encamp_ops::Sealed;
 use encamp_state::StateStore;
 use material::Key;
 
+/// How long what needs a key waits for the first one of a new cluster.
+pub const KEY_WAIT: Duration = Duration::from_secs(5);
+
 /// An error of the keyring.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {

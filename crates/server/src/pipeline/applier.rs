@@ -9,6 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::fsm;
 use crate::handle::Server;
+use crate::keyring::KEY_WAIT;
 use crate::leadership::queues::{PendingPlan, PlanAnswer};
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
@@ -27,9 +28,6 @@ const IDLE: Duration = Duration::from_millis(500);
 
 /// How often the metrics about nodes that reject plans are updated.
 const SCORES: Duration = Duration::from_secs(1);
-
-/// Maximum time that the first placements of a cluster wait for the first root key.
-const KEY_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum age of the optimistic state: it contains plans only, not the other writes since it was taken.
 const AHEAD_AT_MOST: Duration = Duration::from_millis(100);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::evals::broker::{Delivery, Finished, wait_index};
 use crate::handle::Server;
-use crate::leadership::gc::{self, follow::Ended};
 use crate::leadership::queues::PlanAnswer;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
@@ -34,9 +33,6 @@ pub(super) trait Held {
 
     /// Adds the evaluation to the blocked evaluations; it stays outstanding until it is acked.
     fn block(&self, eval: Evaluation) -> Result<(), PipelineError>;
-
-    /// Tells the leader how the run of a core evaluation ended; before [`Held::end`].
-    fn report(&self, ended: Ended) -> Result<(), PipelineError>;
 
     /// Acks the evaluation, or nacks it so that it is delivered again.
     fn end(&self, done: bool) -> Result<(), PipelineError>;
@@ -81,12 +77,6 @@ impl Held for Local<'_> {
         let _endpoint = self.server.metrics().timer("nomad.eval.reblock");
         let token = self.delivery.token.clone();
         self.server.queues().block(Arc::new(eval), Some(token), |id| self.server.has_ended(id));
-        Ok(())
-    }
-
-    fn report(&self, ended: Ended) -> Result<(), PipelineError> {
-        self.still_ours()?;
-        gc::follow::note(self.server, &self.delivery.eval, ended);
         Ok(())
     }
 
@@ -169,13 +159,6 @@ impl Held for Remote<'_> {
     fn block(&self, eval: Evaluation) -> Result<(), PipelineError> {
         let (_, token) = self.names();
         self.call(&WorkerCall::Block { token, eval: Box::new(eval) }).map(drop)
-    }
-
-    fn report(&self, ended: Ended) -> Result<(), PipelineError> {
-        let (id, token) = self.names();
-        let eval = &self.delivery.eval;
-        let (kind, index) = (eval.job_id.clone(), eval.modify_index);
-        self.call(&WorkerCall::Collected { id, token, kind, index, ended }).map(drop)
     }
 
     fn end(&self, done: bool) -> Result<(), PipelineError> {

@@ -168,17 +168,14 @@ impl Worker {
         while !self.stopping.load(Ordering::Acquire) && !server.queues().stopping() {
             // A server whose log has failed does not see the effects of its plans: other servers have to process the
             // evaluations.
-            if self.paused.load(Ordering::Acquire) || server.consensus().stopped().is_some() {
+            // A collection writes through this server's log, so it has to lead.
+            let follows = self.takes == [JobType::Core] && !uses_own_broker(server);
+            if follows || self.paused.load(Ordering::Acquire) || server.consensus().stopped().is_some() {
                 self.now_doing(Workload::Paused);
                 threads::sleep(PAUSED);
                 continue;
             }
             self.now_doing(Workload::WaitingToDequeue);
-            // A collection writes through this server's log.
-            if self.takes == [JobType::Core] && !uses_own_broker(server) {
-                threads::sleep(PAUSED);
-                continue;
-            }
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
             let held: Option<Box<dyn Held + '_>> = if uses_own_broker(server) {
                 let _timer = server.metrics().timer("nomad.eval.dequeue");
@@ -275,7 +272,7 @@ impl Worker {
     }
 }
 
-/// Runs a core evaluation, and tells the leader how it ended.
+/// Runs a core evaluation, and notes how it ended for those who wait.
 fn collect(server: &Server, held: &dyn Held, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
     let eval = &held.delivery().eval;
     let result = threads::block_on(server.runtime(), gc::run(server, held.delivery(), snapshot));
@@ -284,8 +281,11 @@ fn collect(server: &Server, held: &dyn Held, snapshot: &StoreSnapshot) -> Result
         Err(error) => Ended::Failed(error.to_string()),
     };
     // Only somebody who waits for the report misses it.
-    if let Err(error) = held.report(ended) {
-        tracing::debug!(target: "nomad.worker", eval_id = eval.id.as_str(), %error, "failed to report a collection");
+    match held.still_ours() {
+        Ok(()) => gc::follow::note(server, eval, ended),
+        Err(error) => {
+            tracing::debug!(target: "nomad.worker", eval_id = eval.id.as_str(), %error, "failed to report a collection");
+        }
     }
     result.map(drop)
 }

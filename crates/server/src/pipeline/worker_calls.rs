@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::{BrokerError, Delivery, QueueName, wait_index};
 use crate::handle::Server;
-use crate::leadership::gc::follow::Ended;
 use crate::leadership::queues::{PendingPlan, PlanAnswer, Queues};
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec::{self, Verdict, attach_job};
@@ -77,19 +76,6 @@ pub enum WorkerCall {
         /// The evaluation.
         eval: Box<Evaluation>,
     },
-    /// Reports how the run of a core evaluation ended. Leaders of older versions refuse it.
-    Collected {
-        /// ID of the evaluation.
-        id: String,
-        /// Its token.
-        token: String,
-        /// The kind of the run: JobID of the evaluation.
-        kind: String,
-        /// ModifyIndex of the evaluation.
-        index: u64,
-        /// How the run ended.
-        ended: Ended,
-    },
 }
 
 impl WorkerCall {
@@ -103,7 +89,6 @@ impl WorkerCall {
             WorkerCall::Submit { .. } => "nomad.plan.submit",
             WorkerCall::Write { .. } => "nomad.eval.update",
             WorkerCall::Block { .. } => "nomad.eval.reblock",
-            WorkerCall::Collected { .. } => "nomad.eval.gc_report",
         }
     }
 }
@@ -189,10 +174,6 @@ pub async fn handle(server: &Server, call: WorkerCall) -> Result<Outcome, Error>
             queues.broker().reset(&eval.id, &token, ids::now())?;
             queues.block(Arc::from(eval), Some(token), |id| server.has_ended(id));
         }
-        WorkerCall::Collected { id, token, kind, index, ended } => {
-            queues.broker().reset(&id, &token, ids::now())?;
-            queues.gc_runs().note(&kind, index, ended);
-        }
     }
     Ok(Outcome::Done)
 }
@@ -258,15 +239,6 @@ pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, Pipelin
         threads::sleep(pause);
         pause = (pause * 2).min(PAUSES.1);
     }
-}
-
-/// Checks that a worker of this server still holds an evaluation, and restarts its nack timer.
-///
-/// # Errors
-/// It does not, or there is no leader.
-pub(crate) async fn hold(server: &Server, delivery: &Delivery) -> Result<(), Error> {
-    let (id, token) = (delivery.eval.id.clone(), delivery.token.clone());
-    once(server, &WorkerCall::StillOurs { id, token }).await.map(drop)
 }
 
 async fn once(server: &Server, call: &WorkerCall) -> Result<Outcome, Error> {

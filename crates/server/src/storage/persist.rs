@@ -144,23 +144,33 @@ impl<R: Read> Read for Counted<R> {
 /// # Errors
 /// It is no snapshot of this version, it is damaged, or `each` fails.
 pub fn visit(from: &mut dyn Read, mut each: impl FnMut(&Found<'_>) -> io::Result<()>) -> io::Result<()> {
+    records(from, |record, bytes| match record.names() {
+        Some((table, kind)) => each(&Found { table, kind, bytes, record: &record }),
+        None => Ok(()),
+    })
+}
+
+/// Hands out the records between the header and the end, with their lengths in bytes.
+fn records(from: &mut dyn Read, mut each: impl FnMut(Record, u64) -> io::Result<()>) -> io::Result<()> {
     let mut from = Counted { from: BufReader::with_capacity(1 << 16, from), bytes: 0 };
-    let mut first = true;
-    loop {
+    let mut next = || {
         let before = from.bytes;
         let record = codec::decode_from::<Record>(&mut from).map_err(|e| invalid(format!("state snapshot: {e}")))?;
-        match &record {
-            Record::Header { version: VERSION } if first => {}
-            Record::Header { version } => return Err(invalid(format!("state snapshot: version {version}"))),
-            _ if first => return Err(invalid("state snapshot: no header")),
-            Record::End => return Ok(()),
-            record => {
-                if let Some((table, kind)) = record.names() {
-                    each(&Found { table, kind, bytes: from.bytes - before, record })?;
-                }
-            }
+        io::Result::Ok((record, from.bytes - before))
+    };
+    match next()?.0 {
+        Record::Header { version: VERSION } => {}
+        Record::Header { version } => {
+            return Err(invalid(format!("state snapshot: version {version}, this program reads {VERSION}")));
         }
-        first = false;
+        _ => return Err(invalid("state snapshot: no header")),
+    }
+    loop {
+        match next()? {
+            (Record::Header { .. }, _) => return Err(invalid("state snapshot: two headers")),
+            (Record::End, _) => return Ok(()),
+            (record, bytes) => each(record, bytes)?,
+        }
     }
 }
 
@@ -224,21 +234,12 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
 /// Reads a snapshot into a new store. Nothing is fixed while reading, because servers read their snapshots at different
 /// times and continue with the same log.
 pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
-    let mut from = BufReader::with_capacity(1 << 16, from);
-    let mut next = || codec::decode_from::<Record>(&mut from).map_err(|e| invalid(format!("state snapshot: {e}")));
-    match next()? {
-        Record::Header { version: VERSION } => {}
-        Record::Header { version } => {
-            return Err(invalid(format!("state snapshot: version {version}, this program reads {VERSION}")));
-        }
-        _ => return Err(invalid("state snapshot: no header")),
-    }
     let mut store = StateStore::default();
     let mut jobs: Vec<Arc<Job>> = Vec::new();
     let mut allocs: Vec<Arc<Allocation>> = Vec::new();
-    loop {
-        match next()? {
-            Record::Header { .. } => return Err(invalid("state snapshot: two headers")),
+    records(from, |record, _| {
+        match record {
+            Record::Header { .. } | Record::End => {}
             Record::Node(n) => store.put_node(n),
             Record::NodePool(p) => store.put_node_pool(p),
             Record::Namespace(n) => store.put_namespace(n),
@@ -283,9 +284,9 @@ pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
                     store.set_index(t, index);
                 }
             }
-            Record::End => break,
         }
-    }
+        Ok(())
+    })?;
     store.put_allocs(allocs);
     store.settle_index();
     let index = store.latest_index();

@@ -46,9 +46,12 @@ pub(super) enum AssertionError {
     /// A text in PEM format is none.
     #[error("{0} is not in PEM format")]
     Pem(&'static str),
-    /// There is no signature.
+    /// The key of the method, or of the client, makes no signature.
     #[error("the key cannot sign")]
     Unsigned,
+    /// The keyring of the cluster makes no signature.
+    #[error("the keyring of the cluster cannot sign: {0}")]
+    Keyring(String),
 }
 
 /// The signer of an assertion.
@@ -149,6 +152,12 @@ fn claims(config: &AclAuthMethodConfig, assertion: &OidcClientAssertion, now: i6
     json!({"iss": client, "sub": client, "aud": audience, "iat": now, "nbf": now, "exp": now + VALID, "jti": id})
 }
 
+/// Whether the assertion of a method is signed by the keyring of the cluster.
+pub(super) fn needs_keyring(config: &AclAuthMethodConfig) -> bool {
+    let source = config.oidc_client_assertion.as_ref().map(source);
+    matches!(source, Some(Ok((KeySource::Keyring, _))))
+}
+
 /// The assertion of a method; `None` if it has none. Reads files of the server: not for async tasks.
 pub(super) fn signed(
     config: &AclAuthMethodConfig,
@@ -163,7 +172,7 @@ pub(super) fn signed(
     let mut headers: Headers = assertion.extra_headers.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
     let token = match source {
         KeySource::Keyring => {
-            keyring.sign_with_headers(&claims, &headers).map_err(|_| AssertionError::Unsigned)?.into()
+            keyring.sign_with_headers(&claims, &headers).map_err(|e| AssertionError::Keyring(e.to_string()))?.into()
         }
         KeySource::ClientSecret => {
             let key = EncodingKey::from_secret(secret(config, assertion)?.expose().as_bytes());
@@ -289,7 +298,7 @@ mod tests {
 
         let token = made(&config("client_secret", "")).expect("an assertion");
         assert_eq!(read(&token, &DecodingKey::from_secret(b"hush"), Algorithm::HS256)["sub"], "client");
-        assert_eq!(made(&config("nomad", "")), Err(AssertionError::Unsigned), "this keyring is empty");
+        assert_eq!(made(&config("nomad", "")), Err(AssertionError::Keyring("keyring has no active key".into())));
         let none = AclAuthMethodConfig { oidc_client_assertion: None, ..config("", "") };
         assert_eq!(signed(&none, &Keyring::default(), NOW, String::new()), Ok(None));
     }

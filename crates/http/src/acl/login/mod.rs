@@ -34,7 +34,7 @@ use encamp_host::{ids, threads};
 use encamp_model::json::or_default;
 use encamp_model::*;
 use encamp_server::endpoints::acl::tokens;
-use encamp_server::keyring::Keyring;
+use encamp_server::keyring::{KEY_WAIT, Keyring};
 use encamp_state::StateStore;
 use keys::VerifyingKeys;
 use oidc::OidcError;
@@ -222,6 +222,9 @@ async fn of_user(
     let provider = logins.providers.get(&source)?;
     let known = provider.known().await?;
     let assertion = {
+        if assertion::needs_keyring(&config) {
+            keyring.wait_active(KEY_WAIT).await;
+        }
         let config = config.clone();
         let signed = threads::unblock(move || assertion::signed(&config, &keyring, ids::now(), ids::uuid())).await;
         signed.map_err(|_| assertion::AssertionError::Unsigned)??

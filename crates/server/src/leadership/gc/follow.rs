@@ -1,12 +1,11 @@
 //! A forced run that somebody waits for (`docs/spec/garbage-collection.md §13.4`). A core evaluation exists in the
-//! leader's broker alone, and any server may run it: its worker reports to the leader before it ends the evaluation.
+//! leader's broker alone, and the leader runs it: its worker notes how the run ended before it ends the evaluation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::{CoreJob, core_eval};
@@ -24,7 +23,7 @@ const CHECK: Duration = Duration::from_millis(250);
 pub const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// It deleted these objects.
     Done(GcReport),

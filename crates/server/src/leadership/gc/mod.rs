@@ -29,7 +29,6 @@ use crate::evals::broker::Delivery;
 use crate::handle::Server;
 use crate::nodes::node_status;
 use crate::pipeline::error::PipelineError;
-use crate::pipeline::worker_calls;
 use crate::settings::GcSettings;
 use encamp_host::ids;
 use encamp_model::gc::{GcCount, GcKind, GcReport};
@@ -360,7 +359,8 @@ impl<'a> Run<'a> {
     async fn pause(&mut self, began: Instant) -> Result<(), Error> {
         tokio::time::sleep(began.elapsed().min(LONGEST_PAUSE)).await;
         if self.held.elapsed() >= HOLD_EVERY {
-            worker_calls::hold(self.server, self.delivery).await?;
+            let Delivery { eval, token, .. } = self.delivery;
+            self.server.queues().broker().reset(&eval.id, token, ids::now())?;
             self.held = Instant::now();
         }
         Ok(())
