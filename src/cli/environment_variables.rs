@@ -9,6 +9,7 @@ pub type Variable = (&'static str, &'static str);
 pub const GENERAL: &[Variable] = &[
     ("ENCAMP_CONFIG_DIR", "Directory of config.toml. By default, encamp in XDG_CONFIG_HOME or in ~/.config."),
     ("ENCAMP_CONTEXT", "Saved context that selects the cluster, as for -context, unless NOMAD_ADDR is set."),
+    ("ENCAMP_PAGER, PAGER", "Program that shows output longer than the screen; none if empty. Default: less."),
     ("ENCAMP_ADDR, ENCAMP_TOKEN, …", "The variables of the connection, as with NOMAD_ below, which they override."),
     ("NOMAD_ADDR", "Address of the HTTP API, as for -address."),
     ("NOMAD_CACERT, NOMAD_CAPATH", "Certificate authorities, as for -ca-cert and -ca-path."),

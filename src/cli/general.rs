@@ -1,6 +1,7 @@
 //! The general options, which all commands share (`docs/spec/cli.md §2.4`).
 
 use super::context::Environment;
+use super::output_settings::ColourWhen;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_model::api;
 use encamp_state::State;
@@ -8,7 +9,7 @@ use encamp_state::State;
 /// The heading of these flags in help texts.
 pub const GENERAL_OPTIONS: &str = "General options";
 
-/// The flags for colours. The full command line is searched for them before a command runs (`docs/spec/cli.md §2.4`).
+/// The flags for the output. The full command line is searched for them before a command runs (`docs/spec/cli.md §2.4`).
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ColourFlags {
     /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
@@ -17,6 +18,15 @@ pub struct ColourFlags {
     /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
     #[arg(long, help_heading = GENERAL_OPTIONS)]
     pub force_color: bool,
+    /// When to print with colours. Overrides NOMAD_CLI_NO_COLOR and NOMAD_CLI_FORCE_COLOR
+    #[arg(long, value_name = "when", value_enum, help_heading = GENERAL_OPTIONS)]
+    pub color: Option<ColourWhen>,
+    /// Do not shorten the columns of tables to the width of the terminal
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub wide: bool,
+    /// Do not show long output in a pager. Empty ENCAMP_PAGER or PAGER do the same
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub no_pager: bool,
 }
 
 /// The flags that select the cluster and the colours of the output.

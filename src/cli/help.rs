@@ -4,11 +4,12 @@ use super::command::{Entry, Listing, Registry};
 use super::command_documentation::{CommandDocumentation, GeneralOptions, OptionText};
 use super::render::wrap::{self, WIDTH};
 
-/// What the help of a command says of the general options, if it only accepts those for colours.
-const COLOURS: &str = "-force-color and -no-color: run \"encamp options\" for their description.";
+/// What the help of a command says of the general options, if it only accepts those for the output.
+const COLOURS: &str =
+    "-color, -force-color, -no-color, -no-pager and -wide: run \"encamp options\" for their description.";
 
 /// What the help of a command says of the general options.
-const GENERAL: &str = "-address, -namespace, -region, -token, and options for TLS and colours: run \
+const GENERAL: &str = "-address, -namespace, -region, -token, and options for TLS, colours and the pager: run \
                        \"encamp options\" for their description and their environment variables.";
 
 /// What the general help says below the commands.

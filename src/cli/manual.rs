@@ -213,8 +213,12 @@ fn command_page(registry: &Registry, of: &CommandDocumentation) -> String {
         GeneralOptions::None => {}
         GeneralOptions::Colours => {
             section(&mut page, "GENERAL OPTIONS");
-            let accepted = [roman("The command accepts "), bold("-force-color"), roman(" and "), bold("-no-color")];
-            page.text(accepted.into_iter().chain([roman(": see "), bold("encamp"), roman("(1).")]).collect::<Vec<_>>());
+            let mut accepted = vec![roman("The command accepts ")];
+            for name in ["-color", "-force-color", "-no-color", "-no-pager"] {
+                accepted.extend([bold(name), roman(", ")]);
+            }
+            accepted.extend([roman("and "), bold("-wide"), roman(": see "), bold("encamp"), roman("(1).")]);
+            page.text(accepted);
         }
         GeneralOptions::All => {
             section(&mut page, "GENERAL OPTIONS");

@@ -88,6 +88,7 @@ pub mod node;
 pub mod objects;
 pub mod operator;
 pub mod options;
+pub mod output_settings;
 pub mod plan_file;
 pub mod prompt;
 pub mod registry;
@@ -128,7 +129,9 @@ use std::process::ExitCode;
 
 use command::{Found, Registry};
 use context::{Context, Environment};
-use render::ui::{ColourInput, Ui};
+use output_settings::{OutputSettings, is_paged};
+use render::page;
+use render::ui::Ui;
 
 /// Runs the program with the arguments and streams of the process.
 pub fn main() -> ExitCode {
@@ -172,16 +175,14 @@ fn complete(line: OsString) -> ExitCode {
 
 /// Runs one command line and returns its exit code.
 pub fn run(args: &[String], env: &Environment, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let has = |name: &str| args.iter().any(|a| a.strip_prefix("--").or(a.strip_prefix('-')) == Some(name));
-    let colours = ColourInput {
-        terminal: env.stdout_is_terminal,
-        disabled: has("no-color") || env.var("NOMAD_CLI_NO_COLOR").is_some(),
-        forced: has("force-color") || env.var("NOMAD_CLI_FORCE_COLOR").is_some(),
-        no_color: env.var("NO_COLOR").is_some(),
-        term: env.var("TERM"),
-    };
+    let settings = OutputSettings::new(args, env);
+    let colours = settings.colours();
     let ui = Ui::new(out, err, colours.decide());
-    let mut ui = ui.on_terminal(env.terminal.clone(), env.stdout_is_terminal, colours.escapes_welcome());
+    let ui = ui.on_terminal(env.terminal.clone(), env.stdout_is_terminal, colours.escapes_welcome());
+    let mut ui = ui.with_pager(settings.pager());
+    if settings.fits_terminal() {
+        page::keep_to_terminal();
+    }
     let code = dispatch(args, env, &mut ui);
     match ui.finish() {
         Ok(()) => code,
@@ -205,6 +206,9 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
         }
         Found::Group(path) => (Some(path), 1),
         Found::Command(command, rest) => {
+            if is_paged(command.canonical) {
+                ui.use_pager();
+            }
             let mut context = Context { ui, env, registry: &registry, command, args };
             return context.run(rest);
         }

@@ -5,8 +5,9 @@ use super::command::Run;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::general::ColourFlags;
-use super::render::json;
-use super::render::table::{Form, table};
+use super::render::table::{Form, cell, table};
+use super::render::values::plural;
+use super::render::{json, page};
 use super::snapshot_inspect::used;
 use encamp_jobspec::diff::diff_jobs;
 use encamp_model::{ClientStatus, FieldDiff, Job, JobDiff, ObjectDiff};
@@ -15,6 +16,63 @@ use encamp_snapshot::diff::{Change, Field, JobChange, ObjectChange, Side, Snapsh
 
 /// The maximum number of lines about one object; further lines are only counted.
 const MOST_LINES: usize = 8;
+/// The maximum number of objects of a section, unless all are asked for; further objects are only counted.
+const MOST_OBJECTS: usize = 20;
+
+/// A part of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Client nodes.
+    Nodes,
+    /// Jobs and their versions.
+    Jobs,
+    /// Allocations by job and task group.
+    Allocations,
+    /// Deployments.
+    Deployments,
+    /// Node pools.
+    Pools,
+    /// Namespaces.
+    Namespaces,
+    /// Volumes.
+    Volumes,
+    /// The scheduler configuration.
+    Config,
+}
+
+impl Part {
+    /// The heading of its section.
+    fn heading(self) -> &'static str {
+        match self {
+            Part::Nodes => "Nodes",
+            Part::Jobs => "Jobs",
+            Part::Allocations => "Allocations",
+            Part::Deployments => "Deployments",
+            Part::Pools => "Node pools",
+            Part::Namespaces => "Namespaces",
+            Part::Volumes => "Volumes",
+            Part::Config => "Scheduler configuration",
+        }
+    }
+
+    /// What the summary calls so many of its changes.
+    fn counted(self, n: usize) -> String {
+        let (one, many) = match self {
+            Part::Allocations => {
+                let groups = plural(i64::try_from(n).unwrap_or(2), "task group", "task groups");
+                return format!("allocations of {n} {groups}");
+            }
+            Part::Nodes => ("node", "nodes"),
+            Part::Jobs => ("job", "jobs"),
+            Part::Deployments => ("deployment", "deployments"),
+            Part::Pools => ("node pool", "node pools"),
+            Part::Namespaces => ("namespace", "namespaces"),
+            Part::Volumes => ("volume", "volumes"),
+            Part::Config => ("setting of the scheduler", "settings of the scheduler"),
+        };
+        format!("{n} {}", plural(i64::try_from(n).unwrap_or(2), one, many))
+    }
+}
 
 /// Compare two cluster snapshots
 ///
@@ -23,12 +81,19 @@ const MOST_LINES: usize = 8;
 /// the scheduler configuration, and resource usage. The source, the time and the index of the snapshots are not
 /// compared.
 ///
-/// For changed jobs, only the changed fields are named, not their values, which may be secret.
+/// The output begins with a summary. For changed jobs, only the changed fields are named, not their values, which may be
+/// secret.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotDiffCommand {
     /// Print everything as JSON, see docs/reference/snapshot-diff.schema.json
     #[arg(long)]
     pub json: bool,
+    /// Print only these parts of the comparison, separated by commas
+    #[arg(long, value_name = "parts", value_enum, value_delimiter = ',')]
+    pub only: Vec<Part>,
+    /// Print all changes of each part. By default, the first 20 are printed
+    #[arg(long)]
+    pub all: bool,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
@@ -53,11 +118,16 @@ impl Run for SnapshotDiffCommand {
             }
             return u8::from(!diff.equal);
         }
-        for (heading, text) in sections(&diff) {
-            context.ui.output_markup(&format!("[bold]{heading}[reset]"));
-            context.ui.output(&format!("{text}\n"));
+        let sections = sections(&diff);
+        context.ui.output(&format!("{}\n", page::sentence(&summary_line(&diff, &sections))));
+        context.ui.output_markup("[bold]Snapshots[reset]");
+        context.ui.output(&snapshots(&diff));
+        let wanted = |part: Part| self.only.is_empty() || self.only.contains(&part);
+        for section in sections.iter().filter(|s| wanted(s.part) && s.changes > 0) {
+            context.ui.output_markup(&format!("\n[bold]{}[reset]", section.part.heading()));
+            let shown = if self.all { usize::MAX } else { MOST_OBJECTS };
+            context.ui.output(&section.text(shown));
         }
-        context.ui.output(if diff.equal { "Nothing changed" } else { "The snapshots differ" });
         u8::from(!diff.equal)
     }
 }
@@ -118,30 +188,79 @@ fn add_objects(path: &str, objects: &[ObjectDiff], out: &mut Vec<String>) {
     }
 }
 
-/// The sections to print: headings and texts.
-fn sections(d: &SnapshotDiff) -> Vec<(&'static str, String)> {
-    let mut out = vec![("Snapshots", snapshots(d))];
-    let lists = [
-        ("Nodes", objects(&d.nodes)),
-        ("Jobs", d.jobs.iter().flat_map(job).collect()),
-        ("Deployments", objects(&d.deployments)),
-        ("Node pools", objects(&d.node_pools)),
-        ("Namespaces", objects(&d.namespaces)),
-        ("Volumes", objects(&d.volumes)),
-        ("Scheduler configuration", d.scheduler_configuration.iter().map(field).collect::<Vec<_>>()),
-    ];
-    out.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(heading, lines)| (heading, lines.join("\n"))));
-    if !d.allocations.is_empty() {
-        let head = "Namespace|Job|Group|Placed|Moved|Stopped|Completed|Failed|Lost|Removed|Other";
-        let rows = d.allocations.iter().map(|g| {
-            let counts = [g.placed, g.moved, g.stopped, g.completed, g.failed, g.lost, g.removed, g.other];
-            let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
-            format!("{}|{}|{}|{}", g.namespace, g.job_id, g.task_group, counts.join("|"))
-        });
-        let lines: Vec<String> = std::iter::once(head.to_string()).chain(rows).collect();
-        out.push(("Allocations", table(&lines, Form::List)));
+/// The changes of one part.
+struct Section {
+    part: Part,
+    /// How many objects differ.
+    changes: usize,
+    body: Body,
+}
+
+enum Body {
+    /// The lines about each object.
+    Objects(Vec<Vec<String>>),
+    /// The rows of a table below its heading.
+    Rows(&'static str, Vec<String>),
+}
+
+impl Section {
+    /// The text of at most so many objects.
+    fn text(&self, most: usize) -> String {
+        let mut text = match &self.body {
+            Body::Objects(objects) => objects.iter().take(most).flatten().cloned().collect::<Vec<_>>().join("\n"),
+            Body::Rows(head, rows) => {
+                let lines: Vec<&str> =
+                    std::iter::once(*head).chain(rows.iter().take(most).map(String::as_str)).collect();
+                table(&lines, Form::Figures)
+            }
+        };
+        let rest = self.changes.saturating_sub(most);
+        if rest > 0 {
+            text.push_str(&format!("\nand {rest} more; use -all to list them"));
+        }
+        text
     }
-    out
+}
+
+/// The parts of the comparison.
+fn sections(d: &SnapshotDiff) -> Vec<Section> {
+    let head = "Namespace|Job|Group|Placed|Moved|Stopped|Completed|Failed|Lost|Removed|Other";
+    let rows = d.allocations.iter().map(|g| {
+        let counts = [g.placed, g.moved, g.stopped, g.completed, g.failed, g.lost, g.removed, g.other];
+        let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+        format!("{}|{}|{}|{}", cell(&g.namespace), cell(&g.job_id), cell(&g.task_group), counts.join("|"))
+    });
+    let configuration = d.scheduler_configuration.iter().map(|f| vec![field(f)]).collect();
+    let lists = [
+        (Part::Nodes, Body::Objects(objects(&d.nodes))),
+        (Part::Jobs, Body::Objects(d.jobs.iter().map(job).collect())),
+        (Part::Allocations, Body::Rows(head, rows.collect())),
+        (Part::Deployments, Body::Objects(objects(&d.deployments))),
+        (Part::Pools, Body::Objects(objects(&d.node_pools))),
+        (Part::Namespaces, Body::Objects(objects(&d.namespaces))),
+        (Part::Volumes, Body::Objects(objects(&d.volumes))),
+        (Part::Config, Body::Objects(configuration)),
+    ];
+    let section = |(part, body)| {
+        let changes = match &body {
+            Body::Objects(objects) => objects.len(),
+            Body::Rows(_, rows) => rows.len(),
+        };
+        Section { part, changes, body }
+    };
+    lists.into_iter().map(section).collect()
+}
+
+/// The answer: what differs.
+fn summary_line(d: &SnapshotDiff, sections: &[Section]) -> String {
+    if d.equal {
+        return "Nothing changed.".into();
+    }
+    let parts: Vec<String> = sections.iter().filter(|s| s.changes > 0).map(|s| s.part.counted(s.changes)).collect();
+    if parts.is_empty() {
+        return "The snapshots differ.".into();
+    }
+    format!("The snapshots differ in {}.", parts.join(", "))
 }
 
 fn snapshots(d: &SnapshotDiff) -> String {
@@ -164,10 +283,12 @@ fn sign(change: Change) -> &'static str {
     }
 }
 
-fn objects(changes: &[ObjectChange]) -> Vec<String> {
-    let lines = changes.iter().flat_map(|c| {
+fn objects(changes: &[ObjectChange]) -> Vec<Vec<String>> {
+    let lines = changes.iter().map(|c| {
         let name = if c.name.is_empty() || c.name == c.id { c.id.clone() } else { format!("{} ({})", c.id, c.name) };
-        std::iter::once(format!("{} {name}", sign(c.change))).chain(some(c.fields.iter().map(field).collect()))
+        std::iter::once(format!("{} {name}", sign(c.change)))
+            .chain(some(c.fields.iter().map(field).collect()))
+            .collect()
     });
     lines.collect()
 }

@@ -11,8 +11,8 @@ use encamp_snapshot::live::Detail;
 /// Simulate cluster changes and show where allocations go
 ///
 /// Assumes the given changes and processes the evaluations that a server would create, in order of priority, until no
-/// work is left. Prints which allocations are displaced and where they are placed, which are unplaced and why, and the
-/// free capacity of ready nodes before and after. The cluster itself is not changed.
+/// work is left. Prints whether allocations would be unplaced or preempted, what happens in each datacenter and node
+/// pool, and the jobs with a problem, worst first. The cluster itself is not changed.
 ///
 /// A drain is simulated to its end: service allocations are migrated as their migrate blocks allow, batch allocations
 /// are stopped at the deadline, and system allocations are stopped last. Lost nodes stay lost. Jobs are named by ID in
@@ -23,7 +23,10 @@ pub struct WhatIfCommand {
     pub(crate) changes: ChangeFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// List all allocations
+    /// List all jobs, and why each allocation cannot be placed
+    #[arg(long)]
+    pub all: bool,
+    /// List all allocations, too
     #[arg(long)]
     pub verbose: bool,
     /// Print the result as JSON
@@ -68,7 +71,12 @@ impl Run for WhatIfCommand {
                 Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
             }
         } else {
-            what_if::print(context.ui, &outcome, self.verbose);
+            let extent = match (self.verbose, self.all) {
+                (true, _) => what_if::Extent::Allocations,
+                (false, true) => what_if::Extent::Jobs,
+                (false, false) => what_if::Extent::Short,
+            };
+            what_if::print(context.ui, &outcome, extent);
         }
         u8::from(outcome.falls_short())
     }

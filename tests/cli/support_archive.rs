@@ -40,6 +40,7 @@ fn parsed(bytes: &[u8]) -> Value {
 fn a_cluster_is_captured_for_support() {
     let folder = Folder::new("support-archive");
     let agent = Agent::start(&folder, "", &["-dev", "-node", "laptop"]);
+    wait_for("the node", || if agent.list("/v1/nodes").is_empty() { Err("no node".into()) } else { Ok(()) });
     let ran = run(&folder, &agent, &["operator", "debug", "-duration", "3s", "-interval", "1s"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0), "{ran:?}");
     assert!(ran.stdout.contains("Servers  = 1 of 1") && ran.stdout.contains("    Capture interval 0001"), "{ran:?}");
@@ -131,6 +132,63 @@ fn the_stored_state_of_a_node() {
         allocs if allocs[0]["ClientStatus"] == "complete" => Ok(()),
         allocs => Err(allocs.to_string()),
     });
+}
+
+#[test]
+fn the_raft_log_of_a_stopped_server() {
+    let mut member = Member::new("raft-files", Role::Other(AGENT.into()));
+    member.start();
+    node_ready(&member);
+    let job = |count: u64| {
+        let task = json!({"Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/true"},
+            "Resources": {"CPU": 20, "MemoryMB": 16}});
+        let group = json!({"Name": "g", "Count": count, "Tasks": [task]});
+        json!({"Job": {"ID": "logged", "Name": "logged", "Type": "batch", "Datacenters": ["*"], "TaskGroups": [group]}})
+    };
+    assert_eq!(member.agent().send("PUT", "/v1/jobs", &job(0)).status, 200);
+    let data = member.data();
+    let raft = |args: &[&str]| run_in(&data, &[&["operator", "raft"], args].concat());
+    let busy = raft(&["info", "."]);
+    assert!(busy.exit == 1 && busy.stderr.contains("is in use by another process\nStop the agent first"), "{busy:?}");
+    member.kill();
+
+    let info = raft(&["info", "."]);
+    assert_eq!((info.stderr.as_str(), info.exit), ("", 0));
+    let number = |name: &str| -> u64 {
+        let line = info.stdout.lines().find_map(|l| l.strip_prefix(name)).unwrap_or_else(|| panic!("{name}: {info:?}"));
+        line.trim().parse().unwrap_or_else(|e| panic!("{line}: {e}"))
+    };
+    let (length, first, last) = (number("length:"), number("first index:"), number("last index:"));
+    assert_eq!((first, last), (1, length), "{}", info.stdout);
+    assert!(info.stdout.starts_with("path:        ") && info.stdout.contains("server/raft\n"), "{}", info.stdout);
+
+    let logs = raft(&["logs", "server/raft"]);
+    let entries: Vec<Value> = logs.stdout.lines().map(|line| parsed(line.as_bytes())).collect();
+    let indexes: Vec<u64> = entries.iter().map(|e| e["Index"].as_u64().expect("an index")).collect();
+    assert_eq!(indexes, (1..=last).collect::<Vec<u64>>());
+    let registered = entries.iter().find(|e| e["CommandType"] == "JobRegister").expect("the job");
+    assert_eq!((&registered["LogType"], &registered["Body"]["job"]["ID"]), (&json!("LogCommand"), &json!("logged")));
+    assert!(entries.iter().any(|e| e["LogType"] == "LogNoop") && entries[0]["LogType"] == "LogConfiguration");
+
+    let state = |args: &[&str]| {
+        let ran = raft(&[&["state"], args, &["."]].concat());
+        assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
+        parsed(ran.stdout.as_bytes())
+    };
+    let jobs = |state: &Value| state["Jobs"].as_array().map_or(0, Vec::len);
+    let index = registered["Index"].as_u64().expect("an index");
+    assert_eq!(jobs(&state(&[])), 1);
+    let (before, at) = ((index - 1).to_string(), index.to_string());
+    assert_eq!(jobs(&state(&["-last-index", &before])), 0, "before the job was registered");
+    assert_eq!(jobs(&state(&["-last-index", &at])), 1);
+    let back = format!("-{}", last - (index - 1));
+    assert_eq!(jobs(&state(&["-last-index", &back])), 0, "counted back from the end");
+    let none = raft(&["info", "nosuch"]);
+    assert!(none.exit == 1 && none.stderr.starts_with("no raft log found in \"nosuch\"\n"), "{none:?}");
+    // Nothing was changed.
+    assert_eq!(raft(&["logs", "."]).stdout, logs.stdout);
+    member.start();
+    wait_for("the job", || member.read("/v1/job/logged").map(drop));
 }
 
 #[test]

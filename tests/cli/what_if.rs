@@ -78,11 +78,23 @@ fn a_drain_of_each_node_conserves_allocations() {
 fn a_drain_is_shown_as_text() {
     let ran = what_if(&["-drain", "dc1-general-01"]);
     assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
-    assert!(ran.stdout.starts_with("What if:\n- drain node \"dc1-general-01\" (00000001)\n\n"), "{}", ran.stdout);
-    for part in
-        ["\nJobs\nJob ", "\nAllocations\nAlloc ID ", "\nFree capacity of ready nodes\nPool ", "exporter", "  9 -> 8  "]
-    {
+    assert!(
+        ran.stdout.starts_with("No allocation would be unplaced.\n3 allocations are displaced: "),
+        "{}",
+        ran.stdout
+    );
+    for part in [
+        "\n\nWhat if:\n- drain node \"dc1-general-01\" (00000001)\n\nDatacenter ",
+        "\nAllocations\nAlloc ID ",
+        "exporter",
+        "  9 -> 8  ",
+    ] {
         assert!(ran.stdout.contains(part), "{part:?}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("\nJobs\n"), "the allocations are listed: {}", ran.stdout);
+    let all = what_if(&["-drain", "dc1-general-01", "-all"]).stdout;
+    for part in ["\nJobs\nJob ", "\nFree capacity of ready nodes\nPool ", "81.7 -> 71.8 GHz"] {
+        assert!(all.contains(part), "{part:?}: {all}");
     }
     assert_eq!(what_if(&["-drain", "dc1-general-01"]).stdout, ran.stdout, "the same again");
 }

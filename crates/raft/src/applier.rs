@@ -60,7 +60,7 @@ pub(super) struct Applier {
 }
 
 /// Runs code of the state; a panic becomes an error, which stops the node instead of leaving callers waiting.
-fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Result<T, StoreError> {
+pub(super) fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| StoreError::Machine(format!("{what} panicked")))
 }
 

@@ -45,6 +45,12 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
+    /// There is no log.
+    #[error("{} holds no log of a server", path.display())]
+    Absent {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Snapshots and log don't join.
     #[error("{} holds no intact snapshot up to entry {purged}, where its log begins; restore the server's data directory from a backup, or remove it and let the server rejoin its cluster", path.display())]
     Gap {

@@ -4,7 +4,7 @@
 //! The algorithm is openraft's. This crate adds the files (`log`, `snapshots`, `files`), the connection to the state
 //! machine (`applier`, [`Machine`]), the batching of proposals (`propose`), the check for free disk space (`room`),
 //! messages (`network`) and their validation (`validate`), entries in flight (`sending`), the leader lease and election
-//! back-off (`lease`), and the handle ([`Consensus`]).
+//! back-off (`lease`), the handle ([`Consensus`]), and what reads the files of a stopped server ([`StoredLog`]).
 //!
 //! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it
 //! takes the next. Outside of this crate an index is the number of an operation: every operation takes the next one,
@@ -28,6 +28,7 @@ mod log;
 mod machine;
 mod membership;
 mod network;
+mod offline;
 mod propose;
 mod room;
 mod runtime;
@@ -44,6 +45,7 @@ pub use error::StoreError;
 pub use machine::{Machine, SnapshotWriter};
 pub use membership::MembershipError;
 pub use network::{Answer, MemoryNetwork, Message, NoTransport, Pending, Transport, TransportError};
+pub use offline::{Stored, StoredEntry, StoredLog};
 pub use propose::ProposeError;
 pub use status::{Configuration, Leadership, Member, Role, Stats};
 pub use types::{NotAnId, Peer, ServerId};

@@ -110,6 +110,11 @@ impl Snapshots {
         Ok(Snapshots { dir: dir.to_path_buf(), known: Arc::default() })
     }
 
+    /// The snapshots of a server that does not run; nothing is made or removed.
+    pub(crate) fn existing(dir: &Path) -> Snapshots {
+        Snapshots { dir: dir.to_path_buf(), known: Arc::default() }
+    }
+
     /// Paths of all snapshots, newest first.
     fn paths(&self) -> Result<Vec<PathBuf>, StoreError> {
         let names = files::names(&self.dir)?;

@@ -25,6 +25,30 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "operator raft info",
+        &[
+            Example::new("Show the extent of the log of a stopped server", "encamp operator raft info data"),
+            Example::new("Show that of a copy of its log", "encamp operator raft info copies/server-1/raft"),
+        ],
+    ),
+    (
+        "operator raft logs",
+        &[
+            Example::new("Print the log as lines of JSON", "encamp operator raft logs data"),
+            Example::new("Print the log with indentation", "encamp operator raft logs -pretty data"),
+        ],
+    ),
+    (
+        "operator raft state",
+        &[
+            Example::new("Print the state of a stopped server", "encamp operator raft state data > state.json"),
+            Example::new(
+                "Print the state before the last ten entries of the log",
+                "encamp operator raft state -last-index -10 data",
+            ),
+        ],
+    ),
+    (
         "operator client-state",
         &[
             Example::new("Print the stored state of a stopped node", "encamp operator client-state data/client"),
@@ -267,6 +291,10 @@ pub(super) const EXAMPLES: Examples = &[
             Example::new(
                 "Show what would happen if a datacenter were lost",
                 "encamp what-if -snapshot fixtures/demo/cluster.json -down dc=dc2",
+            ),
+            Example::new(
+                "List every job that a lost datacenter affects",
+                "encamp what-if -snapshot fixtures/demo/cluster.json -down dc=dc2 -all",
             ),
             Example::new(
                 "Show whether two more nodes are enough for a larger count",

@@ -203,7 +203,7 @@ impl JobPlan {
             let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
             format!("{}|{}|{}", cell(&d.entry.id), d.entry.priority, counts.join("|"))
         }));
-        context.ui.output(&table(&rows, Form::List));
+        context.ui.output(&table(&rows, Form::Figures));
         context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
         for d in done {
             let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, d.now);

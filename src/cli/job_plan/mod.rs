@@ -19,7 +19,7 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::plan_file::{OutFlags, RecordedState, Reviewed};
 use crate::cli::render::plan::PlanView;
-use crate::cli::render::{json, markdown, plan, template, what_if};
+use crate::cli::render::{json, markdown, plan, plan_summary, template, what_if};
 use encamp_model::{JobPlanResponse, JobType, api};
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
 use encamp_snapshot::live::Detail;
@@ -67,6 +67,9 @@ pub struct JobPlan {
         action = clap::ArgAction::Set
     )]
     pub diff: bool,
+    /// Show the node of each placement
+    #[arg(long)]
+    pub placements: bool,
     /// Show the contents of added and deleted groups and tasks
     #[arg(long)]
     pub verbose: bool,
@@ -103,6 +106,7 @@ impl JobPlan {
             remote: false,
             check_remote: false,
             diff: true,
+            placements: false,
             verbose,
             json_output: false,
             markdown: false,
@@ -127,6 +131,9 @@ impl JobPlan {
             context.ui.warn(note);
         }
         plan::print_body(context.ui, &self.view(&planned.response, &file.job, path, planned.now));
+        if context.env.stdout_is_terminal {
+            context.ui.output_markup(&format!("{}\n", plan_summary::markup(&planned.response)));
+        }
         Ok(planned.response)
     }
 
@@ -212,6 +219,10 @@ impl Run for JobPlan {
             }
             None => {
                 plan::print(context.ui, &self.view(response, &file.job, path, planned.now));
+                if let Some(reviewed) = planned.reviewed.as_ref().filter(|_| self.placements) {
+                    context.ui.output_markup("\n[bold]Placements[reset]");
+                    context.ui.output(&plan_summary::placements(&reviewed.outcome, self.verbose));
+                }
                 if let Some(text) = planned.explanation.text() {
                     context.ui.output_markup(&text);
                 }
@@ -220,6 +231,9 @@ impl Run for JobPlan {
                 }
                 planned.report_disagreements(context);
                 report_failures(&failures, context);
+                if context.env.stdout_is_terminal {
+                    context.ui.output_markup(&format!("\n{}", plan_summary::markup(response)));
+                }
                 return code;
             }
         };
@@ -246,6 +260,8 @@ impl JobPlan {
             Some("-remote cannot be combined with -check-remote or -snapshot")
         } else if self.remote && self.explain.is_some() {
             Some("-explain requires a local plan: it cannot be combined with -remote")
+        } else if self.remote && self.placements {
+            Some("-placements requires a local plan: it cannot be combined with -remote")
         } else if !self.changes.is_empty() && (self.remote || self.check_remote) {
             Some("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is")
         } else {

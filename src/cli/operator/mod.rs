@@ -15,6 +15,7 @@ pub mod gossip;
 pub mod keyring;
 pub mod metrics;
 pub mod raft;
+pub mod raft_files;
 pub mod scheduler;
 pub mod snapshot;
 
@@ -29,6 +30,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<scheduler::SchedulerGetConfig>("operator scheduler get-config", None, 1);
     registry.add::<scheduler::SchedulerSetConfig>("operator scheduler set-config", None, 1);
     registry.add::<raft::RaftListPeers>("operator raft list-peers", None, 1);
+    registry.add::<raft_files::RaftInfo>("operator raft info", None, 1);
+    registry.add::<raft_files::RaftLogs>("operator raft logs", None, 1);
+    registry.add::<raft_files::RaftState>("operator raft state", None, 1);
     registry.add::<raft::RaftRemovePeer>("operator raft remove-peer", None, 1);
     registry.add::<raft::RaftTransferLeadership>("operator raft transfer-leadership", None, 1);
     registry.add::<autopilot::AutopilotGetConfig>("operator autopilot get-config", None, 1);

@@ -1,16 +1,18 @@
 //! Text output of `capacity`: how many more allocations of each task group fit.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::RenderError;
 use super::json::indented;
 use super::metrics::metric_lines;
 use super::styled::Styled;
-use super::table::{Form, table};
+use super::table::{Form, cell, table};
 use super::ui::Ui;
 use super::values::plural;
 use encamp_model::quoted;
-use encamp_plan::capacity::Capacity;
+use encamp_plan::capacity::{Capacity, NodeCopies};
 use encamp_plan::survival::{Loss, Survival};
 
 /// The maximum number of nodes that are listed unless `-verbose` is given.
@@ -81,11 +83,15 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
     if let Some(s) = &group.survival {
         ui.output(&survival(s, view.loss));
     }
+    if c.nodes.len() > MANY {
+        ui.output(&format!("\n{}", table(&by_datacenter(&c.nodes), Form::Figures)));
+    }
     if !c.nodes.is_empty() {
         let shown = if verbose || c.nodes.len() <= MANY { c.nodes.len() } else { MANY };
         let head = std::iter::once("Node|Datacenter|Copies".to_string());
-        let rows = c.nodes.iter().take(shown).map(|n| format!("{}|{}|{}", n.node_name, n.datacenter, n.copies));
-        ui.output(&format!("\n{}", table(&head.chain(rows).collect::<Vec<_>>(), Form::List)));
+        let rows =
+            c.nodes.iter().take(shown).map(|n| format!("{}|{}|{}", cell(&n.node_name), cell(&n.datacenter), n.copies));
+        ui.output(&format!("\n{}", table(&head.chain(rows).collect::<Vec<_>>(), Form::Figures)));
         if shown < c.nodes.len() {
             let rest: i64 = c.nodes.iter().skip(shown).map(|n| n.copies).sum();
             ui.output(&format!("and {rest} on {} more nodes; use -verbose to list them", c.nodes.len() - shown));
@@ -97,6 +103,18 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
         text.push(why);
         ui.output(&text);
     }
+}
+
+/// The copies and the nodes that take some, by datacenter.
+fn by_datacenter(nodes: &[NodeCopies]) -> Vec<String> {
+    let mut all: BTreeMap<&str, (usize, i64)> = BTreeMap::new();
+    for n in nodes {
+        let (nodes, copies) = all.entry(&n.datacenter).or_default();
+        *nodes += 1;
+        *copies = copies.saturating_add(n.copies);
+    }
+    let rows = all.iter().map(|(name, (nodes, copies))| format!("{}|{nodes}|{copies}", cell(name)));
+    std::iter::once("Datacenter|Nodes|Copies".to_string()).chain(rows).collect()
 }
 
 fn survival(s: &Survival, loss: Option<Loss>) -> String {

@@ -1,11 +1,12 @@
 //! Why placements failed (`docs/spec/cli.md §5`).
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::markup::markup;
 use super::styled::Styled;
 use super::table::{Form, table};
-use super::values::score;
+use super::values::{plural, score};
 use encamp_model::{AllocMetric, quoted};
 
 /// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
@@ -50,6 +51,23 @@ pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: b
     Styled::from_escaped(lines.join("\n"))
 }
 
+/// The reason that rules out most nodes, in a few words; `None` if the metric names none.
+pub fn main_reason(metric: &AllocMetric) -> Option<String> {
+    let most = |counts: &BTreeMap<String, i64>| {
+        counts.iter().max_by_key(|(name, n)| (**n, Reverse(*name))).map(|(name, n)| (name.clone(), *n))
+    };
+    let nodes = |n: i64| format!("{n} {}", plural(n, "node", "nodes"));
+    let exhausted = most(&metric.dimension_exhausted);
+    let filtered = most(&metric.constraint_filtered);
+    match (exhausted, filtered) {
+        (Some((name, n)), Some((_, m))) if n >= m => Some(format!("{name} exhausted on {}", nodes(n))),
+        (Some((name, n)), None) => Some(format!("{name} exhausted on {}", nodes(n))),
+        (_, Some((name, n))) => Some(format!("filtered on {} ({name})", nodes(n))),
+        (None, None) if metric.nodes_evaluated > 0 => None,
+        (None, None) => Some("no ready node in its datacenters and pool".into()),
+    }
+}
+
 fn score_table(metric: &AllocMetric) -> String {
     let names: BTreeSet<&str> =
         metric.score_meta_data.iter().flat_map(|m| m.scores.iter()).map(|(name, _)| name).collect();
@@ -70,6 +88,26 @@ fn score_table(metric: &AllocMetric) -> String {
 mod tests {
     use super::*;
     use encamp_model::NodeScoreMeta;
+
+    #[test]
+    fn the_main_reason_rules_out_most_nodes() {
+        let counts = |list: &[(&str, i64)]| list.iter().map(|(name, n)| (name.to_string(), *n)).collect();
+        let reason = |exhausted: &[(&str, i64)], filtered: &[(&str, i64)], nodes_evaluated| {
+            let (dimension_exhausted, constraint_filtered) = (counts(exhausted), counts(filtered));
+            main_reason(&AllocMetric {
+                nodes_evaluated,
+                dimension_exhausted,
+                constraint_filtered,
+                ..Default::default()
+            })
+        };
+        let memory = reason(&[("cpu", 1), ("memory", 5)], &[("c", 5)], 9);
+        assert_eq!(memory.as_deref(), Some("memory exhausted on 5 nodes"));
+        assert_eq!(reason(&[("cpu", 1)], &[("a = b", 2)], 3).as_deref(), Some("filtered on 2 nodes (a = b)"));
+        assert_eq!(reason(&[("cpu", 1)], &[], 1).as_deref(), Some("cpu exhausted on 1 node"));
+        assert_eq!(reason(&[], &[], 0).as_deref(), Some("no ready node in its datacenters and pool"));
+        assert_eq!(reason(&[], &[], 1), None);
+    }
 
     #[test]
     fn scores_make_a_table_of_all_scorers() {

@@ -1,8 +1,9 @@
 //! How results look on a terminal.
 //!
 //! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags. [`wrap`]: text in lines.
+//! - [`page`]: the width of the terminal, and the pager.
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
-//! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
+//! - [`diff`], [`plan`], [`plan_summary`], [`metrics`]: job diffs, dry runs, their summary, why placements failed.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`gc`]: garbage collection, planned and explained.
@@ -25,8 +26,10 @@ pub mod markdown;
 pub mod markup;
 pub mod metrics;
 pub mod objects;
+pub mod page;
 pub mod past;
 pub mod plan;
+pub mod plan_summary;
 pub mod stats;
 pub mod styled;
 pub mod table;

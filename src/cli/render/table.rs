@@ -2,13 +2,18 @@
 //!
 //! Cells are separated by `|` in the input, also where a value holds that character: that is how the output is defined.
 //! comfy-table aligns the columns, by their width on a terminal. Here the ends of lines are cut, since it pads the last
-//! cell too. It has no columns wider than 65,535, so a table with a longer cell is not aligned.
+//! cell too. It has no columns wider than 65,535, so a table with a longer cell is not aligned. On a terminal, tables
+//! keep to its width ([`page`]): the widest columns are shortened, but none that holds IDs.
 
-use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use unicode_width::UnicodeWidthStr;
+use comfy_table::{CellAlignment, Table};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::page;
 use super::styled::one_line;
+
+/// No column is shortened to less.
+const LEAST_WIDTH: usize = 8;
 
 /// How the cells of a table are joined and what empty ones show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +24,15 @@ pub enum Form {
     KeyValue,
     /// Two spaces between cells, nothing in empty ones.
     Spaced,
+    /// Two spaces between cells, nothing in empty ones, and columns of numbers aligned on the right.
+    Figures,
 }
 
 impl Form {
     /// The spaces after each column. The `=` of key/value lists is a column of its own.
     fn gap(self) -> u16 {
         match self {
-            Form::List | Form::Spaced => 2,
+            Form::List | Form::Spaced | Form::Figures => 2,
             Form::KeyValue => 1,
         }
     }
@@ -34,7 +41,7 @@ impl Form {
     fn empty(self) -> &'static str {
         match self {
             Form::List | Form::KeyValue => "<none>",
-            Form::Spaced => "",
+            Form::Spaced | Form::Figures => "",
         }
     }
 }
@@ -46,7 +53,23 @@ pub fn cell(text: &str) -> String {
 
 /// Lays out lines of cells. The last cell of each line is not padded; no newline at the end.
 pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
-    let rows: Vec<Vec<String>> = lines.iter().map(|line| cells(line.as_ref(), form)).collect();
+    within(lines, form, page::width())
+}
+
+/// The same for a table that is going to be indented by so many spaces.
+pub fn indented_table<S: AsRef<str>>(lines: &[S], form: Form, indent: usize) -> String {
+    within(lines, form, page::width().map(|width| width.saturating_sub(indent)))
+}
+
+/// Lays out a table in so many columns of the terminal, if they are limited.
+fn within<S: AsRef<str>>(lines: &[S], form: Form, limit: Option<usize>) -> String {
+    let mut rows: Vec<Vec<String>> = lines.iter().map(|line| cells(line.as_ref(), form)).collect();
+    if let Some(limit) = limit {
+        match form {
+            Form::KeyValue => {}
+            Form::List | Form::Spaced | Form::Figures => shorten(&mut rows, limit, form.gap().into()),
+        }
+    }
     if rows.iter().flatten().any(|cell| cell.width() > usize::from(u16::MAX)) {
         let gap = " ".repeat(form.gap().into());
         return rows.iter().map(|row| row.join(&gap)).collect::<Vec<_>>().join("\n");
@@ -55,6 +78,13 @@ pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
     table.load_style(NOTHING).add_rows(rows.iter());
     for column in table.column_iter_mut() {
         column.set_padding((0, form.gap()));
+    }
+    if form == Form::Figures {
+        for (n, column) in table.column_iter_mut().enumerate() {
+            if holds_numbers(&rows, n) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
     }
     let widths = table.column_max_content_widths();
     let lines = table.lines().zip(&rows).map(|(line, row)| {
@@ -70,6 +100,72 @@ pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
         }
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Shortens the widest columns until the rows have the width, as far as possible. The first row is the heading.
+fn shorten(rows: &mut [Vec<String>], limit: usize, gap: usize) {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let heading = rows.first().cloned().unwrap_or_default();
+    let heading_of = |n: usize| heading.get(n).map_or("", String::as_str);
+    let width_of = |n: usize| rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.width()).max().unwrap_or(0);
+    let mut widths: Vec<usize> = (0..columns).map(width_of).collect();
+    let least: Vec<usize> = (0..columns)
+        .map(|n| match heading_of(n) {
+            name if name.split_whitespace().any(|word| word == "ID") => usize::MAX,
+            name => name.width().max(LEAST_WIDTH),
+        })
+        .collect();
+    let gaps = gap * columns.saturating_sub(1);
+    let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
+    while excess > 0 {
+        let can_shrink = widths.iter_mut().zip(&least).filter(|(width, least)| **width > **least);
+        let Some((widest, _)) = can_shrink.max_by_key(|(width, _)| **width) else { break };
+        *widest -= 1;
+        excess -= 1;
+    }
+    for row in rows {
+        for (cell, width) in row.iter_mut().zip(&widths).filter(|(cell, width)| cell.width() > **width) {
+            *cell = shortened(cell, *width);
+        }
+    }
+}
+
+/// The beginning of a text, with `…` behind it, in so many columns.
+pub fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    let mut out = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        out.push(c);
+    }
+    out.truncate(out.trim_end().len());
+    out.push('…');
+    out
+}
+
+/// Whether all cells of a column below the heading are numbers, also with a unit or a change (`3 -> 2`).
+fn holds_numbers(rows: &[Vec<String>], column: usize) -> bool {
+    let is_id = |name: &String| name.split_whitespace().any(|word| word == "ID");
+    let number = |cell: &String| {
+        let mut words = cell.split_whitespace();
+        cell.is_empty() || cell == "-" || words.all(|w| is_number(w) || UNITS.contains(&w) || matches!(w, "->" | "of"))
+    };
+    let mut cells = rows.iter().filter_map(|row| row.get(column));
+    !cells.next().is_none_or(is_id) && cells.all(number)
+}
+
+/// The units of numbers in tables.
+const UNITS: &[&str] = &["MHz", "GHz", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "MB", "GB"];
+
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
+        && word.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '%'))
 }
 
 /// The cells of a line. This is the one place that splits lines at bars, also at those in values.
@@ -111,6 +207,32 @@ mod tests {
     #[test]
     fn columns_are_aligned_on_the_terminal() {
         assert_eq!(table(&["日本|x", "abc|y"], Form::List), "日本  x\nabc   y");
+    }
+
+    #[test]
+    fn wide_columns_are_shortened_but_no_ids() {
+        let lines = ["ID|Name|Reason", "0123456789abcdef|a-rather-long-name|memory exhausted on 12 nodes", "b|c|d"];
+        let got = within(&lines, Form::List, Some(46));
+        let want = "ID                Name          Reason\n\
+                    0123456789abcdef  a-rather-lo…  memory exhau…\n\
+                    b                 c             d";
+        assert_eq!(got, want);
+        assert!(got.lines().all(|line| line.width() <= 46));
+        assert_eq!(within(&lines, Form::List, Some(1000)), within(&lines, Form::List, None));
+        let least = within(&lines, Form::List, Some(10));
+        assert_eq!(least.lines().last(), Some("b                 c         d"));
+        assert_eq!(shortened("日本語", 5), "日本…");
+        assert_eq!((shortened("a b", 3), shortened("a bc", 3)), ("a b".into(), "a…".into()));
+    }
+
+    #[test]
+    fn numbers_are_aligned_on_the_right() {
+        let lines = ["ID|Pool|Nodes|Free CPU", "1|default|9 -> 10|1.5 of 12 GHz", "12|gpu|3|-", "2|x||0 GHz"];
+        let want = "ID  Pool       Nodes       Free CPU\n\
+                    1   default  9 -> 10  1.5 of 12 GHz\n\
+                    12  gpu            3              -\n\
+                    2   x                         0 GHz";
+        assert_eq!(within(&lines, Form::Figures, None), want);
     }
 
     #[test]

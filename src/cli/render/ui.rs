@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use owo_colors::Style;
 
 use super::markup::reset;
+use super::page::Pager;
 use super::styled::{Printable, Styled};
 use crate::cli::terminal::Terminal;
 
@@ -80,6 +81,9 @@ pub struct Ui<'a> {
     stdout_is_terminal: bool,
     redraws: bool,
     terminal: Terminal,
+    pager: Option<Pager>,
+    /// The output that waits for the pager; `None`: output is written at once.
+    page: Option<Vec<u8>>,
     failure: Option<io::Error>,
 }
 
@@ -87,13 +91,43 @@ impl<'a> Ui<'a> {
     /// A user interface over two streams that are no terminals.
     pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write, colours: Colours) -> Ui<'a> {
         let terminal = Terminal::default();
-        Ui { out, err, colours, stdout_is_terminal: false, redraws: false, terminal, failure: None }
+        let (stdout_is_terminal, redraws) = (false, false);
+        Ui { out, err, colours, stdout_is_terminal, redraws, terminal, pager: None, page: None, failure: None }
     }
 
     /// The same user interface, sharing a terminal with progress; `stdout` tells whether standard output is one,
     /// `redraws` whether texts may be redrawn there in place.
     pub fn on_terminal(self, terminal: Terminal, stdout: bool, redraws: bool) -> Ui<'a> {
         Ui { stdout_is_terminal: stdout, redraws: stdout && redraws, terminal, ..self }
+    }
+
+    /// The same user interface, with a program that shows long output of the commands that ask for it.
+    pub fn with_pager(self, pager: Option<Pager>) -> Ui<'a> {
+        Ui { pager, ..self }
+    }
+
+    /// Lets the pager show what is printed from now on, if it is longer than the screen.
+    pub fn use_pager(&mut self) {
+        if self.pager.is_some() {
+            self.page.get_or_insert_default();
+        }
+    }
+
+    /// Shows what waits for the pager: in the pager, or directly if it is short.
+    fn show_page(&mut self) {
+        let Some(page) = self.page.take() else { return };
+        let shown =
+            self.pager.as_ref().is_some_and(|pager| self.terminal.suspend(|| pager.show(&page, &self.terminal)));
+        if !shown {
+            self.direct(&page);
+        }
+    }
+
+    /// Writes what waits for the pager, and everything after it, at once: somebody waits for it.
+    fn leave_page(&mut self) {
+        if let Some(page) = self.page.take() {
+            self.direct(&page);
+        }
     }
 
     /// The terminal that output shares with progress.
@@ -143,6 +177,7 @@ impl<'a> Ui<'a> {
 
     /// A text on standard output, at once, without a line end behind it. Whether it could be written.
     pub fn text(&mut self, text: &(impl Printable + ?Sized)) -> bool {
+        self.leave_page();
         self.write_out(&text.printable());
         self.flush();
         self.failure.is_none()
@@ -150,6 +185,7 @@ impl<'a> Ui<'a> {
 
     /// Escape sequences that move the cursor and a text behind them, on standard output, at once. For terminals only.
     pub fn redraw(&mut self, moves: &str, text: &Styled) {
+        self.leave_page();
         self.write_out(&format!("{moves}{text}"));
         self.flush();
     }
@@ -167,6 +203,7 @@ impl<'a> Ui<'a> {
 
     /// A question, on standard output: a space behind it, no line end. Shown at once.
     pub fn ask(&mut self, question: &(impl Printable + ?Sized)) {
+        self.leave_page();
         let question = question.printable();
         self.write_out(&format!("{} ", self.coloured(Channel::Output, &question)));
         self.flush();
@@ -181,6 +218,7 @@ impl<'a> Ui<'a> {
 
     /// Shows what was printed so far.
     pub fn flush(&mut self) {
+        self.leave_page();
         let flushed = self.terminal.suspend(|| self.out.flush());
         self.keep(flushed);
     }
@@ -193,6 +231,7 @@ impl<'a> Ui<'a> {
 
     /// Bytes on standard output, at once: as they are. Whether they could be written.
     pub fn bytes(&mut self, data: &[u8]) -> bool {
+        self.leave_page();
         let written = self.terminal.suspend(|| self.out.write_all(data).and_then(|()| self.out.flush()));
         self.keep(written)
     }
@@ -219,6 +258,7 @@ impl<'a> Ui<'a> {
 
     /// Standard output itself, for results that are no text for people.
     pub fn stdout(&mut self) -> &mut dyn Write {
+        self.leave_page();
         self.out
     }
 
@@ -239,7 +279,8 @@ impl<'a> Ui<'a> {
     }
 
     /// Flushes both streams. The first failure to write, if any; a reader that went away is none.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
+        self.show_page();
         let flushed = self.out.flush().and_then(|()| self.err.flush());
         match self.failure.or(flushed.err()) {
             Some(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e),
@@ -261,7 +302,14 @@ impl<'a> Ui<'a> {
     }
 
     fn write_out(&mut self, text: &str) {
-        let written = self.terminal.suspend(|| self.out.write_all(text.as_bytes()));
+        match &mut self.page {
+            Some(page) => page.extend_from_slice(text.as_bytes()),
+            None => self.direct(text.as_bytes()),
+        }
+    }
+
+    fn direct(&mut self, text: &[u8]) {
+        let written = self.terminal.suspend(|| self.out.write_all(text));
         self.keep(written);
     }
 

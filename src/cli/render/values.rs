@@ -148,6 +148,16 @@ fn trim_zeros(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
+/// A clock rate, from MHz: `800 MHz`, `81.7 GHz`, `1.2 THz`.
+pub fn megahertz(mhz: i64) -> String {
+    let amount = mhz.max(0) as f64;
+    match amount {
+        mhz if mhz < 1000.0 => format!("{mhz:.0} MHz"),
+        mhz if mhz < 999_950.0 => format!("{:.1} GHz", mhz / 1000.0),
+        mhz => format!("{:.1} THz", mhz / 1_000_000.0),
+    }
+}
+
 /// `one` for a count of one, else `many`.
 pub fn plural<'a>(n: i64, one: &'a str, many: &'a str) -> &'a str {
     if n == 1 { one } else { many }
@@ -206,6 +216,8 @@ mod tests {
         let want = ["0 B", "9 B", "10 B", "375 B", "1023 B", "1.0 KiB", "3.4 MiB", "21 MiB", "1.0 GiB", "16 EiB"];
         assert_eq!(sizes.map(bytes), want);
         assert_eq!([megabytes(-1), megabytes(256)], ["0 B", "256 MiB"]);
+        let rates = [-1, 999, 1000, 81_740, 999_949, 999_950, 1_250_000].map(megahertz);
+        assert_eq!(rates, ["0 MHz", "999 MHz", "1.0 GHz", "81.7 GHz", "999.9 GHz", "1.0 THz", "1.2 THz"]);
     }
 
     #[test]

@@ -1,23 +1,38 @@
 //! Text output of `what-if`: where allocations move after the assumed changes.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::RenderError;
 use super::json::indented;
 use super::markdown::code;
-use super::metrics::metric_lines;
+use super::metrics::{main_reason, metric_lines};
+use super::page;
 use super::styled::Styled;
-use super::table::{Form, table};
+use super::table::{Form, cell, table};
 use super::ui::Ui;
-use super::values::plural;
-use encamp_model::{quoted, short_id};
-use encamp_plan::what_if::headroom::{PoolRoom, Room};
+use super::values::{megabytes, megahertz, plural};
+use encamp_model::{AllocMetric, quoted, short_id};
+use encamp_plan::what_if::headroom::{Moves, PoolRoom, Room};
 use encamp_plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
 
-/// Longer lists of allocations are abbreviated, unless `-verbose` is given.
-const MANY: usize = 50;
+/// Longer lists are left out or cut off, unless all is asked for.
+const MANY: usize = 20;
+/// The number of groups of which the output explains in full why they cannot be placed, unless all is asked for.
+const EXPLAINED: usize = 3;
+
+/// How much of an outcome to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// The verdict, what has a problem, and short lists.
+    Short,
+    /// Also every job.
+    Jobs,
+    /// Also every allocation.
+    Allocations,
+}
 
 /// Formats the outcome as JSON (`docs/reference/what-if.schema.json`).
 ///
@@ -59,43 +74,173 @@ fn short(u: &Unplaced) -> String {
     format!("{} of group {} of job {}", u.count, code(&u.owner.task_group), code(&job(&u.owner)))
 }
 
-/// Prints the full outcome.
-pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
-    print_changes(ui, outcome);
-    if !outcome.displaced.is_empty() {
-        section(ui, "Jobs", &table(&by_group(&outcome.displaced), Form::List));
-        if verbose || outcome.displaced.len() <= MANY {
-            section(ui, "Allocations", &table(&rows(outcome), Form::List));
-        } else {
-            section(ui, "Allocations", &left_out(outcome.displaced.len()));
-        }
-    }
-    if !outcome.placed.is_empty() {
-        let title = "New allocations";
-        if verbose || outcome.placed.len() <= MANY {
-            let lines = outcome.placed.iter().map(|p| format!("{}|{}|{}", job(&p.owner), p.name, p.on.node_name));
-            section(ui, title, &table(&headed("Job|Name|Node", lines), Form::List));
-        } else {
-            let mut counts: BTreeMap<&Owner, usize> = BTreeMap::new();
-            outcome.placed.iter().for_each(|p| *counts.entry(&p.owner).or_default() += 1);
-            let lines = counts.iter().map(|(o, n)| format!("{}|{}|{n}", job(o), o.task_group));
-            let counted = table(&headed("Job|Group|New", lines), Form::List);
-            section(ui, title, &format!("{counted}\n{}", left_out(outcome.placed.len())));
-        }
-    }
+/// Prints the outcome: the answer first, then what has a problem, then lists.
+pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, extent: Extent) {
+    let (verdict, tags) = verdict(outcome);
+    ui.output_markup(&format!("{tags}{}[reset]", page::sentence(&verdict)));
+    ui.output(&page::sentence(&summary(outcome)));
     let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
-    if !concerned.is_empty() {
+    if !waited.is_empty() {
+        let n: i64 = waited.iter().map(|u| u.count).sum();
+        let words = plural(n, "allocation was waiting", "allocations were waiting");
+        ui.output(&format!("{n} {words} for capacity before the changes, and still would be."));
+    }
+    ui.output("");
+    print_assumptions(ui, outcome);
+    ui.output(&format!("\n{}", table(&places(outcome), Form::Figures)));
+    print_problems(ui, outcome, &concerned, extent);
+    print_lists(ui, outcome, &waited, extent);
+    if extent >= Extent::Jobs {
+        section(ui, "Free capacity of ready nodes", &table(&room(&outcome.headroom), Form::Figures));
+    }
+    let left_out = outcome.displaced.len().max(outcome.placed.len()) > MANY || problems(outcome).len() > MANY;
+    match extent {
+        Extent::Short if left_out => ui.output("\nUse -all to list every job, and -verbose to list every allocation."),
+        Extent::Short | Extent::Jobs | Extent::Allocations => {}
+    }
+}
+
+/// The answer, and the tags of its colour: red if allocations are unplaced, yellow if some are preempted.
+fn verdict(outcome: &Outcome) -> (String, &'static str) {
+    let jobs = |owners: BTreeSet<&Owner>| {
+        let jobs: BTreeSet<(&str, &str)> = owners.iter().map(|o| (o.namespace.as_str(), o.job_id.as_str())).collect();
+        let n = jobs.len();
+        format!("{n} {}", plural(i64::try_from(n).unwrap_or(2), "job", "jobs"))
+    };
+    let short: Vec<&Unplaced> = outcome.unplaced.iter().filter(|u| !u.waited).collect();
+    if !short.is_empty() {
+        let n: i64 = short.iter().map(|u| u.count).sum();
+        let words = plural(n, "allocation", "allocations");
+        let of = jobs(short.iter().map(|u| &u.owner).collect());
+        return (format!("{n} {words} of {of} would be unplaced."), "[bold][red]");
+    }
+    let preempted: Vec<&Displaced> = outcome.displaced.iter().filter(|d| d.cause == Cause::Preempted).collect();
+    if !preempted.is_empty() {
+        let n = preempted.len();
+        let words = plural(i64::try_from(n).unwrap_or(2), "allocation", "allocations");
+        let of = jobs(preempted.iter().map(|d| &d.owner).collect());
+        return (
+            format!("No allocation would be unplaced, but {n} {words} of {of} would be preempted."),
+            "[bold][yellow]",
+        );
+    }
+    ("No allocation would be unplaced.".to_string(), "[bold][green]")
+}
+
+/// The nodes of each datacenter and pool: what happens to their allocations, and their free capacity.
+fn places(outcome: &Outcome) -> Vec<String> {
+    let changed = |old: String, new: String| if old == new { new } else { format!("{old} -> {new}") };
+    let percent = |free: i64, all: i64| (all > 0).then(|| free.saturating_mul(100) / all);
+    let part = |before: Option<i64>, after: Option<i64>| match (before, after) {
+        (Some(a), Some(b)) if a != b => format!("{a} -> {b}%"),
+        (_, Some(b)) => format!("{b}%"),
+        (_, None) => "-".into(),
+    };
+    let row = |name: &str, before: &Room, after: &Room, moves: &Moves| {
+        format!(
+            "{name}|{}|{}|{}|{}|{}|{}",
+            changed(before.nodes.to_string(), after.nodes.to_string()),
+            moves.displaced,
+            moves.unplaced,
+            moves.received,
+            part(percent(before.cpu_free, before.cpu), percent(after.cpu_free, after.cpu)),
+            part(percent(before.memory_free_mb, before.memory_mb), percent(after.memory_free_mb, after.memory_mb)),
+        )
+    };
+    let datacenters = outcome.datacenters.iter().map(|p| row(&cell(&p.datacenter), &p.before, &p.after, &p.moves));
+    let pools = outcome.headroom.iter().map(|p| row(&format!("pool {}", cell(&p.pool)), &p.before, &p.after, &p.moves));
+    // With one pool, its row says what those of the datacenters say.
+    let pools = pools.filter(|_| outcome.headroom.len() > 1);
+    headed("Datacenter|Nodes|Displaced|Unplaced|Received|CPU free|Memory free", datacenters.chain(pools))
+}
+
+/// A group that loses allocations, or is interrupted.
+struct Problem<'a> {
+    owner: &'a Owner,
+    priority: i64,
+    unplaced: i64,
+    preempted: usize,
+    metrics: Option<&'a AllocMetric>,
+}
+
+/// The groups with a problem, worst first: unplaced allocations, by priority of the job, before preempted ones.
+fn problems(outcome: &Outcome) -> Vec<Problem<'_>> {
+    let mut all: BTreeMap<&Owner, Problem<'_>> = BTreeMap::new();
+    let new = |owner, priority| Problem { owner, priority, unplaced: 0, preempted: 0, metrics: None };
+    for u in outcome.unplaced.iter().filter(|u| !u.waited) {
+        let problem = all.entry(&u.owner).or_insert_with(|| new(&u.owner, u.priority));
+        problem.unplaced = problem.unplaced.saturating_add(u.count);
+        problem.metrics = Some(&u.metrics);
+    }
+    for d in outcome.displaced.iter().filter(|d| d.cause == Cause::Preempted) {
+        all.entry(&d.owner).or_insert_with(|| new(&d.owner, d.priority)).preempted += 1;
+    }
+    let mut all: Vec<Problem<'_>> = all.into_values().collect();
+    all.sort_by_key(|p| (Reverse(p.unplaced > 0), Reverse(p.priority), Reverse(p.unplaced), Reverse(p.preempted)));
+    all
+}
+
+fn print_problems(ui: &mut Ui<'_>, outcome: &Outcome, concerned: &[&Unplaced], extent: Extent) {
+    let all = problems(outcome);
+    let explained = extent >= Extent::Jobs || concerned.len() <= EXPLAINED;
+    if all.is_empty() {
+        return;
+    }
+    let shown = if extent >= Extent::Jobs { all.len() } else { MANY };
+    let lines = all.iter().take(shown).map(|p| {
+        let mut parts = Vec::new();
+        if p.unplaced > 0 {
+            let why = p.metrics.and_then(main_reason).map(|why| format!(": {why}")).unwrap_or_default();
+            parts.push(format!("{} unplaced{why}", p.unplaced));
+        }
+        if p.preempted > 0 {
+            parts.push(format!("{} preempted", p.preempted));
+        }
+        format!("{}|{}|{}|{}", cell(&job(p.owner)), cell(&p.owner.task_group), p.priority, cell(&parts.join(", ")))
+    });
+    section(ui, "Problems, worst first", &table(&headed("Job|Group|Priority|Problem", lines), Form::Figures));
+    let rest = all.len().saturating_sub(shown);
+    if rest > 0 {
+        ui.output(&format!("and {rest} more"));
+    }
+    if explained && !concerned.is_empty() {
         heading(ui, "[red]Unplaced");
         for u in concerned {
             let text = unplaced(ui, u);
             ui.output(&text);
         }
     }
-    if !waited.is_empty() {
-        let lines = waited.iter().map(|u| format!("{}|{}|{}", job(&u.owner), u.owner.task_group, u.count));
-        section(ui, "Still waiting for capacity", &table(&headed("Job|Group|Missing", lines), Form::List));
+}
+
+/// The lists of jobs and allocations.
+fn print_lists(ui: &mut Ui<'_>, outcome: &Outcome, waited: &[&Unplaced], extent: Extent) {
+    let few = |n: usize| n > 0 && n <= MANY;
+    let groups = by_group(&outcome.displaced);
+    let displaced = outcome.displaced.len();
+    if displaced > 0 && (extent >= Extent::Jobs || !few(displaced) && few(groups.len() - 1)) {
+        section(ui, "Jobs", &table(&groups, Form::Figures));
     }
-    section(ui, "Free capacity of ready nodes", &table(&room(&outcome.headroom), Form::List));
+    if extent == Extent::Allocations || few(displaced) {
+        if displaced > 0 {
+            section(ui, "Allocations", &table(&rows(outcome), Form::List));
+        }
+    } else if extent == Extent::Jobs && displaced > 0 {
+        section(ui, "Allocations", &left_out(displaced));
+    }
+    let placed = outcome.placed.len();
+    if placed > 0 && (extent == Extent::Allocations || few(placed)) {
+        let lines = outcome.placed.iter().map(|p| format!("{}|{}|{}", job(&p.owner), p.name, p.on.node_name));
+        section(ui, "New allocations", &table(&headed("Job|Name|Node", lines), Form::List));
+    } else if placed > 0 && extent == Extent::Jobs {
+        let mut counts: BTreeMap<&Owner, usize> = BTreeMap::new();
+        outcome.placed.iter().for_each(|p| *counts.entry(&p.owner).or_default() += 1);
+        let lines = counts.iter().map(|(o, n)| format!("{}|{}|{n}", job(o), o.task_group));
+        section(ui, "New allocations", &table(&headed("Job|Group|New", lines), Form::Figures));
+    }
+    if !waited.is_empty() && (extent >= Extent::Jobs || few(waited.len())) {
+        let lines = waited.iter().map(|u| format!("{}|{}|{}", job(&u.owner), u.owner.task_group, u.count));
+        section(ui, "Still waiting for capacity", &table(&headed("Job|Group|Missing", lines), Form::Figures));
+    }
 }
 
 /// The text that replaces a table that is too long.
@@ -123,11 +268,15 @@ pub fn print_short(ui: &mut Ui<'_>, outcome: &Outcome, for_programs: bool) {
     ui.output("");
 }
 
-fn print_changes(ui: &mut Ui<'_>, outcome: &Outcome) {
+fn print_assumptions(ui: &mut Ui<'_>, outcome: &Outcome) {
     ui.output_markup("[bold]What if:[reset]");
     for change in &outcome.changes {
         ui.output(&format!("- {change}"));
     }
+}
+
+fn print_changes(ui: &mut Ui<'_>, outcome: &Outcome) {
+    print_assumptions(ui, outcome);
     ui.output(&format!("\n{}", summary(outcome)));
 }
 
@@ -251,20 +400,20 @@ fn unplaced(ui: &Ui<'_>, u: &Unplaced) -> Styled {
 fn room(pools: &[PoolRoom]) -> Vec<String> {
     let change = |text: &dyn Fn(&Room) -> String, p: &PoolRoom| match (text(&p.before), text(&p.after)) {
         (a, b) if a == b => a,
-        (a, b) => format!("{a} -> {b}"),
-    };
-    let part = |free: fn(&Room) -> i64, all: fn(&Room) -> i64, p: &PoolRoom| {
-        change(&|r| format!("{} of {}", free(r), all(r)), p)
+        (a, b) => match (a.split_once(' '), b.split_once(' ')) {
+            (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} -> {b}"),
+            _ => format!("{a} -> {b}"),
+        },
     };
     let lines = pools.iter().map(|p| {
         format!(
             "{}|{}|{}|{}|{}",
-            p.pool,
+            cell(&p.pool),
             change(&|r| r.nodes.to_string(), p),
-            part(|r| r.cpu_free, |r| r.cpu, p),
-            part(|r| r.memory_free_mb, |r| r.memory_mb, p),
-            part(|r| r.disk_free_mb, |r| r.disk_mb, p),
+            change(&|r| megahertz(r.cpu_free), p),
+            change(&|r| megabytes(r.memory_free_mb), p),
+            change(&|r| megabytes(r.disk_free_mb), p),
         )
     });
-    headed("Pool|Nodes|Free CPU (MHz)|Free memory (MB)|Free disk (MB)", lines)
+    headed("Pool|Nodes|Free CPU|Free memory|Free disk", lines)
 }

@@ -109,7 +109,9 @@ fn tables_of_a_what_if_say_what_they_leave_out() {
     assert!(displaced > 50, "{displaced}");
     let line = format!("\nAllocations\n{displaced} allocations are not listed; use -verbose to list them\n");
     let short = run(&[]).stdout;
-    assert!(short.contains(&line), "{short}");
+    assert!(short.ends_with("\nUse -all to list every job, and -verbose to list every allocation.\n"), "{short}");
+    let jobs = run(&["-all"]).stdout;
+    assert!(jobs.contains(&line), "{jobs}");
     let whole = run(&["-verbose"]).stdout;
     assert!(!whole.contains("not listed"), "{whole}");
     assert!(whole.lines().count() > displaced);

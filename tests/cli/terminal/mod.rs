@@ -3,12 +3,13 @@
 //! cursor.
 //!
 //! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a
-//! running agent. [`plain`]: `TERM=dumb`, `NO_COLOR`, and names with control characters.
+//! running agent. [`scenes`]: stored screens, and the pager. [`plain`]: `TERM=dumb`, `NO_COLOR`, and names with control characters.
 
 mod monitors;
 mod plain;
 mod progress;
 mod prompts;
+mod scenes;
 mod screen;
 mod streams;
 mod volumes;
@@ -26,7 +27,7 @@ fn encamp(size: Size, folder: &Folder, address: &str, args: &[&str]) -> Screen {
 fn encamp_with(size: Size, folder: &Folder, address: &str, env: &[(&str, &str)], args: &[&str]) -> Screen {
     let cache = folder.path().join("cache").display().to_string();
     let temporary = folder.path().display().to_string();
-    let all = [("NOMAD_ADDR", address), ("TZ", "UTC"), ("ENCAMP_CACHE_DIR", &cache), ("TMPDIR", &temporary)];
+    let all = [("PAGER", "cat"), ("NOMAD_ADDR", address), ("TZ", "UTC"), ("ENCAMP_CACHE_DIR", &cache), ("TMPDIR", &temporary)];
     Screen::start(size, folder.path(), &[&all, env].concat(), &program::path(), args)
 }
 

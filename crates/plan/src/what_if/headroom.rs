@@ -1,10 +1,12 @@
-//! The free capacity of ready nodes.
+//! The free capacity of ready nodes, by node pool and by datacenter.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use encamp_state::State;
+use super::outcome::{Fate, Outcome};
+use encamp_model::Node;
+use encamp_state::{NodeEntry, State};
 
 /// Total and free capacity of a set of ready nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -32,7 +34,19 @@ pub struct Room {
     pub disk_free_mb: i64,
 }
 
-/// The free capacity of one node pool before and after.
+/// What happens to the allocations of a set of nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Moves {
+    /// Allocations that left these nodes.
+    pub displaced: usize,
+    /// Those of them that are unplaced.
+    pub unplaced: usize,
+    /// Allocations that are placed on these nodes, as replacements or new.
+    pub received: usize,
+}
+
+/// The free capacity of one node pool before and after, and what happens to the allocations there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct PoolRoom {
@@ -42,41 +56,85 @@ pub struct PoolRoom {
     pub before: Room,
     /// After them.
     pub after: Room,
+    /// The allocations.
+    #[serde(flatten)]
+    pub moves: Moves,
+}
+
+/// The same of one datacenter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct DatacenterRoom {
+    /// The datacenter.
+    pub datacenter: String,
+    /// Before the changes.
+    pub before: Room,
+    /// After them.
+    pub after: Room,
+    /// The allocations.
+    #[serde(flatten)]
+    pub moves: Moves,
 }
 
 /// The free capacity of every node pool that has nodes, by name.
-pub fn headroom(before: &State, after: &State) -> Vec<PoolRoom> {
-    let (mut old, mut new) = (rooms(before), rooms(after));
-    let mut pools: Vec<String> = old.keys().chain(new.keys()).cloned().collect();
-    pools.sort_unstable();
-    pools.dedup();
-    let room = |rooms: &mut BTreeMap<String, Room>, pool: &str| rooms.remove(pool).unwrap_or_default();
-    pools
-        .into_iter()
-        .map(|pool| PoolRoom { before: room(&mut old, &pool), after: room(&mut new, &pool), pool })
+pub fn pools(before: &State, after: &State, outcome: &Outcome) -> Vec<PoolRoom> {
+    let pool = |node: &Node| if node.node_pool.is_empty() { "default".into() } else { node.node_pool.clone() };
+    let all = places(before, after, outcome, pool).into_iter();
+    all.map(|(pool, Place { before, after, moves })| PoolRoom { pool, before, after, moves }).collect()
+}
+
+/// The free capacity of every datacenter that has nodes, by name.
+pub fn datacenters(before: &State, after: &State, outcome: &Outcome) -> Vec<DatacenterRoom> {
+    let all = places(before, after, outcome, |node| node.datacenter.clone()).into_iter();
+    all.map(|(datacenter, Place { before, after, moves })| DatacenterRoom { datacenter, before, after, moves })
         .collect()
 }
 
-fn rooms(state: &State) -> BTreeMap<String, Room> {
-    let mut out: BTreeMap<String, Room> = BTreeMap::new();
-    for e in state.nodes() {
-        let pool = if e.node.node_pool.is_empty() { "default" } else { &e.node.node_pool };
-        let room = match out.get_mut(pool) {
-            Some(room) => room,
-            None => out.entry(pool.to_string()).or_default(),
-        };
-        if !e.node.ready() {
-            continue;
-        }
-        room.nodes += 1;
-        for (all, free, has, used) in [
-            (&mut room.cpu, &mut room.cpu_free, e.info.cpu, e.usage.cpu),
-            (&mut room.memory_mb, &mut room.memory_free_mb, e.info.memory, e.usage.memory),
-            (&mut room.disk_mb, &mut room.disk_free_mb, e.info.disk, e.usage.disk),
-        ] {
-            *all = all.saturating_add(has);
-            *free = free.saturating_add(has.saturating_sub(used).max(0));
+/// A set of nodes.
+#[derive(Default)]
+struct Place {
+    before: Room,
+    after: Room,
+    moves: Moves,
+}
+
+/// The sets of nodes for which `name` is the same.
+fn places(before: &State, after: &State, outcome: &Outcome, name: impl Fn(&Node) -> String) -> BTreeMap<String, Place> {
+    let mut all: BTreeMap<String, Place> = BTreeMap::new();
+    for e in before.nodes() {
+        add(&mut all.entry(name(&e.node)).or_default().before, e);
+    }
+    for e in after.nodes() {
+        add(&mut all.entry(name(&e.node)).or_default().after, e);
+    }
+    let of = |id: &str| before.node(id).or_else(|| after.node(id)).map(|e| name(&e.node));
+    for d in &outcome.displaced {
+        if let Some(place) = of(&d.from.node_id).and_then(|name| all.get_mut(&name)) {
+            place.moves.displaced += 1;
+            place.moves.unplaced += usize::from(d.fate == Fate::Unplaced);
         }
     }
-    out
+    let placed = outcome.displaced.iter().filter_map(|d| d.to.as_ref()).chain(outcome.placed.iter().map(|p| &p.on));
+    for on in placed {
+        if let Some(place) = of(&on.node_id).and_then(|name| all.get_mut(&name)) {
+            place.moves.received += 1;
+        }
+    }
+    all
+}
+
+/// Adds the capacity of a node if it is ready.
+fn add(room: &mut Room, e: &NodeEntry) {
+    if !e.node.ready() {
+        return;
+    }
+    room.nodes += 1;
+    for (all, free, has, used) in [
+        (&mut room.cpu, &mut room.cpu_free, e.info.cpu, e.usage.cpu),
+        (&mut room.memory_mb, &mut room.memory_free_mb, e.info.memory, e.usage.memory),
+        (&mut room.disk_mb, &mut room.disk_free_mb, e.info.disk, e.usage.disk),
+    ] {
+        *all = all.saturating_add(has);
+        *free = free.saturating_add(has.saturating_sub(used).max(0));
+    }
 }

@@ -54,9 +54,10 @@ pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) ->
     let (draining, down) = (edited.draining.clone(), edited.down.clone());
     let cascade = Cascade::run(before, edited, &Known::default(), now);
     notes.extend(cascade.notes());
-    let headroom = headroom::headroom(before, cascade.state());
     let outcome = outcome::outcome(before, &cascade, (&draining, &down), descriptions, notes);
-    Ok(WhatIf { state: cascade.into_state(), outcome: Outcome { headroom, ..outcome } })
+    let headroom = headroom::pools(before, cascade.state(), &outcome);
+    let datacenters = headroom::datacenters(before, cascade.state(), &outcome);
+    Ok(WhatIf { state: cascade.into_state(), outcome: Outcome { headroom, datacenters, ..outcome } })
 }
 
 /// The effects of the drain of a node, to its end, where allocations of system jobs stay: the same as [`what_if`] gives

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::cascade::Cascade;
 use super::edit::JobKey;
-use super::headroom::PoolRoom;
+use super::headroom::{DatacenterRoom, PoolRoom};
 use encamp_model::*;
 use encamp_scheduler::descriptions;
 use encamp_state::State;
@@ -84,6 +84,8 @@ pub struct Displaced {
     pub owner: Owner,
     /// Its name.
     pub name: String,
+    /// Priority of its job.
+    pub priority: i64,
     /// Where it ran.
     pub from: Place,
     /// Why it left.
@@ -116,6 +118,8 @@ pub struct Unplaced {
     pub owner: Owner,
     /// How many.
     pub count: i64,
+    /// Priority of their job.
+    pub priority: i64,
     /// The changes did not concern the job: it waited for capacity before and still does.
     pub waited: bool,
     /// Metrics of the search for a node.
@@ -134,8 +138,10 @@ pub struct Outcome {
     pub placed: Vec<Placed>,
     /// Unplaced allocations.
     pub unplaced: Vec<Unplaced>,
-    /// Free capacity before and after.
+    /// Free capacity of node pools before and after.
     pub headroom: Vec<PoolRoom>,
+    /// Free capacity of datacenters before and after, and their displaced allocations.
+    pub datacenters: Vec<DatacenterRoom>,
     /// Evaluations processed.
     pub evaluations: usize,
     /// Notes.
@@ -211,14 +217,16 @@ pub(super) fn outcome(
             },
         };
         let (owner, from) = (owner(&old), place_of(&old));
-        displaced.push(Displaced { owner, name: old.name.clone(), from, cause, fate, to: place });
+        let priority = old.job.as_ref().map_or(0, |j| j.priority);
+        displaced.push(Displaced { owner, name: old.name.clone(), priority, from, cause, fate, to: place });
     }
     let mut placed: Vec<Placed> =
         successors.rest().map(|a| Placed { owner: owner(a), name: a.name.clone(), on: place_of(a) }).collect();
     placed.sort_by(|a, b| (&a.owner, &a.name, &a.on.node_name).cmp(&(&b.owner, &b.name, &b.on.node_name)));
     let mut unplaced = Vec::new();
     for (key, groups) in &cascade.failed {
-        let job_type = after.job(&key.0, &key.1).map(|j| j.r#type.clone()).unwrap_or_default();
+        let job = after.job(&key.0, &key.1);
+        let job_type = job.map(|j| j.r#type.clone()).unwrap_or_default();
         unplaced.extend(groups.iter().map(|(group, metrics)| Unplaced {
             owner: Owner {
                 namespace: key.0.clone(),
@@ -227,12 +235,14 @@ pub(super) fn outcome(
                 task_group: group.clone(),
             },
             count: metrics.failures(),
+            priority: job.map_or(0, |j| j.priority),
             waited: !cascade.affected.contains(key),
             metrics: metrics.clone(),
         }));
     }
     let evaluations = cascade.evaluations;
-    Outcome { changes, displaced, placed, unplaced, headroom: Vec::new(), evaluations, notes }
+    let (headroom, datacenters) = (Vec::new(), Vec::new());
+    Outcome { changes, displaced, placed, unplaced, headroom, datacenters, evaluations, notes }
 }
 
 /// Whether an allocation that leaves is to be replaced elsewhere.

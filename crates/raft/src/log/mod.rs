@@ -7,7 +7,7 @@
 
 mod frame;
 mod index;
-mod segment;
+pub(crate) mod segment;
 mod storage;
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ const MAGIC: &[u8; 8] = b"ENCAMPLG";
 
 /// One open file of the log.
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     pub path: PathBuf,
     /// Index of its first entry.
     pub first: u64,
@@ -26,7 +26,7 @@ pub(super) struct Segment {
 
 /// A frame that was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub id: EntryId,
     pub width: u32,
     pub offset: u64,
@@ -36,7 +36,7 @@ pub(super) struct Found {
 
 /// The content of a segment.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(crate) struct Content {
     pub entries: Vec<Found>,
     pub committed: Option<EntryId>,
     /// Where the next frame goes.
@@ -44,7 +44,7 @@ pub(super) struct Content {
 }
 
 /// The first index that a file name tells; `None` for other files.
-pub(super) fn first_of(name: &str) -> Option<u64> {
+pub(crate) fn first_of(name: &str) -> Option<u64> {
     name.strip_prefix("log-")?.strip_suffix(".seg").filter(|n| n.len() == 20)?.parse().ok()
 }
 
@@ -73,6 +73,22 @@ impl Segment {
     pub(crate) fn open(dir: &Path, name: &str, first: u64, newest: bool) -> Result<Option<Segment>, StoreError> {
         let path = dir.join(name);
         let file = disk::open_writable(&path).map_err(StoreError::io("open", &path))?;
+        Segment::checked(path, file, first, newest)
+    }
+
+    /// The same for reading alone.
+    pub(crate) fn open_read_only(
+        dir: &Path,
+        name: &str,
+        first: u64,
+        newest: bool,
+    ) -> Result<Option<Segment>, StoreError> {
+        let path = dir.join(name);
+        let file = disk::open(&path).map_err(StoreError::io("open", &path))?;
+        Segment::checked(path, file, first, newest)
+    }
+
+    fn checked(path: PathBuf, file: File, first: u64, newest: bool) -> Result<Option<Segment>, StoreError> {
         let mut found = Vec::new();
         (&file).take(HEAD).read_to_end(&mut found).map_err(StoreError::io("read", &path))?;
         let format = found.get(8..12).and_then(|f| f.first_chunk()).map_or(0, |f| u32::from_le_bytes(*f));
@@ -94,6 +110,15 @@ impl Segment {
 
     /// Reads all frames. What a crash left half-written at the end of the newest segment is cut off.
     pub(crate) fn scan(&self, newest: bool) -> Result<Content, StoreError> {
+        let (content, intact) = self.frames()?;
+        if !intact {
+            self.cut(content.end, newest)?;
+        }
+        Ok(content)
+    }
+
+    /// Reads the intact frames at the beginning, and whether these are all. Changes nothing.
+    pub(crate) fn frames(&self) -> Result<(Content, bool), StoreError> {
         let failed = || StoreError::io("read", &self.path);
         let mut reader = BufReader::with_capacity(1 << 20, &self.file);
         reader.seek(SeekFrom::Start(HEAD)).map_err(failed())?;
@@ -102,8 +127,7 @@ impl Segment {
         let mut payload = Vec::new();
         while content.end < length {
             let Some(header) = self.next(&mut reader, &mut payload, length - content.end)? else {
-                self.cut(content.end, newest)?;
-                break;
+                return Ok((content, false));
             };
             let last = content.entries.last().map(|e| e.id.index);
             match header.kind {
@@ -120,7 +144,7 @@ impl Segment {
             }
             content.end += HEADER as u64 + u64::from(header.len);
         }
-        Ok(content)
+        Ok((content, true))
     }
 
     /// The next frame's head; `None` if the frame is not intact.

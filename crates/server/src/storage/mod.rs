@@ -1,9 +1,11 @@
 //! Server storage: the state as of the last applied operation, its snapshots, and change notifications.
 //!
 //! - [`store`]: one writer, snapshots for readers. [`persist`]: snapshots as files.
+//! - [`offline`]: the state of a server that does not run.
 //! - [`watch`]: watches on tables and rows. [`events`]: changes by log index.
 
 pub mod events;
+pub mod offline;
 pub mod persist;
 pub mod store;
 pub mod watch;

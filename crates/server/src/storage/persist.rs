@@ -150,7 +150,7 @@ pub fn visit(from: &mut dyn Read, mut each: impl FnMut(&Found<'_>) -> io::Result
     })
 }
 
-/// Hands out the records between the header and the end, with their lengths in bytes.
+/// Visits the records between the header and the end, with their lengths in bytes.
 fn records(from: &mut dyn Read, mut each: impl FnMut(Record, u64) -> io::Result<()>) -> io::Result<()> {
     let mut from = Counted { from: BufReader::with_capacity(1 << 16, from), bytes: 0 };
     let mut next = || {
