@@ -22,6 +22,7 @@ mod commands;
 mod completion;
 mod diagnostics;
 mod docs;
+mod drain_plan;
 mod evals_deployments;
 mod explain;
 mod fixtures;

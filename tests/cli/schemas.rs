@@ -87,6 +87,10 @@ fn from_files(samples: &mut Samples) {
         assert_eq!(run_in(folder.path(), &sim).exit, 0);
         add("snapshot-inspect.schema.json", folder.path(), &["snapshot", "inspect", "-json", file]);
     }
+    for flags in [&["dc1-general-01"][..], &["-survive=dc", "class=general"]] {
+        let plan = ["node", "drain", "-plan", "-json"];
+        add("drain-plan.schema.json", &demo, &[&plan, &cluster[..], flags].concat());
+    }
     add("snapshot-diff.schema.json", folder.path(), &["snapshot", "diff", "-json", "old.json", "new.json"]);
     add("snapshot-diff.schema.json", folder.path(), &["snapshot", "diff", "-json", "old.json", "old.json"]);
 

@@ -9,6 +9,7 @@
 //! - [`what_if`]: the effects of nodes that leave or join, jobs that are scaled or stopped, and changed settings.
 //! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
 //!   an upper bound of what jobs place after a loss.
+//! - [`mod@drain_plan`]: batches in which several nodes can be drained.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan.
@@ -21,6 +22,7 @@ pub mod apply;
 pub mod capacity;
 pub mod compare;
 mod demand;
+pub mod drain_plan;
 pub mod dry_run;
 pub mod evaluate;
 pub mod explain;

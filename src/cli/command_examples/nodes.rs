@@ -34,6 +34,11 @@ pub(super) const EXAMPLES: Examples = &[
                 "encamp node drain -enable -yes -force f7476465",
             ),
             Example::new("End the drain of the node of the contacted agent", "encamp node drain -disable -yes -self"),
+            Example::new(
+                "Plan the drain of all nodes of a class, at most 5 at a time",
+                "encamp node drain -plan -snapshot fixtures/demo/cluster.json -batch 5 \\
+    class=gpu",
+            ),
         ],
     ),
     (

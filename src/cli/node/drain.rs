@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::drain_plan::DrainPlanFlags;
 use super::watch;
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
@@ -21,6 +22,9 @@ use encamp_model::{HOUR, Node, quoted};
 /// A draining node accepts no new allocations, and its allocations are migrated to other nodes, as many at a time as
 /// the migrate blocks of their jobs allow. The command monitors the drain until all allocations have stopped, unless
 /// -detach is given. The argument is the node ID or a prefix of it.
+///
+/// With -plan, nothing is drained: the scheduler simulates the drain of several nodes, of a running cluster or of a
+/// snapshot, and prints the batches.
 #[derive(Debug, clap::Parser)]
 pub struct NodeDrain {
     /// Enable draining
@@ -63,6 +67,8 @@ pub struct NodeDrain {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
+    pub(crate) planned: DrainPlanFlags,
+    #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "[node]")]
     pub(crate) args: Vec<String>,
@@ -70,6 +76,15 @@ pub struct NodeDrain {
 
 impl Run for NodeDrain {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.planned.plan {
+            if let Some(line) = self.wrong_plan() {
+                return context.usage_error(line);
+            }
+            return self.planned.run(&self.args, &self.general, context);
+        }
+        if self.planned.needs_plan() {
+            return context.usage_error(ONLY_PLANS);
+        }
         if let Some(line) = self.wrong_use() {
             return context.usage_error(line);
         }
@@ -84,7 +99,24 @@ impl Run for NodeDrain {
     }
 }
 
+/// The message about flags of plans without `-plan`.
+const ONLY_PLANS: &str = "-selector, -batch, -allow-preemptions, -survive, -commands, -json and -snapshot need -plan";
+
 impl NodeDrain {
+    /// The message about a wrong use of `-plan`.
+    fn wrong_plan(&self) -> Option<&'static str> {
+        let acts = self.enable || self.disable || self.monitor || self.own || self.detach || self.yes;
+        let strategy = self.deadline.is_some() || self.force || self.no_deadline || self.ignore_system;
+        let cases = [
+            (acts || strategy, "-plan drains nothing: it can't be combined with flags that change a drain"),
+            (self.planned.commands && self.planned.json, "-commands can't be combined with -json"),
+            (self.planned.batch == Some(0), "-batch must be at least 1"),
+            (self.args.is_empty() && self.planned.selector.is_none(), "-plan needs nodes or -selector"),
+            (self.args.iter().any(|arg| arg.starts_with('-')), "Flags must come before the nodes"),
+        ];
+        cases.iter().find(|(wrong, _)| *wrong).map(|(_, line)| *line)
+    }
+
     fn wrong_use(&self) -> Option<&'static str> {
         let strategy = self.deadline.is_some() || self.force || self.no_deadline || self.ignore_system;
         let cases = [

@@ -8,6 +8,7 @@
 pub mod config;
 mod detail;
 pub mod drain;
+pub mod drain_plan;
 pub mod eligibility;
 pub mod identity;
 pub mod intro;

@@ -5,6 +5,7 @@ mod cluster;
 mod directory;
 mod servers;
 mod shell;
+mod stopped_server;
 mod storage;
 
 use std::collections::BTreeSet;
@@ -41,6 +42,8 @@ enum Needs {
     AccessControl,
     /// Three servers.
     Servers,
+    /// The data directory of a server that does not run.
+    StoppedServer,
     /// Free ports.
     Ports,
     /// Time: the command starts servers and simulated nodes.
@@ -48,6 +51,9 @@ enum Needs {
 }
 
 fn needs(command: &str) -> Needs {
+    if ["operator raft info", "operator raft logs", "operator raft state"].contains(&command) {
+        return Needs::StoppedServer;
+    }
     if command_examples::offline().any(|(name, _)| name == command) {
         return Needs::Directory;
     }
@@ -85,6 +91,11 @@ fn end(command: &str, line: &str) -> Until {
         Some("sim") if !line.contains("-nodes 20 ") && command != "sim cluster" => Until::Runs,
         _ => Until::Exits,
     }
+}
+
+#[test]
+fn examples_about_a_stopped_server_succeed() {
+    stopped_server::run(examples_that_need(Needs::StoppedServer));
 }
 
 #[test]

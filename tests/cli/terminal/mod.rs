@@ -27,7 +27,13 @@ fn encamp(size: Size, folder: &Folder, address: &str, args: &[&str]) -> Screen {
 fn encamp_with(size: Size, folder: &Folder, address: &str, env: &[(&str, &str)], args: &[&str]) -> Screen {
     let cache = folder.path().join("cache").display().to_string();
     let temporary = folder.path().display().to_string();
-    let all = [("PAGER", "cat"), ("NOMAD_ADDR", address), ("TZ", "UTC"), ("ENCAMP_CACHE_DIR", &cache), ("TMPDIR", &temporary)];
+    let all = [
+        ("PAGER", "cat"),
+        ("NOMAD_ADDR", address),
+        ("TZ", "UTC"),
+        ("ENCAMP_CACHE_DIR", &cache),
+        ("TMPDIR", &temporary),
+    ];
     Screen::start(size, folder.path(), &[&all, env].concat(), &program::path(), args)
 }
 
