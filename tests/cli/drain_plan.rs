@@ -44,7 +44,7 @@ fn batches_respect_migrate_blocks_and_everything_is_placed() {
         let batches: Vec<Vec<String>> = list(&plan, "Batches").iter().map(|b| ids(list(b, "Nodes"))).collect();
         let mut seen: Vec<String> = batches.iter().flatten().cloned().chain(ids(list(&plan, "Blocked"))).collect();
         seen.sort();
-        let nodes = list(&cluster, "Nodes").iter().filter(|n| n["Datacenter"] == "dc2");
+        let nodes = list(&cluster, "Nodes").iter().filter(|n| n["Datacenter"] == "dc2" && n["Status"] != "down");
         let wanted: BTreeSet<String> = nodes.map(|n| n["ID"].as_str().expect("an ID").to_string()).collect();
         assert_eq!(seen, wanted.into_iter().collect::<Vec<_>>(), "seed {seed}");
         for batch in batches.iter().filter(|b| b.len() > 1) {
@@ -78,7 +78,7 @@ fn batches_respect_migrate_blocks_and_everything_is_placed() {
             assert!(list(&outcome, "Unplaced").iter().all(|u| u["Waited"] == true), "seed {seed}: {outcome}");
         }
     }
-    assert!(shared > 6, "{shared} batches have several nodes");
+    assert!(shared > 2, "{shared} batches have several nodes");
 }
 
 #[test]

@@ -12,10 +12,10 @@ use crate::cli::render::page;
 use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values::plural;
-use encamp_model::{Node, format_duration, quoted};
+use encamp_model::{Node, NodeStatus, format_duration, quoted};
 use encamp_plan::drain_plan::{Blocked, DrainLimits, DrainPlan, drain_plan};
 use encamp_plan::survival::Loss;
-use encamp_plan::what_if::change::Change;
+use encamp_plan::what_if::change::{Change, Nodes};
 use encamp_plan::what_if::find;
 use encamp_scheduler::constraint::Target;
 use encamp_snapshot::live::Detail;
@@ -107,11 +107,17 @@ impl DrainPlanFlags {
         for text in given {
             let Change::Drain(which) = Change::drain(text)? else { continue };
             let found = find::nodes(state, &which).map_err(|e| CommandError::new(format!("{}: {e}", quoted(text))))?;
-            ids.extend(found.iter().map(|n| n.id.clone()));
+            let named = matches!(which, Nodes::One(_));
+            // What a node that is down ran is lost. A single node that is down is an error.
+            ids.extend(found.iter().filter(|n| named || n.status != NodeStatus::Down).map(|n| n.id.clone()));
         }
         if let Some(text) = &self.selector {
             let selector = Selector::parse(text)?;
-            let found = state.nodes().map(|e| &e.node).filter(|n| selector.matches(n)).map(|n| n.id.clone());
+            let found = state
+                .nodes()
+                .map(|e| &e.node)
+                .filter(|n| n.status != NodeStatus::Down && selector.matches(n))
+                .map(|n| n.id.clone());
             let before = ids.len();
             ids.extend(found);
             if ids.len() == before {
