@@ -33,7 +33,7 @@ impl<E: Into<CommandError>> From<E> for Refused {
 
 impl Refused {
     /// The findings; the text itself if there are no findings.
-    fn findings(self) -> Vec<Finding> {
+    pub(super) fn findings(self) -> Vec<Finding> {
         if !self.findings.is_empty() {
             return self.findings;
         }

@@ -103,6 +103,7 @@ pub fn of(command: &str) -> &'static [ExitStatus] {
         "job validate" => &[(0, "The job is valid."), (1, "The job is invalid, or an error occurred.")],
         "sim c1m" | "sim churn" | "sim flap" | "sim gc" | "sim heartbeats" | "sim load-shedding" => SIMULATION,
         "sim cluster" => &[(0, "The file was written."), (1, "An error occurred. No file is left behind.")],
+        "job diff" => &[(0, "The jobs are the same."), (1, "The jobs differ."), (255, "An error occurred.")],
         "snapshot diff" => {
             &[(0, "The snapshots are equal."), (1, "The snapshots differ."), (255, "An error occurred.")]
         }

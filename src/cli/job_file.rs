@@ -118,6 +118,37 @@ impl JobFileFlags {
     }
 }
 
+/// The job files that paths name: files, and those in directories, sorted by name. `json`: job files are JSON.
+///
+/// # Errors
+/// A directory cannot be read, or has no job files.
+pub fn expanded(paths: &[String], json: bool, env: &Environment) -> CommandResult<Vec<String>> {
+    let endings: &[&str] = if json { &[".json"] } else { &[".nomad", ".hcl"] };
+    let mut out = Vec::new();
+    for path in paths {
+        let directory = env.directory.join(path);
+        if !directory.is_dir() {
+            out.push(path.clone());
+            continue;
+        }
+        let failed = format!("Error reading directory {path:?}");
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&directory).context(&failed)? {
+            let entry = entry.context(&failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.path().is_file() && endings.iter().any(|e| name.ends_with(e)) && !name.starts_with('.') {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            return Err(CommandError::new(format!("No job files ({}) in directory {path:?}", endings.join(", "))));
+        }
+        names.sort();
+        out.extend(names.into_iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
+    }
+    Ok(out)
+}
+
 /// A job, and the file it came from.
 pub struct JobFile {
     pub(crate) job: api::Job,

@@ -12,6 +12,7 @@ use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::job_file::cause;
+use super::job_inspect::job_file_of;
 use encamp_api::{Query, path};
 use encamp_model::VariableMetadata;
 
@@ -30,6 +31,8 @@ const ITEM: &str = "template";
 /// With -cluster-scaling or -job-scaling, creates an example of the metadata that configures a worker pool or a scaled
 /// task group.
 ///
+/// With -from, writes the job file of a registered job, to change it or to register it elsewhere.
+///
 /// A cluster can store job files as templates in variables: the variable nomad/job-templates/NAME holds a job file in
 /// its item "template".
 #[derive(Debug, clap::Parser)]
@@ -47,6 +50,13 @@ pub struct JobInit {
     /// Write job_scaling.hcl instead: the metadata of a task group whose count the autoscaler changes, with comments
     #[arg(long)]
     pub job_scaling: bool,
+    /// Write the job file of this registered job: the one that was submitted, if the servers store it, or one that is
+    /// generated from the job
+    #[arg(long, value_name = "job")]
+    pub from: Option<String>,
+    /// With -from, cluster snapshot file or server backup to read the job from
+    #[arg(long, value_name = "file")]
+    pub snapshot: Option<String>,
     /// Write the job template with this name that is stored in the cluster
     #[arg(long, value_name = "name")]
     pub template: Option<String>,
@@ -61,6 +71,9 @@ pub struct JobInit {
 
 impl JobInit {
     fn text(&self, env: &Environment) -> CommandResult<String> {
+        if let Some(id) = &self.from {
+            return job_file_of(id, self.snapshot.as_deref(), &self.general, env);
+        }
         if let Some(name) = self.template() {
             return template(&Connection::new(&self.general, env)?, name);
         }
@@ -151,6 +164,12 @@ impl Run for JobInit {
             let text = "-template, -list-templates and -short or -connect can't be combined with each other";
             return context.usage_error(text);
         }
+        if self.from.is_some() && sources.contains(&true) {
+            return context.usage_error("-from can't be combined with -short, -connect, -template and -list-templates");
+        }
+        if self.snapshot.is_some() && self.from.is_none() {
+            return context.usage_error("-snapshot needs -from");
+        }
         if self.list_templates {
             if !self.optional_args.is_empty() {
                 return context.usage_error("-list-templates takes no arguments");
@@ -171,7 +190,8 @@ impl Run for JobInit {
         let written = file.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()));
         match written {
             Ok(()) => {
-                context.ui.output(&format!("Example job file written to {name}"));
+                let what = if self.from.is_some() { "Job file" } else { "Example job file" };
+                context.ui.output(&format!("{what} written to {name}"));
                 0
             }
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {

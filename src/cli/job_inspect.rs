@@ -17,6 +17,7 @@ use super::general::GeneralFlags;
 use super::job_convert;
 use super::job_file::VariableFlags;
 use super::lookup::{self, LookupError};
+use super::render::styled::one_line;
 use super::render::{json, template};
 use encamp_api::{ApiError, Client, Query};
 use encamp_jobspec::canonicalize::canonicalize;
@@ -158,16 +159,7 @@ impl JobInspect {
                 Err(e) => context.report(&e),
             };
         }
-        let read = self.ask(name, context.env).and_then(|(job, client)| {
-            let id = job.id.clone().unwrap_or_default();
-            let namespace = job.namespace.clone().unwrap_or_else(|| "default".into());
-            match block_on(client.job_submission(&namespace, &id, job.version.unwrap_or(0)))? {
-                Ok((submission, _)) => Ok((job, Some((submission, namespace, id)))),
-                Err(ApiError::Status { status: 404, .. }) => Ok((job, None)),
-                Err(e) => Err(e).context(FAILED),
-            }
-        });
-        match read {
+        match self.submitted(name, context.env) {
             Ok((_, Some((submission, namespace, id)))) => {
                 if self.with_vars {
                     context.ui.error_plain(&how_to_run(&submission, &namespace, &id));
@@ -177,6 +169,39 @@ impl JobInspect {
             }
             Ok((job, None)) => print_written(job, "The servers do not store a job file for this version", context),
             Err(e) => context.report(&e),
+        }
+    }
+
+    /// The job of the running cluster and, if the servers store it, its submission with its namespace and ID.
+    fn submitted(
+        &self,
+        name: &str,
+        env: &Environment,
+    ) -> CommandResult<(api::Job, Option<(JobSubmission, String, String)>)> {
+        let (job, client) = self.ask(name, env)?;
+        let id = job.id.clone().unwrap_or_default();
+        let namespace = job.namespace.clone().unwrap_or_else(|| "default".into());
+        match block_on(client.job_submission(&namespace, &id, job.version.unwrap_or(0)))? {
+            Ok((submission, _)) => Ok((job, Some((submission, namespace, id)))),
+            Err(ApiError::Status { status: 404, .. }) => Ok((job, None)),
+            Err(e) => Err(e).context(FAILED),
+        }
+    }
+
+    /// The command that reads a job for another one.
+    fn of(snapshot: Option<&str>, general: &GeneralFlags) -> JobInspect {
+        JobInspect {
+            snapshot: snapshot.map(String::from),
+            reading: SnapshotFlags::default(),
+            hcl: true,
+            with_vars: false,
+            file: false,
+            version: None,
+            json: false,
+            template: None,
+            variables: VariableFlags { hcl2_strict: true, var: Vec::new(), var_file: Vec::new() },
+            general: general.clone(),
+            args: Vec::new(),
         }
     }
 
@@ -211,6 +236,34 @@ impl JobInspect {
         };
         as_client_sees_it(job).context(FAILED)
     }
+}
+
+/// The job file of a registered job: the submitted one, else one that is generated from the job; a comment names what HCL
+/// cannot express.
+///
+/// # Errors
+/// There is no such job, or no job file can be generated.
+pub(super) fn job_file_of(
+    name: &str,
+    snapshot: Option<&str>,
+    general: &GeneralFlags,
+    env: &Environment,
+) -> CommandResult<String> {
+    let inspect = JobInspect::of(snapshot, general);
+    let mut job = match snapshot {
+        Some(_) => inspect.find_in_snapshot(name, env)?,
+        None => match inspect.submitted(name, env)? {
+            (_, Some((submission, ..))) if submission.format == "hcl2" => return Ok(submission.source),
+            (job, _) => job,
+        },
+    };
+    canonicalize(&mut job);
+    let written = write(&job).map_err(|e| CommandError::new(format!("{FAILED}: no job file can be generated: {e}")))?;
+    if written.lost.is_empty() {
+        return Ok(written.text);
+    }
+    let lost: Vec<String> = written.lost.iter().map(|path| format!("#   {}\n", one_line(path))).collect();
+    Ok(format!("# HCL cannot express all of the job. This file differs in:\n{}\n{}", lost.concat(), written.text))
 }
 
 /// Prints a job file that is generated from the job, and the reason on standard error.

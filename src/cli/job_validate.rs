@@ -6,8 +6,9 @@ use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
 use super::general::GeneralFlags;
-use super::job_file::JobFileFlags;
+use super::job_file::{JobFile, JobFileFlags, expanded};
 use super::render::plan;
+use super::render::values::plural;
 use encamp_api::Client;
 use encamp_jobspec::admission::{ServerContext, check, check_offline, error_list};
 use encamp_jobspec::canonicalize::canonicalize;
@@ -27,7 +28,8 @@ const NOT_ASKED: &str = "Driver configuration not validated since connection to 
 /// depend on the cluster (namespaces, node pools, settings). With -snapshot, no cluster is contacted, and all rules of
 /// registration are applied with the cluster state of the file.
 ///
-/// The path is a job file, or - for standard input.
+/// The path is a job file, or - for standard input. With several paths, or directories of job files, each file is
+/// validated, followed by a summary.
 #[derive(Debug, clap::Parser)]
 pub struct JobValidate {
     #[command(flatten)]
@@ -39,48 +41,29 @@ pub struct JobValidate {
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "<path>...")]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for JobValidate {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
+        let path = match self.args.as_slice() {
+            [] => return context.usage_error("This command takes one argument: <path>"),
+            [path] if !context.env.directory.join(path).is_dir() => path,
+            _ => return self.run_many(context),
         };
         let format = self.job.diagnostics;
-        let file = match self.job.load(path, context.env) {
-            Ok(file) => file,
+        let judged = match self.judged(path, &mut None, context.env) {
+            Ok(judged) => judged,
             Err(e) => return context.refuse(e, format),
         };
-        let verdict = match &self.snapshot {
-            Some(_) => None,
-            None => match self.general.for_job(&file.job).client(context.env).map(|c| ask(&c, &file.job)) {
-                Ok(answer) => answer,
-                Err(e) => {
-                    return context.refuse(e.with_exit_code(255).into(), format);
-                }
-            },
-        };
-        let verdict = match verdict {
-            Some(verdict) => verdict,
-            None => {
-                let read = self.snapshot.as_ref().map(|file| self.reading.load(file, context.env));
-                let state = match read {
-                    None => None,
-                    Some(Ok(cluster)) => Some(cluster.state),
-                    Some(Err(e)) => return context.refuse(e.into(), format),
-                };
-                if format == DiagnosticsFormat::Text {
-                    context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
-                }
-                self.check(file.job.clone(), state.as_ref(), context.env)
-            }
-        };
-        match verdict {
+        if judged.offline && format == DiagnosticsFormat::Text {
+            context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
+        }
+        match judged.verdict {
             Ok(warnings) if format == DiagnosticsFormat::Json => {
                 let items: Vec<String> = warning_items(&warnings).map(str::to_string).collect();
-                context.diagnose(true, &file.findings(&items, Severity::Warning));
+                context.diagnose(true, &judged.file.findings(&items, Severity::Warning));
                 0
             }
             Ok(warnings) => {
@@ -92,10 +75,109 @@ impl Run for JobValidate {
                 if format == DiagnosticsFormat::Text {
                     context.ui.error_markup("[bold][red]Job validation errors:[reset]");
                 }
-                let findings = file.findings(&errors.items, Severity::Error);
-                context.refuse(Refused { error: CommandError::new(errors.text), findings }, format)
+                context.refuse(errors.refused(&judged.file), format)
             }
         }
+    }
+}
+
+/// A job file and the verdict about it.
+struct Judged {
+    file: JobFile,
+    /// The servers were not asked, or did not respond.
+    offline: bool,
+    /// The warnings, or the errors.
+    verdict: Result<String, Errors>,
+}
+
+/// How many files have which verdict.
+#[derive(Default)]
+struct Counts {
+    valid: usize,
+    warned: usize,
+    invalid: usize,
+}
+
+impl JobValidate {
+    /// Validates one file. The state of `-snapshot` is read once.
+    fn judged(&self, path: &str, state: &mut Option<State>, env: &Environment) -> Result<Judged, Refused> {
+        let file = self.job.load(path, env)?;
+        if self.snapshot.is_none() {
+            let client = self.general.for_job(&file.job).client(env).map_err(|e| e.with_exit_code(255))?;
+            if let Some(verdict) = ask(&client, &file.job) {
+                return Ok(Judged { file, offline: false, verdict });
+            }
+        }
+        if let (Some(snapshot), None) = (&self.snapshot, &state) {
+            *state = Some(self.reading.load(snapshot, env)?.state);
+        }
+        let verdict = self.check(file.job.clone(), state.as_ref(), env);
+        Ok(Judged { file, offline: true, verdict })
+    }
+
+    /// Validates several files, those in directories included, and prints a summary.
+    fn run_many(&self, context: &mut Context<'_, '_>) -> u8 {
+        let paths = match expanded(&self.args, self.job.json, context.env) {
+            Ok(paths) => paths,
+            Err(e) => return context.report(&e),
+        };
+        let text = self.job.diagnostics == DiagnosticsFormat::Text;
+        let (mut state, mut counts, mut findings) = (None, Counts::default(), Vec::new());
+        let mut told = false;
+        for path in &paths {
+            let judged = self.judged(path, &mut state, context.env);
+            if text && !told && judged.as_ref().is_ok_and(|j| j.offline) {
+                told = true;
+                context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
+            }
+            if text {
+                context.ui.output_markup(&format!("[bold]==> {path}[reset]"));
+            }
+            let refused = match judged {
+                Ok(Judged { file, verdict: Ok(warnings), .. }) => {
+                    let items: Vec<String> = warning_items(&warnings).map(str::to_string).collect();
+                    let counted = if items.is_empty() { &mut counts.valid } else { &mut counts.warned };
+                    *counted += 1;
+                    if text {
+                        plan::print_warnings(context.ui, &warnings);
+                        context.ui.output_markup("[green]The job is valid.[reset]\n");
+                    }
+                    findings.extend(file.findings(&items, Severity::Warning));
+                    continue;
+                }
+                Ok(Judged { file, verdict: Err(errors), .. }) => errors.refused(&file),
+                Err(refused) => refused,
+            };
+            counts.invalid += 1;
+            if text {
+                // Both streams may be the same terminal.
+                context.ui.flush();
+                context.refuse(refused, DiagnosticsFormat::Text);
+                context.ui.output("");
+            } else {
+                findings.extend(refused.findings());
+            }
+        }
+        if text {
+            context.ui.output_markup(&counts.summary(paths.len()));
+        } else {
+            context.diagnose(counts.invalid == 0, &findings);
+        }
+        u8::from(counts.invalid > 0)
+    }
+}
+
+impl Counts {
+    /// The line about all files, in the colour of the worst verdict.
+    fn summary(&self, files: usize) -> String {
+        let tag = match self {
+            Counts { invalid: 1.., .. } => "[red]",
+            Counts { warned: 1.., .. } => "[yellow]",
+            Counts { .. } => "[green]",
+        };
+        let noun = plural(i64::try_from(files).unwrap_or(2), "job file", "job files");
+        let Counts { valid, warned, invalid } = self;
+        format!("[bold]{tag}{files} {noun}: {valid} valid, {warned} valid with warnings, {invalid} invalid[reset]")
     }
 }
 
@@ -131,6 +213,14 @@ fn ask(client: &Client, job: &api::Job) -> Option<Result<String, Errors>> {
         return Some(Ok(answer.warnings));
     }
     Some(Err(Errors { text: answer.error, items: answer.validation_errors }))
+}
+
+impl Errors {
+    /// The refusal of the job, with the places of the errors in its file.
+    fn refused(self, file: &JobFile) -> Refused {
+        let findings = file.findings(&self.items, Severity::Error);
+        Refused { error: CommandError::new(self.text), findings }
+    }
 }
 
 /// The errors of a job.

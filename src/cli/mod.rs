@@ -62,6 +62,7 @@ pub mod help;
 pub mod hidden_arguments;
 pub mod job_action;
 pub mod job_convert;
+pub mod job_diff;
 pub mod job_dispatch;
 pub mod job_eval;
 pub mod job_file;

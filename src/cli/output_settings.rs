@@ -88,6 +88,7 @@ const PAGED: &[&str] = &[
     "eval explain",
     "eval list",
     "gc explain",
+    "job diff",
     "job history",
     "job inspect",
     "job status",

@@ -3,10 +3,10 @@
 use super::command::{Listing, Registry};
 use super::{
     agent, capacity, completion, config_validate, deployment_list, deployment_status, deployment_update, eval_delete,
-    eval_explain, eval_list, eval_status, fmt, job_action, job_convert, job_dispatch, job_eval, job_history, job_init,
-    job_inspect, job_lists, job_plan, job_restart, job_run, job_scale, job_start, job_status, job_stop, job_validate,
-    job_versions, scaling_policy, sim_c1m, sim_churn, sim_cluster, sim_flap, sim_gc, sim_heartbeats, sim_load_shedding,
-    snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
+    eval_explain, eval_list, eval_status, fmt, job_action, job_convert, job_diff, job_dispatch, job_eval, job_history,
+    job_init, job_inspect, job_lists, job_plan, job_restart, job_run, job_scale, job_start, job_status, job_stop,
+    job_validate, job_versions, scaling_policy, sim_c1m, sim_churn, sim_cluster, sim_flap, sim_gc, sim_heartbeats,
+    sim_load_shedding, snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
 };
 
 impl Registry {
@@ -16,6 +16,7 @@ impl Registry {
         registry.add_jobs();
         registry.add_evaluations();
         registry.add::<job_convert::JobConvert>("job convert", None, 1);
+        registry.add::<job_diff::JobDiff>("job diff", None, 255);
         registry.add::<job_init::JobInit>("job init", Some(("init", Listing::Alias)), 1);
         registry.add::<job_inspect::JobInspect>("job inspect", Some(("inspect", Listing::Alias)), 1);
         registry.add::<job_plan::JobPlan>("job plan", Some(("plan", Listing::Alias)), 255);

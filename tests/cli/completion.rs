@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use crate::canned::serving;
 use crate::program::Folder;
 use crate::pty::{Screen, Terminal};
-use crate::server::{Response, Server};
+use crate::server::{Request, Response, Server};
 use encamp::cli::completion::Shell;
 use pty_process::blocking::Command;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// How long a shell may take for anything.
 const BOUND: Duration = Duration::from_secs(30);
@@ -435,4 +435,117 @@ fn a_cluster_that_does_not_answer_delays_no_one() {
         // The limit is 0.3 s; a busy machine starts programs slowly.
         assert!(took < Duration::from_secs(10), "{address}: {took:?}");
     }
+}
+
+/// A cluster with objects of every kind that is completed.
+fn cluster_of_objects() -> Server {
+    let id = |first: &str| format!("{first}-1111-2222-3333-444444444444");
+    let row = |first: &str, more: Value| {
+        let mut row = json!({"ID": id(first)});
+        row.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        row
+    };
+    serving(vec![
+        (
+            "GET /v1/jobs",
+            Response::json(&json!([
+                {"ID": "web", "Type": "service", "Status": "running"}, {"ID": "web-batch", "Type": "batch"},
+                {"ID": "api/v1", "Type": "service"}, {"ID": "bad name", "Type": "service"},
+            ])),
+        ),
+        ("GET /v1/nodes", Response::json(&json!([row("aa11aa11", json!({"Name": "n1", "Status": "ready"}))]))),
+        ("GET /v1/allocations", Response::json(&json!([row("bb22bb22", json!({"Name": "web.front[0]"}))]))),
+        ("GET /v1/evaluations", Response::json(&json!([row("cc33cc33", json!({"JobID": "web"}))]))),
+        ("GET /v1/deployments", Response::json(&json!([row("dd44dd44", json!({"JobID": "web"}))]))),
+        ("GET /v1/namespaces", Response::json(&json!([{"Name": "default"}, {"Name": "payments"}]))),
+        ("GET /v1/node/pools", Response::json(&json!([{"Name": "gpu"}, {"Name": "general"}]))),
+        ("GET /v1/vars", Response::json(&json!([{"Path": "nomad/jobs/web"}, {"Path": "shop/db"}]))),
+        ("GET /v1/volumes", Response::json(&json!([{"ID": "database", "Name": "database"}]))),
+        ("GET /v1/plugins", Response::json(&json!([{"ID": "ebs", "Provider": "ebs.csi.aws.com"}]))),
+    ])
+}
+
+/// What stands in the line after a word was begun.
+const OF_OBJECTS: &[(&str, &str)] = &[
+    ("job status api", "job status api/v1 "),
+    ("job inspect api", "job inspect api/v1 "),
+    ("job stop -purge web-", "job stop -purge web-batch "),
+    ("job history web-", "job history web-batch "),
+    ("job restart web-", "job restart web-batch "),
+    ("job scale api", "job scale api/v1 "),
+    ("job allocs web-", "job allocs web-batch "),
+    ("job deployments web-", "job deployments web-batch "),
+    ("job dispatch web-", "job dispatch web-batch "),
+    ("job eval web-", "job eval web-batch "),
+    ("job promote web-", "job promote web-batch "),
+    ("job revert web-", "job revert web-batch "),
+    ("job start web-", "job start web-batch "),
+    ("job scaling-events web-", "job scaling-events web-batch "),
+    ("job periodic force web-", "job periodic force web-batch "),
+    ("job init -from web-", "job init -from web-batch "),
+    ("eval list -job web-", "eval list -job web-batch "),
+    ("stop web-", "stop web-batch "),
+    ("job status w", "job status web"),
+    ("job status bad", "job status bad"),
+    ("node status a", "node status aa11aa11-1111-2222-3333-444444444444 "),
+    ("node drain -enable aa1", "node drain -enable aa11aa11-1111-2222-3333-444444444444 "),
+    ("node eligibility -enable aa", "node eligibility -enable aa11aa11-1111-2222-3333-444444444444 "),
+    ("node meta read -node-id aa", "node meta read -node-id aa11aa11-1111-2222-3333-444444444444 "),
+    ("monitor -node-id=aa", "monitor -node-id=aa11aa11-1111-2222-3333-444444444444 "),
+    ("alloc status bb", "alloc status bb22bb22-1111-2222-3333-444444444444 "),
+    ("alloc logs -f bb22bb22-", "alloc logs -f bb22bb22-1111-2222-3333-444444444444 "),
+    ("alloc exec bb", "alloc exec bb22bb22-1111-2222-3333-444444444444 "),
+    ("alloc fs bb", "alloc fs bb22bb22-1111-2222-3333-444444444444 "),
+    ("alloc restart bb", "alloc restart bb22bb22-1111-2222-3333-444444444444 "),
+    ("alloc signal -s SIGHUP bb", "alloc signal -s SIGHUP bb22bb22-1111-2222-3333-444444444444 "),
+    ("alloc stop bb", "alloc stop bb22bb22-1111-2222-3333-444444444444 "),
+    ("alloc checks bb", "alloc checks bb22bb22-1111-2222-3333-444444444444 "),
+    ("eval status cc", "eval status cc33cc33-1111-2222-3333-444444444444 "),
+    ("eval explain cc", "eval explain cc33cc33-1111-2222-3333-444444444444 "),
+    ("eval delete cc", "eval delete cc33cc33-1111-2222-3333-444444444444 "),
+    ("deployment status dd", "deployment status dd44dd44-1111-2222-3333-444444444444 "),
+    ("deployment promote dd", "deployment promote dd44dd44-1111-2222-3333-444444444444 "),
+    ("deployment fail dd", "deployment fail dd44dd44-1111-2222-3333-444444444444 "),
+    ("deployment pause dd", "deployment pause dd44dd44-1111-2222-3333-444444444444 "),
+    ("deployment resume dd", "deployment resume dd44dd44-1111-2222-3333-444444444444 "),
+    ("namespace status pay", "namespace status payments "),
+    ("namespace inspect pay", "namespace inspect payments "),
+    ("namespace delete pay", "namespace delete payments "),
+    ("job status -namespace pay", "job status -namespace payments "),
+    ("job status -namespace=pay", "job status -namespace=payments "),
+    ("node pool info gp", "node pool info gpu "),
+    ("node pool jobs gen", "node pool jobs general "),
+    ("node pool nodes gen", "node pool nodes general "),
+    ("node pool delete g", "node pool delete g"),
+    ("var get shop", "var get shop/db "),
+    ("var list nomad", "var list nomad/jobs/web "),
+    ("var purge shop", "var purge shop/db "),
+    ("var put shop", "var put shop/db "),
+    ("volume status data", "volume status database "),
+    ("volume deregister data", "volume deregister database "),
+    ("volume detach data", "volume detach database "),
+    ("volume delete data", "volume delete database "),
+    ("plugin status e", "plugin status ebs "),
+    ("plugin status x", "plugin status x"),
+];
+
+#[test]
+fn objects_of_the_cluster_are_completed() {
+    assert!(OF_OBJECTS.len() >= 60, "{}", OF_OBJECTS.len());
+    let server = cluster_of_objects();
+    let variables = [("NOMAD_ADDR", server.address.as_str()), ("ENCAMP_COMPLETION_TIMEOUT", "20s")];
+    for setup in SCRIPTS {
+        let Some(session) = Session::start_with(setup, "objects", &[], &variables) else { continue };
+        for (typed, want) in OF_OBJECTS {
+            session.check(&format!("encamp {typed}\t"), &format!("encamp {want}"));
+        }
+        session.end();
+    }
+    let requests = server.take();
+    let even = |r: &Request| {
+        let prefix = r.query.iter().find(|(name, _)| name == "prefix").map_or("", |(_, value)| value.as_str());
+        prefix.chars().filter(char::is_ascii_hexdigit).count() % 2 == 0
+    };
+    let nodes: Vec<&Request> = requests.iter().filter(|r| r.path == "/v1/nodes").collect();
+    assert!(!nodes.is_empty() && nodes.iter().all(|r| even(r)), "servers take prefixes of even length");
 }

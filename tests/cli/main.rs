@@ -35,6 +35,7 @@ mod hostile_jobs;
 mod job_action;
 mod job_changes;
 mod job_convert;
+mod job_diff;
 mod job_layout;
 mod job_run;
 mod job_status;

@@ -87,6 +87,9 @@ fn from_files(samples: &mut Samples) {
         assert_eq!(run_in(folder.path(), &sim).exit, 0);
         add("snapshot-inspect.schema.json", folder.path(), &["snapshot", "inspect", "-json", file]);
     }
+    for file in ["api-inplace.hcl", "registered/api.hcl"] {
+        add("job-diff.schema.json", &demo, &[&["job", "diff", "-json-output"], &cluster[..], &[file]].concat());
+    }
     for flags in [&["dc1-general-01"][..], &["-survive=dc", "class=general"]] {
         let plan = ["node", "drain", "-plan", "-json"];
         add("drain-plan.schema.json", &demo, &[&plan, &cluster[..], flags].concat());

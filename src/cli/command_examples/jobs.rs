@@ -51,6 +51,11 @@ pub(super) const EXAMPLES: Examples = &[
                 "encamp job validate -snapshot fixtures/demo/cluster.json \\
     fixtures/demo/registered/api.hcl",
             ),
+            Example::new(
+                "Validate all job files of a directory",
+                "encamp job validate -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/registered",
+            ),
         ],
     ),
     (

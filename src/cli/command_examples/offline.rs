@@ -136,6 +136,21 @@ pub(super) const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "job diff",
+        &[
+            Example::new(
+                "Compare a job file with the registered job",
+                "encamp job diff -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/api-destructive.hcl",
+            ),
+            Example::new(
+                "Compare two job files",
+                "encamp job diff fixtures/demo/api-inplace.hcl \\
+    fixtures/demo/api-destructive.hcl",
+            ),
+        ],
+    ),
+    (
         "job convert",
         &[
             Example::new("Convert a job from JSON to a job file", "encamp job convert web.json > converted.nomad.hcl"),
@@ -150,6 +165,11 @@ pub(super) const EXAMPLES: Examples = &[
         &[
             Example::new("Create example.nomad.hcl, an example job file with comments", "encamp job init"),
             Example::new("Create an example job file without comments", "encamp job init -short api.nomad.hcl"),
+            Example::new(
+                "Write the job file of a job in a snapshot",
+                "encamp job init -from web -snapshot fixtures/demo/cluster.json \\
+    web-copy.nomad.hcl",
+            ),
             Example::new(
                 "Create cluster_scaling.hcl, the metadata of a worker pool",
                 "encamp job init -cluster-scaling",

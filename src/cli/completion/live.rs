@@ -10,8 +10,8 @@ use super::super::data::text;
 use super::super::flags::parse_bool;
 use super::super::general::GeneralFlags;
 use super::candidates::{Candidate, Ending};
-use encamp_api::Client;
 use encamp_api::acl::AclKind;
+use encamp_api::{Client, Query};
 use encamp_model::duration::parse_duration;
 
 /// Longest wait for the cluster. A shell that waits longer seems to hang.
@@ -36,19 +36,90 @@ pub enum Objects {
     AclTokens,
     /// ACL binding rules, by ID.
     AclBindingRules,
+    /// Allocations, by ID.
+    Allocations,
+    /// Deployments, by ID.
+    Deployments,
+    /// Evaluations, by ID.
+    Evaluations,
+    /// Jobs, by ID.
+    Jobs,
+    /// Namespaces, by name.
+    Namespaces,
+    /// Node pools, by name.
+    NodePools,
+    /// Nodes, by ID.
+    Nodes,
+    /// CSI plugins, by ID.
+    Plugins,
+    /// Variables, by path.
+    Variables,
+    /// Volumes, by ID.
+    Volumes,
 }
 
 /// How objects are listed: where they come from, the member that is the word, and the members that describe it.
 struct Source {
-    list: AclKind,
+    list: List,
     word: &'static str,
     descriptions: &'static [&'static str],
 }
 
+/// A list of the API.
+#[derive(Clone, Copy)]
+enum List {
+    Acl(AclKind),
+    /// Lists of these paths, with this prefix of the words.
+    Rows(&'static [&'static str], Prefix),
+}
+
+/// Which prefix a list takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prefix {
+    /// None.
+    Absent,
+    /// Any text.
+    Text,
+    /// The beginning of a UUID: an even number of digits.
+    Uuid,
+}
+
+impl Prefix {
+    /// The prefix for what is typed.
+    fn of(self, typed: &str) -> Option<&str> {
+        let even = |text: &str| text.chars().filter(char::is_ascii_hexdigit).count() % 2 == 0;
+        match self {
+            Prefix::Absent => None,
+            Prefix::Text => Some(typed),
+            Prefix::Uuid if even(typed) => Some(typed),
+            // The last digit: what follows is compared here.
+            Prefix::Uuid => typed.get(..typed.len().saturating_sub(1)),
+        }
+    }
+}
+
+/// The most objects that a list is asked for: nobody reads more.
+const MOST_ROWS: &str = "200";
+
 impl Objects {
     fn source(self) -> Source {
-        let source = |list, word, descriptions| Source { list, word, descriptions };
+        let rows = |list, word, descriptions| Source { list, word, descriptions };
+        let source = |kind, word, descriptions| rows(List::Acl(kind), word, descriptions);
+        let uuid = |paths, descriptions| rows(List::Rows(paths, Prefix::Uuid), "ID", descriptions);
         match self {
+            Objects::Allocations => uuid(&["/v1/allocations"], &["Name", "ClientStatus"]),
+            Objects::Deployments => uuid(&["/v1/deployments"], &["JobID", "Status"]),
+            Objects::Evaluations => uuid(&["/v1/evaluations"], &["JobID", "Status"]),
+            Objects::Nodes => uuid(&["/v1/nodes"], &["Name", "Status"]),
+            Objects::Jobs => rows(List::Rows(&["/v1/jobs"], Prefix::Text), "ID", &["Type", "Status"]),
+            Objects::Namespaces => rows(List::Rows(&["/v1/namespaces"], Prefix::Text), "Name", &["Description"]),
+            Objects::NodePools => rows(List::Rows(&["/v1/node/pools"], Prefix::Text), "Name", &["Description"]),
+            Objects::Variables => rows(List::Rows(&["/v1/vars"], Prefix::Text), "Path", &[]),
+            Objects::Plugins => rows(List::Rows(&["/v1/plugins?type=csi"], Prefix::Absent), "ID", &["Provider"]),
+            Objects::Volumes => {
+                let lists = &["/v1/volumes?type=host", "/v1/volumes?type=csi"];
+                rows(List::Rows(lists, Prefix::Absent), "ID", &["Name"])
+            }
             Objects::AclPolicies => source(AclKind::Policy, "Name", &["Description"]),
             Objects::AclRoles => source(AclKind::Role, "ID", &["Name", "Description"]),
             Objects::AclRoleNames => source(AclKind::Role, "Name", &["Description"]),
@@ -59,9 +130,9 @@ impl Objects {
     }
 }
 
-/// The objects as completions, by word; none if the cluster does not answer in time, or refuses. `given` are the flags
-/// of the line with their values.
-pub fn candidates(objects: Objects, given: &[(String, String)], env: &Environment) -> Vec<Candidate> {
+/// The objects as completions, by word; none if the cluster does not answer in time, or refuses. `typed` is the beginning
+/// of the word, `given` are the flags of the line with their values.
+pub fn candidates(objects: Objects, typed: &str, given: &[(String, String)], env: &Environment) -> Vec<Candidate> {
     let limit = limit(env);
     if limit.is_zero() {
         return Vec::new();
@@ -71,13 +142,37 @@ pub fn candidates(objects: Objects, given: &[(String, String)], env: &Environmen
     let Ok(client) = Client::new(client.config().clone()) else { return Vec::new() };
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     let source = objects.source();
-    let rows = runtime.block_on(async { tokio::time::timeout(limit, client.acl_objects(source.list)).await });
+    let rows = runtime.block_on(async { tokio::time::timeout(limit, read(&client, source.list, typed)).await });
     // A look-up of a host name goes on for longer.
     runtime.shutdown_background();
-    let Ok(Ok((rows, _))) = rows else { return Vec::new() };
+    let rows = rows.unwrap_or_default();
     let mut found: Vec<Candidate> = rows.iter().filter_map(|row| candidate(&source, row)).collect();
     found.sort_by(|a, b| a.text.cmp(&b.text));
+    // A CSI volume and a host volume may have one ID.
+    found.dedup_by(|a, b| a.text == b.text);
     found
+}
+
+/// The rows of a list; none if the cluster refuses.
+async fn read(client: &Client, list: List, typed: &str) -> Vec<Value> {
+    match list {
+        List::Acl(kind) => client.acl_objects(kind).await.map(|(rows, _)| rows).unwrap_or_default(),
+        List::Rows(paths, prefix) => {
+            let mut all = Vec::new();
+            for path in paths {
+                let mut query = Query::default().with("per_page", MOST_ROWS);
+                if let Some(prefix) = prefix.of(typed).filter(|p| !p.is_empty()) {
+                    query = query.with("prefix", prefix);
+                }
+                let (path, kind) = path.split_once("?type=").unwrap_or((path, ""));
+                if !kind.is_empty() {
+                    query = query.with("type", kind);
+                }
+                all.extend(client.rows::<Value>(path, &query).await.map(|(rows, _)| rows).unwrap_or_default());
+            }
+            all
+        }
+    }
 }
 
 /// How long the cluster may take.
@@ -157,6 +252,16 @@ mod tests {
             assert_eq!(shown(Objects::AclPolicies, &json!({"Name": word})), None, "{word}");
         }
         assert_eq!(shown(Objects::AclPolicies, &json!({"Name": 7})), None);
+    }
+
+    #[test]
+    fn prefixes_of_uuids_are_even() {
+        let of = |prefix: Prefix, typed| prefix.of(typed).map(String::from);
+        assert_eq!(of(Prefix::Uuid, "abc").as_deref(), Some("ab"));
+        assert_eq!(of(Prefix::Uuid, "abcd").as_deref(), Some("abcd"));
+        assert_eq!(of(Prefix::Uuid, "0a1b2c3d-4").as_deref(), Some("0a1b2c3d-"));
+        assert_eq!((of(Prefix::Uuid, "").as_deref(), of(Prefix::Text, "abc").as_deref()), (Some(""), Some("abc")));
+        assert_eq!(of(Prefix::Absent, "abc"), None);
     }
 
     #[test]

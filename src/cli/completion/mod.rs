@@ -121,7 +121,7 @@ fn resolved(offer: Offer, env: &Environment) -> Shown {
         Offer::Words(found) => Shown::Words(found),
         Offer::Path { flag, typed, files } => Shown::Path { flag, typed, files },
         Offer::Live { flag, typed, objects, given } => {
-            let mut found = live::candidates(objects, &given, env);
+            let mut found = live::candidates(objects, &typed, &given, env);
             found.retain(|c| c.text.starts_with(typed.as_str()));
             found.iter_mut().for_each(|c| c.text.insert_str(0, &flag));
             Shown::Words(found)

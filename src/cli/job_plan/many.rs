@@ -1,7 +1,6 @@
 //! Planning several job files: by descending priority, each on the state that the previous plans leave.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use serde_json::{Value, json};
 
@@ -9,8 +8,8 @@ use super::answer::{Explanation, beside_changes};
 use super::gate::{self, Gated};
 use super::{JobPlan, own, report_failures};
 use crate::cli::context::{Context, Environment};
-use crate::cli::error::{CommandError, CommandResult, ErrorContext};
-use crate::cli::job_file::JobFile;
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::job_file::{JobFile, expanded};
 use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::{json, markdown, plan, what_if};
 use encamp_model::{DesiredUpdates, JobPlanResponse, PlanRejection};
@@ -102,7 +101,7 @@ impl JobPlan {
     /// The job files in the order in which they are planned. `Err` contains the exit code; the messages have been
     /// printed.
     fn entries(&self, context: &mut Context<'_, '_>) -> Result<Vec<Entry>, u8> {
-        let paths = self.paths(context.env).map_err(|e| context.report(&e))?;
+        let paths = expanded(&self.args, self.job.json, context.env).map_err(|e| context.report(&e))?;
         let mut failed = 0_u8;
         let mut entries: Vec<Entry> = Vec::new();
         for path in paths {
@@ -149,34 +148,6 @@ impl JobPlan {
             }
         }
         (done, failed)
-    }
-
-    /// The files that the arguments name; files in a directory are sorted by name.
-    fn paths(&self, env: &Environment) -> CommandResult<Vec<String>> {
-        let endings: &[&str] = if self.job.json { &[".json"] } else { &[".nomad", ".hcl"] };
-        let mut out = Vec::new();
-        for path in &self.args {
-            let folder = env.directory.join(path);
-            if !folder.is_dir() {
-                out.push(path.clone());
-                continue;
-            }
-            let failed = format!("Error reading directory {path:?}");
-            let mut names = Vec::new();
-            for entry in fs::read_dir(&folder).context(&failed)? {
-                let entry = entry.context(&failed)?;
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if entry.path().is_file() && endings.iter().any(|e| name.ends_with(e)) && !name.starts_with('.') {
-                    names.push(name);
-                }
-            }
-            if names.is_empty() {
-                return Err(CommandError::new(format!("No job files ({}) in directory {path:?}", endings.join(", "))));
-            }
-            names.sort();
-            out.extend(names.into_iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
-        }
-        Ok(out)
     }
 
     fn entry(&self, path: String, file: JobFile, env: &Environment) -> Entry {

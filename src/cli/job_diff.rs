@@ -1,0 +1,246 @@
+//! `job diff`: how two jobs differ (`docs/spec/cli.md §8.13`).
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::cluster::{ClusterFlags, block_on};
+use super::command::Run;
+use super::context::{Context, Environment};
+use super::diagnostics::Refused;
+use super::error::{CommandError, CommandResult, ErrorContext};
+use super::general::GeneralFlags;
+use super::job_file::{JobFile, JobFileFlags};
+use super::lookup;
+use super::render::{diff, json as render};
+use encamp_jobspec::admission::{ServerContext, check_offline};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::to_server;
+use encamp_jobspec::diff::diff_jobs;
+use encamp_model::{Job, quoted};
+use encamp_plan::capacity::subject;
+use encamp_plan::server_context;
+use encamp_plan::what_if::find;
+use encamp_snapshot::live::Detail;
+use encamp_state::State;
+
+/// The ends of names that are taken for those of job files, also where there is no such file.
+const ENDINGS: [&str; 3] = [".hcl", ".nomad", ".json"];
+
+/// Compare two jobs
+///
+/// Compares two jobs as the servers store them and prints the differences. Each job is a job file, - for standard input,
+/// or the ID of a registered job, followed by @VERSION for a version other than the current one. With a job file alone,
+/// the registered job of the same ID is compared with the file.
+///
+/// Registered jobs are read from the running cluster, or from the snapshot file or server backup given with -snapshot.
+/// Two job files are compared without a cluster, unless -snapshot is given.
+#[derive(Debug, clap::Parser)]
+pub struct JobDiff {
+    #[command(flatten)]
+    pub(crate) job: JobFileFlags,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    /// Show the contents of added and deleted groups and tasks
+    #[arg(long)]
+    pub verbose: bool,
+    /// Print the differences as JSON. (-json means that the job files are JSON)
+    #[arg(long)]
+    pub json_output: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "<job> [<job>]")]
+    pub(crate) args: Vec<String>,
+}
+
+/// A job as it is given on the command line.
+enum Given {
+    File(Box<JobFile>),
+    Registered {
+        id: String,
+        version: Option<u64>,
+    },
+    /// The registered job of this namespace and ID, which may not be there.
+    OfFile((String, String)),
+}
+
+/// A job to compare, and what it is called; `None`: there is no such job.
+struct Side {
+    name: String,
+    job: Option<Arc<Job>>,
+}
+
+impl Run for JobDiff {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !(1..=2).contains(&self.args.len()) {
+            return context.usage_error("This command takes one or two arguments: <job> [<job>]");
+        }
+        if self.args.iter().filter(|arg| *arg == "-").count() > 1 {
+            return context.usage_error("Only one of the jobs can be read from standard input");
+        }
+        let (old, new) = match self.sides(context.env) {
+            Ok(sides) => sides,
+            Err(e) => return context.refuse(e, self.job.diagnostics),
+        };
+        let diff = match diff_jobs(old.job.as_deref(), new.job.as_deref(), true) {
+            Ok(diff) => diff,
+            Err(e) => return context.failure(&format!("Error comparing the jobs: {e}")),
+        };
+        let same = diff.r#type == "None";
+        if self.json_output {
+            let value = json!({"SchemaVersion": 1, "Old": old.name, "New": new.name, "Diff": diff});
+            match render::indented(&value) {
+                Ok(text) => context.ui.output(&text),
+                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+            }
+        } else if same {
+            context.ui.output("The jobs are the same.");
+        } else {
+            context.ui.output_markup(&format!("[bold]{} => {}[reset]\n", old.name, new.name));
+            let text = context.ui.markup(diff::job(&diff, self.verbose).trim());
+            context.ui.output(&text);
+        }
+        u8::from(!same)
+    }
+}
+
+impl JobDiff {
+    /// The two jobs, in the form in which servers store them.
+    fn sides(&self, env: &Environment) -> Result<(Side, Side), Refused> {
+        let mut given = self.args.iter().map(|arg| self.given(arg, env)).collect::<Result<Vec<_>, _>>()?;
+        if let [Given::File(file)] = given.as_slice() {
+            let registered = of_file(file, &self.general.for_job(&file.job), env);
+            given.insert(0, Given::OfFile(registered));
+        }
+        let [old, new] = given.as_slice() else {
+            let line = format!("{} is no job file; give the job to compare it with", quoted(&self.args.concat()));
+            return Err(CommandError::new(line).into());
+        };
+        let files = [old, new].iter().all(|g| matches!(g, Given::File(_)));
+        if files && self.cluster.snapshot.is_none() {
+            return Ok((offline(old, &self.general, env)?, offline(new, &self.general, env)?));
+        }
+        let general = [old, new].into_iter().find_map(|g| match g {
+            Given::File(file) => Some(self.general.for_job(&file.job)),
+            Given::Registered { .. } | Given::OfFile(_) => None,
+        });
+        let general = general.unwrap_or_else(|| self.general.clone());
+        let keys = [old, new].iter().map(|g| self.key(g, &general, env)).collect::<CommandResult<Vec<_>>>()?;
+        let cluster = self.cluster.load(&general, Detail::Jobs(keys.clone()), env)?;
+        let (state, _, now) = cluster.into_state(false, env);
+        let mut sides = Vec::new();
+        for (given, key) in [old, new].into_iter().zip(&keys) {
+            sides.push(self.side(given, key, &state, (&general, now), env)?);
+        }
+        let mut sides = sides.into_iter();
+        match (sides.next(), sides.next()) {
+            (Some(old), Some(new)) => Ok((old, new)),
+            _ => Err(CommandError::new("Two jobs are needed").into()),
+        }
+    }
+
+    /// What an argument names.
+    fn given(&self, arg: &str, env: &Environment) -> Result<Given, Refused> {
+        let named_like_a_file = ENDINGS.iter().any(|ending| arg.ends_with(ending));
+        if arg == "-" || named_like_a_file || env.directory.join(arg).is_file() {
+            return Ok(Given::File(Box::new(self.job.load(arg, env)?)));
+        }
+        let version = arg.rsplit_once('@').and_then(|(id, version)| Some((id, version.parse().ok()?)));
+        Ok(match version {
+            Some((id, version)) => Given::Registered { id: id.to_string(), version: Some(version) },
+            None => Given::Registered { id: arg.to_string(), version: None },
+        })
+    }
+
+    /// Namespace and ID of a job; on a running cluster, a registered job may be given by a prefix of its ID.
+    fn key(&self, given: &Given, general: &GeneralFlags, env: &Environment) -> CommandResult<(String, String)> {
+        let default = || general.namespace(env).unwrap_or("default").to_string();
+        match given {
+            Given::File(file) => Ok(of_file(file, general, env)),
+            Given::OfFile(key) => Ok(key.clone()),
+            Given::Registered { id, .. } if self.cluster.snapshot.is_some() => Ok((default(), id.clone())),
+            Given::Registered { id, .. } => {
+                let client = general.client(env)?;
+                let (namespace, id) = block_on(lookup::job(&client, id, &env.zone()))??;
+                Ok((namespace.unwrap_or_else(default), id))
+            }
+        }
+    }
+
+    fn side(
+        &self,
+        given: &Given,
+        (namespace, id): &(String, String),
+        state: &State,
+        (general, now): (&GeneralFlags, i64),
+        env: &Environment,
+    ) -> Result<Side, Refused> {
+        match given {
+            Given::File(file) => {
+                let options = general.convert_options(&file.job, env, state);
+                let job = subject(state, &file.job, &options, &server_context(state), now);
+                let job = job.map_err(|e| file.refused(&e))?;
+                Ok(Side { name: file.path().to_string(), job: Some(job) })
+            }
+            Given::OfFile(_) => match state.job(namespace, id) {
+                Some(job) => {
+                    Ok(Side { name: format!("job {} version {}", quoted(id), job.version), job: Some(job.clone()) })
+                }
+                None => Ok(Side { name: format!("job {} (not registered)", quoted(id)), job: None }),
+            },
+            Given::Registered { version, .. } => {
+                let current = find::job(state, id, namespace).map_err(|e| CommandError::new(format!("{id}: {e}")))?;
+                let job = match version {
+                    None => current,
+                    Some(version) if *version == current.version => current,
+                    Some(version) => self.version(&current, *version, state, general, env)?,
+                };
+                Ok(Side { name: format!("job {} version {}", quoted(id), job.version), job: Some(job) })
+            }
+        }
+    }
+
+    /// An older version of a registered job.
+    fn version(
+        &self,
+        job: &Job,
+        version: u64,
+        state: &State,
+        general: &GeneralFlags,
+        env: &Environment,
+    ) -> CommandResult<Arc<Job>> {
+        let (namespace, id) = (job.namespace.as_str(), job.id.as_str());
+        let none = || {
+            CommandError::new(format!("Job {} has no version {version} (any more)", quoted(id)))
+                .with_hint(format!("Its current version is {}", job.version))
+        };
+        if self.cluster.snapshot.is_some() {
+            return state.job_version(namespace, id, version).cloned().ok_or_else(none);
+        }
+        let client = general.client(env)?;
+        let read = block_on(client.job_versions_as_stored(namespace, id))?;
+        let (versions, _) = read.context("Error reading the versions of the job")?;
+        let found = versions.into_iter().find(|job| job.version == Some(version)).ok_or_else(none)?;
+        let options = general.convert_options(&found, env, state);
+        to_server(&found, &options).map(Arc::new).map_err(CommandError::new)
+    }
+}
+
+/// Namespace and ID of the job in a file.
+fn of_file(file: &JobFile, general: &GeneralFlags, env: &Environment) -> (String, String) {
+    let own = file.job.namespace.clone().filter(|n| !n.is_empty());
+    let namespace = own.unwrap_or_else(|| general.namespace(env).unwrap_or("default").to_string());
+    (namespace, file.job.id.clone().unwrap_or_default())
+}
+
+/// The job of a file, without what servers add to it.
+fn offline(given: &Given, general: &GeneralFlags, env: &Environment) -> Result<Side, Refused> {
+    let Given::File(file) = given else { return Err(CommandError::new("A job file is needed").into()) };
+    let mut job = file.job.clone();
+    canonicalize(&mut job);
+    let options = general.convert_options(&job, env, &State::new());
+    let job = to_server(&job, &options).map_err(CommandError::new)?;
+    // A job that servers would refuse can still be compared.
+    let job = Some(Arc::new(check_offline(job, &ServerContext::default()).job));
+    Ok(Side { name: file.path().to_string(), job })
+}
