@@ -71,6 +71,9 @@ pub struct JobInspect {
     pub(crate) args: Vec<String>,
 }
 
+/// What was submitted, and the namespace and ID of its job.
+type Submitted = (JobSubmission, String, String);
+
 /// The beginning of the messages about failed requests.
 const FAILED: &str = "Error inspecting job";
 
@@ -173,11 +176,7 @@ impl JobInspect {
     }
 
     /// The job of the running cluster and, if the servers store it, its submission with its namespace and ID.
-    fn submitted(
-        &self,
-        name: &str,
-        env: &Environment,
-    ) -> CommandResult<(api::Job, Option<(JobSubmission, String, String)>)> {
+    fn submitted(&self, name: &str, env: &Environment) -> CommandResult<(api::Job, Option<Submitted>)> {
         let (job, client) = self.ask(name, env)?;
         let id = job.id.clone().unwrap_or_default();
         let namespace = job.namespace.clone().unwrap_or_else(|| "default".into());
