@@ -332,7 +332,7 @@ mod tests {
             ("job plan -ca-path=", &["-ca-path=</>"]),
             ("snapshot diff a ", &["<>"]),
             ("snapshot diff a b ", &[]),
-            ("job inspect ", &[]),
+            ("job inspect ", &["< Jobs>"]),
             ("job inspect -file ", &["< hcl nomad json>"]),
             // Objects of the cluster.
             ("acl policy info ", &["< AclPolicies>"]),
@@ -356,7 +356,7 @@ mod tests {
             ("completion ", &["bash ", "fish ", "zsh "]),
             ("completion bash ", &[]),
             ("version ", &[]),
-            ("job status ", &[]),
+            ("job status ", &["< Jobs>"]),
         ] {
             assert_eq!(after(line), want, "{line}");
         }

@@ -1,6 +1,6 @@
 //! Explanations of plans: a task group on one screen, or all details of one node.
 
-use super::table::{Form, cell, table};
+use super::table::{Form, cell, indented_table, table};
 use super::values::{plural, score};
 use encamp_model::{Scores, short_id};
 use encamp_plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
@@ -54,7 +54,7 @@ fn group(g: &GroupExplanation) -> String {
                 p.score.map(score).unwrap_or_default()
             ));
         }
-        out += &indented(&table(&rows, Form::List));
+        out += &indented(&indented_table(&rows, Form::List, 2));
         if let Some(rest) = g.placements.get(ROWS..).filter(|rest| !rest.is_empty()) {
             let placed: u64 = rest.iter().map(|p| p.count).sum();
             out += &format!("\n  and {placed} on {} more nodes", rest.len());
@@ -168,14 +168,14 @@ pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
             .iter()
             .map(|r| format!("{}|{}|{}|{}|{}", r.dimension, r.total, r.used, r.total.saturating_sub(r.used), r.asked));
         rows.extend(room);
-        out += &format!("\n{}", indented(&table(&rows, Form::List)));
+        out += &format!("\n{}", indented(&indented_table(&rows, Form::List, 2)));
         if !s.allocations.is_empty() {
             let mut rows = vec!["Allocation|Job|Priority|CPU|Memory|Preemption".to_string()];
             rows.extend(s.allocations.iter().map(|a| {
                 let (id, job) = (short_id(&a.alloc_id), cell(&a.job_id));
                 format!("{id}|{job}|{}|{}|{}|{}", a.priority, a.cpu, a.memory_mb, a.verdict)
             }));
-            out += &format!("\n{}", indented(&table(&rows, Form::List)));
+            out += &format!("\n{}", indented(&indented_table(&rows, Form::List, 2)));
         }
     }
     out

@@ -3,7 +3,7 @@
 //! Cells are separated by `|` in the input, also where a value holds that character: that is how the output is defined.
 //! comfy-table aligns the columns, by their width on a terminal. Here the ends of lines are cut, since it pads the last
 //! cell too. It has no columns wider than 65,535, so a table with a longer cell is not aligned. On a terminal, tables
-//! keep to its width ([`page`]): the widest columns are shortened, but none that holds IDs.
+//! keep to its width ([`page`]): the widest columns are shortened, but none that holds IDs or numbers.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -111,7 +111,8 @@ fn shorten(rows: &mut [Vec<String>], limit: usize, gap: usize) {
     let mut widths: Vec<usize> = (0..columns).map(width_of).collect();
     let least: Vec<usize> = (0..columns)
         .map(|n| match heading_of(n) {
-            name if name.split_whitespace().any(|word| word == "ID") => usize::MAX,
+            // A number without its last digits is another number.
+            name if names_ids(name) || holds_numbers(rows, n) => usize::MAX,
             name => name.width().max(LEAST_WIDTH),
         })
         .collect();
@@ -151,17 +152,21 @@ pub fn shortened(text: &str, width: usize) -> String {
 
 /// Whether all cells of a column below the heading are numbers, also with a unit or a change (`3 -> 2`).
 fn holds_numbers(rows: &[Vec<String>], column: usize) -> bool {
-    let is_id = |name: &String| name.split_whitespace().any(|word| word == "ID");
     let number = |cell: &String| {
         let mut words = cell.split_whitespace();
         cell.is_empty() || cell == "-" || words.all(|w| is_number(w) || UNITS.contains(&w) || matches!(w, "->" | "of"))
     };
     let mut cells = rows.iter().filter_map(|row| row.get(column));
-    !cells.next().is_none_or(is_id) && cells.all(number)
+    !cells.next().is_none_or(|name| names_ids(name)) && cells.all(number)
+}
+
+/// Whether a heading says that its column holds IDs.
+fn names_ids(heading: &str) -> bool {
+    heading.split_whitespace().any(|word| word == "ID")
 }
 
 /// The units of numbers in tables.
-const UNITS: &[&str] = &["MHz", "GHz", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "MB", "GB"];
+const UNITS: &[&str] = &["MHz", "GHz", "THz", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "MB", "GB"];
 
 fn is_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit())
@@ -213,9 +218,9 @@ mod tests {
     fn wide_columns_are_shortened_but_no_ids() {
         let lines = ["ID|Name|Reason", "0123456789abcdef|a-rather-long-name|memory exhausted on 12 nodes", "b|c|d"];
         let got = within(&lines, Form::List, Some(46));
-        let want = "ID                Name          Reason\n\
-                    0123456789abcdef  a-rather-lo…  memory exhau…\n\
-                    b                 c             d";
+        let want = "ID                Name           Reason\n\
+                    0123456789abcdef  a-rather-lon…  memory exhau…\n\
+                    b                 c              d";
         assert_eq!(got, want);
         assert!(got.lines().all(|line| line.width() <= 46));
         assert_eq!(within(&lines, Form::List, Some(1000)), within(&lines, Form::List, None));
