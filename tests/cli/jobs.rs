@@ -221,8 +221,8 @@ fn errors_leave_standard_output_empty() {
             exit,
             "Error getting job struct: Error parsing job file from latin1.hcl:\nlatin1.hcl:1,9-10: Invalid character encoding;",
         );
-        if !command.contains(&"plan") {
-            // A plan takes all job files of a folder.
+        if command.contains(&"run") {
+            // Plans and validations take all job files of a directory.
             fails(
                 &with(&["."]),
                 exit,
