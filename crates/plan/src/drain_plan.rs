@@ -117,11 +117,16 @@ pub fn drain_plan(
         state.replace_node_record(Arc::new(ineligible));
         left.push(id.clone());
     }
+    // No allocation comes to these nodes any more, so that what a node runs is counted once.
+    let counts: BTreeMap<String, Counts> = left.iter().map(|id| (id.clone(), by_group(&state, id))).collect();
     // The emptiest first: should capacity run out, most nodes are drained.
-    left.sort_by_key(|id| (running(&state, id).count(), named(&state, id)));
+    left.sort_by_cached_key(|id| (running(&state, id).count(), named(&state, id)));
     let mut plan = DrainPlan { batches: Vec::new(), blocked: Vec::new(), worst_loss: None };
     while !left.is_empty() {
-        let mut batch = next_batch(&state, &left, limits.nodes.unwrap_or(usize::MAX).max(1));
+        let mut batch = next_batch(&state, &left, &counts, limits.nodes.unwrap_or(usize::MAX).max(1));
+        if batch.is_empty() {
+            break;
+        }
         loop {
             let changes: Vec<Change> = batch.iter().map(|id| Change::Drain(Nodes::One(id.clone()))).collect();
             let drained = what_if(&state, &changes, "", now)?;
@@ -159,10 +164,13 @@ fn named(state: &State, id: &str) -> DrainNode {
     DrainNode { name, id: id.to_string() }
 }
 
+/// Namespace, job and group.
 type GroupKey = (String, String, String);
+/// Allocations by group.
+type Counts = BTreeMap<GroupKey, i64>;
 
 /// The service allocations of each group on a node.
-fn by_group(state: &State, id: &str) -> BTreeMap<GroupKey, i64> {
+fn by_group(state: &State, id: &str) -> Counts {
     let mut counts = BTreeMap::new();
     for a in running(state, id).filter(|a| a.job.as_ref().is_some_and(|j| j.r#type == JobType::Service)) {
         *counts.entry((a.namespace.clone(), a.job_id.clone(), a.task_group.clone())).or_default() += 1;
@@ -179,14 +187,14 @@ fn migrate(state: &State, (namespace, job, group): &GroupKey) -> (i64, i64) {
 
 /// The next nodes: of no group do they run more allocations than may be away at a time, unless that is one
 /// node alone.
-fn next_batch(state: &State, left: &[String], most: usize) -> Vec<String> {
+fn next_batch(state: &State, left: &[String], counts: &BTreeMap<String, Counts>, most: usize) -> Vec<String> {
     let mut batch: Vec<String> = Vec::new();
-    let mut away: BTreeMap<GroupKey, i64> = BTreeMap::new();
+    let mut away: BTreeMap<&GroupKey, i64> = BTreeMap::new();
     for id in left {
         if batch.len() >= most {
             break;
         }
-        let counts = by_group(state, id);
+        let Some(counts) = counts.get(id) else { continue };
         let allowed = |(key, n): (&GroupKey, &i64)| n + away.get(key).copied().unwrap_or(0) <= migrate(state, key).0;
         let fits = counts.iter().all(allowed);
         if !fits && batch.is_empty() {
