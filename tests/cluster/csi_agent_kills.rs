@@ -1,7 +1,9 @@
 //! Agents that are killed by SIGKILL while a storage plugin works on a call (`docs/spec/client.md §24.2`): the node
 //! between mounting and unmounting, and the leader while a controller attaches or detaches a volume.
 
-use super::agent::wait_for;
+use serde_json::json;
+
+use super::agent::{PATIENCE, call_as, wait_for};
 use super::csi_support::{Cluster, Disks, PATIENT};
 use super::member::leader;
 
@@ -85,4 +87,45 @@ fn the_next_leader_completes_what_the_killed_one_began() {
     }
     let reply = cluster.ask("DELETE", &format!("/v1/volume/csi/{VOLUME}/delete"), &serde_json::Value::Null);
     assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+/// The storage provider gives a volume of the same name only once: who repeats a call that was interrupted gets the
+/// volume that it made.
+#[test]
+fn a_volume_whose_creation_was_interrupted_is_created_once() {
+    let Some(mut cluster) = Cluster::start(3, 1, PATIENT) else { return };
+    let disks = Disks::new("disks-create");
+    cluster.run_plugin(&disks);
+    for (n, when) in (1..).zip(["before", "after"]) {
+        let leads = leader(&cluster.servers);
+        let other = cluster.servers[(leads + 1) % cluster.servers.len()].port();
+        let path = format!("/v1/volume/csi/{when}/create");
+        let body = json!({ "Volumes": [disks.specification(when, ACCESS)] }).to_string();
+        disks.faults(&["CreateVolume"], when, SLOW);
+        let begun = disks.begun("CreateVolume");
+        let interrupted = std::thread::scope(|scope| {
+            let asked = scope.spawn(|| call_as(other, "", "PUT", &path, &body, PATIENCE));
+            in_progress(&disks, "CreateVolume", begun);
+            cluster.servers[leads].kill();
+            asked.join().expect("a call")
+        });
+        let refused = interrupted.map_or_else(|e| e.to_string(), |reply| format!("{} {}", reply.status, reply.body));
+        assert!(!refused.starts_with("200"), "the leader that was killed cannot have answered: {refused}");
+        wait_for("the volume is created when asked for again", || {
+            match call_as(other, "", "PUT", &path, &body, PATIENCE).expect("an answer") {
+                reply if reply.status == 200 => Ok(()),
+                reply => Err(reply.body),
+            }
+        });
+        assert_eq!((disks.stored("volumes").len(), disks.violations()), (n, String::new()), "{when}");
+        cluster.servers[leads].start();
+        leader(&cluster.servers);
+        let stored = cluster.get(&format!("/v1/volume/csi/{when}"));
+        assert!(disks.stored("volumes").iter().any(|id| stored["ExternalID"] == id.as_str()), "{stored}");
+    }
+    for volume in ["before", "after"] {
+        let reply = cluster.ask("DELETE", &format!("/v1/volume/csi/{volume}/delete"), &serde_json::Value::Null);
+        assert_eq!(reply.status, 200, "{}", reply.body);
+    }
+    assert_eq!(disks.stored("volumes"), Vec::<String>::new());
 }

@@ -110,16 +110,25 @@ impl Life {
     /// Does something that makes encamp call the plugin, which is killed in each of these calls. It recovers.
     fn step<T>(&self, step: Step, act: impl FnOnce() -> T) -> T {
         let methods: Vec<&str> = POINTS.iter().filter(|(_, s)| *s == step).map(|(method, _)| *method).collect();
-        self.disks.faults(&methods, self.when, "exit");
+        let done = self.killed_in(1, &methods, act);
+        assert_eq!(self.disks.violations(), "", "{step:?}");
+        done
+    }
+
+    /// Does something during which the plugin is killed in the `nth` call of each of these methods. It recovers.
+    fn killed_in<T>(&self, nth: u64, methods: &[&str], act: impl FnOnce() -> T) -> T {
+        let count = |method: &str| (self.disks.killed(method), self.disks.done(method));
+        let before: Vec<(usize, usize)> = methods.iter().map(|m| count(m)).collect();
+        self.disks.faults_at(nth, methods, self.when, "exit");
         let done = act();
-        for method in methods {
+        for (method, (killed, succeeded)) in methods.iter().zip(before) {
             wait_for(&format!("{method} succeeds after the plugin was killed in it"), || {
-                let counted = (self.disks.killed(method), self.disks.done(method));
-                if counted.0 == 1 && counted.1 > 0 { Ok(()) } else { Err(format!("killed and done: {counted:?}")) }
+                let counted = count(method);
+                let recovered = counted.0 == killed + 1 && counted.1 > succeeded;
+                if recovered { Ok(()) } else { Err(format!("killed and done: {counted:?}")) }
             });
         }
         self.cluster.plugin_healthy(&self.disks);
-        assert_eq!(self.disks.violations(), "", "{step:?}");
         done
     }
 
@@ -159,6 +168,15 @@ impl Life {
             cluster.users(JOB, VOLUME, 1, "").remove(0)
         });
         std::fs::write(cluster.mounted(&first.0).join("note"), "written before").expect("the volume is writable");
+
+        // Nodes ask again and again whether the plugin is well: it is killed while it has a volume mounted.
+        self.killed_in(2, &["Probe"], || ());
+        assert_eq!(cluster.users(JOB, VOLUME, 1, ""), [first.clone()], "the allocation goes on");
+        let note = std::fs::read_to_string(cluster.mounted(&first.0).join("note"));
+        assert_eq!(
+            (note.expect("what was written").as_str(), self.disks.violations()),
+            ("written before", String::new())
+        );
 
         self.specify("capacity_min = \"4MiB\"");
         self.step(Step::Expand, || self.run(&["volume", "register", "volume.hcl"]));

@@ -94,7 +94,13 @@ impl Disks {
 
     /// Replaces the faults: each happens at the first call of its method.
     pub fn faults(&self, methods: &[&str], when: &str, what: &str) {
-        let fault = |m: &&str| json!({"method": m, "nth": 1, "when": when, "what": what});
+        self.faults_at(1, methods, when, what);
+    }
+
+    /// Replaces the faults: each happens at the `nth` call of its method. A fault that has happened does not happen again
+    /// with the same number.
+    pub fn faults_at(&self, nth: u64, methods: &[&str], when: &str, what: &str) {
+        let fault = |m: &&str| json!({"method": m, "nth": nth, "when": when, "what": what});
         let faults: Json = methods.iter().map(fault).collect();
         let new = self.folder.file("faults.new", faults.to_string());
         std::fs::rename(new, self.folder.path().join("fail.json")).expect("the faults are replaced");
@@ -133,6 +139,15 @@ impl Disks {
     /// How many calls of a method have begun.
     pub fn begun(&self, method: &str) -> usize {
         self.journal().iter().filter(|l| l.method == method && l.begins).count()
+    }
+
+    /// A volume to be created.
+    pub fn specification(&self, id: &str, access: &str) -> Json {
+        let capability = json!({"AccessMode": access, "AttachmentMode": "file-system"});
+        json!({
+            "ID": id, "Name": id, "PluginID": self.id, "RequestedCapabilities": [capability],
+            "RequestedCapacityMin": 1 << 20,
+        })
     }
 
     /// The IDs of the volumes or snapshots that the storage provider has.
@@ -242,12 +257,8 @@ impl Cluster {
     }
 
     pub fn create_volume(&self, id: &str, disks: &Disks, access: &str) {
-        let capability = json!({"AccessMode": access, "AttachmentMode": "file-system"});
-        let volume = json!({
-            "ID": id, "Name": id, "PluginID": disks.id, "RequestedCapabilities": [capability],
-            "RequestedCapacityMin": 1 << 20,
-        });
-        let made = self.put(&format!("/v1/volume/csi/{id}/create"), &json!({ "Volumes": [volume] }));
+        let volumes = [disks.specification(id, access)];
+        let made = self.put(&format!("/v1/volume/csi/{id}/create"), &json!({ "Volumes": volumes }));
         assert!(made["Volumes"][0]["ExternalID"].as_str().is_some_and(|id| !id.is_empty()), "{made}");
     }
 
