@@ -179,17 +179,43 @@ pub fn rest(at: View, writers: &mut [Writer], longest: Duration, verdict: &mut V
     took
 }
 
+/// What the cluster knows about a job: its evaluations and allocations, by index.
+fn history(at: View, job: &str) -> String {
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    let mut add = |list: &str, fields: &[&str]| {
+        for object in at.list(list).iter().filter(|o| text(o, "JobID") == job) {
+            let index = object["ModifyIndex"].as_u64().unwrap_or(0);
+            let values: Vec<String> = fields.iter().map(|f| format!("{f}={}", object[f])).collect();
+            lines.push((index, format!("{index} {list} {}", values.join(" "))));
+        }
+    };
+    let times = ["ID", "CreateIndex"];
+    let eval = ["Status", "StatusDescription", "TriggeredBy", "BlockedEval", "NextEval", "SnapshotIndex"];
+    add("/v1/evaluations", &[&times[..], &eval].concat());
+    let alloc = ["EvalID", "JobVersion", "DesiredStatus", "DesiredDescription", "ClientStatus", "NodeID"];
+    add("/v1/allocations", &[&times[..], &alloc].concat());
+    lines.sort();
+    lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+}
+
 /// Checks the settled state: every job has all its allocations, or is waiting.
 pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
     consistent(at, verdict);
     let (live, evals, deployments) = (live(at), at.list("/v1/evaluations"), at.list("/v1/deployments"));
-    // A drain stops allocations of batch jobs for good.
-    let drained: BTreeSet<String> = at
-        .list("/v1/allocations")
-        .iter()
-        .filter(|a| a["DesiredTransition"]["MigrateDisablePlacement"] == true)
-        .map(|a| text(a, "JobID").into())
-        .collect();
+    // A drain stops allocations of batch jobs for good, and so it does with those of system jobs that were marked before
+    // the drain was cancelled: no evaluation follows the stop.
+    let mut newest: BTreeMap<String, (u64, bool)> = BTreeMap::new();
+    let mut drained: BTreeSet<String> = BTreeSet::new();
+    for a in at.list("/v1/allocations") {
+        let (job, marks, index) = (text(&a, "JobID").to_string(), &a["DesiredTransition"], a["CreateIndex"].as_u64());
+        if marks["MigrateDisablePlacement"] == true {
+            drained.insert(job);
+        } else if a["JobType"] == "system" {
+            let last = newest.entry(job).or_default();
+            *last = (*last).max((index.unwrap_or(0), marks["Migrate"] == true));
+        }
+    }
+    drained.extend(newest.into_iter().filter(|(_, (_, marked))| *marked).map(|(job, _)| job));
     for job in writers.iter().flat_map(|w| &w.ledger.cells).filter(|c| c.acked["Count"].is_i64()) {
         let of = |o: &&Json| text(o, "JobID") == job.id;
         let wanted = if job.acked["Stop"] == true { 0 } else { job.acked["Count"].as_u64().unwrap_or(0) };
@@ -198,7 +224,12 @@ pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
             || deployments.iter().filter(of).any(|d| d["Status"] == "running")
             || drained.contains(&job.id);
         verdict.hold(has == wanted || has < wanted && waits, || {
-            format!("{} has {has} of {wanted} allocations and waits for nothing", job.id)
+            format!(
+                "{} has {has} of {wanted} allocations and waits for nothing; it was left {}\n{}",
+                job.id,
+                job.acked,
+                history(at, &job.id)
+            )
         });
     }
     // A plan that its node always rejects waits for another minute, including its stops: a plan that preempts too
