@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::Extensions;
@@ -13,7 +14,7 @@ use futures_util::{SinkExt, StreamExt, TryStreamExt, stream};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::io::{CopyToBytes, SinkWriter, StreamReader};
 use tokio_util::sync::PollSender;
@@ -41,6 +42,46 @@ pub fn writer() -> (impl AsyncWrite + Send + Unpin, Body) {
 pub fn reader(body: Body) -> impl AsyncRead + Send + Unpin {
     let pieces = body.into_data_stream().map_err(io::Error::other);
     StreamReader::new(pieces.filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty))))
+}
+
+/// Ends the writer's direction of a connection, and reads and drops what still comes until the peer ends its direction,
+/// for at most `wait`. A connection that is closed while it has unread bytes is reset, and the peer may lose what was
+/// written last.
+pub async fn close(connection: &mut (impl AsyncRead + AsyncWrite + Unpin), wait: Duration) {
+    // The peer may be gone.
+    if connection.shutdown().await.is_ok() {
+        let _ = tokio::time::timeout(wait, tokio::io::copy(connection, &mut tokio::io::sink())).await;
+    }
+}
+
+/// Copies both directions between a caller and an agent until the agent ends its direction; the caller has `wait` to end
+/// its own. An agent that no longer reads may still say why: its direction is copied to its end.
+///
+/// # Errors
+/// The agent's direction broke, or the caller is gone.
+pub async fn copy(caller: Connection, agent: Connection, wait: Duration) -> io::Result<()> {
+    let (mut from_caller, mut to_caller) = tokio::io::split(caller);
+    let (mut from_agent, mut to_agent) = tokio::io::split(agent);
+    let requests = async {
+        let copied = tokio::io::copy(&mut from_caller, &mut to_agent).await;
+        let _ = to_agent.shutdown().await;
+        if copied.is_err() {
+            let _ = tokio::io::copy(&mut from_caller, &mut tokio::io::sink()).await;
+        }
+    };
+    let answers = async {
+        tokio::io::copy(&mut from_agent, &mut to_caller).await?;
+        to_caller.shutdown().await
+    };
+    tokio::pin!(requests, answers);
+    tokio::select! {
+        result = &mut answers => {
+            result?;
+            let _ = tokio::time::timeout(wait, requests).await;
+            Ok(())
+        }
+        () = &mut requests => answers.await,
+    }
 }
 
 /// The connection of a reader and a writer.
@@ -94,7 +135,7 @@ impl Upgrade {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncReadExt;
 
     #[tokio::test]
     async fn bytes_arrive_in_order_and_the_end_is_seen() {
@@ -120,6 +161,35 @@ mod tests {
         assert!(tokio::time::timeout(std::time::Duration::from_millis(50), flood).await.is_err());
         drop(body);
         assert!(writer.write_all(&[0; 1024]).await.is_err(), "nobody reads any more");
+    }
+
+    #[tokio::test]
+    async fn the_last_words_of_an_agent_reach_a_caller_that_still_sends() {
+        let (mut user, caller) = tokio::io::duplex(64);
+        let (agent_writes, answer) = writer();
+        let (request_writes, request) = writer();
+        let copied = tokio::spawn(copy(Box::new(caller), join(reader(answer), request_writes), Duration::from_secs(5)));
+        // The agent no longer reads.
+        drop(request);
+        user.write_all(&[1; 1024]).await.expect("read and dropped");
+        let mut agent_writes = agent_writes;
+        agent_writes.write_all(b"denied").await.expect("written");
+        agent_writes.shutdown().await.expect("shut down");
+        let mut said = Vec::new();
+        user.read_to_end(&mut said).await.expect("read");
+        assert_eq!(said, b"denied");
+        drop(user);
+        copied.await.expect("an end").expect("no error");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_never_ends_is_not_awaited() {
+        let (_user, caller) = tokio::io::duplex(64);
+        let (agent_writes, answer) = writer();
+        let (request_writes, _request) = writer();
+        drop(agent_writes);
+        let agent = join(reader(answer), request_writes);
+        copy(Box::new(caller), agent, Duration::from_secs(5)).await.expect("no error");
     }
 
     #[tokio::test]

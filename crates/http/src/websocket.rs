@@ -1,14 +1,17 @@
 //! WebSockets of commands and actions in tasks (RFC 6455): the upgrade of a request, limits, and the end.
 
+use std::time::Duration;
+
 use axum::http::{HeaderMap, HeaderValue, header};
 use futures_util::SinkExt;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Utf8Bytes};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+use super::duplex;
 use super::error::Error;
 use super::response::Response;
 
@@ -20,6 +23,8 @@ const MAX_UNSENT: usize = 2 * MAX_MESSAGE;
 const BUFFER: usize = 4 << 10;
 /// The longest reason of a close frame, in bytes.
 const MAX_REASON: usize = 123;
+/// How long a connection that has ended waits until the client ends it, too.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
 
 /// The value of `Sec-WebSocket-Accept` for a request that asks for a WebSocket.
 pub(crate) fn accept_key(headers: &HeaderMap) -> Option<String> {
@@ -52,12 +57,13 @@ pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> WebSoc
 /// Ends a connection. An error is told by a close frame (`docs/spec/http-api.md §6.4`); without one, the exit of the
 /// command was the last message.
 pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(mut socket: WebSocketStream<S>, error: Option<&Error>) {
-    // The client may be gone.
-    let _ = match error {
+    let sent = match error {
         Some(e) => socket.send(Message::Close(Some(close_frame(e)))).await,
         None => socket.flush().await,
     };
-    let _ = socket.get_mut().shutdown().await;
+    if sent.is_ok() {
+        duplex::close(socket.get_mut(), CLOSE_WAIT).await;
+    }
 }
 
 fn close_frame(e: &Error) -> CloseFrame {
@@ -70,7 +76,7 @@ fn close_frame(e: &Error) -> CloseFrame {
 mod tests {
     use super::*;
     use futures_util::StreamExt;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio_tungstenite::tungstenite::Error as WsError;
 
     fn masked(first: u8, bytes: &[u8]) -> Vec<u8> {
@@ -88,6 +94,20 @@ mod tests {
         (open(here).await, there)
     }
 
+    /// Ends a socket; returns what the client reads.
+    async fn ended(
+        socket: WebSocketStream<tokio::io::DuplexStream>,
+        error: Option<&Error>,
+        client: &mut tokio::io::DuplexStream,
+    ) -> Vec<u8> {
+        let mut got = Vec::new();
+        tokio::select! {
+            () = end(socket, error) => panic!("the client has not ended the connection"),
+            read = client.read_to_end(&mut got) => read.expect("read"),
+        };
+        got
+    }
+
     #[tokio::test]
     async fn fragmented_messages_are_joined_and_pings_answered() {
         let wire = [masked(0x01, b"hel"), masked(0x89, b"p"), masked(0x80, b"lo"), masked(0x88, b"")].concat();
@@ -96,9 +116,7 @@ mod tests {
         assert_eq!(next().await, Message::Ping("p".into()));
         assert_eq!(next().await, Message::text("hello"));
         assert_eq!(next().await, Message::Close(None));
-        end(socket, None).await;
-        let mut got = Vec::new();
-        client.read_to_end(&mut got).await.expect("read");
+        let got = ended(socket, None, &mut client).await;
         assert_eq!(got, [0x8a, 1, b'p', 0x88, 0]);
     }
 
@@ -136,6 +154,31 @@ mod tests {
         assert!(matches!(refused, Err(WsError::WriteBufferFull(_))), "{refused:?}");
     }
 
+    /// A connection of the kernel that is closed while it has unread bytes is reset, and what was sent last is lost.
+    #[tokio::test]
+    async fn the_close_frame_reaches_a_client_that_still_sends() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut client = tokio::net::TcpStream::connect(address).await.expect("a connection");
+        let (accepted, _) = listener.accept().await.expect("a connection");
+        client.write_all(&masked(0x81, b"unread")).await.expect("written");
+        let socket = open(accepted).await;
+        socket.get_ref().readable().await.expect("bytes");
+        let server = tokio::spawn(async move { end(socket, Some(&Error::denied())).await });
+        client.write_all(&masked(0x81, b"more")).await.expect("written");
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).await.expect("read");
+        assert!(got.ends_with(b"Permission denied"), "{got:?}");
+        drop(client);
+        server.await.expect("an end");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_never_ends_the_connection_is_not_awaited() {
+        let (socket, _client) = sent(&[]).await;
+        end(socket, None).await;
+    }
+
     #[tokio::test]
     async fn errors_are_told_by_code_and_reason() {
         for (error, code, reason) in [
@@ -143,9 +186,7 @@ mod tests {
             (Error::not_found(format!("{}é", "x".repeat(122))), 1008, "x".repeat(122)),
         ] {
             let (socket, mut client) = sent(&[]).await;
-            end(socket, Some(&error)).await;
-            let mut got = Vec::new();
-            client.read_to_end(&mut got).await.expect("read");
+            let got = ended(socket, Some(&error), &mut client).await;
             let length = u8::try_from(reason.len() + 2).expect("short");
             let want = [&[0x88, length][..], &u16::to_be_bytes(code), reason.as_bytes()].concat();
             assert_eq!(got, want);

@@ -3,13 +3,15 @@
 //! HTTP/2 has no upgrades: a request for a websocket carries the mark [`WEBSOCKET`], and its bytes are the body of the
 //! request and the body of the answer ([`encamp_http::duplex`]). The agents at both ends translate.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Request, Response, StatusCode, Uri, Version, header};
 use tokio::io::AsyncWrite;
 
 use super::wire::FORWARDED;
 use encamp_http::AppState;
-use encamp_http::duplex::{self, Connection, Opened, Upgrade};
+use encamp_http::duplex::{self, Opened, Upgrade};
 use encamp_http::forward::{FromAgent, PassedOn};
 use encamp_http::node_forward::asks_for_upgrade;
 
@@ -20,6 +22,8 @@ const HOPS: &[HeaderName] =
 /// Marks a request for a websocket, and the answer that opens it.
 const WEBSOCKET: HeaderName = HeaderName::from_static("x-encamp-websocket");
 const YES: HeaderValue = HeaderValue::from_static("1");
+/// How long the caller of a websocket that has ended has to end its side.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 /// The websocket of a request that was passed on: where the client's bytes go when the answer opens it.
 pub(crate) struct Pending {
@@ -65,18 +69,15 @@ pub(crate) fn incoming(response: Response<Body>, pending: Option<Pending>) -> Re
     let agent = duplex::join(duplex::reader(body), to_agent);
     tokio::spawn(async move {
         match upgrade.connection().await {
-            Ok(caller) => connect(caller, agent).await,
+            Ok(caller) => {
+                if let Err(e) = duplex::copy(caller, agent, CLOSE_WAIT).await {
+                    tracing::debug!(target: "rpc", error = %e, "a websocket broke");
+                }
+            }
             Err(e) => tracing::debug!(target: "rpc", error = %e, "a websocket did not open"),
         }
     });
     Response::from_parts(parts, Body::empty())
-}
-
-/// Copies until both directions have ended, or one has broken.
-async fn connect(mut caller: Connection, mut agent: Connection) {
-    if let Err(e) = tokio::io::copy_bidirectional(&mut caller, &mut agent).await {
-        tracing::debug!(target: "rpc", error = %e, "a websocket broke");
-    }
 }
 
 /// Answers a request that another agent has passed on.
