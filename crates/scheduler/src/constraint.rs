@@ -1,10 +1,13 @@
 //! Constraints and affinities, compiled once per job (`docs/spec/scheduling.md §6.1`).
 
+use std::sync::Arc;
+
 use regex::Regex;
 
 use encamp_model::regexp;
 use encamp_model::version::{Version, VersionConstraints, VersionRules};
 use encamp_model::{Affinity, Constraint, Node};
+use encamp_state::{ClassVerdicts, NodeIndex};
 
 /// One side of a constraint.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,6 +198,34 @@ pub struct Check {
     pub text: String,
     /// Depends on more than the computed class.
     pub escaped: bool,
+    /// The lengths of the left side and the operand in the text.
+    lengths: (usize, usize),
+}
+
+/// A check with what it says about computed classes.
+#[derive(Debug, Clone)]
+pub struct ClassCheck {
+    /// The check.
+    pub check: Check,
+    /// `None`: it depends on more than the class.
+    verdicts: Option<Arc<ClassVerdicts>>,
+}
+
+impl ClassCheck {
+    /// A check of nodes in an index.
+    pub fn new(check: Check, index: &NodeIndex) -> ClassCheck {
+        let key = || (check.text.clone(), check.lengths.0, check.lengths.1);
+        let verdicts = (!check.escaped).then(|| index.verdicts(key()));
+        ClassCheck { check, verdicts }
+    }
+
+    /// Whether the node satisfies it. `class_holds`: what is true of the class is true of the node.
+    pub fn matches(&self, node: &Node, class: usize, class_holds: bool) -> bool {
+        match &self.verdicts {
+            Some(known) if class_holds => known.holds(class, || self.check.matches(node)),
+            _ => self.check.matches(node),
+        }
+    }
 }
 
 impl Check {
@@ -206,6 +237,7 @@ impl Check {
             operator: Operator::compile(operand, literal),
             text: format!("{left} {operand} {right}"),
             escaped: escapes(left) || escapes(right),
+            lengths: (left.len(), operand.len()),
             right: target,
         }
     }

@@ -2,7 +2,8 @@
 //! only becomes ready or not ready, its row is updated; after other changes all rows are recreated.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::node::NodeEntry;
 use encamp_model::Node;
@@ -36,6 +37,42 @@ struct Names {
     /// Class by slot.
     class_of: Vec<u32>,
     client_versions: Vec<String>,
+    verdicts: Mutex<HashMap<CheckKey, Arc<ClassVerdicts>>>,
+}
+
+/// More checks than that are not remembered for other evaluations.
+const MOST_CHECKS: usize = 10_000;
+
+/// A check: its text, and how long the parts are of which the text is put together.
+pub type CheckKey = (String, usize, usize);
+
+/// What a check says about computed classes, by their numbers. It says the same about all nodes whose properties are those
+/// of the class, so that it need not be made again, neither in another evaluation nor in another thread.
+#[derive(Debug)]
+pub struct ClassVerdicts(Box<[AtomicU8]>);
+
+const UNKNOWN: u8 = 0;
+const HOLDS: u8 = 1;
+const FAILS: u8 = 2;
+
+impl ClassVerdicts {
+    fn new(classes: usize) -> ClassVerdicts {
+        ClassVerdicts((0..classes).map(|_| AtomicU8::new(UNKNOWN)).collect())
+    }
+
+    /// Whether the check holds for a class, which is asked only if it is not known.
+    pub fn holds(&self, class: usize, check: impl FnOnce() -> bool) -> bool {
+        let Some(known) = self.0.get(class) else { return check() };
+        // Who comes second finds the same.
+        match known.load(Ordering::Relaxed) {
+            UNKNOWN => {
+                let holds = check();
+                known.store(if holds { HOLDS } else { FAILS }, Ordering::Relaxed);
+                holds
+            }
+            verdict => verdict == HOLDS,
+        }
+    }
 }
 
 /// Numbers names in the order of their first use.
@@ -83,6 +120,7 @@ impl NodeIndex {
             classes: classes.names,
             class_of,
             client_versions: versions.names,
+            verdicts: Mutex::default(),
         };
         NodeIndex { rows, names: Arc::new(names) }
     }
@@ -114,6 +152,16 @@ impl NodeIndex {
         &self.names.classes
     }
 
+    /// What a check says about the computed classes, as far as it was asked.
+    pub fn verdicts(&self, check: CheckKey) -> Arc<ClassVerdicts> {
+        let new = || Arc::new(ClassVerdicts::new(self.names.classes.len()));
+        let mut known = self.names.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_CHECKS && !known.contains_key(&check) {
+            return new();
+        }
+        known.entry(check).or_insert_with(new).clone()
+    }
+
     /// The releases the nodes' clients run, each once; empty text for nodes that do not say.
     pub fn client_versions(&self) -> &[String] {
         &self.names.client_versions
@@ -128,4 +176,43 @@ impl NodeIndex {
 /// The release a node's client runs.
 pub fn client_version(node: &Node) -> &str {
     node.attributes.get("nomad.version").map_or("", String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(classes: usize) -> NodeIndex {
+        let names = Names { classes: (0..classes).map(|n| n.to_string()).collect(), ..Names::default() };
+        NodeIndex { rows: Vec::new(), names: Arc::new(names) }
+    }
+
+    #[test]
+    fn a_check_is_made_once_per_class_for_all_evaluations() {
+        let index = index(2);
+        let ask = |text: &str, left: usize, class: usize| {
+            let mut asked = 0;
+            let verdicts = index.clone().verdicts((text.into(), left, 1));
+            let holds = verdicts.holds(class, || {
+                asked += 1;
+                class == 0
+            });
+            (holds, asked)
+        };
+        assert_eq!([ask("a = b", 1, 0), ask("a = b", 1, 1)], [(true, 1), (false, 1)]);
+        assert_eq!([ask("a = b", 1, 0), ask("a = b", 1, 1)], [(true, 0), (false, 0)]);
+        // The same text with other parts is another check; an unknown class is not remembered.
+        assert_eq!(ask("a = b", 3, 0), (true, 1));
+        assert_eq!([ask("a = b", 1, 2), ask("a = b", 1, 2)], [(false, 1), (false, 1)]);
+    }
+
+    #[test]
+    fn so_many_checks_are_remembered() {
+        let index = index(1);
+        for n in 0..MOST_CHECKS + 10 {
+            index.verdicts((n.to_string(), 1, 1));
+        }
+        assert_eq!(index.names.verdicts.lock().expect("not poisoned").len(), MOST_CHECKS);
+        assert_eq!(Arc::strong_count(&index.verdicts(("0".into(), 1, 1))), 2, "known ones are still shared");
+    }
 }

@@ -7,7 +7,7 @@ use super::feasible::Constraints;
 use super::network;
 use crate::constraint::{Check, escapes};
 use encamp_model::*;
-use encamp_state::AllocUsage;
+use encamp_state::{AllocUsage, NodeIndex};
 
 /// The requested resources of one task.
 #[derive(Debug, Clone)]
@@ -76,9 +76,9 @@ pub struct CompiledGroup {
 }
 
 /// The constraints of a group, then those of each task.
-pub(crate) fn constraints(group: &TaskGroup) -> Constraints {
+pub(crate) fn constraints(group: &TaskGroup, index: &NodeIndex) -> Constraints {
     let all = group.constraints.iter().chain(group.tasks.iter().flat_map(|t| &t.constraints));
-    Constraints::new(all.map(Check::from).collect())
+    Constraints::new(all.map(Check::from), index)
 }
 
 /// Whether the first `distinct_hosts` among the constraints is in force.

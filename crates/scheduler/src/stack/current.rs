@@ -8,7 +8,7 @@ use super::compiled::{self, CompiledGroup};
 use super::feasible::Constraints;
 use super::property::DistinctProperty;
 use super::spread::{GroupSpreads, SpreadTotals};
-use crate::constraint::Check;
+use crate::constraint::{Check, ClassCheck};
 use crate::working_plan::WorkingPlan;
 use encamp_model::*;
 use encamp_state::{AllocEntry, IdHash, NodeEntry, State};
@@ -46,6 +46,8 @@ pub(crate) struct GroupState {
     pub distinct: Vec<DistinctProperty>,
     /// Its spreads.
     pub spreads: GroupSpreads,
+    /// The conditions of its affinities, in their order.
+    affinities: Vec<ClassCheck>,
     /// The affinity score by computed class.
     affinity_by_class: ByClass<f64>,
 }
@@ -69,7 +71,7 @@ impl CurrentJob {
         }
         CurrentJob {
             distinct_hosts: compiled::distinct_hosts(&job.constraints),
-            constraints: Constraints::new(job.constraints.iter().map(Check::from).collect()),
+            constraints: Constraints::new(job.constraints.iter().map(Check::from), state.node_index()),
             distinct: distinct_properties(state, job, None, &job.constraints),
             groups: Vec::new(),
             spread_algorithm: algorithm == Some(&SchedulerAlgorithm::Spread),
@@ -92,9 +94,12 @@ impl CurrentJob {
         }
         let job = &self.job;
         let spreads = if self.system { GroupSpreads::default() } else { GroupSpreads::new(state, job, group, totals) };
+        let compiled = CompiledGroup::new(job, group, self.oversubscription);
+        let index = state.node_index();
         self.groups.push(GroupState {
-            compiled: Arc::new(CompiledGroup::new(job, group, self.oversubscription)),
-            constraints: compiled::constraints(group),
+            affinities: compiled.affinities.iter().map(|a| ClassCheck::new(a.check.clone(), index)).collect(),
+            compiled: Arc::new(compiled),
+            constraints: compiled::constraints(group, index),
             class_number: 0,
             distinct: distinct_properties(state, job, Some(&group.name), &group.constraints),
             spreads,
@@ -128,8 +133,9 @@ impl GroupState {
         if shared && let Some(known) = self.affinity_by_class.get(class) {
             return known;
         }
-        let matched = group.affinities.iter().filter(|a| a.check.matches(&entry.node));
-        let score = matched.map(|a| a.weight).sum::<f64>() / group.affinity_weight;
+        let conditions = group.affinities.iter().zip(&self.affinities);
+        let matched = conditions.filter(|(_, check)| check.matches(&entry.node, class, entry.info.class_holds));
+        let score = matched.map(|(a, _)| a.weight).sum::<f64>() / group.affinity_weight;
         if shared {
             self.affinity_by_class.set(class, score);
         }

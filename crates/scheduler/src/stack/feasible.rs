@@ -8,10 +8,11 @@ use std::sync::Arc;
 use super::by_class::ByClass;
 use super::compiled::CompiledGroup;
 use super::devices;
-use crate::constraint::{Check, Target};
+use crate::constraint::{Check, ClassCheck, Target};
 use encamp_model::Node;
 use encamp_model::quote::quoted;
 use encamp_model::version::{VersionConstraints, VersionRules};
+use encamp_state::NodeIndex;
 
 /// The reason of every node after the first of a class that can't run the job or group.
 pub(crate) const CLASS_INELIGIBLE: &str = "computed class ineligible";
@@ -98,46 +99,34 @@ impl ClassCache {
     }
 }
 
-/// Constraints with what they said about each computed class. Unlike the [`ClassCache`] this only saves work: it never
+/// Constraints with what they say about computed classes. Unlike the [`ClassCache`] this only saves work: it never
 /// changes what a node is told.
 #[derive(Debug, Clone)]
 pub(crate) struct Constraints {
-    checks: Vec<Check>,
-    /// The first check that fails, if any; nothing is remembered where checks depend on more than the class.
-    by_class: Option<ByClass<Option<usize>>>,
+    checks: Vec<ClassCheck>,
+    escaped: bool,
 }
 
 impl Constraints {
     /// Constraints in the order in which they are checked.
-    pub(crate) fn new(checks: Vec<Check>) -> Constraints {
-        let by_class = (!checks.iter().any(|c| c.escaped)).then(ByClass::default);
-        Constraints { checks, by_class }
+    pub(crate) fn new(checks: impl Iterator<Item = Check>, index: &NodeIndex) -> Constraints {
+        let checks: Vec<ClassCheck> = checks.map(|c| ClassCheck::new(c, index)).collect();
+        Constraints { escaped: checks.iter().any(|c| c.check.escaped), checks }
     }
 
     /// All of them.
-    pub(crate) fn checks(&self) -> &[Check] {
-        &self.checks
+    pub(crate) fn checks(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().map(|c| &c.check)
     }
 
     /// Whether any depends on more than the computed class.
     pub(crate) fn escaped(&self) -> bool {
-        self.by_class.is_none()
+        self.escaped
     }
 
     /// The first constraint the node does not meet. `class_holds`: what is true of the class is true of the node.
-    pub(crate) fn failing(&mut self, node: &Node, class: usize, class_holds: bool) -> Option<&Check> {
-        if self.checks.is_empty() {
-            return None;
-        }
-        let mut memory = self.by_class.as_mut().filter(|_| class_holds);
-        let failing = memory.as_ref().and_then(|m| m.get(class)).unwrap_or_else(|| {
-            let found = self.checks.iter().position(|c| !c.matches(node));
-            if let Some(m) = &mut memory {
-                m.set(class, found);
-            }
-            found
-        });
-        failing.and_then(|i| self.checks.get(i))
+    pub(crate) fn failing(&self, node: &Node, class: usize, class_holds: bool) -> Option<&Check> {
+        self.checks.iter().find(|c| !c.matches(node, class, class_holds)).map(|c| &c.check)
     }
 }
 

@@ -96,7 +96,7 @@ impl Stack {
                 current.groups[number].compiled.drivers.iter().filter(|d| !feasible::has_driver(&node.node, d));
             return Some(missing.map(|d| format!("no {d}")).collect::<Vec<_>>().join(", "));
         }
-        let mut checks = current.constraints.checks().iter().chain(current.groups[number].constraints.checks());
+        let mut checks = current.constraints.checks().chain(current.groups[number].constraints.checks());
         checks.find(|c| c.text == reason)?.found(&node.node)
     }
 }

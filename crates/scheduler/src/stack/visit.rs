@@ -78,7 +78,7 @@ impl Stack {
             }
             Some(true) => {}
             None => {
-                let constraints = &mut current.groups[search.number].constraints;
+                let constraints = &current.groups[search.number].constraints;
                 let failing = |node: &_| constraints.failing(node, class, holds).map(|c| c.text.clone());
                 let refusal = feasible::group_refuses(group, failing, &self.network, node);
                 if !group.escaped {
