@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::survival::Loss;
-use super::what_if::change::{Change, Nodes};
-use super::what_if::{Cause, ChangeError, Fate, Known, Outcome, Unplaced, lose, what_if};
+use super::what_if::change::Nodes;
+use super::what_if::{Cause, ChangeError, Fate, Known, Outcome, Unplaced, drain_all, lose};
 use encamp_model::{Allocation, JobType, Node, NodeEligibility, NodeStatus};
 use encamp_state::State;
 
@@ -100,8 +100,10 @@ impl DrainPlan {
 
 /// Plans the drain of nodes, given by their full IDs, at `now` (Unix nanoseconds).
 ///
+/// IDs that no node has are left out.
+///
 /// # Errors
-/// A node does not exist or is down.
+/// A node is down.
 pub fn drain_plan(
     before: &State,
     ids: &[String],
@@ -128,12 +130,11 @@ pub fn drain_plan(
             break;
         }
         loop {
-            let changes: Vec<Change> = batch.iter().map(|id| Change::Drain(Nodes::One(id.clone()))).collect();
-            let drained = what_if(&state, &changes, "", now)?;
+            let drained = drain_all(&state, &batch, now)?;
             let preempted = preempted(&drained.outcome);
             let fits = !drained.outcome.falls_short() && (limits.preempt || preempted == 0);
             if fits {
-                plan.batches.push(described(&state, &batch, &drained.outcome));
+                plan.batches.push(described(&state, &batch, &counts, &drained.outcome));
                 state = drained.state;
             } else if batch.len() > 1 {
                 batch.truncate(batch.len().div_ceil(2));
@@ -214,9 +215,9 @@ fn preempted(outcome: &Outcome) -> usize {
     outcome.displaced.iter().filter(|d| d.cause == Cause::Preempted).count()
 }
 
-fn described(state: &State, batch: &[String], outcome: &Outcome) -> Batch {
-    let mut away: BTreeMap<GroupKey, i64> = BTreeMap::new();
-    for (key, n) in batch.iter().flat_map(|id| by_group(state, id)) {
+fn described(state: &State, batch: &[String], counts: &BTreeMap<String, Counts>, outcome: &Outcome) -> Batch {
+    let mut away: BTreeMap<&GroupKey, i64> = BTreeMap::new();
+    for (key, n) in batch.iter().filter_map(|id| counts.get(id)).flatten() {
         *away.entry(key).or_default() += n;
     }
     let waits = away.iter().map(|(key, n)| {

@@ -32,6 +32,16 @@ pub enum Loss {
     Datacenter,
 }
 
+impl Loss {
+    /// What it is called.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Loss::Node => "node",
+            Loss::Datacenter => "datacenter",
+        }
+    }
+}
+
 /// The worst loss.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]

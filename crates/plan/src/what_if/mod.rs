@@ -48,16 +48,29 @@ pub struct WhatIf {
 /// Carries changes out at `now` (Unix nanoseconds) and follows what happens until it ends. Job names without a
 /// namespace are looked for in `namespace`.
 pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) -> Result<WhatIf, ChangeError> {
-    let edited = edit::edit(before, changes, namespace, now)?;
-    let descriptions = edited.descriptions.clone();
-    let mut notes = edited.notes.clone();
+    let WhatIf { state, outcome } = followed(before, edit::edit(before, changes, namespace, now)?, now);
+    let headroom = headroom::pools(before, &state, &outcome);
+    let datacenters = headroom::datacenters(before, &state, &outcome);
+    Ok(WhatIf { state, outcome: Outcome { headroom, datacenters, ..outcome } })
+}
+
+/// Drains nodes, given by their full IDs, to the end. Free capacity before and after is not reported.
+///
+/// # Errors
+/// No node has such an ID, or it is down.
+pub(super) fn drain_all(before: &State, ids: &[String], now: i64) -> Result<WhatIf, ChangeError> {
+    let changes: Vec<Change> = ids.iter().map(|id| Change::Drain(Nodes::One(id.clone()))).collect();
+    Ok(followed(before, edit::edit(before, &changes, "", now)?, now))
+}
+
+/// Follows what happens after changes until it ends. Free capacity before and after is not reported.
+fn followed(before: &State, mut edited: edit::Edited, now: i64) -> WhatIf {
     let (draining, down) = (edited.draining.clone(), edited.down.clone());
+    let (descriptions, mut notes) = (std::mem::take(&mut edited.descriptions), std::mem::take(&mut edited.notes));
     let cascade = Cascade::run(before, edited, &Known::default(), now);
     notes.extend(cascade.notes());
     let outcome = outcome::outcome(before, &cascade, (&draining, &down), descriptions, notes);
-    let headroom = headroom::pools(before, cascade.state(), &outcome);
-    let datacenters = headroom::datacenters(before, cascade.state(), &outcome);
-    Ok(WhatIf { state: cascade.into_state(), outcome: Outcome { headroom, datacenters, ..outcome } })
+    WhatIf { state: cascade.into_state(), outcome }
 }
 
 /// The effects of the drain of a node, to its end, where allocations of system jobs stay: the same as [`what_if`] gives
@@ -66,12 +79,7 @@ pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) ->
 /// # Errors
 /// No node has this ID, or it is down.
 pub fn drain(before: &State, node_id: &str, now: i64) -> Result<Outcome, ChangeError> {
-    let mut edited = drained(before, node_id, now)?;
-    let (draining, down) = (edited.draining.clone(), edited.down.clone());
-    let (descriptions, mut notes) = (std::mem::take(&mut edited.descriptions), std::mem::take(&mut edited.notes));
-    let cascade = Cascade::run(before, edited, &Known::default(), now);
-    notes.extend(cascade.notes());
-    Ok(outcome::outcome(before, &cascade, (&draining, &down), descriptions, notes))
+    Ok(followed(before, drained(before, node_id, now)?, now).outcome)
 }
 
 /// A state in which a node drains, but for its allocations of system jobs.
