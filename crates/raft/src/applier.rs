@@ -75,7 +75,7 @@ fn stopped(why: threads::Unfinished) -> StoreError {
     StoreError::Machine(format!("work on a snapshot stopped: {why}"))
 }
 
-fn restore(machine: &dyn Machine, found: &Found) -> Result<(), StoreError> {
+pub(super) fn restore(machine: &dyn Machine, found: &Found) -> Result<(), StoreError> {
     let mut from = snapshots::state(&found.path)?;
     let restored = guarded("restoring a snapshot", || machine.restore(found.description.index, &mut from))?;
     restored.map_err(|e| StoreError::Machine(format!("can't restore {}: {e}", found.path.display())))

@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::files::{self, Lock};
 use super::log::segment::{self, Content, Segment};
 use super::machine::Machine;
-use super::snapshots::{self, Found, Snapshots};
+use super::snapshots::{Found, Snapshots};
 use super::types::Types;
 use encamp_ops::Operation;
 
@@ -136,14 +136,11 @@ impl StoredLog {
     ///
     /// # Errors
     /// The snapshot cannot be restored, or entries between it and the log are missing.
-    pub fn replay(&self, machine: &dyn Machine, upto: u64) -> Result<u64, StoreError> {
+    pub fn replay(&self, machine: &dyn Machine, upto: u64) -> Result<(), StoreError> {
         let mut applied = 0;
         // A snapshot that holds more than is asked for is no help.
         if let Some(found) = self.snapshot.as_ref().filter(|s| s.description.index <= upto || self.before > 0) {
-            let mut from = snapshots::state(&found.path)?;
-            let restored =
-                applier::guarded("restoring a snapshot", || machine.restore(found.description.index, &mut from))?;
-            restored.map_err(|e| StoreError::Machine(format!("can't restore {}: {e}", found.path.display())))?;
+            applier::restore(machine, found)?;
             applied = found.description.index;
         }
         if applied < self.before {
@@ -158,13 +155,10 @@ impl StoredLog {
                 Stored::Operation(op) => drop(machine.apply(entry.index, op)),
                 Stored::Configuration(_) | Stored::Noop => machine.skip(entry.index),
             });
-            match done {
-                Ok(()) => applied = entry.index,
-                Err(e) => failure = Some(e),
-            }
+            failure = done.err();
             failure.is_none()
         })?;
-        failure.map_or(Ok(applied), Err)
+        failure.map_or(Ok(()), Err)
     }
 }
 

@@ -114,7 +114,8 @@ impl Machine for StoreMachine {
     }
 }
 
-struct Frozen(StoreSnapshot, Metrics);
+/// A state to be written, and where the duration is recorded.
+pub(crate) struct Frozen(pub StoreSnapshot, pub Metrics);
 
 impl SnapshotWriter for Frozen {
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {

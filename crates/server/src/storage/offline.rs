@@ -1,7 +1,7 @@
 //! The state of a server that does not run, from its Raft log and snapshots (`docs/spec/cli.md §14`).
 
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use encamp_ops::{Operation, Reply};
@@ -9,36 +9,22 @@ use encamp_raft::{Machine, SnapshotWriter, StoreError, StoredLog};
 
 use super::store::Store;
 use crate::fsm::Limits;
+use crate::handle::Frozen;
+use encamp_state::StoreSnapshot;
+use encamp_telemetry::Metrics;
 
-/// The state of a server, as far as its log goes.
-pub struct Replayed {
-    /// Index of the last operation in it.
-    pub index: u64,
-    store: Arc<Store>,
-}
-
-impl Replayed {
-    /// Restores the newest snapshot of a log and applies the operations after it up to an index.
-    ///
-    /// # Errors
-    /// The snapshot cannot be restored, or entries between it and the log are missing.
-    pub fn new(log: &StoredLog, upto: u64) -> Result<Replayed, StoreError> {
-        let store = Store::new(Limits::default(), 1);
-        let index = log.replay(&Replay(store.clone()), upto)?;
-        Ok(Replayed { index, store })
-    }
-
-    /// Writes the state in the form that [`super::persist::visit`] reads.
-    ///
-    /// # Errors
-    /// The writer fails.
-    pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        Store::write_snapshot(&self.store.snapshot(), to)
-    }
+/// Restores the newest snapshot of a log and applies the operations after it up to an index.
+///
+/// # Errors
+/// The snapshot cannot be restored, or entries between it and the log are missing.
+pub fn replay(log: &StoredLog, upto: u64) -> Result<StoreSnapshot, StoreError> {
+    let store = Store::new(Limits::default(), 1);
+    log.replay(&Replay(store.clone()), upto)?;
+    Ok(store.snapshot())
 }
 
 /// The directory of the log of a server; `dir` is that directory, or the data directory of its agent.
-pub fn log_directory(dir: &Path) -> std::path::PathBuf {
+pub fn log_directory(dir: &Path) -> PathBuf {
     let places = [dir.join("server/raft"), dir.join("raft")];
     places.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| dir.to_path_buf())
 }
@@ -56,18 +42,10 @@ impl Machine for Replay {
     }
 
     fn snapshot(&self) -> Box<dyn SnapshotWriter> {
-        Box::new(Frozen(self.0.clone()))
+        Box::new(Frozen(self.0.snapshot(), Metrics::default()))
     }
 
     fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
         self.0.restore(index, from)
-    }
-}
-
-struct Frozen(Arc<Store>);
-
-impl SnapshotWriter for Frozen {
-    fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
-        Store::write_snapshot(&self.0.snapshot(), to)
     }
 }

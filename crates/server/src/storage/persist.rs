@@ -69,7 +69,19 @@ pub struct Found<'a> {
     record: &'a Record,
 }
 
+/// Objects as JSON, by table.
+pub type Tables = std::collections::BTreeMap<&'static str, Vec<serde_json::Value>>;
+
 impl Found<'_> {
+    /// Adds the object to its table.
+    ///
+    /// # Errors
+    /// It holds a number that JSON has no form for.
+    pub fn add_to(&self, tables: &mut Tables) -> serde_json::Result<()> {
+        tables.entry(self.table).or_default().push(self.object()?);
+        Ok(())
+    }
+
     /// The object as JSON.
     ///
     /// # Errors
