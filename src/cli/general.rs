@@ -81,6 +81,12 @@ impl GeneralFlags {
         self.namespace.as_deref().filter(|n| !n.is_empty()).or_else(|| env.var("NOMAD_NAMESPACE"))
     }
 
+    /// The namespace of a job: its own, or that of the flag or the environment.
+    pub fn namespace_of<'a>(&'a self, job: &'a api::Job, env: &'a Environment) -> &'a str {
+        let own = job.namespace.as_deref().filter(|n| !n.is_empty());
+        own.or_else(|| self.namespace(env)).unwrap_or("default")
+    }
+
     /// The region of the flag or the environment.
     pub fn region<'a>(&'a self, env: &'a Environment) -> Option<&'a str> {
         self.region.as_deref().filter(|r| !r.is_empty()).or_else(|| env.var("NOMAD_REGION"))

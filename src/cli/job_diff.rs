@@ -70,6 +70,12 @@ struct Side {
     job: Option<Arc<Job>>,
 }
 
+impl Side {
+    fn registered(job: Arc<Job>) -> Side {
+        Side { name: format!("job {} version {}", quoted(&job.id), job.version), job: Some(job) }
+    }
+}
+
 impl Run for JobDiff {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !(1..=2).contains(&self.args.len()) {
@@ -116,8 +122,7 @@ impl JobDiff {
             let line = format!("{} is no job file; give the job to compare it with", quoted(&self.args.concat()));
             return Err(CommandError::new(line).into());
         };
-        let files = [old, new].iter().all(|g| matches!(g, Given::File(_)));
-        if files && self.cluster.snapshot.is_none() {
+        if let (Given::File(old), Given::File(new), None) = (old, new, &self.cluster.snapshot) {
             return Ok((offline(old, &self.general, env)?, offline(new, &self.general, env)?));
         }
         let general = [old, new].into_iter().find_map(|g| match g {
@@ -125,18 +130,11 @@ impl JobDiff {
             Given::Registered { .. } | Given::OfFile(_) => None,
         });
         let general = general.unwrap_or_else(|| self.general.clone());
-        let keys = [old, new].iter().map(|g| self.key(g, &general, env)).collect::<CommandResult<Vec<_>>>()?;
-        let cluster = self.cluster.load(&general, Detail::Jobs(keys.clone()), env)?;
-        let (state, _, now) = cluster.into_state(false, env);
-        let mut sides = Vec::new();
-        for (given, key) in [old, new].into_iter().zip(&keys) {
-            sides.push(self.side(given, key, &state, (&general, now), env)?);
-        }
-        let mut sides = sides.into_iter();
-        match (sides.next(), sides.next()) {
-            (Some(old), Some(new)) => Ok((old, new)),
-            _ => Err(CommandError::new("Two jobs are needed").into()),
-        }
+        let (old_key, new_key) = (self.key(old, &general, env)?, self.key(new, &general, env)?);
+        let detail = Detail::Jobs(vec![old_key.clone(), new_key.clone()]);
+        let (state, _, now) = self.cluster.load(&general, detail, env)?.into_state(false, env);
+        let side = |given, key| self.side(given, key, &state, (&general, now), env);
+        Ok((side(old, &old_key)?, side(new, &new_key)?))
     }
 
     /// What an argument names.
@@ -182,12 +180,10 @@ impl JobDiff {
                 let job = job.map_err(|e| file.refused(&e))?;
                 Ok(Side { name: file.path().to_string(), job: Some(job) })
             }
-            Given::OfFile(_) => match state.job(namespace, id) {
-                Some(job) => {
-                    Ok(Side { name: format!("job {} version {}", quoted(id), job.version), job: Some(job.clone()) })
-                }
-                None => Ok(Side { name: format!("job {} (not registered)", quoted(id)), job: None }),
-            },
+            Given::OfFile(_) => Ok(match state.job(namespace, id) {
+                Some(job) => Side::registered(job.clone()),
+                None => Side { name: format!("job {} (not registered)", quoted(id)), job: None },
+            }),
             Given::Registered { version, .. } => {
                 let current = find::job(state, id, namespace).map_err(|e| CommandError::new(format!("{id}: {e}")))?;
                 let job = match version {
@@ -195,7 +191,7 @@ impl JobDiff {
                     Some(version) if *version == current.version => current,
                     Some(version) => self.version(&current, *version, state, general, env)?,
                 };
-                Ok(Side { name: format!("job {} version {}", quoted(id), job.version), job: Some(job) })
+                Ok(Side::registered(job))
             }
         }
     }
@@ -228,14 +224,11 @@ impl JobDiff {
 
 /// Namespace and ID of the job in a file.
 fn of_file(file: &JobFile, general: &GeneralFlags, env: &Environment) -> (String, String) {
-    let own = file.job.namespace.clone().filter(|n| !n.is_empty());
-    let namespace = own.unwrap_or_else(|| general.namespace(env).unwrap_or("default").to_string());
-    (namespace, file.job.id.clone().unwrap_or_default())
+    (general.namespace_of(&file.job, env).to_string(), file.job.id.clone().unwrap_or_default())
 }
 
 /// The job of a file, without what servers add to it.
-fn offline(given: &Given, general: &GeneralFlags, env: &Environment) -> Result<Side, Refused> {
-    let Given::File(file) = given else { return Err(CommandError::new("A job file is needed").into()) };
+fn offline(file: &JobFile, general: &GeneralFlags, env: &Environment) -> CommandResult<Side> {
     let mut job = file.job.clone();
     canonicalize(&mut job);
     let options = general.convert_options(&job, env, &State::new());

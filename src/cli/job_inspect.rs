@@ -21,7 +21,7 @@ use super::render::styled::one_line;
 use super::render::{json, template};
 use encamp_api::{ApiError, Client, Query};
 use encamp_jobspec::canonicalize::canonicalize;
-use encamp_jobspec::write::write;
+use encamp_jobspec::write::{Written, write};
 use encamp_model::responses::JobListStub;
 use encamp_model::{Job, JobSubmission, api, quoted};
 use encamp_state::State;
@@ -249,15 +249,14 @@ pub(super) fn job_file_of(
     env: &Environment,
 ) -> CommandResult<String> {
     let inspect = JobInspect::of(snapshot, general);
-    let mut job = match snapshot {
+    let job = match snapshot {
         Some(_) => inspect.find_in_snapshot(name, env)?,
         None => match inspect.submitted(name, env)? {
             (_, Some((submission, ..))) if submission.format == "hcl2" => return Ok(submission.source),
             (job, _) => job,
         },
     };
-    canonicalize(&mut job);
-    let written = write(&job).map_err(|e| CommandError::new(format!("{FAILED}: no job file can be generated: {e}")))?;
+    let written = written(job)?;
     if written.lost.is_empty() {
         return Ok(written.text);
     }
@@ -266,17 +265,22 @@ pub(super) fn job_file_of(
 }
 
 /// Prints a job file that is generated from the job, and the reason on standard error.
-fn print_written(mut job: api::Job, why: &str, context: &mut Context<'_, '_>) -> u8 {
-    canonicalize(&mut job);
-    match write(&job) {
+fn print_written(job: api::Job, why: &str, context: &mut Context<'_, '_>) -> u8 {
+    match written(job) {
         Ok(written) => {
             let note =
                 format!("{why}. This job file is generated from the job; values marked \"# default\" may be omitted.");
             context.ui.warn(&note);
             job_convert::print(&written, context)
         }
-        Err(e) => context.failure(&format!("{FAILED}: no job file can be generated: {e}")),
+        Err(e) => context.report(&e),
     }
+}
+
+/// The job file that is generated from a job.
+fn written(mut job: api::Job) -> CommandResult<Written> {
+    canonicalize(&mut job);
+    write(&job).map_err(|e| CommandError::new(format!("{FAILED}: no job file can be generated: {e}")))
 }
 
 fn missing(id: &str, version: i64) -> CommandError {

@@ -8,7 +8,7 @@ use super::error::CommandError;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags, expanded};
 use super::render::plan;
-use super::render::values::plural;
+use super::render::values::counted;
 use encamp_api::Client;
 use encamp_jobspec::admission::{ServerContext, check, check_offline, error_list};
 use encamp_jobspec::canonicalize::canonicalize;
@@ -175,9 +175,9 @@ impl Counts {
             Counts { warned: 1.., .. } => "[yellow]",
             Counts { .. } => "[green]",
         };
-        let noun = plural(i64::try_from(files).unwrap_or(2), "job file", "job files");
+        let files = counted(files, "job file", "job files");
         let Counts { valid, warned, invalid } = self;
-        format!("[bold]{tag}{files} {noun}: {valid} valid, {warned} valid with warnings, {invalid} invalid[reset]")
+        format!("[bold]{tag}{files}: {valid} valid, {warned} valid with warnings, {invalid} invalid[reset]")
     }
 }
 

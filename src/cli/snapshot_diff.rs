@@ -5,9 +5,8 @@ use super::command::Run;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::general::ColourFlags;
-use super::render::table::{Form, cell, table};
-use super::render::values::plural;
-use super::render::{json, page};
+use super::render::table::{Form, cell, headed, table};
+use super::render::{json, page, values};
 use super::snapshot_inspect::used;
 use encamp_jobspec::diff::diff_jobs;
 use encamp_model::{ClientStatus, FieldDiff, Job, JobDiff, ObjectDiff};
@@ -58,10 +57,7 @@ impl Part {
     /// What the summary calls so many of its changes.
     fn counted(self, n: usize) -> String {
         let (one, many) = match self {
-            Part::Allocations => {
-                let groups = plural(i64::try_from(n).unwrap_or(2), "task group", "task groups");
-                return format!("allocations of {n} {groups}");
-            }
+            Part::Allocations => return format!("allocations of {}", values::counted(n, "task group", "task groups")),
             Part::Nodes => ("node", "nodes"),
             Part::Jobs => ("job", "jobs"),
             Part::Deployments => ("deployment", "deployments"),
@@ -70,7 +66,7 @@ impl Part {
             Part::Volumes => ("volume", "volumes"),
             Part::Config => ("setting of the scheduler", "settings of the scheduler"),
         };
-        format!("{n} {}", plural(i64::try_from(n).unwrap_or(2), one, many))
+        values::counted(n, one, many)
     }
 }
 
@@ -208,11 +204,7 @@ impl Section {
     fn text(&self, most: usize) -> String {
         let mut text = match &self.body {
             Body::Objects(objects) => objects.iter().take(most).flatten().cloned().collect::<Vec<_>>().join("\n"),
-            Body::Rows(head, rows) => {
-                let lines: Vec<&str> =
-                    std::iter::once(*head).chain(rows.iter().take(most).map(String::as_str)).collect();
-                table(&lines, Form::Figures)
-            }
+            Body::Rows(head, rows) => table(&headed(head, rows.iter().take(most).cloned()), Form::Figures),
         };
         let rest = self.changes.saturating_sub(most);
         if rest > 0 {

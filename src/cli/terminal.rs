@@ -93,6 +93,24 @@ impl TermLike for ProgressLine {
     }
 }
 
+/// Columns and rows of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+impl Size {
+    /// The size of the terminal that standard output is connected to; `None` if it has none.
+    pub fn of_stdout() -> Option<Size> {
+        let size = tcgetwinsize(io::stdout()).ok()?;
+        let known = size.ws_col > 0 && size.ws_row > 0;
+        known.then(|| Size { width: size.ws_col.into(), height: size.ws_row.into() })
+    }
+}
+
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProgressMode {

@@ -69,15 +69,15 @@ struct Source {
 #[derive(Clone, Copy)]
 enum List {
     Acl(AclKind),
-    /// Lists of these paths, with this prefix of the words.
-    Rows(&'static [&'static str], Prefix),
+    /// Lists of this path, with this prefix of the words.
+    Rows(&'static str, Prefix),
+    /// Lists of this path, one for each type.
+    Typed(&'static str, &'static [&'static str]),
 }
 
 /// Which prefix a list takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prefix {
-    /// None.
-    Absent,
     /// Any text.
     Text,
     /// The beginning of a UUID: an even number of digits.
@@ -86,14 +86,13 @@ enum Prefix {
 
 impl Prefix {
     /// The prefix for what is typed.
-    fn of(self, typed: &str) -> Option<&str> {
+    fn of(self, typed: &str) -> &str {
         let even = |text: &str| text.chars().filter(char::is_ascii_hexdigit).count() % 2 == 0;
         match self {
-            Prefix::Absent => None,
-            Prefix::Text => Some(typed),
-            Prefix::Uuid if even(typed) => Some(typed),
-            // The last digit: what follows is compared here.
-            Prefix::Uuid => typed.get(..typed.len().saturating_sub(1)),
+            Prefix::Text => typed,
+            Prefix::Uuid if even(typed) => typed,
+            // The last digit is compared here.
+            Prefix::Uuid => typed.get(..typed.len().saturating_sub(1)).unwrap_or_default(),
         }
     }
 }
@@ -105,21 +104,18 @@ impl Objects {
     fn source(self) -> Source {
         let rows = |list, word, descriptions| Source { list, word, descriptions };
         let source = |kind, word, descriptions| rows(List::Acl(kind), word, descriptions);
-        let uuid = |paths, descriptions| rows(List::Rows(paths, Prefix::Uuid), "ID", descriptions);
+        let uuid = |path, descriptions| rows(List::Rows(path, Prefix::Uuid), "ID", descriptions);
         match self {
-            Objects::Allocations => uuid(&["/v1/allocations"], &["Name", "ClientStatus"]),
-            Objects::Deployments => uuid(&["/v1/deployments"], &["JobID", "Status"]),
-            Objects::Evaluations => uuid(&["/v1/evaluations"], &["JobID", "Status"]),
-            Objects::Nodes => uuid(&["/v1/nodes"], &["Name", "Status"]),
-            Objects::Jobs => rows(List::Rows(&["/v1/jobs"], Prefix::Text), "ID", &["Type", "Status"]),
-            Objects::Namespaces => rows(List::Rows(&["/v1/namespaces"], Prefix::Text), "Name", &["Description"]),
-            Objects::NodePools => rows(List::Rows(&["/v1/node/pools"], Prefix::Text), "Name", &["Description"]),
-            Objects::Variables => rows(List::Rows(&["/v1/vars"], Prefix::Text), "Path", &[]),
-            Objects::Plugins => rows(List::Rows(&["/v1/plugins?type=csi"], Prefix::Absent), "ID", &["Provider"]),
-            Objects::Volumes => {
-                let lists = &["/v1/volumes?type=host", "/v1/volumes?type=csi"];
-                rows(List::Rows(lists, Prefix::Absent), "ID", &["Name"])
-            }
+            Objects::Allocations => uuid("/v1/allocations", &["Name", "ClientStatus"]),
+            Objects::Deployments => uuid("/v1/deployments", &["JobID", "Status"]),
+            Objects::Evaluations => uuid("/v1/evaluations", &["JobID", "Status"]),
+            Objects::Nodes => uuid("/v1/nodes", &["Name", "Status"]),
+            Objects::Jobs => rows(List::Rows("/v1/jobs", Prefix::Text), "ID", &["Type", "Status"]),
+            Objects::Namespaces => rows(List::Rows("/v1/namespaces", Prefix::Text), "Name", &["Description"]),
+            Objects::NodePools => rows(List::Rows("/v1/node/pools", Prefix::Text), "Name", &["Description"]),
+            Objects::Variables => rows(List::Rows("/v1/vars", Prefix::Text), "Path", &[]),
+            Objects::Plugins => rows(List::Typed("/v1/plugins", &["csi"]), "ID", &["Provider"]),
+            Objects::Volumes => rows(List::Typed("/v1/volumes", &["host", "csi"]), "ID", &["Name"]),
             Objects::AclPolicies => source(AclKind::Policy, "Name", &["Description"]),
             Objects::AclRoles => source(AclKind::Role, "ID", &["Name", "Description"]),
             Objects::AclRoleNames => source(AclKind::Role, "Name", &["Description"]),
@@ -155,20 +151,20 @@ pub fn candidates(objects: Objects, typed: &str, given: &[(String, String)], env
 
 /// The rows of a list; none if the cluster refuses.
 async fn read(client: &Client, list: List, typed: &str) -> Vec<Value> {
+    let rows = async |path, name, value: &str| {
+        let mut query = Query::default().with("per_page", MOST_ROWS);
+        if !value.is_empty() {
+            query = query.with(name, value);
+        }
+        client.rows::<Value>(path, &query).await.map(|(rows, _)| rows).unwrap_or_default()
+    };
     match list {
         List::Acl(kind) => client.acl_objects(kind).await.map(|(rows, _)| rows).unwrap_or_default(),
-        List::Rows(paths, prefix) => {
+        List::Rows(path, prefix) => rows(path, "prefix", prefix.of(typed)).await,
+        List::Typed(path, kinds) => {
             let mut all = Vec::new();
-            for path in paths {
-                let mut query = Query::default().with("per_page", MOST_ROWS);
-                if let Some(prefix) = prefix.of(typed).filter(|p| !p.is_empty()) {
-                    query = query.with("prefix", prefix);
-                }
-                let (path, kind) = path.split_once("?type=").unwrap_or((path, ""));
-                if !kind.is_empty() {
-                    query = query.with("type", kind);
-                }
-                all.extend(client.rows::<Value>(path, &query).await.map(|(rows, _)| rows).unwrap_or_default());
+            for kind in kinds {
+                all.extend(rows(path, "type", kind).await);
             }
             all
         }
@@ -256,12 +252,10 @@ mod tests {
 
     #[test]
     fn prefixes_of_uuids_are_even() {
-        let of = |prefix: Prefix, typed| prefix.of(typed).map(String::from);
-        assert_eq!(of(Prefix::Uuid, "abc").as_deref(), Some("ab"));
-        assert_eq!(of(Prefix::Uuid, "abcd").as_deref(), Some("abcd"));
-        assert_eq!(of(Prefix::Uuid, "0a1b2c3d-4").as_deref(), Some("0a1b2c3d-"));
-        assert_eq!((of(Prefix::Uuid, "").as_deref(), of(Prefix::Text, "abc").as_deref()), (Some(""), Some("abc")));
-        assert_eq!(of(Prefix::Absent, "abc"), None);
+        assert_eq!(Prefix::Uuid.of("abc"), "ab");
+        assert_eq!(Prefix::Uuid.of("abcd"), "abcd");
+        assert_eq!(Prefix::Uuid.of("0a1b2c3d-4"), "0a1b2c3d-");
+        assert_eq!((Prefix::Uuid.of(""), Prefix::Text.of("abc")), ("", "abc"));
     }
 
     #[test]

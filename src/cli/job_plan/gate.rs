@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::context::Environment;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
-use crate::cli::render::values::plural;
+use crate::cli::render::values::counted;
 use encamp_jobspec::diff::forces_replacement;
 use encamp_jobspec::explain::nearest;
 use encamp_model::{DesiredUpdates, JobPlanResponse, quoted, short_id};
@@ -155,8 +155,7 @@ fn destroyed(group: &str, updates: &DesiredUpdates, response: &JobPlanResponse) 
 }
 
 fn allocations(n: u64) -> String {
-    let count = i64::try_from(n).unwrap_or(i64::MAX);
-    format!("{n} {}", plural(count, "allocation", "allocations"))
+    counted(n, "allocation", "allocations")
 }
 
 /// A plan that the conditions are about.

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 
 use super::answer::{Explanation, beside_changes};
 use super::gate::{self, Gated};
-use super::{JobPlan, own, report_failures};
+use super::{JobPlan, report_failures};
 use crate::cli::context::{Context, Environment};
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::job_file::{JobFile, expanded};
+use crate::cli::render::plan_summary::PlanCounts;
 use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::{json, markdown, plan, what_if};
-use encamp_model::{DesiredUpdates, JobPlanResponse, PlanRejection};
+use encamp_model::JobPlanResponse;
 use encamp_plan::apply::apply;
 use encamp_plan::what_if::Outcome;
 use encamp_plan::{assumed_settings, plan_job, server_context};
@@ -151,8 +152,7 @@ impl JobPlan {
     }
 
     fn entry(&self, path: String, file: JobFile, env: &Environment) -> Entry {
-        let namespace =
-            own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default").to_string();
+        let namespace = self.general.namespace_of(&file.job, env).to_string();
         let priority = gate::priority(file.job.priority);
         Entry { path, namespace, id: file.job.id.clone().unwrap_or_default(), priority, file }
     }
@@ -234,22 +234,18 @@ fn twice(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
     entries.iter().find_map(|e| seen.insert((&e.namespace, &e.id), e).map(|first| (first, e)))
 }
 
-/// The counts of a plan.
+/// The counts of a plan, by the names that JSON and Markdown have for them.
 fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 9] {
-    let sum = |part: fn(&DesiredUpdates) -> u64| {
-        let updates = plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());
-        updates.map(part).fold(0_u64, u64::saturating_add)
-    };
-    let failed = plan.failed_tg_allocs.values().map(|m| m.failures().unsigned_abs());
+    let counts = PlanCounts::of(plan);
     [
-        ("Create", sum(|u| u.place)),
-        ("Replace", sum(|u| u.destructive_update)),
-        ("InPlace", sum(|u| u.in_place_update)),
-        ("Canary", sum(|u| u.canary)),
-        ("Migrate", sum(|u| u.migrate)),
-        ("Stop", sum(|u| u.stop)),
-        ("NoNode", failed.fold(0, u64::saturating_add)),
-        ("Preempted", plan.annotations.as_ref().map_or(0, |a| a.preempted_allocs.len() as u64)),
-        ("Rejected", plan.plan_rejections.iter().map(PlanRejection::allocations).fold(0, u64::saturating_add)),
+        ("Create", counts.create),
+        ("Replace", counts.replace),
+        ("InPlace", counts.in_place),
+        ("Canary", counts.canary),
+        ("Migrate", counts.migrate),
+        ("Stop", counts.stop),
+        ("NoNode", counts.unplaced),
+        ("Preempted", counts.evicted),
+        ("Rejected", counts.rejected),
     ]
 }

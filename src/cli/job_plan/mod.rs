@@ -189,7 +189,7 @@ impl Run for JobPlan {
         let gated = Gated {
             path,
             job_id: file.job.id.as_deref().unwrap_or_default(),
-            namespace: self.namespace(&file, context.env),
+            namespace: self.general.namespace_of(&file.job, context.env),
             priority: gate::priority(file.job.priority),
             response,
         };
@@ -282,13 +282,8 @@ impl JobPlan {
         let Some(reviewed) = &planned.reviewed else { return Ok(None) };
         let general = self.general.for_job(&file.job);
         let state = RecordedState::new(planned.now, self.cluster.snapshot.as_deref(), &general.api_config(env).address);
-        let namespace = self.namespace(file, env);
+        let namespace = self.general.namespace_of(&file.job, env);
         self.out.write(file, &self.job.variables, namespace, reviewed, state, env)
-    }
-
-    /// The namespace of a job: its own, or that of the flag or the environment.
-    fn namespace<'a>(&'a self, file: &'a JobFile, env: &'a Environment) -> &'a str {
-        own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default")
     }
 
     fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
@@ -305,7 +300,7 @@ impl JobPlan {
             });
         }
         let id = file.job.id.clone().unwrap_or_default();
-        let namespace = self.namespace(file, env);
+        let namespace = self.general.namespace_of(&file.job, env);
         let detail =
             if self.changes.is_empty() { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
         let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?;

@@ -5,6 +5,7 @@ use textwrap::core::display_width;
 
 use crate::cli::render::styled::Styled;
 use crate::cli::render::ui::Ui;
+use crate::cli::terminal::Size;
 
 /// The frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -15,22 +16,6 @@ pub(super) struct Frame {
     /// The lines that are drawn now.
     drawn: Vec<String>,
     turn: usize,
-}
-
-/// Columns and rows of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Size {
-    width: usize,
-    height: usize,
-}
-
-impl Size {
-    /// The size of the terminal that standard output is connected to; `None` if it has none.
-    fn of_stdout() -> Option<Size> {
-        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-        let known = size.ws_col > 0 && size.ws_row > 0;
-        known.then(|| Size { width: size.ws_col.into(), height: size.ws_row.into() })
-    }
 }
 
 impl Frame {

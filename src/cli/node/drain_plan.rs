@@ -9,11 +9,11 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::render::json::indented;
 use crate::cli::render::metrics::main_reason;
 use crate::cli::render::page;
-use crate::cli::render::table::{Form, cell, table};
+use crate::cli::render::table::{Form, cell, headed, table};
 use crate::cli::render::ui::Ui;
-use crate::cli::render::values::plural;
+use crate::cli::render::values::counted;
 use encamp_model::{Node, NodeStatus, format_duration, quoted};
-use encamp_plan::drain_plan::{Blocked, DrainLimits, DrainPlan, drain_plan};
+use encamp_plan::drain_plan::{Batch, Blocked, DrainLimits, DrainPlan, drain_plan};
 use encamp_plan::survival::Loss;
 use encamp_plan::what_if::change::{Change, Nodes};
 use encamp_plan::what_if::find;
@@ -71,6 +71,14 @@ impl DrainPlanFlags {
         values || self.allow_preemptions || self.commands || self.json || self.cluster.snapshot.is_some()
     }
 
+    /// The loss that `-survive` names.
+    fn loss(&self) -> Option<Loss> {
+        self.survive.map(|survive| match survive {
+            Survive::Node => Loss::Node,
+            Survive::Dc => Loss::Datacenter,
+        })
+    }
+
     /// Plans and prints; the exit code.
     pub(super) fn run(&self, nodes: &[String], general: &GeneralFlags, context: &mut Context<'_, '_>) -> u8 {
         match self.planned(nodes, general, context) {
@@ -92,13 +100,9 @@ impl DrainPlanFlags {
         }
         let ids = self.chosen(&state, nodes)?;
         let limits = DrainLimits { nodes: self.batch, preempt: self.allow_preemptions };
-        let loss = self.survive.map(|survive| match survive {
-            Survive::Node => Loss::Node,
-            Survive::Dc => Loss::Datacenter,
-        });
         let progress = context.env.terminal.spinner();
         progress.say("Planning the drain");
-        Ok(drain_plan(&state, &ids, limits, loss, now)?)
+        Ok(drain_plan(&state, &ids, limits, self.loss(), now)?)
     }
 
     /// The IDs of the nodes that arguments and selector name.
@@ -136,7 +140,7 @@ impl DrainPlanFlags {
         } else if self.commands {
             context.ui.output(&commands(plan));
         } else {
-            print(context.ui, plan, self.survive);
+            print(context.ui, plan, self.loss());
         }
         u8::from(!plan.is_safe())
     }
@@ -182,43 +186,36 @@ fn value(plan: &DrainPlan) -> CommandResult<Value> {
     Ok(value)
 }
 
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", plural(i64::try_from(n).unwrap_or(2), one, many))
-}
-
-fn print(ui: &mut Ui<'_>, plan: &DrainPlan, survive: Option<Survive>) {
+fn print(ui: &mut Ui<'_>, plan: &DrainPlan, loss: Option<Loss>) {
     let drained: usize = plan.batches.iter().map(|b| b.nodes.len()).sum();
     let all = drained + plan.blocked.len();
-    let batches = count(plan.batches.len(), "batch", "batches");
+    let batches = counted(plan.batches.len(), "batch", "batches");
     let verdict = if plan.blocked.is_empty() {
-        format!("[bold][green]{} can be drained, in {batches}.[reset]", count(all, "node", "nodes"))
+        format!("[bold][green]{} can be drained, in {batches}.[reset]", counted(all, "node", "nodes"))
     } else {
-        let stay = count(plan.blocked.len(), "node", "nodes");
+        let stay = counted(plan.blocked.len(), "node", "nodes");
         format!("[bold][red]{stay} of {all} cannot be drained; the others can, in {batches}.[reset]")
     };
     ui.output_markup(&verdict);
-    let sum = |of: fn(&encamp_plan::drain_plan::Batch) -> usize| plan.batches.iter().map(of).sum::<usize>();
+    let sum = |of: fn(&Batch) -> usize| plan.batches.iter().map(of).sum::<usize>();
     let time: i64 = plan.batches.iter().map(|b| b.at_least).fold(0, i64::saturating_add);
     ui.output(&page::sentence(&format!(
         "{} moved, {} stopped, {} preempted. Replacements take at least {} to become healthy.",
-        count(sum(|b| b.moved), "allocation is", "allocations are"),
+        counted(sum(|b| b.moved), "allocation is", "allocations are"),
         sum(|b| b.stopped),
         sum(|b| b.preempted),
         format_duration(time),
     )));
     if sum(|b| b.batch) > 0 {
-        let n = count(sum(|b| b.batch), "batch allocation runs", "batch allocations run");
+        let n = counted(sum(|b| b.batch), "batch allocation runs", "batch allocations run");
         ui.output(&format!("{n} until finished, at the longest until the deadline of the drain."));
     }
-    if let (Some(worst), Some(survive)) = (&plan.worst_loss, survive) {
-        let kind = match survive {
-            Survive::Node => "node",
-            Survive::Dc => "datacenter",
-        };
+    if let (Some(worst), Some(loss)) = (&plan.worst_loss, loss) {
+        let kind = loss.noun();
         let line = match worst.unplaced {
             0 => format!("[green]Afterwards, the loss of any one {kind} leaves no allocation unplaced.[reset]"),
             n => {
-                let n = count(n, "allocation", "allocations");
+                let n = counted(n, "allocation", "allocations");
                 format!("[red]Afterwards, the loss of {kind} {} leaves {n} unplaced.[reset]", quoted(&worst.lost))
             }
         };
@@ -234,14 +231,12 @@ fn print(ui: &mut Ui<'_>, plan: &DrainPlan, survive: Option<Survive>) {
             let n = b.nodes.len();
             format!("{}|{n}|{}|{}|{}|{}|{time}|{names}", i + 1, b.moved, b.stopped, b.preempted, b.waves)
         });
-        let head = "Batch|Nodes|Moved|Stopped|Preempted|Waves|At least|Names".to_string();
-        ui.output(&format!("\n{}", table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), Form::Figures)));
+        let lines = headed("Batch|Nodes|Moved|Stopped|Preempted|Waves|At least|Names", rows);
+        ui.output(&format!("\n{}", table(&lines, Form::Figures)));
     }
     if !plan.blocked.is_empty() {
         ui.output_markup("\n[bold][red]Cannot be drained[reset]");
-        let rows = plan.blocked.iter().flat_map(reasons);
-        let head = "Node|Reason".to_string();
-        ui.output(&table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), Form::List));
+        ui.output(&table(&headed("Node|Reason", plan.blocked.iter().flat_map(reasons)), Form::List));
     }
     if !plan.batches.is_empty() {
         ui.output("\nUse -commands to print the commands that carry this plan out.");
@@ -261,7 +256,7 @@ fn reasons(blocked: &Blocked) -> Vec<String> {
         })
         .collect();
     if blocked.preempted > 0 {
-        let n = count(blocked.preempted, "allocation", "allocations");
+        let n = counted(blocked.preempted, "allocation", "allocations");
         rows.push(format!("{name}|would preempt {n}; -allow-preemptions allows that"));
     }
     rows

@@ -165,11 +165,8 @@ fn state(path: &Path, name: &str) -> CommandResult<String> {
         let state = match archive::read(open(path, name)?, archive::Options::default()) {
             Ok(archive) => tables(&archive.tables).context("Error printing the state")?,
             Err(foreign) => {
-                let mut state: BTreeMap<&'static str, Vec<Value>> = BTreeMap::new();
-                own(path, name, &foreign, |record| {
-                    state.entry(record.table).or_default().push(record.object()?);
-                    Ok(())
-                })?;
+                let mut state = persist::Tables::new();
+                own(path, name, &foreign, |record| Ok(record.add_to(&mut state)?))?;
                 state.into_iter().map(|(table, rows)| (table.to_string(), rows.into())).collect()
             }
         };

@@ -1,6 +1,5 @@
 //! `operator raft info`, `logs` and `state`: the Raft log of a server that does not run (`docs/spec/cli.md §14`).
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use encamp_model::{quoted, with_secrets};
 use encamp_raft::{StoreError, Stored, StoredEntry, StoredLog};
-use encamp_server::storage::offline::{Replayed, log_directory};
+use encamp_server::storage::offline::{log_directory, replay};
 use encamp_server::storage::persist;
 
 /// Opens the log below the data directory of a server.
@@ -162,15 +161,12 @@ impl Run for RaftState {
 fn state(log: &StoredLog, last_index: i64) -> CommandResult<String> {
     let upto =
         if last_index > 0 { last_index.unsigned_abs() } else { log.last().saturating_sub(last_index.unsigned_abs()) };
-    let replayed = Replayed::new(log, upto).context("Error reading the log")?;
+    let state = replay(log, upto).context("Error reading the log")?;
     with_secrets(|| {
         let mut records = Vec::new();
-        replayed.write(&mut records).context("Error reading the state")?;
-        let mut tables: BTreeMap<&'static str, Vec<Value>> = BTreeMap::new();
-        let visited = persist::visit(&mut records.as_slice(), |record| {
-            tables.entry(record.table).or_default().push(record.object()?);
-            Ok(())
-        });
+        persist::write(&state, &mut records).context("Error reading the state")?;
+        let mut tables = persist::Tables::new();
+        let visited = persist::visit(&mut records.as_slice(), |record| Ok(record.add_to(&mut tables)?));
         visited.context("Error reading the state")?;
         serde_json::to_string_pretty(&tables).context("Error printing the state")
     })

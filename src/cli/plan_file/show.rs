@@ -8,11 +8,11 @@ use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::general::ColourFlags;
-use crate::cli::render::table::{Form, cell, table};
+use crate::cli::render::table::{Form, cell, headed, table};
 use crate::cli::render::ui::Ui;
-use crate::cli::render::{diff, json as render, plan, values};
+use crate::cli::render::{diff, json as render, plan, plan_summary, values};
 use encamp_model::short_id;
-use encamp_plan::review::{Placement, Touched};
+use encamp_plan::review::Touched;
 
 /// Show a plan file
 ///
@@ -74,16 +74,11 @@ impl PlanShow {
     fn tables(&self, content: &Content, ui: &mut Ui<'_>) {
         let outcome = &content.outcome;
         let node = |id: &str, name: &str| format!("{}|{}", cell(name), self.id(id));
-        let placed = |p: &Placement| {
-            let replaces = if p.previous.is_empty() { "-" } else { self.id(&p.previous) };
-            let canary = if p.canary { "yes" } else { "no" };
-            format!("{}|{}|{replaces}|{canary}", cell(&p.name), node(&p.node_id, &p.node_name))
-        };
         let touched =
             |t: &Touched| format!("{}|{}|{}", self.id(&t.alloc_id), cell(&t.name), node(&t.node_id, &t.node_name));
         let evicted = |t: &Touched| format!("{}|{}|{}", touched(t), cell(&t.job_id), cell(&t.namespace));
-        let new = outcome.placements.iter().map(placed);
-        section(ui, "Placements", "Allocation|Node|Node ID|Replaces|Canary", new);
+        let new = outcome.placements.iter().map(|p| plan_summary::placement(p, |id| self.id(id)));
+        section(ui, "Placements", plan_summary::PLACEMENT, new);
         section(ui, "Stops", "Alloc ID|Allocation|Node|Node ID", outcome.stops.iter().map(touched));
         section(ui, "In-Place Updates", "Alloc ID|Allocation|Node|Node ID", outcome.updates.iter().map(touched));
         let heads = "Alloc ID|Allocation|Node|Node ID|Job ID|Namespace";
@@ -98,7 +93,7 @@ impl PlanShow {
 
 /// A heading and a table, if there are rows.
 fn section(ui: &mut Ui<'_>, heading: &str, heads: &str, rows: impl Iterator<Item = String>) {
-    let rows: Vec<String> = std::iter::once(heads.to_string()).chain(rows).collect();
+    let rows = headed(heads, rows);
     if rows.len() > 1 {
         ui.output_markup(&format!("[bold]{heading}[reset]"));
         ui.output(&table(&rows, Form::List));

@@ -8,7 +8,7 @@ use super::RenderError;
 use super::json::indented;
 use super::metrics::metric_lines;
 use super::styled::Styled;
-use super::table::{Form, cell, table};
+use super::table::{Form, cell, headed, table};
 use super::ui::Ui;
 use super::values::plural;
 use encamp_model::quoted;
@@ -88,10 +88,9 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
     }
     if !c.nodes.is_empty() {
         let shown = if verbose || c.nodes.len() <= MANY { c.nodes.len() } else { MANY };
-        let head = std::iter::once("Node|Datacenter|Copies".to_string());
         let rows =
             c.nodes.iter().take(shown).map(|n| format!("{}|{}|{}", cell(&n.node_name), cell(&n.datacenter), n.copies));
-        ui.output(&format!("\n{}", table(&head.chain(rows).collect::<Vec<_>>(), Form::Figures)));
+        ui.output(&format!("\n{}", table(&headed("Node|Datacenter|Copies", rows), Form::Figures)));
         if shown < c.nodes.len() {
             let rest: i64 = c.nodes.iter().skip(shown).map(|n| n.copies).sum();
             ui.output(&format!("and {rest} on {} more nodes; use -verbose to list them", c.nodes.len() - shown));
@@ -114,14 +113,11 @@ fn by_datacenter(nodes: &[NodeCopies]) -> Vec<String> {
         *copies = copies.saturating_add(n.copies);
     }
     let rows = all.iter().map(|(name, (nodes, copies))| format!("{}|{nodes}|{copies}", cell(name)));
-    std::iter::once("Datacenter|Nodes|Copies".to_string()).chain(rows).collect()
+    headed("Datacenter|Nodes|Copies", rows)
 }
 
 fn survival(s: &Survival, loss: Option<Loss>) -> String {
-    let what = match loss {
-        Some(Loss::Datacenter) => "datacenter",
-        _ => "node",
-    };
+    let what = loss.unwrap_or(Loss::Node).noun();
     let words = plural(s.copies, "fits", "fit");
     let mut out = format!("After the worst loss, of {what} {}, {} more {words}", quoted(&s.lost), s.copies);
     if s.unplaced > 0 {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::markup::markup;
 use super::styled::Styled;
 use super::table::{Form, table};
-use super::values::{plural, score};
+use super::values::{counted, score};
 use encamp_model::{AllocMetric, quoted};
 
 /// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
@@ -56,7 +56,7 @@ pub fn main_reason(metric: &AllocMetric) -> Option<String> {
     let most = |counts: &BTreeMap<String, i64>| {
         counts.iter().max_by_key(|(name, n)| (**n, Reverse(*name))).map(|(name, n)| (name.clone(), *n))
     };
-    let nodes = |n: i64| format!("{n} {}", plural(n, "node", "nodes"));
+    let nodes = |n: i64| counted(n, "node", "nodes");
     let exhausted = most(&metric.dimension_exhausted);
     let filtered = most(&metric.constraint_filtered);
     match (exhausted, filtered) {

@@ -1,38 +1,31 @@
-//! The page that texts for people are laid out for: the width of the terminal, and the pager (`docs/spec/cli.md §3.6`).
+//! The page that texts for people are laid out for: the width of the terminal, and the pager (`docs/spec/cli.md §3.7`).
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::termios::tcgetwinsize;
-use unicode_width::UnicodeWidthStr;
+use textwrap::core::display_width;
 
 use super::wrap::wrapped;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::{Size, Terminal};
 
 /// The columns that tables are shortened to; 0 for no limit. All tables of a process are for the one terminal that it
 /// writes to, so the limit is a property of the process.
-static WIDTH: AtomicU16 = AtomicU16::new(0);
+static WIDTH: AtomicUsize = AtomicUsize::new(0);
 
 /// Shortens tables to the width of the terminal that standard output is.
 pub fn keep_to_terminal() {
-    WIDTH.store(terminal_size().map_or(0, |(columns, _)| columns), Ordering::Relaxed);
+    WIDTH.store(Size::of_stdout().map_or(0, |size| size.width), Ordering::Relaxed);
 }
 
 /// The number of columns that tables may have; `None` without a limit.
 pub fn width() -> Option<usize> {
-    Some(usize::from(WIDTH.load(Ordering::Relaxed))).filter(|columns| *columns > 0)
+    Some(WIDTH.load(Ordering::Relaxed)).filter(|columns| *columns > 0)
 }
 
 /// A sentence in lines that the terminal does not break within a word.
 pub fn sentence(text: &str) -> String {
     width().map_or_else(|| text.to_string(), |columns| wrapped(text, columns, 0))
-}
-
-/// Columns and rows of the terminal that standard output is.
-fn terminal_size() -> Option<(u16, u16)> {
-    let size = tcgetwinsize(io::stdout()).ok()?;
-    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
 }
 
 /// The program that shows long output, as a command of the shell.
@@ -50,8 +43,8 @@ impl Pager {
     /// Shows a text, and waits until the reader has read it. False if the text is short enough for the screen, or the
     /// pager cannot be started.
     pub fn show(&self, text: &[u8], terminal: &Terminal) -> bool {
-        let Some((columns, rows)) = terminal_size() else { return false };
-        if lines_on_screen(&String::from_utf8_lossy(text), usize::from(columns)) < usize::from(rows) {
+        let Some(size) = Size::of_stdout() else { return false };
+        if lines_on_screen(&String::from_utf8_lossy(text), size.width) < size.height {
             return false;
         }
         let mut command = Command::new("/bin/sh");
@@ -74,16 +67,9 @@ impl Pager {
     }
 }
 
-/// The rows that a text takes on a terminal with so many columns.
+/// The rows that a text takes on a terminal with so many columns. Escape sequences take none.
 fn lines_on_screen(text: &str, columns: usize) -> usize {
-    text.lines().map(|line| visible_width(line).div_ceil(columns.max(1)).max(1)).sum()
-}
-
-/// The width of a line without its escape sequences for colours.
-fn visible_width(line: &str) -> usize {
-    let mut parts = line.split("\x1b[");
-    let first = parts.next().unwrap_or_default().width();
-    first + parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest).width()).sum::<usize>()
+    text.lines().map(|line| display_width(line).div_ceil(columns.max(1)).max(1)).sum()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::metrics::metric_lines;
 use super::styled::{Styled, TaggedText};
-use super::table::{Form, table};
+use super::table::{Form, headed, table};
 use super::ui::Ui;
 use super::{diff, values};
 use encamp_model::cron::time_zone;
@@ -147,7 +147,7 @@ fn periodic(launch: i64, view: &PlanView<'_>) -> String {
 fn preemptions(allocs: &[AllocListStub]) -> Vec<String> {
     if allocs.len() < MANY {
         let rows = allocs.iter().map(|a| format!("{}|{}|{}", a.id, a.job_id, a.task_group));
-        return std::iter::once("Alloc ID|Job ID|Task Group".to_string()).chain(rows).collect();
+        return headed("Alloc ID|Job ID|Task Group", rows);
     }
     let mut jobs: BTreeMap<(&JobType, &str, &str), u64> = BTreeMap::new();
     let mut types: BTreeMap<&JobType, u64> = BTreeMap::new();
@@ -160,10 +160,10 @@ fn preemptions(allocs: &[AllocListStub]) -> Vec<String> {
     }
     if jobs.len() < MANY {
         let rows = jobs.iter().map(|((kind, namespace, id), n)| format!("{id}|{namespace}|{kind}|{n}"));
-        return std::iter::once("Job ID|Namespace|Job Type|Preemptions".to_string()).chain(rows).collect();
+        return headed("Job ID|Namespace|Job Type|Preemptions", rows);
     }
     let rows = types.iter().map(|(kind, n)| format!("{kind}|{n}"));
-    std::iter::once("Job Type|Preemptions".to_string()).chain(rows).collect()
+    headed("Job Type|Preemptions", rows)
 }
 
 /// The command that submits the job if it has not been changed in the meantime.

@@ -51,6 +51,11 @@ pub fn cell(text: &str) -> String {
     text.replace('|', "¦")
 }
 
+/// The lines of a table: its heading and its rows.
+pub fn headed(head: &str, rows: impl IntoIterator<Item = String>) -> Vec<String> {
+    std::iter::once(head.to_string()).chain(rows).collect()
+}
+
 /// Lays out lines of cells. The last cell of each line is not padded; no newline at the end.
 pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
     within(lines, form, page::width())
@@ -132,7 +137,7 @@ fn shorten(rows: &mut [Vec<String>], limit: usize, gap: usize) {
 }
 
 /// The beginning of a text, with `…` behind it, in so many columns.
-pub fn shortened(text: &str, width: usize) -> String {
+fn shortened(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
     }

@@ -177,7 +177,6 @@ impl<'a> Ui<'a> {
 
     /// A text on standard output, at once, without a line end behind it. Whether it could be written.
     pub fn text(&mut self, text: &(impl Printable + ?Sized)) -> bool {
-        self.leave_page();
         self.write_out(&text.printable());
         self.flush();
         self.failure.is_none()
@@ -185,7 +184,6 @@ impl<'a> Ui<'a> {
 
     /// Escape sequences that move the cursor and a text behind them, on standard output, at once. For terminals only.
     pub fn redraw(&mut self, moves: &str, text: &Styled) {
-        self.leave_page();
         self.write_out(&format!("{moves}{text}"));
         self.flush();
     }
@@ -203,7 +201,6 @@ impl<'a> Ui<'a> {
 
     /// A question, on standard output: a space behind it, no line end. Shown at once.
     pub fn ask(&mut self, question: &(impl Printable + ?Sized)) {
-        self.leave_page();
         let question = question.printable();
         self.write_out(&format!("{} ", self.coloured(Channel::Output, &question)));
         self.flush();

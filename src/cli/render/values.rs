@@ -1,5 +1,7 @@
 //! Single values as text (`docs/spec/cli.md §3.3`).
 
+use std::fmt;
+
 use encamp_model::{SECOND, Time, format_duration};
 
 /// Now and the zone times are shown in.
@@ -156,6 +158,11 @@ pub fn megahertz(mhz: i64) -> String {
         mhz if mhz < 999_950.0 => format!("{:.1} GHz", mhz / 1000.0),
         mhz => format!("{:.1} THz", mhz / 1_000_000.0),
     }
+}
+
+/// A count and what is counted: `1 node`, `3 nodes`.
+pub fn counted(n: impl Copy + fmt::Display + TryInto<i64>, one: &str, many: &str) -> String {
+    format!("{n} {}", plural(n.try_into().unwrap_or(i64::MAX), one, many))
 }
 
 /// `one` for a count of one, else `many`.

@@ -11,9 +11,9 @@ use super::markdown::code;
 use super::metrics::{main_reason, metric_lines};
 use super::page;
 use super::styled::Styled;
-use super::table::{Form, cell, table};
+use super::table::{Form, cell, headed, table};
 use super::ui::Ui;
-use super::values::{megabytes, megahertz, plural};
+use super::values::{counted, megabytes, megahertz, plural};
 use encamp_model::{AllocMetric, quoted, short_id};
 use encamp_plan::what_if::headroom::{Moves, PoolRoom, Room};
 use encamp_plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
@@ -76,24 +76,25 @@ fn short(u: &Unplaced) -> String {
 
 /// Prints the outcome: the answer first, then what has a problem, then lists.
 pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, extent: Extent) {
-    let (verdict, tags) = verdict(outcome);
+    let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
+    let problems = problems(outcome, &concerned);
+    let (verdict, tags) = verdict(outcome, &concerned);
     ui.output_markup(&format!("{tags}{}[reset]", page::sentence(&verdict)));
     ui.output(&page::sentence(&summary(outcome)));
-    let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
     if !waited.is_empty() {
-        let n: i64 = waited.iter().map(|u| u.count).sum();
-        let words = plural(n, "allocation was waiting", "allocations were waiting");
-        ui.output(&format!("{n} {words} for capacity before the changes, and still would be."));
+        let n = waited.iter().map(|u| u.count).sum::<i64>();
+        let n = counted(n, "allocation was waiting", "allocations were waiting");
+        ui.output(&format!("{n} for capacity before the changes, and still would be."));
     }
     ui.output("");
     print_assumptions(ui, outcome);
     ui.output(&format!("\n{}", table(&places(outcome), Form::Figures)));
-    print_problems(ui, outcome, &concerned, extent);
+    print_problems(ui, &problems, &concerned, extent);
     print_lists(ui, outcome, &waited, extent);
     if extent >= Extent::Jobs {
         section(ui, "Free capacity of ready nodes", &table(&room(&outcome.headroom), Form::Figures));
     }
-    let left_out = outcome.displaced.len().max(outcome.placed.len()) > MANY || problems(outcome).len() > MANY;
+    let left_out = outcome.displaced.len().max(outcome.placed.len()) > MANY || problems.len() > MANY;
     match extent {
         Extent::Short if left_out => ui.output("\nUse -all to list every job, and -verbose to list every allocation."),
         Extent::Short | Extent::Jobs | Extent::Allocations => {}
@@ -101,28 +102,21 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, extent: Extent) {
 }
 
 /// The answer, and the tags of its colour: red if allocations are unplaced, yellow if some are preempted.
-fn verdict(outcome: &Outcome) -> (String, &'static str) {
+fn verdict(outcome: &Outcome, short: &[&Unplaced]) -> (String, &'static str) {
     let jobs = |owners: BTreeSet<&Owner>| {
         let jobs: BTreeSet<(&str, &str)> = owners.iter().map(|o| (o.namespace.as_str(), o.job_id.as_str())).collect();
-        let n = jobs.len();
-        format!("{n} {}", plural(i64::try_from(n).unwrap_or(2), "job", "jobs"))
+        counted(jobs.len(), "job", "jobs")
     };
-    let short: Vec<&Unplaced> = outcome.unplaced.iter().filter(|u| !u.waited).collect();
     if !short.is_empty() {
-        let n: i64 = short.iter().map(|u| u.count).sum();
-        let words = plural(n, "allocation", "allocations");
+        let n = counted(short.iter().map(|u| u.count).sum::<i64>(), "allocation", "allocations");
         let of = jobs(short.iter().map(|u| &u.owner).collect());
-        return (format!("{n} {words} of {of} would be unplaced."), "[bold][red]");
+        return (format!("{n} of {of} would be unplaced."), "[bold][red]");
     }
     let preempted: Vec<&Displaced> = outcome.displaced.iter().filter(|d| d.cause == Cause::Preempted).collect();
     if !preempted.is_empty() {
-        let n = preempted.len();
-        let words = plural(i64::try_from(n).unwrap_or(2), "allocation", "allocations");
+        let n = counted(preempted.len(), "allocation", "allocations");
         let of = jobs(preempted.iter().map(|d| &d.owner).collect());
-        return (
-            format!("No allocation would be unplaced, but {n} {words} of {of} would be preempted."),
-            "[bold][yellow]",
-        );
+        return (format!("No allocation would be unplaced, but {n} of {of} would be preempted."), "[bold][yellow]");
     }
     ("No allocation would be unplaced.".to_string(), "[bold][green]")
 }
@@ -164,10 +158,10 @@ struct Problem<'a> {
 }
 
 /// The groups with a problem, worst first: unplaced allocations, by priority of the job, before preempted ones.
-fn problems(outcome: &Outcome) -> Vec<Problem<'_>> {
+fn problems<'a>(outcome: &'a Outcome, concerned: &[&'a Unplaced]) -> Vec<Problem<'a>> {
     let mut all: BTreeMap<&Owner, Problem<'_>> = BTreeMap::new();
     let new = |owner, priority| Problem { owner, priority, unplaced: 0, preempted: 0, metrics: None };
-    for u in outcome.unplaced.iter().filter(|u| !u.waited) {
+    for u in concerned {
         let problem = all.entry(&u.owner).or_insert_with(|| new(&u.owner, u.priority));
         problem.unplaced = problem.unplaced.saturating_add(u.count);
         problem.metrics = Some(&u.metrics);
@@ -180,8 +174,7 @@ fn problems(outcome: &Outcome) -> Vec<Problem<'_>> {
     all
 }
 
-fn print_problems(ui: &mut Ui<'_>, outcome: &Outcome, concerned: &[&Unplaced], extent: Extent) {
-    let all = problems(outcome);
+fn print_problems(ui: &mut Ui<'_>, all: &[Problem<'_>], concerned: &[&Unplaced], extent: Extent) {
     let explained = extent >= Extent::Jobs || concerned.len() <= EXPLAINED;
     if all.is_empty() {
         return;
@@ -220,11 +213,9 @@ fn print_lists(ui: &mut Ui<'_>, outcome: &Outcome, waited: &[&Unplaced], extent:
     if displaced > 0 && (extent >= Extent::Jobs || !few(displaced) && few(groups.len() - 1)) {
         section(ui, "Jobs", &table(&groups, Form::Figures));
     }
-    if extent == Extent::Allocations || few(displaced) {
-        if displaced > 0 {
-            section(ui, "Allocations", &table(&rows(outcome), Form::List));
-        }
-    } else if extent == Extent::Jobs && displaced > 0 {
+    if displaced > 0 && (extent == Extent::Allocations || few(displaced)) {
+        section(ui, "Allocations", &table(&rows(outcome), Form::List));
+    } else if displaced > 0 && extent == Extent::Jobs {
         section(ui, "Allocations", &left_out(displaced));
     }
     let placed = outcome.placed.len();
@@ -298,8 +289,8 @@ fn summary(outcome: &Outcome) -> String {
     let mut out = match all {
         0 => "No allocations are displaced".to_string(),
         _ => {
-            let leave = plural(i64::try_from(all).unwrap_or(2), "allocation is displaced", "allocations are displaced");
-            format!("{all} {leave}: {}", parts.join(", "))
+            let leave = counted(all, "allocation is displaced", "allocations are displaced");
+            format!("{leave}: {}", parts.join(", "))
         }
     };
     let preempted = outcome.displaced.iter().filter(|d| d.cause == Cause::Preempted).count();
@@ -307,8 +298,8 @@ fn summary(outcome: &Outcome) -> String {
         out.push_str(&format!("; {preempted} of them preempted"));
     }
     if !outcome.placed.is_empty() {
-        let n = outcome.placed.len();
-        out.push_str(&format!("; {n} new {}", plural(i64::try_from(n).unwrap_or(2), "allocation", "allocations")));
+        let n = counted(outcome.placed.len(), "new allocation", "new allocations");
+        out.push_str(&format!("; {n}"));
     }
     out.push('.');
     out
@@ -321,10 +312,6 @@ fn section(ui: &mut Ui<'_>, title: &str, text: &str) {
 
 fn heading(ui: &mut Ui<'_>, title: &str) {
     ui.output_markup(&format!("\n[bold]{title}[reset]"));
-}
-
-fn headed(head: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
-    std::iter::once(head.to_string()).chain(lines).collect()
 }
 
 /// The job's ID, followed by its namespace unless that is `default`.
