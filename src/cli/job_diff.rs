@@ -24,14 +24,17 @@ use encamp_plan::what_if::find;
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
 
-/// The ends of names that are taken for those of job files, also where there is no such file.
-const ENDINGS: [&str; 3] = [".hcl", ".nomad", ".json"];
+/// The ends of the names of job files, and whether such a file is JSON. They are taken for files also where there is none.
+const ENDINGS: [(&str, bool); 3] = [(".hcl", false), (".nomad", false), (".json", true)];
 
 /// Compare two jobs
 ///
 /// Compares two jobs as the servers store them and prints the differences. Each job is a job file, - for standard input,
 /// or the ID of a registered job, followed by @VERSION for a version other than the current one. With a job file alone,
 /// the registered job of the same ID is compared with the file.
+///
+/// A job file whose name ends in .json is read as JSON, one whose name ends in .hcl or .nomad as HCL. Other job files, and
+/// standard input, are HCL unless -json is given.
 ///
 /// Registered jobs are read from the running cluster, or from the snapshot file or server backup given with -snapshot.
 /// Two job files are compared without a cluster, unless -snapshot is given.
@@ -44,7 +47,7 @@ pub struct JobDiff {
     /// Show the contents of added and deleted groups and tasks
     #[arg(long)]
     pub verbose: bool,
-    /// Print the differences as JSON. (-json means that the job files are JSON)
+    /// Print the differences as JSON. (-json is about job files)
     #[arg(long)]
     pub json_output: bool,
     #[command(flatten)]
@@ -73,6 +76,17 @@ struct Side {
 impl Side {
     fn registered(job: Arc<Job>) -> Side {
         Side { name: format!("job {} version {}", quoted(&job.id), job.version), job: Some(job) }
+    }
+}
+
+/// An error about a job that was not found says how its argument was read.
+fn read_as(error: CommandError, id: &str, version: Option<u64>) -> CommandError {
+    match version {
+        None => error,
+        Some(version) => {
+            let argument = format!("{id}@{version}");
+            error.with_hint(format!("{} means version {version} of job {}", quoted(&argument), quoted(id)))
+        }
     }
 }
 
@@ -139,15 +153,27 @@ impl JobDiff {
 
     /// What an argument names.
     fn given(&self, arg: &str, env: &Environment) -> Result<Given, Refused> {
-        let named_like_a_file = ENDINGS.iter().any(|ending| arg.ends_with(ending));
-        if arg == "-" || named_like_a_file || env.directory.join(arg).is_file() {
-            return Ok(Given::File(Box::new(self.job.load(arg, env)?)));
+        if let Some(json) = self.file_is_json(arg, env) {
+            let mut flags = JobFileFlags { json, ..self.job.clone() };
+            let beside_hcl = self.args.iter().any(|other| self.file_is_json(other, env) == Some(false));
+            if json && beside_hcl {
+                // The variables are those of the other file.
+                (flags.variables.var, flags.variables.var_file) = (Vec::new(), Vec::new());
+            }
+            return Ok(Given::File(Box::new(flags.load(arg, env)?)));
         }
         let version = arg.rsplit_once('@').and_then(|(id, version)| Some((id, version.parse().ok()?)));
         Ok(match version {
             Some((id, version)) => Given::Registered { id: id.to_string(), version: Some(version) },
             None => Given::Registered { id: arg.to_string(), version: None },
         })
+    }
+
+    /// Whether a job file is JSON. `None`: the argument names no file.
+    fn file_is_json(&self, arg: &str, env: &Environment) -> Option<bool> {
+        let by_name = ENDINGS.iter().find(|(ending, _)| arg.ends_with(ending)).map(|(_, json)| *json);
+        let is_file = || arg == "-" || env.directory.join(arg).is_file();
+        by_name.or_else(|| is_file().then_some(self.job.json))
     }
 
     /// Namespace and ID of a job; on a running cluster, a registered job may be given by a prefix of its ID.
@@ -157,9 +183,10 @@ impl JobDiff {
             Given::File(file) => Ok(of_file(file, general, env)),
             Given::OfFile(key) => Ok(key.clone()),
             Given::Registered { id, .. } if self.cluster.snapshot.is_some() => Ok((default(), id.clone())),
-            Given::Registered { id, .. } => {
+            Given::Registered { id, version } => {
                 let client = general.client(env)?;
-                let (namespace, id) = block_on(lookup::job(&client, id, &env.zone()))??;
+                let found = block_on(lookup::job(&client, id, &env.zone()))?;
+                let (namespace, id) = found.map_err(|e| read_as(e.into(), id, *version))?;
                 Ok((namespace.unwrap_or_else(default), id))
             }
         }
@@ -185,7 +212,8 @@ impl JobDiff {
                 None => Side { name: format!("job {} (not registered)", quoted(id)), job: None },
             }),
             Given::Registered { version, .. } => {
-                let current = find::job(state, id, namespace).map_err(|e| CommandError::new(format!("{id}: {e}")))?;
+                let found = find::job(state, id, namespace);
+                let current = found.map_err(|e| read_as(CommandError::new(format!("{id}: {e}")), id, *version))?;
                 let job = match version {
                     None => current,
                     Some(version) if *version == current.version => current,

@@ -1,7 +1,9 @@
 //! `job init`: writes an example job file (`docs/spec/cli.md §8.11`).
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -14,7 +16,7 @@ use super::general::GeneralFlags;
 use super::job_file::cause;
 use super::job_inspect::job_file_of;
 use encamp_api::{Query, path};
-use encamp_model::VariableMetadata;
+use encamp_model::{VariableMetadata, quoted};
 
 /// The default name of the file.
 const DEFAULT_NAME: &str = "example.nomad.hcl";
@@ -70,16 +72,17 @@ pub struct JobInit {
 }
 
 impl JobInit {
-    fn text(&self, env: &Environment) -> CommandResult<String> {
+    /// The job file, and the variables that it was submitted with, as name=value.
+    fn text(&self, env: &Environment) -> CommandResult<(String, Vec<String>)> {
         if let Some(id) = &self.from {
             return job_file_of(id, self.snapshot.as_deref(), &self.general, env);
         }
         if let Some(name) = self.template() {
-            return template(&Connection::new(&self.general, env)?, name);
+            return Ok((template(&Connection::new(&self.general, env)?, name)?, Vec::new()));
         }
         let text =
             if self.connect { include_str!("examples/connect.hcl") } else { include_str!("examples/example.hcl") };
-        Ok(if self.short { without_comments(text) } else { text.into() })
+        Ok((if self.short { without_comments(text) } else { text.into() }, Vec::new()))
     }
 
     /// Writes one of the examples about scaling.
@@ -136,6 +139,17 @@ fn template(connection: &Connection, name: &str) -> CommandResult<String> {
     text.ok_or_else(|| CommandError::new(format!("The variable {TEMPLATES}{name} has no item {ITEM:?}")))
 }
 
+/// Writes a file that must not exist. A file that could not be written in full is removed.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // The error that is reported is the first one.
+        let _ = std::fs::remove_file(path);
+    }
+    written
+}
+
 /// The text without whole-line comments and the empty lines around them.
 fn without_comments(text: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
@@ -182,16 +196,19 @@ impl Run for JobInit {
             [name] => name,
             _ => return context.usage_error("This command takes no arguments or one: <filename>"),
         };
-        let text = match self.text(context.env) {
+        let (text, variables) = match self.text(context.env) {
             Ok(text) => text,
             Err(e) => return context.report(&e),
         };
-        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(context.env.directory.join(name));
-        let written = file.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()));
-        match written {
+        match write_new(&context.env.directory.join(name), &text) {
             Ok(()) => {
                 let what = if self.from.is_some() { "Job file" } else { "Example job file" };
                 context.ui.output(&format!("{what} written to {name}"));
+                if !variables.is_empty() {
+                    let flags: String = variables.iter().map(|v| format!("-var={} ", quoted(v))).collect();
+                    context.ui.output("The job was submitted with variables. To run the file with the same ones:");
+                    context.ui.output(&format!("    encamp job run {flags}{name}"));
+                }
                 0
             }
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {

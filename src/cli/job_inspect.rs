@@ -237,8 +237,8 @@ impl JobInspect {
     }
 }
 
-/// The job file of a registered job: the submitted one, else one that is generated from the job; a comment names what HCL
-/// cannot express.
+/// The job file of a registered job: the submitted one, with the variables it was submitted with as name=value, else one
+/// that is generated from the job; a comment names what HCL cannot express.
 ///
 /// # Errors
 /// There is no such job, or no job file can be generated.
@@ -247,21 +247,25 @@ pub(super) fn job_file_of(
     snapshot: Option<&str>,
     general: &GeneralFlags,
     env: &Environment,
-) -> CommandResult<String> {
+) -> CommandResult<(String, Vec<String>)> {
     let inspect = JobInspect::of(snapshot, general);
     let job = match snapshot {
         Some(_) => inspect.find_in_snapshot(name, env)?,
         None => match inspect.submitted(name, env)? {
-            (_, Some((submission, ..))) if submission.format == "hcl2" => return Ok(submission.source),
+            (_, Some((submission, ..))) if submission.format == "hcl2" => {
+                let variables = variables_of(&submission);
+                return Ok((submission.source, variables));
+            }
             (job, _) => job,
         },
     };
     let written = written(job)?;
     if written.lost.is_empty() {
-        return Ok(written.text);
+        return Ok((written.text, Vec::new()));
     }
     let lost: Vec<String> = written.lost.iter().map(|path| format!("#   {}\n", one_line(path))).collect();
-    Ok(format!("# HCL cannot express all of the job. This file differs in:\n{}\n{}", lost.concat(), written.text))
+    let note = format!("# HCL cannot express all of the job. This file differs in:\n{}\n", lost.concat());
+    Ok((note + &written.text, Vec::new()))
 }
 
 /// Prints a job file that is generated from the job, and the reason on standard error.
@@ -287,11 +291,15 @@ fn missing(id: &str, version: i64) -> CommandError {
     CommandError::new(format!("{FAILED}: job {} with version {version} couldn't be found", quoted(id)))
 }
 
+/// The variables that a job was submitted with, as name=value: those of flags, then those of files.
+fn variables_of(submission: &JobSubmission) -> Vec<String> {
+    let lines = submission.variables.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_string);
+    submission.variable_flags.iter().map(|(name, value)| format!("{name}={value}")).chain(lines).collect()
+}
+
 /// The command that submitted the job.
 fn how_to_run(submission: &JobSubmission, namespace: &str, id: &str) -> String {
-    let lines = submission.variables.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_string);
-    let given = submission.variable_flags.iter().map(|(name, value)| format!("{name}={value}"));
-    let variables: String = given.chain(lines).map(|v| format!("-var {v} ")).collect();
+    let variables: String = variables_of(submission).iter().map(|v| format!("-var {v} ")).collect();
     format!(
         "\nTo run this job as originally submitted:\n\n$ encamp job inspect -namespace {namespace} -hcl {id} |\n    \
          encamp job run -namespace {namespace} {variables}{id}\n"

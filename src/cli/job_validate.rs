@@ -47,6 +47,9 @@ pub struct JobValidate {
 
 impl Run for JobValidate {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.args.iter().filter(|path| *path == "-").count() > 1 {
+            return context.usage_error("Standard input can only be given once");
+        }
         let path = match self.args.as_slice() {
             [] => return context.usage_error("This command takes one argument: <path>"),
             [path] if !context.env.directory.join(path).is_dir() => path,

@@ -55,6 +55,26 @@ fn two_files_are_compared_without_a_cluster() {
 }
 
 #[test]
+fn a_json_job_is_compared_with_an_hcl_file() {
+    let folder = Folder::new("job-diff-json");
+    let run = |args: &[&str]| run_in(folder.path(), &[&["job", "diff"], args].concat());
+    folder.file("web.hcl", format!("variable \"count\" {{}}\n\n{}", JOB.replace("count = 0", "count = var.count")));
+    folder.file("plain.hcl", JOB);
+    let job = run_in(folder.path(), &["job", "run", "-output", "plain.hcl"]);
+    folder.file("web.json", &job.stdout);
+    folder.file("web.api", &job.stdout);
+    assert_eq!((run(&["web.json", "plain.hcl"]).exit, run(&["plain.hcl", "web.json"]).exit), (0, 0));
+    // Variables are those of the HCL file.
+    assert_eq!(run(&["-var", "count=0", "web.json", "web.hcl"]).exit, 0);
+    let other = run(&["-var", "count=2", "web.json", "web.hcl"]);
+    assert!(other.exit == 1 && other.stdout.contains("Count: \"0\" => \"2\""), "{other:?}");
+    let none = run(&["-var", "count=2", "web.json", "web.json"]);
+    assert!(none.exit == 255 && none.stderr.contains("cannot use variables with JSON files"), "{none:?}");
+    // A name that says nothing is HCL without -json.
+    assert_eq!((run(&["-json", "web.api", "plain.hcl"]).exit, run(&["web.api", "plain.hcl"]).exit), (0, 255));
+}
+
+#[test]
 fn mistakes_are_named() {
     for (args, told) in [
         (&[][..], "This command takes one or two arguments"),
@@ -62,6 +82,7 @@ fn mistakes_are_named() {
         (&["api"], "\"api\" is no job file"),
         (&["-snapshot", "cluster.json", "nosuch", "api-inplace.hcl"], "no job in namespace \"default\" has this ID"),
         (&["-snapshot", "cluster.json", "api@7", "api-inplace.hcl"], "Job \"api\" has no version 7"),
+        (&["-snapshot", "cluster.json", "no@1", "api-inplace.hcl"], "\"no@1\" means version 1 of job \"no\""),
         (&["missing.hcl", "api-inplace.hcl"], "no such file or directory"),
         (&["-snapshot", "cluster.json", "api", "web"], "can not diff jobs with different IDs"),
     ] {
@@ -99,6 +120,16 @@ fn versions_of_a_registered_job_are_compared_and_written() {
     assert_eq!(run(&["job", "diff"], &["one.hcl"]).exit, 1);
     let none = run(&["job", "diff"], &["web@9", "two.hcl"]);
     assert!(none.exit == 255 && none.stderr.contains("has no version 9"), "{none:?}");
+
+    // Variables of the submission are named.
+    folder.file("three.hcl", format!("variable \"count\" {{}}\n\n{}", JOB.replace("count = 0", "count = var.count")));
+    let ran = run(&["job", "run"], &["-detach", "-var", "count=1", "three.hcl"]);
+    assert_eq!(ran.exit, 0, "{ran:?}");
+    let ran = run(&["job", "init"], &["-from", "web", "again.hcl"]);
+    let command = "    encamp job run -var=\"count=1\" again.hcl\n";
+    assert!(ran.exit == 0 && ran.stdout.ends_with(command), "{ran:?}");
+    let ran = run(&["job", "run"], &["-detach", "two.hcl"]);
+    assert_eq!(ran.exit, 0, "{ran:?}");
 
     // The submitted file comes back as it was.
     let ran = run(&["job", "init"], &["-from", "web", "copy.hcl"]);
@@ -153,6 +184,8 @@ fn all_files_of_a_directory_are_validated() {
     let files: Vec<&str> =
         json["diagnostics"].as_array().expect("a list").iter().filter_map(|d| d["file"].as_str()).collect();
     assert!(json["valid"] == false && files.contains(&"broken.hcl") && files.contains(&"api-inplace.hcl"), "{json}");
+    let twice = run(&["-", "-"]);
+    assert!(twice.exit == 1 && twice.stderr.contains("Standard input can only be given once"), "{twice:?}");
     std::fs::create_dir(folder.path().join("empty")).expect("a directory");
     let none = run(&["empty"]);
     assert!(none.exit == 1 && none.stderr.contains("No job files (.nomad, .hcl) in directory \"empty\""), "{none:?}");
