@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// The build that was given instead of the tests' own.
 fn given() -> Option<String> {
     std::env::var("ENCAMP_PROGRAM").ok().filter(|p| !p.is_empty())
@@ -34,7 +36,7 @@ pub struct Ran {
     pub exit: i32,
 }
 
-/// An empty folder that is removed at the end.
+/// An empty folder that is removed at the end, with the processes that work in it.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -62,6 +64,16 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        // Tasks and their supervisors outlive an agent that was killed.
+        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let name = process.file_name();
+            let inside = std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&self.0));
+            let id = name.to_str().and_then(|n| n.parse::<u32>().ok()).filter(|id| *id != std::process::id());
+            if let Some(pid) = id.filter(|_| inside).and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
+                // It may have ended meanwhile.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -179,6 +179,19 @@ pub fn rest(at: View, writers: &mut [Writer], longest: Duration, verdict: &mut V
     took
 }
 
+/// Reads lists until nothing has changed between the first and the last of them: plans that servers rejected are made
+/// again each minute.
+fn at_one_time<T>(at: View, read: impl Fn() -> T) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let before = at.indexes(&LISTS);
+        let lists = read();
+        if at.indexes(&LISTS) == before || Instant::now() > deadline {
+            return lists;
+        }
+    }
+}
+
 /// What the cluster knows about a job: its evaluations and allocations, by index.
 fn history(at: View, job: &str) -> String {
     let mut lines: Vec<(u64, String)> = Vec::new();
@@ -201,13 +214,15 @@ fn history(at: View, job: &str) -> String {
 /// Checks the settled state: every job has all its allocations, or is waiting.
 pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
     consistent(at, verdict);
-    let (live, evals, deployments) = (live(at), at.list("/v1/evaluations"), at.list("/v1/deployments"));
+    let [live, evals, deployments, allocs] = at_one_time(at, || {
+        [live(at), at.list("/v1/evaluations"), at.list("/v1/deployments"), at.list("/v1/allocations")]
+    });
     // A drain stops allocations of batch jobs for good, and so it does with those of system jobs that were marked before
     // the drain was cancelled: no evaluation follows the stop.
     let mut newest: BTreeMap<String, (u64, bool)> = BTreeMap::new();
     let mut drained: BTreeSet<String> = BTreeSet::new();
-    for a in at.list("/v1/allocations") {
-        let (job, marks, index) = (text(&a, "JobID").to_string(), &a["DesiredTransition"], a["CreateIndex"].as_u64());
+    for a in &allocs {
+        let (job, marks, index) = (text(a, "JobID").to_string(), &a["DesiredTransition"], a["CreateIndex"].as_u64());
         if marks["MigrateDisablePlacement"] == true {
             drained.insert(job);
         } else if a["JobType"] == "system" {
