@@ -45,7 +45,7 @@ pub struct PlanCounts {
     pub in_place: u64,
     /// New allocations of a version that waits for its promotion.
     pub canary: u64,
-    /// Replaced because they have to leave their nodes.
+    /// Replaced because they are migrated.
     pub migrate: u64,
     /// Stopped.
     pub stop: u64,
