@@ -1,6 +1,8 @@
 //! The example files that `… init` commands write.
 
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
 
 use super::context::Context;
 use super::job_file::cause;
@@ -29,8 +31,7 @@ pub fn write(context: &mut Context<'_, '_>, files: &Files, format: &str, quiet: 
         _ => return context.usage_error("This command takes no arguments or one: <filename>"),
     };
     let text = if quiet { without_comments(text) } else { text.to_string() };
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(context.env.directory.join(name));
-    match file.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all())) {
+    match write_new(&context.env.directory.join(name), &text) {
         Ok(()) => {
             context.ui.output(&format!("Example {} specification written to {name}", files.what));
             0
@@ -40,6 +41,17 @@ pub fn write(context: &mut Context<'_, '_>, files: &Files, format: &str, quiet: 
         }
         Err(e) => context.failure(&format!("Failed to write {}: {}", quoted(name), cause(&e))),
     }
+}
+
+/// Writes a file that must not exist. A file that could not be written in full is removed.
+pub fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // The error that is reported is the first one.
+        let _ = std::fs::remove_file(path);
+    }
+    written
 }
 
 /// The text without lines that contain only comments.

@@ -1,9 +1,6 @@
 //! `job init`: writes an example job file (`docs/spec/cli.md §8.11`).
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::path::Path;
 
 use serde::Deserialize;
 
@@ -12,6 +9,7 @@ use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::examples::write_new;
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use super::job_inspect::job_file_of;
@@ -137,17 +135,6 @@ fn template(connection: &Connection, name: &str) -> CommandResult<String> {
     let (variable, _) = read.context(format_args!("Error reading the variable {TEMPLATES}{name}"))?;
     let text = variable.items.and_then(|mut items| items.remove(ITEM));
     text.ok_or_else(|| CommandError::new(format!("The variable {TEMPLATES}{name} has no item {ITEM:?}")))
-}
-
-/// Writes a file that must not exist. A file that could not be written in full is removed.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    if written.is_err() {
-        // The error that is reported is the first one.
-        let _ = std::fs::remove_file(path);
-    }
-    written
 }
 
 /// The text without whole-line comments and the empty lines around them.

@@ -1,8 +1,7 @@
 //! The example files of `init -cluster-scaling` and `-job-scaling` (`docs/spec/cluster-scaling.md §1`, `§11`, `§13`).
 
-use std::io::Write;
-
 use crate::cli::context::Context;
+use crate::cli::examples::write_new;
 use crate::cli::job_file::cause;
 
 /// An example file.
@@ -26,8 +25,7 @@ pub const JOB: Example =
 /// Writes an example; a file that exists is left alone.
 pub fn write(context: &mut Context<'_, '_>, example: &Example) -> u8 {
     let Example { name, text, what } = example;
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(context.env.directory.join(name));
-    match file.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all())) {
+    match write_new(&context.env.directory.join(name), text) {
         Ok(()) => {
             context.ui.output(&format!("Example {what} configuration written to {name}"));
             0
