@@ -10,7 +10,7 @@ use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
-use super::job_file::{JobFile, JobFileFlags};
+use super::job_file::{HCL_ENDINGS, JSON_ENDINGS, JobFile, JobFileFlags};
 use super::lookup;
 use super::render::{diff, json as render};
 use encamp_jobspec::admission::{ServerContext, check_offline};
@@ -23,9 +23,6 @@ use encamp_plan::server_context;
 use encamp_plan::what_if::find;
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
-
-/// The ends of the names of job files, and whether such a file is JSON. They are taken for files also where there is none.
-const ENDINGS: [(&str, bool); 3] = [(".hcl", false), (".nomad", false), (".json", true)];
 
 /// Compare two jobs
 ///
@@ -169,11 +166,15 @@ impl JobDiff {
         })
     }
 
-    /// Whether a job file is JSON. `None`: the argument names no file.
+    /// Whether a job file is JSON. `None`: the argument names no file. The name of a job file is one also where there is
+    /// no such file.
     fn file_is_json(&self, arg: &str, env: &Environment) -> Option<bool> {
-        let by_name = ENDINGS.iter().find(|(ending, _)| arg.ends_with(ending)).map(|(_, json)| *json);
-        let is_file = || arg == "-" || env.directory.join(arg).is_file();
-        by_name.or_else(|| is_file().then_some(self.job.json))
+        let named = |endings: &[&str]| endings.iter().any(|ending| arg.ends_with(ending));
+        match (named(JSON_ENDINGS), named(HCL_ENDINGS)) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => (arg == "-" || env.directory.join(arg).is_file()).then_some(self.job.json),
+        }
     }
 
     /// Namespace and ID of a job; on a running cluster, a registered job may be given by a prefix of its ID.

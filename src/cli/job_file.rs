@@ -118,12 +118,17 @@ impl JobFileFlags {
     }
 }
 
+/// The ends of the names of job files in HCL.
+pub const HCL_ENDINGS: &[&str] = &[".nomad", ".hcl"];
+/// The ends of the names of job files in JSON.
+pub const JSON_ENDINGS: &[&str] = &[".json"];
+
 /// The job files that paths name: files, and those in directories, sorted by name. `json`: job files are JSON.
 ///
 /// # Errors
 /// A directory cannot be read, or has no job files.
 pub fn expanded(paths: &[String], json: bool, env: &Environment) -> CommandResult<Vec<String>> {
-    let endings: &[&str] = if json { &[".json"] } else { &[".nomad", ".hcl"] };
+    let endings = if json { JSON_ENDINGS } else { HCL_ENDINGS };
     let mut out = Vec::new();
     for path in paths {
         let directory = env.directory.join(path);
