@@ -41,6 +41,8 @@ fn from_files(samples: &mut Samples) {
     for (folder, flags) in [
         (&demo, &["trainer-fails.hcl"][..]),
         (&demo, &["-explain", "trainer-fails.hcl"]),
+        (&demo, &["-rollout", "trainer-fails.hcl"]),
+        (&demo, &["-rollout", "web-canary.hcl"]),
         (&demo, &["-explain", "api-destructive.hcl"]),
         (&demo, &["-explain=dc2-gpu-12", "exporter-system.hcl"]),
         (&demo, &["-explain", "-add=2:like=dc1-gpu-10", "trainer-fails.hcl"]),

@@ -8,6 +8,7 @@
 //! - [`evals`]: waiting evaluations. [`pipeline`]: the path from an evaluation to a committed plan.
 //! - [`leadership`]: the leader's other duties, and cluster membership. [`nodes`]: heartbeats, and the consequences of
 //!   node changes. [`jobs`]: child jobs, deployments. [`var_locks`]: expiry of variable locks.
+//! - [`rollout_preview`]: predicts deployments with all of this, without a cluster.
 //! - [`keyring`]: root keys, encryption and signatures.
 //!
 //! Decision logic does no I/O and is driven by its owner: times and random numbers are parameters, and it returns when
@@ -30,6 +31,7 @@ pub mod keyring;
 pub mod leadership;
 pub mod nodes;
 pub mod pipeline;
+pub mod rollout_preview;
 pub mod settings;
 pub mod storage;
 pub(crate) mod var_locks;

@@ -11,6 +11,7 @@ use encamp_plan::DryRun;
 use encamp_plan::explain::{self, GroupExplanation, NodeStory};
 use encamp_plan::what_if::Outcome;
 use encamp_plan::what_if::find::matching;
+use encamp_server::rollout_preview::Rollout;
 
 /// A plan with its notes.
 pub(super) struct Planned {
@@ -24,6 +25,8 @@ pub(super) struct Planned {
     /// The differences to the servers' plan.
     pub disagreements: Vec<String>,
     pub explanation: Explanation,
+    /// The predicted rollout, if it was asked for.
+    pub rollout: Option<Rollout>,
     /// The time at which the plan is made, Unix nanoseconds.
     pub now: i64,
 }
@@ -99,7 +102,11 @@ impl Planned {
     /// The plan as JSON: the response, and the members that flags add.
     pub(super) fn value(&self) -> CommandResult<Value> {
         let plan = render::json::plan_response(&self.response).map_err(CommandError::new)?;
-        Ok(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?))
+        let mut value = self.explanation.beside(beside_changes(plan, self.changed.as_ref())?);
+        if let (Value::Object(members), Some(rollout)) = (&mut value, &self.rollout) {
+            members.insert("Rollout".into(), render::rollout::value(rollout).map_err(CommandError::new)?);
+        }
+        Ok(value)
     }
 
     pub(super) fn report_disagreements(&self, context: &mut Context<'_, '_>) {

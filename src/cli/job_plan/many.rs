@@ -51,6 +51,9 @@ impl JobPlan {
         if self.remote || self.check_remote || self.template.is_some() {
             return context.failure("-remote, -check-remote and -t plan one job file at a time");
         }
+        if self.rollout {
+            return context.failure("-rollout predicts the rollout of one job file at a time");
+        }
         let entries = match self.entries(context) {
             Ok(entries) => entries,
             Err(code) => return code,

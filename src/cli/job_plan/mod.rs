@@ -19,9 +19,10 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::plan_file::{OutFlags, RecordedState, Reviewed};
 use crate::cli::render::plan::PlanView;
-use crate::cli::render::{json, markdown, plan, plan_summary, template, what_if};
+use crate::cli::render::{json, markdown, plan, plan_summary, rollout as render_rollout, template, what_if};
 use encamp_model::{JobPlanResponse, JobType, api};
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
+use encamp_server::rollout_preview::rollout;
 use encamp_snapshot::live::Detail;
 
 /// Dry-run a job to determine its effects
@@ -70,6 +71,10 @@ pub struct JobPlan {
     /// Show the node of each placement
     #[arg(long)]
     pub placements: bool,
+    /// Predict the rollout: the steps of the deployment, how many allocations serve after each, the shortest duration,
+    /// and what is needed at most
+    #[arg(long)]
+    pub rollout: bool,
     /// Show the contents of added and deleted groups and tasks
     #[arg(long)]
     pub verbose: bool,
@@ -107,6 +112,7 @@ impl JobPlan {
             check_remote: false,
             diff: true,
             placements: false,
+            rollout: false,
             verbose,
             json_output: false,
             markdown: false,
@@ -226,6 +232,9 @@ impl Run for JobPlan {
                 if let Some(text) = planned.explanation.text() {
                     context.ui.output_markup(&text);
                 }
+                if let Some(rollout) = &planned.rollout {
+                    context.ui.output_markup(&format!("\n{}", render_rollout::markup(rollout, self.verbose)));
+                }
                 if let Some(line) = written {
                     context.ui.output(&format!("\n{line}"));
                 }
@@ -262,6 +271,10 @@ impl JobPlan {
             Some("-explain requires a local plan: it cannot be combined with -remote")
         } else if self.remote && self.placements {
             Some("-placements requires a local plan: it cannot be combined with -remote")
+        } else if self.remote && self.rollout {
+            Some("-rollout requires a local plan: it cannot be combined with -remote")
+        } else if self.markdown && self.rollout {
+            Some("-rollout cannot be combined with -markdown")
         } else if !self.changes.is_empty() && (self.remote || self.check_remote) {
             Some("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is")
         } else {
@@ -296,13 +309,14 @@ impl JobPlan {
                 notes: Vec::new(),
                 disagreements: Vec::new(),
                 explanation: Explanation::None,
+                rollout: None,
                 now: env.now,
             });
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = self.general.namespace_of(&file.job, env);
-        let detail =
-            if self.changes.is_empty() { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
+        let only_job = self.changes.is_empty() && !self.rollout;
+        let detail = if only_job { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
         let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?;
         let (before, mut notes, now) = cluster.into_state(self.verbose, env);
         let changed = self.changes.carry_out(&before, namespace, now)?;
@@ -319,9 +333,13 @@ impl JobPlan {
             }
         }
         let explanation = self.explanation(&planned.run, now)?;
+        let rollout = match self.rollout {
+            true => Some(rollout(state, &planned.run.job, now).context("Error predicting the rollout")?),
+            false => None,
+        };
         let reviewed = Some(Reviewed::new(&planned, state));
         let changed = changed.map(|w| w.outcome);
-        Ok(Planned { reviewed, response: planned.response, changed, notes, disagreements, explanation, now })
+        Ok(Planned { reviewed, response: planned.response, changed, notes, disagreements, explanation, rollout, now })
     }
 
     /// The requested explanation.

@@ -4,6 +4,7 @@
 //! - [`page`]: the width of the terminal, and the pager.
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`plan_summary`], [`metrics`]: job diffs, dry runs, their summary, why placements failed.
+//!   [`rollout`]: the predicted steps of a deployment.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`gc`]: garbage collection, planned and explained.
@@ -30,6 +31,7 @@ pub mod page;
 pub mod past;
 pub mod plan;
 pub mod plan_summary;
+pub mod rollout;
 pub mod stats;
 pub mod styled;
 pub mod table;
