@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::agent::{PATIENCE, Reply, call_as, wait_for};
 use super::csi_plugin;
 use super::member::{Member, Role, leader};
-use super::program::{Folder, Ran, run_with};
+use super::program::{Folder, Ran, end_processes, run_with};
 
 /// Settings of servers that notice the loss of a node at once.
 pub const FAST: &str = "  heartbeat_grace = \"1s\"\n  min_heartbeat_ttl = \"1s\"\n  max_heartbeats_per_second = 1000\n";
@@ -32,19 +32,6 @@ impl Drop for Cluster {
         }
         for path in mounts(&self.nodes) {
             let _ = Command::new("umount").arg("--lazy").arg(path).status();
-        }
-    }
-}
-
-/// Kills the processes that a killed agent left: those whose environment names its directory.
-pub fn end_processes(data: &Path) {
-    let data = data.display().to_string();
-    for process in procfs::process::all_processes().into_iter().flatten().flatten() {
-        let environment = process.environ().unwrap_or_default();
-        if environment.values().any(|v| v.to_string_lossy().contains(&data))
-            && let Some(pid) = rustix::process::Pid::from_raw(process.pid)
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
     }
 }

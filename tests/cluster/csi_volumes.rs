@@ -4,7 +4,8 @@
 use serde_json::{Value as Json, json};
 
 use super::agent::wait_for;
-use super::csi_support::{Cluster, Disks, FAST, end_processes, mounts};
+use super::csi_support::{Cluster, Disks, FAST, mounts};
+use super::program::end_processes;
 
 #[test]
 fn volumes_follow_their_allocations() {

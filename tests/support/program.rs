@@ -64,17 +64,20 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Tasks and their supervisors outlive an agent that was killed.
-        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let name = process.file_name();
-            let inside = std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&self.0));
-            let id = name.to_str().and_then(|n| n.parse::<u32>().ok()).filter(|id| *id != std::process::id());
-            if let Some(pid) = id.filter(|_| inside).and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
-                // It may have ended meanwhile.
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
+        end_processes(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Kills the processes that work in a folder: tasks and their supervisors outlive an agent that was killed.
+pub fn end_processes(folder: &Path) {
+    for process in procfs::process::all_processes().into_iter().flatten().flatten() {
+        let inside = process.cwd().is_ok_and(|cwd| cwd.starts_with(folder));
+        let other = u32::try_from(process.pid).is_ok_and(|id| id != std::process::id());
+        if let Some(pid) = Pid::from_raw(process.pid).filter(|_| inside && other) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }
 

@@ -93,7 +93,8 @@ pub fn acknowledged(at: View, writers: &mut [Writer], indexes: &BTreeMap<&str, u
 
 /// Invariants at any time: no allocation exists twice, and no node is over capacity.
 pub fn consistent(at: View, verdict: &mut Verdict) {
-    let live = live(at);
+    let mut live = at.list("/v1/allocations?resources=true");
+    live.retain(is_live);
     let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     let mut used: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
     for a in &live {
@@ -113,15 +114,11 @@ pub fn consistent(at: View, verdict: &mut Verdict) {
     }
 }
 
-/// The non-terminal allocations.
-fn live(at: View) -> Vec<Json> {
-    let mut all = at.list("/v1/allocations?resources=true");
-    all.retain(|a| {
-        use ClientStatus::{Complete, Failed, Lost, Unknown};
-        let over = matches!(client_status(a), Complete | Failed | Lost | Unknown);
-        desired_status(a) == DesiredStatus::Run && !over
-    });
-    all
+/// Whether an allocation is not terminal.
+fn is_live(a: &Json) -> bool {
+    use ClientStatus::{Complete, Failed, Lost, Unknown};
+    let over = matches!(client_status(a), Complete | Failed | Lost | Unknown);
+    desired_status(a) == DesiredStatus::Run && !over
 }
 
 /// The first open item, if any.
@@ -214,9 +211,9 @@ fn history(at: View, job: &str) -> String {
 /// Checks the settled state: every job has all its allocations, or is waiting.
 pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
     consistent(at, verdict);
-    let [live, evals, deployments, allocs] = at_one_time(at, || {
-        [live(at), at.list("/v1/evaluations"), at.list("/v1/deployments"), at.list("/v1/allocations")]
-    });
+    let [allocs, evals, deployments] =
+        at_one_time(at, || ["/v1/allocations", "/v1/evaluations", "/v1/deployments"].map(|list| at.list(list)));
+    let live: Vec<&Json> = allocs.iter().filter(|a| is_live(a)).collect();
     // A drain stops allocations of batch jobs for good, and so it does with those of system jobs that were marked before
     // the drain was cancelled: no evaluation follows the stop.
     let mut newest: BTreeMap<String, (u64, bool)> = BTreeMap::new();
@@ -234,7 +231,7 @@ pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
     for job in writers.iter().flat_map(|w| &w.ledger.cells).filter(|c| c.acked["Count"].is_i64()) {
         let of = |o: &&Json| text(o, "JobID") == job.id;
         let wanted = if job.acked["Stop"] == true { 0 } else { job.acked["Count"].as_u64().unwrap_or(0) };
-        let has = live.iter().filter(of).count() as u64;
+        let has = live.iter().copied().filter(of).count() as u64;
         let waits = evals.iter().filter(of).any(|e| e["Status"] == "blocked")
             || deployments.iter().filter(of).any(|d| d["Status"] == "running")
             || drained.contains(&job.id);
