@@ -7,7 +7,7 @@ use regex::Regex;
 use encamp_model::regexp;
 use encamp_model::version::{Version, VersionConstraints, VersionRules};
 use encamp_model::{Affinity, Constraint, Node};
-use encamp_state::{ClassVerdicts, NodeIndex};
+use encamp_state::{NodeIndex, Verdicts};
 
 /// One side of a constraint.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,14 +208,14 @@ pub struct ClassCheck {
     /// The check.
     pub check: Check,
     /// `None`: it depends on more than the class.
-    verdicts: Option<Arc<ClassVerdicts>>,
+    verdicts: Option<Arc<Verdicts>>,
 }
 
 impl ClassCheck {
     /// A check of nodes in an index.
     pub fn new(check: Check, index: &NodeIndex) -> ClassCheck {
         let key = || (check.text.clone(), check.lengths.0, check.lengths.1);
-        let verdicts = (!check.escaped).then(|| index.verdicts(key()));
+        let verdicts = (!check.escaped).then(|| index.class_verdicts(key()));
         ClassCheck { check, verdicts }
     }
 

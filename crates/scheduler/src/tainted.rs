@@ -1,6 +1,6 @@
 //! Tainted nodes, which can't be relied on to run their allocations (`docs/spec/reconciliation.md §4`, steps 2 and 3).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::descriptions;
@@ -9,28 +9,20 @@ use encamp_model::*;
 use encamp_state::{NodeEntry, Snapshot};
 
 /// Nodes by ID that are gone (`None`), down, disconnected or draining. A merely ineligible node is not among them.
-pub(crate) type TaintedNodes = HashMap<String, Option<Arc<NodeEntry>>>;
+pub(crate) type TaintedNodes = BTreeMap<String, Option<Arc<NodeEntry>>>;
 
-/// The tainted ones among the nodes of the given allocations.
+/// The tainted ones among the nodes of a job's allocations, which are given.
 pub(crate) fn tainted_nodes<'a>(
     snapshot: &Snapshot,
+    (namespace, job_id): (&str, &str),
     allocs: impl IntoIterator<Item = &'a Arc<Allocation>>,
 ) -> TaintedNodes {
-    let mut seen: HashSet<&str> = HashSet::new();
-    let mut out = TaintedNodes::new();
-    for a in allocs {
-        if !seen.insert(&a.node_id) {
-            continue;
-        }
-        match snapshot.node(&a.node_id) {
-            None => {
-                out.insert(a.node_id.clone(), None);
-            }
-            Some(n) if tainted(&n.node) => {
-                out.insert(a.node_id.clone(), Some(n.clone()));
-            }
-            Some(_) => {}
-        }
+    let (nodes, gone) = snapshot.nodes_of_job(namespace, job_id);
+    let mut out: TaintedNodes =
+        nodes.into_iter().filter(|n| tainted(&n.node)).map(|n| (n.node.id.clone(), Some(n.clone()))).collect();
+    if gone {
+        let missing = allocs.into_iter().filter(|a| snapshot.node(&a.node_id).is_none());
+        out.extend(missing.map(|a| (a.node_id.clone(), None)));
     }
     out
 }

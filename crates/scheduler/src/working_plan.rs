@@ -205,11 +205,11 @@ impl WorkingPlan {
     pub(crate) fn proposed_of<'a>(
         &'a self,
         node: &NodeEntry,
-        stored: &'a [Arc<AllocEntry>],
+        stored: impl Iterator<Item = &'a Arc<AllocEntry>>,
     ) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
         let overlay = self.changes_on(node);
         let kept = move |a: &&Arc<AllocEntry>| overlay.is_none_or(|o| o.keeps(a));
-        stored.iter().filter(kept).chain(overlay.into_iter().flat_map(|o| &o.added))
+        stored.filter(kept).chain(overlay.into_iter().flat_map(|o| &o.added))
     }
 
     /// Brings the usage of a node up to date after changes; call before [`Self::usage_of`].

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::id::Id;
+use super::node::NodeEntry;
 use super::tables::State;
 use super::usage::AllocEntry;
 use encamp_model::Allocation;
@@ -38,7 +39,8 @@ impl AllocsById {
         self.at(&Id::new(id))
     }
 
-    pub(super) fn at(&self, id: &Id) -> Option<&Arc<AllocEntry>> {
+    /// The same by its key.
+    pub fn at(&self, id: &Id) -> Option<&Arc<AllocEntry>> {
         self.0.get(id)
     }
 
@@ -134,10 +136,20 @@ impl State {
         self.slots_of_job_id(job_id).filter_map(|(id, slot)| self.in_slot(slot, id))
     }
 
-    /// The same of those whose nodes are stored, with the nodes' slots.
-    pub fn placed_allocs_of_job_id(&self, job_id: &str) -> impl Iterator<Item = (u32, &Arc<AllocEntry>)> {
-        let placed = self.slots_of_job_id(job_id).filter(|(_, slot)| *slot != NO_SLOT);
-        placed.filter_map(|(id, slot)| Some((slot, self.in_slot(slot, id)?)))
+    /// The IDs of the same, of those whose nodes are stored, with the nodes' slots.
+    pub fn placed_ids_of_job_id(&self, job_id: &str) -> impl Iterator<Item = (u32, &Id)> {
+        self.slots_of_job_id(job_id).filter(|(_, slot)| *slot != NO_SLOT).map(|(id, slot)| (slot, id))
+    }
+
+    /// The nodes that hold allocations of a job, each once, and whether there are allocations whose nodes are not
+    /// stored.
+    pub fn nodes_of_job(&self, namespace: &str, job_id: &str) -> (Vec<&Arc<NodeEntry>>, bool) {
+        let of_job = self.allocs.by_job.get(&(Id::new(job_id), Id::new(namespace)));
+        let mut slots: Vec<u32> = of_job.into_iter().flatten().map(|(_, slot)| *slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let orphaned = slots.last() == Some(&NO_SLOT);
+        (slots.into_iter().filter_map(|slot| self.node_at(slot)).collect(), orphaned)
     }
 
     fn slots_of_job_id(&self, job_id: &str) -> impl Iterator<Item = (&Id, u32)> {

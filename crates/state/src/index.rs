@@ -2,6 +2,7 @@
 //! only becomes ready or not ready, its row is updated; after other changes all rows are recreated.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +27,7 @@ pub struct NodeRow {
 pub struct NodeIndex {
     rows: Vec<NodeRow>,
     names: Arc<Names>,
+    node_verdicts: Arc<Mutex<HashMap<String, Arc<Verdicts>>>>,
 }
 
 /// The part that does not depend on which nodes take allocations.
@@ -37,32 +39,34 @@ struct Names {
     /// Class by slot.
     class_of: Vec<u32>,
     client_versions: Vec<String>,
-    verdicts: Mutex<HashMap<CheckKey, Arc<ClassVerdicts>>>,
+    class_verdicts: Mutex<HashMap<CheckKey, Arc<Verdicts>>>,
 }
 
 /// More checks than that are not remembered for other evaluations.
 const MOST_CHECKS: usize = 10_000;
+/// The same of checks of nodes: there are more nodes than classes.
+const MOST_NODE_CHECKS: usize = 1_000;
 
 /// A check: its text, and how long the parts are of which the text is put together.
 pub type CheckKey = (String, usize, usize);
 
-/// What a check says about computed classes, by their numbers. It says the same about all nodes whose properties are those
-/// of the class, so that it need not be made again, neither in another evaluation nor in another thread.
+/// What a check says about numbered computed classes or nodes, so that it need not be made again, neither in another
+/// evaluation nor in another thread.
 #[derive(Debug)]
-pub struct ClassVerdicts(Box<[AtomicU8]>);
+pub struct Verdicts(Box<[AtomicU8]>);
 
 const UNKNOWN: u8 = 0;
 const HOLDS: u8 = 1;
 const FAILS: u8 = 2;
 
-impl ClassVerdicts {
-    fn new(classes: usize) -> ClassVerdicts {
-        ClassVerdicts((0..classes).map(|_| AtomicU8::new(UNKNOWN)).collect())
+impl Verdicts {
+    fn new(count: usize) -> Verdicts {
+        Verdicts((0..count).map(|_| AtomicU8::new(UNKNOWN)).collect())
     }
 
-    /// Whether the check holds for a class, which is asked only if it is not known.
-    pub fn holds(&self, class: usize, check: impl FnOnce() -> bool) -> bool {
-        let Some(known) = self.0.get(class) else { return check() };
+    /// Whether the check holds for the class or node of a number; it is made only if that is not known.
+    pub fn holds(&self, number: usize, check: impl FnOnce() -> bool) -> bool {
+        let Some(known) = self.0.get(number) else { return check() };
         // Who comes second finds the same.
         match known.load(Ordering::Relaxed) {
             UNKNOWN => {
@@ -120,9 +124,9 @@ impl NodeIndex {
             classes: classes.names,
             class_of,
             client_versions: versions.names,
-            verdicts: Mutex::default(),
+            class_verdicts: Mutex::default(),
         };
-        NodeIndex { rows, names: Arc::new(names) }
+        NodeIndex { rows, names: Arc::new(names), node_verdicts: Arc::default() }
     }
 
     /// Writes whether a node takes allocations; nothing else depends on it.
@@ -152,14 +156,21 @@ impl NodeIndex {
         &self.names.classes
     }
 
-    /// What a check says about the computed classes, as far as it was asked.
-    pub fn verdicts(&self, check: CheckKey) -> Arc<ClassVerdicts> {
-        let new = || Arc::new(ClassVerdicts::new(self.names.classes.len()));
-        let mut known = self.names.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_CHECKS && !known.contains_key(&check) {
-            return new();
-        }
-        known.entry(check).or_insert_with(new).clone()
+    /// Forgets what checks say about nodes, because the facts of a node changed.
+    pub(super) fn forget_node_verdicts(&mut self) {
+        self.node_verdicts = Arc::default();
+    }
+
+    /// What a check says about the computed classes, by their numbers, as far as it was asked. It says the same about
+    /// all nodes whose properties are those of the class.
+    pub fn class_verdicts(&self, check: CheckKey) -> Arc<Verdicts> {
+        remembered(&self.names.class_verdicts, check, MOST_CHECKS, self.names.classes.len())
+    }
+
+    /// What a check of drivers, attributes and resources says about the nodes, by their slots, as far as it was asked.
+    /// Equal keys stand for equal checks.
+    pub fn node_verdicts(&self, check: String) -> Arc<Verdicts> {
+        remembered(&self.node_verdicts, check, MOST_NODE_CHECKS, self.names.class_of.len())
     }
 
     /// The releases the nodes' clients run, each once; empty text for nodes that do not say.
@@ -173,6 +184,21 @@ impl NodeIndex {
     }
 }
 
+/// The verdicts of a check, shared unless there are too many checks.
+fn remembered<K: Eq + Hash>(
+    known: &Mutex<HashMap<K, Arc<Verdicts>>>,
+    check: K,
+    most: usize,
+    count: usize,
+) -> Arc<Verdicts> {
+    let new = || Arc::new(Verdicts::new(count));
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= most && !known.contains_key(&check) {
+        return new();
+    }
+    known.entry(check).or_insert_with(new).clone()
+}
+
 /// The release a node's client runs.
 pub fn client_version(node: &Node) -> &str {
     node.attributes.get("nomad.version").map_or("", String::as_str)
@@ -184,7 +210,7 @@ mod tests {
 
     fn index(classes: usize) -> NodeIndex {
         let names = Names { classes: (0..classes).map(|n| n.to_string()).collect(), ..Names::default() };
-        NodeIndex { rows: Vec::new(), names: Arc::new(names) }
+        NodeIndex { names: Arc::new(names), ..NodeIndex::default() }
     }
 
     #[test]
@@ -192,7 +218,7 @@ mod tests {
         let index = index(2);
         let ask = |text: &str, left: usize, class: usize| {
             let mut asked = 0;
-            let verdicts = index.clone().verdicts((text.into(), left, 1));
+            let verdicts = index.clone().class_verdicts((text.into(), left, 1));
             let holds = verdicts.holds(class, || {
                 asked += 1;
                 class == 0
@@ -207,12 +233,23 @@ mod tests {
     }
 
     #[test]
+    fn verdicts_on_nodes_are_forgotten_for_new_holders_only() {
+        let names = Names { class_of: vec![0; 2], ..Names::default() };
+        let mut index = NodeIndex { names: Arc::new(names), ..NodeIndex::default() };
+        let older = index.clone();
+        assert!(index.node_verdicts("docker".into()).holds(1, || true));
+        index.forget_node_verdicts();
+        assert!(!index.node_verdicts("docker".into()).holds(1, || false));
+        assert!(older.node_verdicts("docker".into()).holds(1, || false));
+    }
+
+    #[test]
     fn so_many_checks_are_remembered() {
         let index = index(1);
         for n in 0..MOST_CHECKS + 10 {
-            index.verdicts((n.to_string(), 1, 1));
+            index.class_verdicts((n.to_string(), 1, 1));
         }
-        assert_eq!(index.names.verdicts.lock().expect("not poisoned").len(), MOST_CHECKS);
-        assert_eq!(Arc::strong_count(&index.verdicts(("0".into(), 1, 1))), 2, "known ones are still shared");
+        assert_eq!(index.names.class_verdicts.lock().expect("not poisoned").len(), MOST_CHECKS);
+        assert_eq!(Arc::strong_count(&index.class_verdicts(("0".into(), 1, 1))), 2, "known ones are still shared");
     }
 }

@@ -31,7 +31,7 @@ pub mod usage;
 pub use allocs::AllocsById;
 pub use hash::IdHash;
 pub use id::Id;
-pub use index::{ClassVerdicts, NodeIndex};
+pub use index::{NodeIndex, Verdicts};
 pub use node::{NodeEntry, NodeInfo};
 pub use store::{StateStore, StoreSnapshot, Table};
 pub use tables::{JobEntry, Snapshot, State};

@@ -105,22 +105,27 @@ impl State {
     /// Replaces a node of which only status, eligibility, drain, events or books changed: what jobs can have of it, and
     /// its class, stay as they are.
     pub fn replace_node_record(&mut self, node: Arc<Node>) {
-        self.replace_node(node, NodeEntry::set_record);
+        self.replace_node(node, NodeEntry::set_record, true);
     }
 
-    fn replace_node(&mut self, node: Arc<Node>, set: fn(&mut NodeEntry, Arc<Node>)) {
+    fn replace_node(&mut self, node: Arc<Node>, set: fn(&mut NodeEntry, Arc<Node>), same_facts: bool) {
         self.touch(node.modify_index);
         let Some(e) = self.node_mut(&node.id) else { return };
         let (named_alike, same_ready) = (listed_alike(&e.node, &node), e.node.ready() == node.ready());
+        let same_facts = same_facts || checked_alike(&e.node, &node);
         let (slot, ready) = (e.slot, node.ready());
         set(Arc::make_mut(e), node);
-        if named_alike && same_ready {
+        if named_alike && same_ready && same_facts {
             return;
         }
         // The state drops its own reference before: an index that nobody else holds is not copied.
         let known = std::mem::take(&mut self.node_index).get().filter(|_| named_alike).cloned();
         if let Some(mut index) = known {
-            Arc::make_mut(&mut index).set_ready(slot, ready);
+            let changed = Arc::make_mut(&mut index);
+            changed.set_ready(slot, ready);
+            if !same_facts {
+                changed.forget_node_verdicts();
+            }
             self.node_index = Arc::new(OnceLock::from(index));
         }
     }
@@ -128,7 +133,7 @@ impl State {
     /// Adds or replaces a node; its allocations stay.
     pub fn upsert_node(&mut self, node: Arc<Node>) {
         if self.slots.contains_key(&node.id) {
-            return self.replace_node(node, NodeEntry::set_node);
+            return self.replace_node(node, NodeEntry::set_node, false);
         }
         self.touch(node.modify_index);
         let free = self.free_slots.pop_back();
@@ -312,6 +317,12 @@ impl State {
     pub(super) fn touch(&mut self, index: u64) {
         self.index = self.index.max(index);
     }
+}
+
+/// Whether checks of drivers, attributes and resources say the same about two records of a node.
+fn checked_alike(a: &Node, b: &Node) -> bool {
+    let healthy = |n: &Node| n.drivers.iter().map(|(k, d)| (k.clone(), d.detected && d.healthy)).collect::<Vec<_>>();
+    a.attributes == b.attributes && a.node_resources == b.node_resources && healthy(a) == healthy(b)
 }
 
 /// Whether two records of a node have the same row in the index, besides whether it is ready.

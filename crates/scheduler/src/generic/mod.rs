@@ -198,7 +198,7 @@ impl Attempt {
     fn reconcile(&mut self, g: &mut Generic) -> Results {
         let entries = g.state.allocs_of_job(&g.eval.namespace, &g.eval.job_id);
         let allocs: Vec<Arc<Allocation>> = entries.iter().map(|e| e.alloc.clone()).collect();
-        let tainted: TaintedNodes = tainted_nodes(&g.state, &allocs);
+        let tainted: TaintedNodes = tainted_nodes(&g.state, (&g.eval.namespace, &g.eval.job_id), &allocs);
         stop_lost(&mut self.plan, &tainted, &allocs);
         let input = reconcile::Input {
             job: self.job.as_deref(),

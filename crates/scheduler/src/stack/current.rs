@@ -1,17 +1,16 @@
 //! The job that a stack places, prepared, with the state that the searches for its groups share.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::by_class::ByClass;
 use super::compiled::{self, CompiledGroup};
-use super::feasible::Constraints;
+use super::feasible::{Constraints, NetworkCheck};
 use super::property::DistinctProperty;
 use super::spread::{GroupSpreads, SpreadTotals};
 use crate::constraint::{Check, ClassCheck};
 use crate::working_plan::WorkingPlan;
 use encamp_model::*;
-use encamp_state::{AllocEntry, IdHash, NodeEntry, State};
+use encamp_state::{AllocEntry, Id, NodeEntry, NodeIndex, State, Verdicts};
 
 /// The job being placed.
 pub(crate) struct CurrentJob {
@@ -30,8 +29,8 @@ pub(crate) struct CurrentJob {
     oversubscription: bool,
     /// Whether nodes are tried one at a time, so that spreads and the job's other allocations do not matter.
     system: bool,
-    /// Live stored allocations of the job ID by node slot, whatever their namespace.
-    own: HashMap<u32, Vec<Arc<AllocEntry>>, IdHash>,
+    /// Stored allocations of the job ID, whatever their namespace, sorted by the slots of their nodes.
+    own: Vec<(u32, Id)>,
 }
 
 /// One group with what its searches share.
@@ -50,6 +49,9 @@ pub(crate) struct GroupState {
     affinities: Vec<ClassCheck>,
     /// The affinity score by computed class.
     affinity_by_class: ByClass<f64>,
+    /// What drivers, networks and secrets providers of nodes mean for the group, with the group whose network is
+    /// checked; nothing if that does not depend on these facts alone.
+    on_nodes: Option<(Option<Arc<CompiledGroup>>, Option<Arc<Verdicts>>)>,
 }
 
 impl CurrentJob {
@@ -63,11 +65,10 @@ impl CurrentJob {
         let oversubscription = pool
             .and_then(|p| p.memory_oversubscription_enabled)
             .unwrap_or(config.is_some_and(|c| c.memory_oversubscription_enabled));
-        let mut own: HashMap<u32, Vec<Arc<AllocEntry>>, IdHash> = HashMap::default();
+        let mut own: Vec<(u32, Id)> = Vec::new();
         if !system {
-            for (slot, a) in state.placed_allocs_of_job_id(&job.id).filter(|(_, a)| !a.phase.client_terminal()) {
-                own.entry(slot).or_default().push(a.clone());
-            }
+            own.extend(state.placed_ids_of_job_id(&job.id).map(|(slot, id)| (slot, id.clone())));
+            own.sort_by_key(|(slot, _)| *slot);
         }
         CurrentJob {
             distinct_hosts: compiled::distinct_hosts(&job.constraints),
@@ -104,6 +105,7 @@ impl CurrentJob {
             distinct: distinct_properties(state, job, Some(&group.name), &group.constraints),
             spreads,
             affinity_by_class: ByClass::default(),
+            on_nodes: None,
         });
         self.groups.len() - 1
     }
@@ -119,13 +121,25 @@ impl CurrentJob {
             .any(|a| a.alloc.namespace == self.job.namespace && group.is_none_or(|g| a.alloc.task_group == g))
     }
 
-    fn own_on<'a>(&'a self, plan: &'a WorkingPlan, entry: &NodeEntry) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
-        let stored = self.own.get(&entry.slot).map_or(&[][..], |v| v);
+    fn own_on<'a>(&'a self, plan: &'a WorkingPlan, entry: &'a NodeEntry) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
+        let first = self.own.partition_point(|(slot, _)| *slot < entry.slot);
+        let here = self.own[first..].iter().take_while(|(slot, _)| *slot == entry.slot);
+        let stored = here.filter_map(|(_, id)| entry.allocs.at(id)).filter(|a| !a.phase.client_terminal());
         plan.proposed_of(entry, stored).filter(|a| a.alloc.job_id == self.job.id)
     }
 }
 
 impl GroupState {
+    /// What is known about nodes besides constraints, shared by all evaluations of the same node records.
+    pub(crate) fn verdicts(&mut self, network: &NetworkCheck, index: &NodeIndex) -> Option<Arc<Verdicts>> {
+        let known = self.on_nodes.as_ref().filter(|(of, _)| network.is_of(of.as_ref()));
+        if known.is_none() {
+            let verdicts = network.facts(&self.compiled).map(|facts| index.node_verdicts(facts));
+            self.on_nodes = Some((network.group().cloned(), verdicts));
+        }
+        self.on_nodes.as_ref()?.1.clone()
+    }
+
     /// The share of affinity weights the node meets, negative ones included (`docs/spec/scheduling.md §7.5`).
     pub(crate) fn affinity(&mut self, entry: &NodeEntry, class: usize) -> f64 {
         let group = &*self.compiled;

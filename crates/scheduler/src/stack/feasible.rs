@@ -145,6 +145,28 @@ impl NetworkCheck {
         }
     }
 
+    /// The group whose network is checked.
+    pub(crate) fn group(&self) -> Option<&Arc<CompiledGroup>> {
+        self.group.as_ref()
+    }
+
+    /// Whether that is the given group.
+    pub(crate) fn is_of(&self, group: Option<&Arc<CompiledGroup>>) -> bool {
+        self.group.as_ref().map(Arc::as_ptr) == group.map(Arc::as_ptr)
+    }
+
+    /// The facts of a node on which [`group_refuses`] depends besides constraints, as a key for its verdicts; `None` if
+    /// it depends on others than drivers, attributes and resources, or on devices, whose checks have no such key.
+    pub(crate) fn facts(&self, group: &CompiledGroup) -> Option<String> {
+        let ask = self.group.as_ref().and_then(|g| g.network.as_ref());
+        let ports = || ask.into_iter().flat_map(|a| a.dynamic_ports.iter().chain(&a.reserved_ports));
+        let fixed = ports().all(|p| !p.host_network.starts_with("${"));
+        let hosts: Vec<&str> = ports().map(|p| p.host_network.as_str()).filter(|h| !h.is_empty()).collect();
+        let mode = mode_of(ask.map_or("", |a| &a.mode));
+        let key = || format!("{:?}", (&group.drivers, &group.secrets, mode, hosts));
+        (fixed && group.devices.is_empty()).then(key)
+    }
+
     /// Why the node's networks can't serve the group, if they can't.
     fn refuses(&self, node: &Node) -> Option<Cow<'static, str>> {
         let ask = self.group.as_ref().and_then(|g| g.network.as_ref());

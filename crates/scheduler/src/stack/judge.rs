@@ -52,12 +52,12 @@ impl Stack {
         random: &mut Random,
     ) -> Vec<Judgement> {
         let Some(number) = self.prepare(plan, group) else { return Vec::new() };
-        let Some(compiled) = self.current.as_ref().map(|c| c.groups[number].compiled.clone()) else {
-            return Vec::new();
-        };
+        let Some(current) = self.current.as_mut() else { return Vec::new() };
+        let verdicts = current.groups[number].verdicts(&self.network, &self.index);
+        let compiled = current.groups[number].compiled.clone();
         let options = SelectOptions::default();
         let volumes = self.volume_checks(plan, group, &options);
-        let mut search = Search { number, options: &options, preempt, volumes, group: compiled };
+        let mut search = Search { number, options: &options, preempt, volumes, group: compiled, verdicts };
         nodes.iter().map(|node| self.judge_one(node, plan, &mut search, random)).collect()
     }
 

@@ -225,11 +225,12 @@ impl Stack {
         random: &mut Random,
     ) -> Selection {
         let Some(number) = self.prepare(plan, group) else { return Selection::default() };
-        let Some(current) = self.current.as_ref() else { return Selection::default() };
-        let preempt = if self.is_system() { self.preemption_enabled() } else { options.preempt };
+        let Some(current) = self.current.as_mut() else { return Selection::default() };
+        let verdicts = current.groups[number].verdicts(&self.network, &self.index);
         let compiled = current.groups[number].compiled.clone();
-        let mut search =
-            Search { number, options, preempt, volumes: self.volume_checks(plan, group, options), group: compiled };
+        let preempt = if self.is_system() { self.preemption_enabled() } else { options.preempt };
+        let volumes = self.volume_checks(plan, group, options);
+        let mut search = Search { number, options, preempt, volumes, group: compiled, verdicts };
         let mut tally = Tally::default();
         self.seen = 0;
         let best = if self.is_system() {

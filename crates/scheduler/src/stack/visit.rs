@@ -8,7 +8,7 @@ use super::metrics::{GenericScores, ScoreParts, Tally};
 use super::volumes::VolumeChecks;
 use super::{Random, RankedNode, SelectOptions, Stack, preempt, rank};
 use crate::working_plan::WorkingPlan;
-use encamp_state::{AllocEntry, NodeEntry};
+use encamp_state::{AllocEntry, NodeEntry, Verdicts};
 
 /// One option that passed feasibility and fit, with its score.
 pub(crate) struct Ranked {
@@ -37,6 +37,8 @@ pub(crate) struct Search<'a> {
     pub preempt: bool,
     /// The group's volumes, if it asks for any.
     pub volumes: Option<VolumeChecks>,
+    /// Which nodes suit the group, constraints and devices aside.
+    pub verdicts: Option<Arc<Verdicts>>,
 }
 
 impl Stack {
@@ -80,7 +82,14 @@ impl Stack {
             None => {
                 let constraints = &current.groups[search.number].constraints;
                 let failing = |node: &_| constraints.failing(node, class, holds).map(|c| c.text.clone());
-                let refusal = feasible::group_refuses(group, failing, &self.network, node);
+                let unconstrained = |n: &_| feasible::group_refuses(group, |_| None, &self.network, n).is_none();
+                let verdicts = search.verdicts.as_ref();
+                let suits = verdicts.is_some_and(|v| v.holds(entry.slot as usize, || unconstrained(node)));
+                let refusal = if suits {
+                    failing(node).map(Into::into)
+                } else {
+                    feasible::group_refuses(group, failing, &self.network, node)
+                };
                 if !group.escaped {
                     self.classes.set_group(class_number, class, refusal.is_none());
                 }

@@ -96,7 +96,7 @@ fn attempt(snapshot: &Snapshot, eval: &Evaluation, ctx: &mut Context) -> Attempt
     let ready = wanted.map_or_else(ReadyNodes::default, |j| ready_nodes(snapshot, &j.datacenters, &j.node_pool));
     let required = wanted.map_or_else(Vec::new, |j| required_names(j));
     let allocs = snapshot.allocs_of_job(&eval.namespace, &eval.job_id);
-    let tainted = tainted_nodes(snapshot, allocs.iter().map(|a| &a.alloc));
+    let tainted = tainted_nodes(snapshot, (&eval.namespace, &eval.job_id), allocs.iter().map(|a| &a.alloc));
     let mut plan = WorkingPlan::new(eval, job.cloned(), snapshot.clone(), ctx.now);
     stop_lost(&mut plan, &tainted, allocs.iter().map(|a| &a.alloc));
 

@@ -299,7 +299,7 @@ mod tests {
         let allocs = state.allocs_of_job("", "j");
         let snapshot = state.snapshot();
         let ready = ready_nodes(&snapshot, &job.datacenters, &job.node_pool);
-        let tainted = tainted_nodes(&snapshot, allocs.iter().map(|a| &a.alloc));
+        let tainted = tainted_nodes(&snapshot, ("", "j"), allocs.iter().map(|a| &a.alloc));
         let required = required_names(job);
         let mut new_id = String::new;
         let mut tracker = DeploymentTracker::new(Some(job), None, false, 0, &mut new_id);
