@@ -73,7 +73,7 @@ impl CommandDocumentation {
         let about = text(clap.get_long_about().or(clap.get_about()));
         let general = |flag: &str| {
             let mut flags = clap.get_arguments().filter(|a| a.get_help_heading() == Some(GENERAL_OPTIONS));
-            flags.any(|a| a.get_long() == Some(flag))
+            flags.any(|a| a.get_long() == Some(flag) && !a.is_hide_set())
         };
         CommandDocumentation {
             name: entry.canonical,

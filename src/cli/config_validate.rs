@@ -2,6 +2,7 @@
 
 use super::command::Run;
 use super::context::Context;
+use super::general::LocalFlags;
 use crate::agent::config::{self, Finding, Sources};
 
 /// Validate configuration files of an agent
@@ -12,6 +13,8 @@ pub struct ConfigValidate {
     /// HCL or JSON files and directories
     #[arg(value_name = "<path>...")]
     paths: Vec<String>,
+    #[command(flatten)]
+    pub(crate) general: LocalFlags,
 }
 
 impl Run for ConfigValidate {

@@ -75,6 +75,37 @@ pub struct GeneralFlags {
     pub(crate) colours: ColourFlags,
 }
 
+/// The general flags of commands that contact no server: those of the connection are accepted, because scripts give them
+/// to every command, and have no effect.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = GENERAL_OPTIONS)]
+pub struct LocalFlags {
+    #[arg(long = "address", hide = true)]
+    _address: Option<String>,
+    #[arg(long = "region", hide = true)]
+    _region: Option<String>,
+    #[arg(long = "namespace", hide = true)]
+    _namespace: Option<String>,
+    #[arg(long = "token", hide = true)]
+    _token: Option<String>,
+    #[arg(long = "ca-cert", hide = true)]
+    _ca_cert: Option<String>,
+    #[arg(long = "ca-path", hide = true)]
+    _ca_path: Option<String>,
+    #[arg(long = "client-cert", hide = true)]
+    _client_cert: Option<String>,
+    #[arg(long = "client-key", hide = true)]
+    _client_key: Option<String>,
+    #[arg(long = "tls-server-name", hide = true)]
+    _tls_server_name: Option<String>,
+    #[arg(long = "tls-skip-verify", hide = true)]
+    _tls_skip_verify: bool,
+    #[arg(long = "insecure", hide = true)]
+    _insecure: bool,
+    #[command(flatten)]
+    pub(crate) colours: ColourFlags,
+}
+
 impl GeneralFlags {
     /// The namespace of the flag or the environment.
     pub fn namespace<'a>(&'a self, env: &'a Environment) -> Option<&'a str> {

@@ -306,3 +306,67 @@ fn the_content_of_a_backup() {
     let refused = run_in(folder.path(), &["operator", "snapshot", "state", "text.snap"]);
     assert!(refused.exit == 1 && refused.stderr.starts_with("Error reading snapshot file: "), "{refused:?}");
 }
+
+#[test]
+fn a_redacted_backup_of_nomad_has_no_secrets() {
+    let Some(backup) = backup("dev-acl") else { return };
+    let folder = Folder::new("cli-archive-redact");
+    std::fs::copy(&backup, folder.path().join("backup.snap")).expect("a copy");
+    let redact = || run_in(folder.path(), &["operator", "snapshot", "redact", "backup.snap"]);
+    let state = |file: &str| json(&run_in(folder.path(), &["operator", "snapshot", "state", file]));
+    let shown = |file: &str| json(&run_in(folder.path(), &["operator", "snapshot", "inspect", "-json", file]));
+    let ran = redact();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("Snapshot redacted\n", "", 0));
+
+    let original = path(&backup);
+    let (mut before, mut after) = (state(original), state("backup.snap"));
+    let members = |list: &Value, member: &str| {
+        let rows = list.as_array().expect("rows").iter();
+        rows.filter_map(|row| row[member].as_str().filter(|s| !s.is_empty()).map(String::from)).collect::<Vec<_>>()
+    };
+    let text = after.to_string();
+    for table in ["Nodes", "ACLTokens"] {
+        let (old, new) = (members(&before[table], "SecretID"), members(&after[table], "SecretID"));
+        assert!(!old.is_empty() && old.len() == new.len(), "{table}");
+        assert!(old.iter().all(|secret| !text.contains(secret)), "{table}");
+        assert_eq!(new.iter().collect::<std::collections::BTreeSet<_>>().len(), new.len(), "{table}: each another one");
+    }
+    for data in members(&before["Variables"], "Data") {
+        assert!(!text.contains(&data), "the content of a variable");
+    }
+    let keys = members(&after["RootKeyMeta"], "KeyID");
+    assert!(!keys.is_empty() && keys.iter().all(|id| id.ends_with(" [REDACTED]")), "{keys:?}");
+    let digest = |v: &Value| (v["Meta"]["ID"].clone(), v["Meta"]["Index"].clone(), v["Stats"].as_array().map(Vec::len));
+    assert_eq!(digest(&shown("backup.snap")), digest(&shown(original)));
+
+    // All else is as it was.
+    for state in [&mut before, &mut after] {
+        for (table, secrets) in [
+            ("Nodes", &["SecretID"][..]),
+            ("ACLTokens", &["SecretID"]),
+            ("Variables", &["Data", "Lock"]),
+            ("RootKeyMeta", &["KeyID"]),
+            ("JobSubmissions", &["VariableFlags", "Variables"]),
+            ("Evals", &["LeaderACL"]),
+            ("Allocs", &["SignedIdentities"]),
+            ("ACLAuthMethods", &["Config"]),
+            ("CSIVolumes", &["Secrets", "MountOptions", "ReadAllocs", "WriteAllocs"]),
+        ] {
+            for row in state[table].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+                secrets.iter().for_each(|secret| drop(row.remove(*secret)));
+            }
+        }
+    }
+    assert!(before == after, "something else than secrets differs");
+
+    // Plans read it as they read the whole one.
+    folder.file("probe.hcl", JOB);
+    let plan = run_in(folder.path(), &["job", "plan", "-snapshot", "backup.snap", "probe.hcl"]);
+    assert!(plan.stdout.contains("- All tasks successfully allocated."), "{plan:?}");
+
+    let unknown = with_a_record_of_type_63(&std::fs::read(&backup).expect("the backup"));
+    folder.file("backup.snap", &unknown);
+    let refused = redact();
+    assert!(refused.exit == 1 && refused.stderr.contains("may hold secrets"), "{refused:?}");
+    assert_eq!(std::fs::read(folder.path().join("backup.snap")).expect("the file"), unknown, "it stays");
+}

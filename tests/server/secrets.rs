@@ -440,6 +440,9 @@ fn search_interfaces(bench: &Bench, alloc: &str) {
         &["operator", "raft", "list-peers"],
         &["acl", "explain", "-token", ROOT, "read-job"],
         &["snapshot", "fetch", "-out", "cluster.json"],
+        &["operator", "snapshot", "save", "-redact", "shared.snap"],
+        &["operator", "snapshot", "save", "back.snap"],
+        &["operator", "snapshot", "redact", "back.snap"],
         &["node", "status", "-self", "-verbose"],
         &["alloc", "status", alloc],
     ] {
@@ -447,6 +450,12 @@ fn search_interfaces(bench: &Bench, alloc: &str) {
     }
     let snapshot = fs::read(bench.folder.path().join("cluster.json")).expect("a snapshot");
     bench.secrets.absent("a snapshot file", snapshot);
+    for name in ["shared.snap", "back.snap"] {
+        let archive = fs::File::open(bench.folder.path().join(name)).expect("an archive");
+        let mut content = Vec::new();
+        flate2::read::GzDecoder::new(archive).read_to_end(&mut content).expect("gzip");
+        bench.secrets.absent("a redacted archive", content);
+    }
 }
 
 /// All files below a directory.

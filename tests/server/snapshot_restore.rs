@@ -124,3 +124,83 @@ fn a_saved_state_comes_back() {
     check(&agent);
     assert_eq!(agent.get("/v1/var/app/after")["Items"], json!({"k": "y"}));
 }
+
+fn content(folder: &Folder, agent: &Agent, command: &str, file: &str) -> Value {
+    let args: &[&str] = if command == "inspect" { &["-json"] } else { &[] };
+    let ran = run(folder, agent, &[&["operator", "snapshot", command], args, &[file]].concat());
+    assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0), "{file}");
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
+
+/// The number of objects of each type in an archive.
+fn counts(folder: &Folder, agent: &Agent, file: &str) -> Vec<(String, u64)> {
+    let shown = content(folder, agent, "inspect", file);
+    let stats = shown["Stats"].as_array().expect("types").iter();
+    let mut counts: Vec<_> = stats
+        .map(|s| (s["Name"].as_str().expect("a name").to_string(), s["Count"].as_u64().expect("a count")))
+        .collect();
+    counts.sort();
+    counts
+}
+
+#[test]
+fn a_redacted_state_has_no_secrets_and_can_be_restored() {
+    let folder = Folder::new("snapshot-redact");
+    let mut agent = start(&folder);
+    assert_eq!(run(&folder, &agent, &["namespace", "apply", "kept"]).exit, 0);
+    put(&agent, "app/password", "hunter2");
+    assert_eq!(run(&folder, &agent, &["operator", "snapshot", "save", "back.snap"]).exit, 0);
+    let saved = run(&folder, &agent, &["operator", "snapshot", "save", "-redact", "shared.snap"]);
+    assert_eq!(said(&saved), ("State file written to shared.snap\n", "", 0));
+    std::fs::copy(folder.path().join("back.snap"), folder.path().join("copy.snap")).expect("a copy");
+    let redacted = run(&folder, &agent, &["operator", "snapshot", "redact", "copy.snap"]);
+    assert_eq!(said(&redacted), ("Snapshot redacted\n", "", 0));
+
+    let before = content(&folder, &agent, "state", "back.snap");
+    let key = before["WrappedRootKeys"][0].clone();
+    assert!(key["KEK"].as_array().is_some_and(|k| !k.is_empty()) || key["KEK"].as_str().is_some_and(|k| !k.is_empty()));
+    for file in ["shared.snap", "copy.snap"] {
+        assert_eq!(counts(&folder, &agent, file), counts(&folder, &agent, "back.snap"), "{file}");
+        let state = content(&folder, &agent, "state", file);
+        let id = format!("{} [REDACTED]", key["Meta"]["KeyID"].as_str().expect("an ID"));
+        assert_eq!(state["WrappedRootKeys"][0]["Meta"]["KeyID"], id.as_str(), "{file}");
+        for member in ["KEK", "DataKey", "RSAKey"] {
+            assert_ne!(state["WrappedRootKeys"][0][member], key[member], "{file}: {member}");
+        }
+        assert_eq!(state["Variables"][0]["Path"], "app/password", "{file}");
+        assert_ne!(state["Variables"][0]["Data"], before["Variables"][0]["Data"], "{file}");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(folder.path().join(file)).expect("the archive").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+    }
+    // The description, and so the time of the state, is the same.
+    let meta = |file: &str| content(&folder, &agent, "inspect", file)["Meta"]["ID"].clone();
+    assert_eq!(meta("copy.snap"), meta("back.snap"));
+
+    assert_eq!(run(&folder, &agent, &["namespace", "delete", "kept"]).exit, 0);
+    let restored = run(&folder, &agent, &["operator", "snapshot", "restore", "shared.snap"]);
+    assert_eq!(said(&restored), ("Snapshot Restored\n", "", 0));
+    let check = |agent: &Agent| {
+        ready(agent);
+        assert_eq!(namespaces(agent), ["default", "kept"]);
+        assert_ne!(agent.send("GET", "/v1/var/app/password", &Value::Null).status, 200);
+    };
+    check(&agent);
+    let rotated = run(&folder, &agent, &["operator", "root", "keyring", "rotate", "-now"]);
+    assert_eq!(rotated.exit, 0, "{rotated:?}");
+    put(&agent, "app/password", "new");
+    agent.kill();
+    let agent = start(&folder);
+    assert_eq!(agent.get("/v1/var/app/password")["Items"], json!({"k": "new"}));
+
+    folder.file("text.snap", "no archive");
+    let refused = run(&folder, &agent, &["operator", "snapshot", "redact", "text.snap"]);
+    assert!(refused.exit == 1 && refused.stderr.starts_with("Error reading snapshot file: "), "{refused:?}");
+    assert_eq!(std::fs::read(folder.path().join("text.snap")).expect("the file"), b"no archive", "it stays");
+    let missing = run(&folder, &agent, &["operator", "snapshot", "redact", "none.snap"]);
+    let told = "Error opening snapshot file: open none.snap: no such file or directory\n";
+    assert_eq!(said(&missing), ("", told, 1));
+}

@@ -152,6 +152,13 @@ impl RootKey {
         self.key_id.ends_with(REDACTED)
     }
 
+    /// Marks the key as one without its material.
+    pub fn redact(&mut self) {
+        if !self.redacted() {
+            self.key_id += REDACTED;
+        }
+    }
+
     /// The ID without the mark of redacting.
     pub fn shown_id(&self) -> &str {
         self.key_id.strip_suffix(REDACTED).unwrap_or(&self.key_id)

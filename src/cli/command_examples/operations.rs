@@ -319,6 +319,7 @@ pub(super) const EXAMPLES: Examples = &[
         &[
             Example::new("Save the state of the servers", "encamp operator snapshot save backup.snap"),
             Example::new("Save it even if there is no leader", "encamp operator snapshot save -stale stale.snap"),
+            Example::new("Save it without its secrets", "encamp operator snapshot save -redact shared.snap"),
         ],
     ),
     (
@@ -350,6 +351,13 @@ pub(super) const EXAMPLES: Examples = &[
                 "encamp operator snapshot state backup.snap | grep -c '\"Name\":'",
             ),
         ],
+    ),
+    (
+        "operator snapshot redact",
+        &[Example::new(
+            "Remove the secrets from a copy of an archive",
+            "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap",
+        )],
     ),
     (
         "operator snapshot restore",

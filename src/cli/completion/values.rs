@@ -238,6 +238,7 @@ const ARGUMENTS: &[(&str, usize, Known)] = &[
     ("node pool jobs", 1, Live(Objects::NodePools)),
     ("node pool nodes", 1, Live(Objects::NodePools)),
     ("node status", 1, Live(Objects::Nodes)),
+    ("operator snapshot redact", 1, ANY_FILE),
     ("operator snapshot restore", 1, ANY_FILE),
     ("operator snapshot save", 1, DIRECTORIES),
     ("plan show", 1, ANY_FILE),

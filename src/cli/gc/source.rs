@@ -166,9 +166,9 @@ impl State {
 
     /// A backup of encamp's own servers, whose records have another format; `None` if it is none.
     fn of_own_backup(path: &Path, name: &str, env: &Environment) -> Option<State> {
-        let (meta, records) = archive::read_undecoded(std::fs::File::open(path).ok()?).ok()?;
-        let store = persist::read(&mut records.as_slice()).ok()?;
-        let taken_at = meta.taken_at().unix_nanos();
+        let content = archive::read_undecoded(std::fs::File::open(path).ok()?).ok()?;
+        let store = persist::read(&mut content.state.as_slice()).ok()?;
+        let taken_at = content.meta.taken_at().unix_nanos();
         let mut notes = vec![DEFAULTS.to_string()];
         if let Some(nanos) = taken_at {
             let time = Time::from_unix_nanos(nanos);

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
+use crate::cli::general::LocalFlags;
 use crate::cli::job_file::cause;
 use crate::cli::render::json as print;
 use crate::cli::render::table::{Form, table};
@@ -68,9 +69,9 @@ fn own(
     each: impl FnMut(&persist::Found<'_>) -> io::Result<()>,
 ) -> CommandResult<Meta> {
     let unreadable = || CommandError::new(format!("Error reading snapshot file: {foreign}"));
-    let (meta, records) = archive::read_undecoded(open(path, name)?).map_err(|_| unreadable())?;
-    persist::visit(&mut records.as_slice(), each).map_err(|_| unreadable())?;
-    Ok(meta)
+    let content = archive::read_undecoded(open(path, name)?).map_err(|_| unreadable())?;
+    persist::visit(&mut content.state.as_slice(), each).map_err(|_| unreadable())?;
+    Ok(content.meta)
 }
 
 /// Inspect an archive of the servers' state
@@ -82,6 +83,8 @@ pub struct ArchiveInspect {
     /// Print everything as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub(crate) general: LocalFlags,
     #[arg(value_name = "<file>")]
     pub(crate) args: Vec<String>,
 }
@@ -140,6 +143,8 @@ fn created(meta: &Meta) -> String {
 /// output. The output holds secrets: ACL tokens, and keys of variables where no external key provider wraps them.
 #[derive(Debug, clap::Parser)]
 pub struct ArchiveState {
+    #[command(flatten)]
+    pub(crate) general: LocalFlags,
     #[arg(value_name = "<file>")]
     pub(crate) args: Vec<String>,
 }

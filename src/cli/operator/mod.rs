@@ -2,7 +2,8 @@
 //!
 //! - [`scheduler`]: the scheduler configuration. [`raft`]: the Raft peers. [`autopilot`]: the Autopilot configuration
 //!   and health. [`keyring`]: the root encryption keys. [`gossip`]: keys of gossip.
-//! - [`snapshot`]: saving and restoring the state of the servers. [`archive`]: the content of what was saved.
+//! - [`snapshot`]: saving and restoring the state of the servers. [`archive`]: the content of what was saved. [`redact`]:
+//!   what was saved without its secrets.
 //! - [`debug`]: a support archive. [`client_state`]: the stored state of a node.
 //! - [`api`]: raw API requests. [`metrics`]: metrics.
 
@@ -16,6 +17,7 @@ pub mod keyring;
 pub mod metrics;
 pub mod raft;
 pub mod raft_files;
+pub mod redact;
 pub mod scheduler;
 pub mod snapshot;
 
@@ -45,6 +47,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_hidden("debug", "operator debug", false);
     registry.add::<archive::ArchiveInspect>("operator snapshot inspect", None, 1);
     registry.add::<archive::ArchiveState>("operator snapshot state", None, 1);
+    registry.add::<redact::ArchiveRedact>("operator snapshot redact", None, 1);
     registry.add::<gossip::GossipKeyringGenerate>("operator gossip keyring generate", None, 1);
     registry.add::<gossip::GossipKeyringInstall>("operator gossip keyring install", None, 1);
     registry.add::<gossip::GossipKeyringUse>("operator gossip keyring use", None, 1);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult, ErrorContext};
+use crate::cli::general::LocalFlags;
 use encamp_model::{quoted, with_secrets};
 use encamp_raft::{StoreError, Stored, StoredEntry, StoredLog};
 use encamp_server::storage::offline::{log_directory, replay};
@@ -74,6 +75,8 @@ pub struct RaftLogs {
     /// Indent the JSON
     #[arg(long)]
     pub pretty: bool,
+    #[command(flatten)]
+    pub(crate) general: LocalFlags,
     #[arg(value_name = "<data directory>")]
     pub(crate) args: Vec<String>,
 }

@@ -13,12 +13,15 @@ use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::error::ErrorContext;
 use crate::cli::general::GeneralFlags;
+use crate::cli::operator::redact::Redacted;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
 use encamp_model::{SECOND, quoted};
 use encamp_snapshot::replace::{make_private, replace};
 
 const PATH: &str = "/v1/operator/snapshot";
+/// The longest archive that is kept in memory.
+const MAX_ARCHIVE: usize = 1 << 30;
 
 /// Save a snapshot of the servers' state
 ///
@@ -30,6 +33,9 @@ pub struct SnapshotSave {
     /// Allow any server to respond, even if there is no leader
     #[arg(long)]
     pub stale: bool,
+    /// Remove the secrets, as "operator snapshot redact" does; the complete archive is never on disk
+    #[arg(long)]
+    pub redact: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "file")]
@@ -49,7 +55,17 @@ impl Run for SnapshotSave {
         }
         context.connected(&self.general, |c, context| {
             let query = if self.stale { Query::default().with("stale", "") } else { Query::default() };
-            replace(&path, |file| save(c, &query, file)).context("Failed to get snapshot file")?;
+            let now = context.env.now;
+            let write = |file: &mut File| {
+                make_private(file)?;
+                if !self.redact {
+                    return receive(c, &query, file);
+                }
+                let mut archive = Bounded(Vec::new());
+                receive(c, &query, &mut archive)?;
+                Redacted::of(archive.0.as_slice())?.write(now, file)
+            };
+            replace(&path, write).context("Failed to get snapshot file")?;
             context.ui.output(&format!("State file written to {name}"));
             Ok(0)
         })
@@ -63,16 +79,33 @@ fn default_name(now: i64, zone: &TimeZone) -> String {
     format!("nomad-state-{:04}{:02}{}-{seconds}.snap", date.year(), date.month(), date.day())
 }
 
-/// Reads the archive into a file and compares its digest with the one in the response.
-fn save(c: &Connection, query: &Query, file: &mut File) -> io::Result<()> {
-    make_private(file)?;
+/// An archive in memory, as long as servers accept one at most.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len().saturating_add(bytes.len()) > MAX_ARCHIVE {
+            let text = format!("the archive has more than {} MiB: save it without -redact", MAX_ARCHIVE >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Receives the archive and compares its digest with the one in the response.
+fn receive(c: &Connection, query: &Query, to: &mut impl Write) -> io::Result<()> {
     c.wait(async {
         let mut stream = c.client.stream(PATH, query, false).await.map_err(io::Error::other)?;
         let told = stream.header("digest");
         let mut hash = Sha256::new();
         while let Some(bytes) = stream.next().await.map_err(io::Error::other)? {
             hash.update(&bytes);
-            file.write_all(&bytes)?;
+            to.write_all(&bytes)?;
         }
         let own = format!("sha-256={}", STANDARD.encode(hash.finalize()));
         match told {

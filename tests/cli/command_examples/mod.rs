@@ -64,7 +64,7 @@ fn needs(command: &str) -> Needs {
         "node identity revoke" => return Needs::ClusterToLose,
         "operator raft remove-peer" | "operator raft transfer-leadership" => return Needs::Servers,
         // An agent in development mode saves no snapshots.
-        "operator snapshot inspect" | "operator snapshot state" => return Needs::Servers,
+        "operator snapshot inspect" | "operator snapshot redact" | "operator snapshot state" => return Needs::Servers,
         "operator snapshot restore" | "operator snapshot save" => return Needs::Servers,
         "server force-leave" | "server join" => return Needs::Servers,
         _ => {}

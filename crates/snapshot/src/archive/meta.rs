@@ -70,7 +70,7 @@ impl Meta {
         if json.trim_ascii_start().first() != Some(&b'{') {
             return Err(ArchiveError::Meta("it is not a JSON object".into()));
         }
-        let meta: Meta = serde_json::from_slice(json).map_err(|e| ArchiveError::Meta(e.to_string()))?;
+        let meta: Meta = serde_json::from_slice(json).map_err(unreadable)?;
         if meta.version != META_VERSION {
             return Err(ArchiveError::Meta(format!(
                 "snapshot version {} is not supported, only version {META_VERSION}",
@@ -93,6 +93,11 @@ impl Meta {
         let nanos = milliseconds.parse::<i64>().ok().and_then(|ms| ms.checked_mul(1_000_000));
         nanos.map_or(Time::ZERO, Time::from_unix_nanos)
     }
+}
+
+/// An error for `meta.json` that is not what it should be.
+pub(super) fn unreadable(e: serde_json::Error) -> ArchiveError {
+    ArchiveError::Meta(e.to_string())
 }
 
 /// Compares the digests of `meta.json` and `state.bin` with what `SHA256SUMS` says.

@@ -3,6 +3,7 @@
 //!
 //! - [`container`]: gzip ([`inflate`]), tar ([`tar`]), checksums and `meta.json` ([`mod@meta`]).
 //! - [`records`]: the records of `state.bin`, [`wire`] and [`decode`]: their MessagePack.
+//! - [`redact`]: copies of records without secrets. [`write`](mod@write): writing archives.
 //! - [`restore`]: changes that a server makes while it loads them. [`convert`]: the conversion to a snapshot file.
 //!
 //! One thread decompresses and checks while another one decodes. Decoded data is returned only after the checks have
@@ -15,9 +16,11 @@ mod error;
 mod inflate;
 pub mod meta;
 pub mod records;
+mod redact;
 mod restore;
 mod tar;
 mod wire;
+mod write;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -29,6 +32,8 @@ pub use convert::Rest;
 pub use error::ArchiveError;
 pub use meta::Meta;
 pub use records::{TableSize, Tables, type_name};
+pub use redact::redact;
+pub use write::write;
 
 /// How much of a file [`is_archive`] wants to see.
 pub(crate) const PEEK: u64 = 64 << 10;
@@ -97,9 +102,19 @@ pub fn read(file: impl Read, options: Options) -> Result<Archive, ArchiveError> 
     Ok(Archive { meta, tables: state.tables, sizes: state.sizes })
 }
 
+/// The content of an archive whose records were not decoded.
+pub struct Undecoded {
+    /// The description of the snapshot.
+    pub meta: Meta,
+    /// All members of `meta.json`, those that this build does not know included.
+    pub members: serde_json::Map<String, serde_json::Value>,
+    /// `state.bin`.
+    pub state: Vec<u8>,
+}
+
 /// Reads the container of an archive to its end and checks it, without decoding the records: `state.bin` as it is, for
 /// readers of other formats of it. Its size is bounded like that of every archive.
-pub fn read_undecoded(file: impl Read) -> Result<(Meta, Vec<u8>), ArchiveError> {
+pub fn read_undecoded(file: impl Read) -> Result<Undecoded, ArchiveError> {
     let mut state = Vec::new();
     let container = container::read(file, |piece| {
         if let Piece::Data(bytes) = piece {
@@ -107,5 +122,6 @@ pub fn read_undecoded(file: impl Read) -> Result<(Meta, Vec<u8>), ArchiveError> 
         }
     })?;
     meta::verify(&container.sums, &container.meta_digest, &container.state_digest)?;
-    Ok((Meta::parse(&container.meta, container.state_size)?, state))
+    let meta = Meta::parse(&container.meta, container.state_size)?;
+    Ok(Undecoded { meta, members: serde_json::from_slice(&container.meta).map_err(meta::unreadable)?, state })
 }
