@@ -9,7 +9,7 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::render::json::indented;
 use crate::cli::render::metrics::main_reason;
 use crate::cli::render::page;
-use crate::cli::render::table::{Form, cell, headed, table};
+use crate::cli::render::table::{Form, cell, headed, table, table_of_sentences};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values::counted;
 use encamp_model::{Node, NodeStatus, format_duration, quoted};
@@ -236,7 +236,8 @@ fn print(ui: &mut Ui<'_>, plan: &DrainPlan, loss: Option<Loss>) {
     }
     if !plan.blocked.is_empty() {
         ui.output_markup("\n[bold][red]Cannot be drained[reset]");
-        ui.output(&table(&headed("Node|Reason", plan.blocked.iter().flat_map(reasons)), Form::List));
+        let lines = headed("Node|Reason", plan.blocked.iter().flat_map(reasons));
+        ui.output(&table_of_sentences(&lines, Form::List));
     }
     if !plan.batches.is_empty() {
         ui.output("\nUse -commands to print the commands that carry this plan out.");

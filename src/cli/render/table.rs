@@ -3,7 +3,8 @@
 //! Cells are separated by `|` in the input, also where a value holds that character: that is how the output is defined.
 //! comfy-table aligns the columns, by their width on a terminal. Here the ends of lines are cut, since it pads the last
 //! cell too. It has no columns wider than 65,535, so a table with a longer cell is not aligned. On a terminal, tables
-//! keep to its width ([`page`]): the widest columns are shortened, but none that holds IDs or numbers.
+//! keep to its width ([`page`]): the widest columns are shortened, but none that holds IDs or numbers. Sentences in the
+//! last column can continue on the next lines instead.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -11,9 +12,12 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::page;
 use super::styled::one_line;
+use super::wrap;
 
 /// No column is shortened to less.
 const LEAST_WIDTH: usize = 8;
+/// Sentences have at least so many columns, if the other columns can be shortened.
+const LEAST_SENTENCE: usize = 27;
 
 /// How the cells of a table are joined and what empty ones show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +70,43 @@ pub fn indented_table<S: AsRef<str>>(lines: &[S], form: Form, indent: usize) -> 
     within(lines, form, page::width().map(|width| width.saturating_sub(indent)))
 }
 
+/// The same for a table whose last column holds sentences, of which nothing may be missing: they continue on the next
+/// lines.
+pub fn table_of_sentences<S: AsRef<str>>(lines: &[S], form: Form) -> String {
+    sentences_within(lines, form, page::width())
+}
+
+/// Lays out a table of sentences in so many columns of the terminal, if they are limited.
+fn sentences_within<S: AsRef<str>>(lines: &[S], form: Form, limit: Option<usize>) -> String {
+    let rows: Vec<Vec<String>> = lines.iter().map(|line| cells(line.as_ref(), form)).collect();
+    let Some(limit) = limit else { return laid_out(&rows, form) };
+    let gap = usize::from(form.gap());
+    let split = |mut row: Vec<String>| {
+        let sentence = row.pop().unwrap_or_default();
+        (row, sentence)
+    };
+    let (mut names, sentences): (Vec<Vec<String>>, Vec<String>) = rows.into_iter().map(split).unzip();
+    let widest = sentences.iter().map(|s| s.width()).max().unwrap_or(0);
+    let room = |names: &[Vec<String>]| {
+        let columns = names.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |n: usize| names.iter().filter_map(|row| row.get(n)).map(|cell| cell.width()).max().unwrap_or(0);
+        limit.saturating_sub((0..columns).map(|n| width(n).saturating_add(gap)).sum())
+    };
+    if room(&names) < widest.min(LEAST_SENTENCE) {
+        shorten(&mut names, limit.saturating_sub(widest.min(LEAST_SENTENCE).saturating_add(gap)), gap);
+    }
+    let width = room(&names).max(LEAST_WIDTH);
+    let mut rows = Vec::with_capacity(names.len());
+    for (row, sentence) in names.into_iter().zip(sentences) {
+        let empty = vec![String::new(); row.len()];
+        for (n, line) in wrap::lines(&sentence, width).into_iter().enumerate() {
+            let before = if n == 0 { &row } else { &empty };
+            rows.push(before.iter().cloned().chain([line]).collect());
+        }
+    }
+    laid_out(&rows, form)
+}
+
 /// Lays out a table in so many columns of the terminal, if they are limited.
 fn within<S: AsRef<str>>(lines: &[S], form: Form, limit: Option<usize>) -> String {
     let mut rows: Vec<Vec<String>> = lines.iter().map(|line| cells(line.as_ref(), form)).collect();
@@ -75,6 +116,11 @@ fn within<S: AsRef<str>>(lines: &[S], form: Form, limit: Option<usize>) -> Strin
             Form::List | Form::Spaced | Form::Figures => shorten(&mut rows, limit, form.gap().into()),
         }
     }
+    laid_out(&rows, form)
+}
+
+/// Aligns the columns of rows.
+fn laid_out(rows: &[Vec<String>], form: Form) -> String {
     if rows.iter().flatten().any(|cell| cell.width() > usize::from(u16::MAX)) {
         let gap = " ".repeat(form.gap().into());
         return rows.iter().map(|row| row.join(&gap)).collect::<Vec<_>>().join("\n");
@@ -86,13 +132,13 @@ fn within<S: AsRef<str>>(lines: &[S], form: Form, limit: Option<usize>) -> Strin
     }
     if form == Form::Figures {
         for (n, column) in table.column_iter_mut().enumerate() {
-            if holds_numbers(&rows, n) {
+            if holds_numbers(rows, n) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
     }
     let widths = table.column_max_content_widths();
-    let lines = table.lines().zip(&rows).map(|(line, row)| {
+    let lines = table.lines().zip(rows).map(|(line, row)| {
         let text = line.trim_end();
         match row.split_last() {
             // The gap before the last cell stays where that is empty.
@@ -233,6 +279,26 @@ mod tests {
         assert_eq!(least.lines().last(), Some("b                 c         d"));
         assert_eq!(shortened("日本語", 5), "日本…");
         assert_eq!((shortened("a b", 3), shortened("a bc", 3)), ("a b".into(), "a…".into()));
+    }
+
+    #[test]
+    fn sentences_continue_on_the_next_line() {
+        let lines = [
+            "Group|Priority|Problem",
+            "a|80|12 unplaced: no ready node in its datacenters and pool",
+            "account-gateway-of-payments|5|1 preempted",
+        ];
+        let want = "Group                        Priority  Problem\n\
+                    a                                  80  12 unplaced: no ready node\n                                       \
+                    in its datacenters and pool\n\
+                    account-gateway-of-payments         5  1 preempted";
+        assert_eq!(sentences_within(&lines, Form::Figures, Some(66)), want);
+        let narrow = sentences_within(&lines, Form::Figures, Some(60));
+        assert!(narrow.contains("account-gateway-of-p…         5  1 preempted"), "{narrow}");
+        assert!(narrow.lines().all(|line| line.width() <= 60), "{narrow}");
+        let list = sentences_within(&["Node|Reason", "n|", "n|a b c d e f g"], Form::List, Some(14));
+        assert_eq!(list, "Node  Reason\nn     <none>\nn     a b c d\n      e f g");
+        assert_eq!(sentences_within(&lines, Form::Figures, None), within(&lines, Form::Figures, None));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::markdown::code;
 use super::metrics::{main_reason, metric_lines};
 use super::page;
 use super::styled::Styled;
-use super::table::{Form, cell, headed, table};
+use super::table::{Form, cell, headed, table, table_of_sentences};
 use super::ui::Ui;
 use super::values::{counted, megabytes, megahertz, plural};
 use encamp_model::{AllocMetric, quoted, short_id};
@@ -191,7 +191,8 @@ fn print_problems(ui: &mut Ui<'_>, all: &[Problem<'_>], concerned: &[&Unplaced],
         }
         format!("{}|{}|{}|{}", cell(&job(p.owner)), cell(&p.owner.task_group), p.priority, cell(&parts.join(", ")))
     });
-    section(ui, "Problems, worst first", &table(&headed("Job|Group|Priority|Problem", lines), Form::Figures));
+    let lines = headed("Job|Group|Priority|Problem", lines);
+    section(ui, "Problems, worst first", &table_of_sentences(&lines, Form::Figures));
     let rest = all.len().saturating_sub(shown);
     if rest > 0 {
         ui.output(&format!("and {rest} more"));

@@ -9,15 +9,25 @@ pub const WIDTH: usize = 80;
 /// space; a word that is too long is not broken. Escape sequences take no columns.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let indent = " ".repeat(indent);
-    let options = Options::new(width)
-        .initial_indent(&indent)
-        .subsequent_indent(&indent)
-        .break_words(false)
+    let options = options(width).initial_indent(&indent).subsequent_indent(&indent).break_words(false);
+    textwrap::fill(&words(text), options)
+}
+
+/// The lines of a text in a column of that width, which is not exceeded: a word that is too long is broken. At least one.
+pub fn lines(text: &str, width: usize) -> Vec<String> {
+    textwrap::wrap(&words(text), options(width).break_words(true)).into_iter().map(Into::into).collect()
+}
+
+fn options<'a>(width: usize) -> Options<'a> {
+    Options::new(width)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
-        .wrap_algorithm(WrapAlgorithm::FirstFit);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    textwrap::fill(&words.join(" "), options)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+}
+
+/// The words of a text with a space between them.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -30,6 +40,8 @@ mod tests {
         assert_eq!(wrapped(&format!("a  b {long} c-c\nd"), WIDTH, 2), format!("  a b\n  {long}\n  c-c d"));
         assert_eq!(wrapped("ab cd ef", 6, 1), " ab cd\n ef");
         assert_eq!(wrapped("", WIDTH, 2), "");
+        assert_eq!(lines("a bcdefgh", 4), ["a", "bcde", "fgh"]);
+        assert_eq!(lines("", 4), [""]);
     }
 
     #[test]
