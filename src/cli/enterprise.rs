@@ -16,6 +16,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_unlisted::<Recommendation>("recommendation");
     registry.add_unlisted::<Sentinel>("sentinel");
     registry.add_unlisted::<Setup>("setup");
+    registry.add_unlisted::<SnapshotAgent>("operator snapshot agent");
+    registry.add_unlisted::<Utilization>("operator utilization");
 }
 
 /// What one command of a group asks the servers for, so that it fails with their own words.
@@ -27,6 +29,14 @@ struct Asked {
     what: &'static str,
 }
 
+/// What a command of Nomad Enterprise says.
+fn refusal(command: &str, purpose: &str) -> String {
+    format!(
+        "\"encamp {command}\" is for {purpose}, a feature of Nomad Enterprise. encamp implements the open edition, in \
+         which servers do not have it."
+    )
+}
+
 /// Fails with the answer of the servers where one is asked for, and otherwise says that the group is not implemented.
 fn refuse(
     group: &str,
@@ -36,10 +46,7 @@ fn refuse(
     args: &[String],
     context: &mut Context<'_, '_>,
 ) -> u8 {
-    let open = format!(
-        "\"encamp {group}\" is for {purpose}, a feature of Nomad Enterprise. encamp implements the open edition, in which \
-         servers do not have it."
-    );
+    let open = refusal(group, purpose);
     if args.first().is_none_or(|given| given != asked.command) {
         return context.failure(&open);
     }
@@ -106,6 +113,37 @@ group!(
     /// encamp implements the open edition. ACL policies ("encamp acl policy apply") restrict what a token can do.
     Sentinel, "sentinel", "Sentinel policies",
     "list", "/v1/sentinel/policies", "Error listing Sentinel policies"
+);
+
+/// A command of Nomad Enterprise below a group of the open edition.
+macro_rules! command {
+    ($(#[$doc:meta])* $name:ident, $command:literal, $purpose:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, clap::Parser)]
+        pub struct $name {
+            #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+            pub(crate) optional_args: Vec<String>,
+        }
+
+        impl Run for $name {
+            fn run(self, context: &mut Context<'_, '_>) -> u8 {
+                context.failure(&refusal($command, $purpose))
+            }
+        }
+    };
+}
+
+command!(
+    /// Explain that automatic snapshots are a feature of Nomad Enterprise
+    ///
+    /// encamp implements the open edition. Run "encamp operator snapshot save" from a timer.
+    SnapshotAgent, "operator snapshot agent", "snapshots that are taken at intervals"
+);
+command!(
+    /// Explain that utilization reports are a feature of Nomad Enterprise
+    ///
+    /// encamp implements the open edition, which reports nothing to anyone.
+    Utilization, "operator utilization", "utilization reports"
 );
 
 /// Explain how workloads log in to Consul and Vault

@@ -60,6 +60,7 @@ mod program;
 mod pty;
 #[path = "../support/recorded.rs"]
 mod recorded;
+mod reference_commands;
 mod rollout;
 mod saved_contexts;
 #[path = "../support/scaling_group.rs"]

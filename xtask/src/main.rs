@@ -42,8 +42,10 @@ const FUZZ_SECONDS: u64 = 60;
 
 /// The modules of the test program `cli` that write generated files when `ENCAMP_UPDATE` is set, in steps: the
 /// documents of the second step show what is printed about the demo cluster, which the first one writes.
-const GENERATORS: [&[&str]; 2] =
-    [&["fixtures::"], &["generated::", "diagnostics::", "what_if::", "docs::", "walkthrough::", PICTURE]];
+const GENERATORS: [&[&str]; 2] = [
+    &["fixtures::"],
+    &["generated::", "reference_commands::", "diagnostics::", "what_if::", "docs::", "walkthrough::", PICTURE],
+];
 /// The module of the test program `cli` that draws the picture of README.md.
 const PICTURE: &str = "picture::";
 
