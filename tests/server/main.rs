@@ -27,6 +27,7 @@ mod identity_provider;
 mod keyring;
 mod load_figures;
 mod local_collection;
+mod log_export;
 mod logins;
 #[path = "../support/member.rs"]
 mod member;
