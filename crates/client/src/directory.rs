@@ -4,8 +4,10 @@
 //! with more privileges than the task has. So paths are resolved relative to an open directory: by the kernel
 //! (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link may be followed, name by name with
 //! `O_NOFOLLOW` where the kernel does not support that, and where links inside the directory are allowed. The latter
-//! also follows absolute links that point into the directory, which the kernel refuses. [`remove`] removes trees.
+//! also follows absolute links that point into the directory, which the kernel refuses. `build` makes entries of trees,
+//! [`remove`] removes trees.
 
+mod build;
 pub mod remove;
 
 use std::ffi::{OsStr, OsString};
