@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Config;
 use super::config::client::Client;
+use encamp_client::artifacts::{ArtifactConfig, ExtraPath};
 use encamp_client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString, duration};
@@ -59,6 +60,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         include_alloc_metadata: config.telemetry.include_alloc_metadata_in_metrics,
         collection_interval: config.telemetry.collection_interval,
         raw_exec: raw_exec(config),
+        artifacts: artifacts(c),
         mock_driver: mock_driver(config),
         version: super::config::COMPATIBLE_VERSION.into(),
         intro_token: intro_token(config),
@@ -84,6 +86,32 @@ fn gc(c: &Client) -> GcConfig {
         max_allocs: usize::try_from(c.gc_max_allocs).unwrap_or(0),
         parallel_destroys: usize::try_from(c.gc_parallel_destroys).unwrap_or(1),
         volumes_on_node_gc: c.gc_volumes_on_node_gc,
+    }
+}
+
+/// The settings of downloads; 0 is no limit.
+fn artifacts(c: &Client) -> ArtifactConfig {
+    let a = &c.artifact;
+    let time = |limit: std::time::Duration| (!limit.is_zero()).then_some(limit);
+    let size = |limit: u64| (limit > 0).then_some(limit);
+    ArtifactConfig {
+        http_read_timeout: time(a.http_read_timeout),
+        git_timeout: time(a.git_timeout),
+        s3_timeout: time(a.s3_timeout),
+        max_size: size(a.http_max_size),
+        decompression_size: size(a.decompression_size_limit),
+        decompression_files: size(u64::try_from(a.decompression_file_count_limit).unwrap_or(0)),
+        inspect: !a.disable_artifact_inspection,
+        isolate: !a.disable_filesystem_isolation,
+        // Checked when the configuration was read.
+        extra_paths: a.filesystem_isolation_extra_paths.iter().filter_map(|p| ExtraPath::parse(p).ok()).collect(),
+        variables: a
+            .set_environment_variables
+            .split(',')
+            .map(str::trim)
+            .filter(|n| !n.is_empty())
+            .map(String::from)
+            .collect(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::artifacts::ArtifactConfig;
 use super::task_api::TaskApi;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString};
 use encamp_telemetry::Metrics;
@@ -97,10 +98,12 @@ pub struct Config {
     pub collection_interval: Duration,
     /// The `raw_exec` driver.
     pub raw_exec: RawExecConfig,
+    /// Downloads of artifacts.
+    pub artifacts: ArtifactConfig,
     /// The `mock_driver`; none: not there.
     pub mock_driver: Option<MockConfig>,
-    /// Program that supervises tasks and makes network namespaces: it calls `drivers::supervisor::main` and
-    /// `netns::main` before anything else. None: the running program.
+    /// Program that supervises tasks, makes network namespaces and downloads artifacts: it calls
+    /// `drivers::supervisor::main`, `netns::main` and `artifacts::main` before anything else. None: the running program.
     pub supervisor: Option<PathBuf>,
     /// Version to report, `nomad.version`.
     pub version: String,
@@ -157,6 +160,7 @@ impl Default for Config {
             metrics: Metrics::default(),
             collection_interval: Duration::from_secs(1),
             raw_exec: RawExecConfig::default(),
+            artifacts: ArtifactConfig::default(),
             mock_driver: None,
             supervisor: None,
             version: "2.0.5".into(),
@@ -168,7 +172,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The program that helps the agent: that supervises tasks and makes network namespaces.
+    /// The program that helps the agent: that supervises tasks, makes network namespaces and downloads artifacts.
     pub fn helper(&self) -> std::io::Result<PathBuf> {
         self.supervisor.clone().map_or_else(std::env::current_exe, Ok)
     }

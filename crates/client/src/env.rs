@@ -70,6 +70,26 @@ impl TaskEnv {
         self.vars.extend(vars);
     }
 
+    /// The same without the names of the node.
+    pub(crate) fn without_node(&self) -> TaskEnv {
+        TaskEnv { vars: self.vars.clone(), node: BTreeMap::new() }
+    }
+
+    /// The same with the directories of the task as the host sees them.
+    pub(crate) fn with_directories(&self, dirs: &AllocDir, task: &str) -> TaskEnv {
+        let own = dirs.task(task);
+        let mut out = self.clone();
+        out.extend(
+            [
+                ("NOMAD_ALLOC_DIR", dirs.shared()),
+                ("NOMAD_TASK_DIR", own.join("local")),
+                ("NOMAD_SECRETS_DIR", own.join("secrets")),
+            ]
+            .map(|(name, path)| (name.to_string(), path.display().to_string())),
+        );
+        out
+    }
+
     /// Replaces `${name}` by what the name stands for; unknown names stay.
     pub fn replace(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());

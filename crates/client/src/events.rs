@@ -132,6 +132,17 @@ pub(crate) fn driver_failure(error: &str) -> TaskEvent {
     TaskEvent { driver_error: error.into(), details: set, ..make("Driver Failure", display) }
 }
 
+/// `Downloading Artifacts`.
+pub(crate) fn downloading_artifacts() -> TaskEvent {
+    make("Downloading Artifacts", "Client is downloading artifacts")
+}
+
+/// `Failed Artifact Download`.
+pub(crate) fn failed_artifact_download(error: &str) -> TaskEvent {
+    let set = details([("download_error", error.into())]);
+    TaskEvent { download_error: error.into(), details: set, ..make("Failed Artifact Download", error) }
+}
+
 /// `Failed Validation`, which fails the task.
 pub(crate) fn failed_validation(error: &str) -> TaskEvent {
     let set = details([("validation_error", error.into()), ("fails_task", "true".into())]);

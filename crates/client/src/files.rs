@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
+use super::artifacts::STAGING;
 use super::directory::{Directory, Links, PathError};
 use super::error::ClientError;
 use encamp_model::Time;
@@ -71,6 +72,9 @@ impl AllocFiles {
     pub(crate) fn open(&self, path: &str) -> Result<std::fs::File, ClientError> {
         let (file, real) =
             self.tree(path, "stat")?.open_file(path, Links::Inside).map_err(|e| self.error("stat", path, e))?;
+        if real.components().next().is_some_and(|first| first.as_os_str().to_string_lossy().starts_with(STAGING)) {
+            return Err(ClientError::Failed(format!("Reading private file prohibited: {path}")));
+        }
         let second = real.components().nth(1).map(Component::as_os_str);
         for (name, word) in [("secrets", "secret"), ("private", "private")] {
             if second.is_some_and(|s| s == name) && !real.starts_with("alloc") {

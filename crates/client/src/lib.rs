@@ -7,7 +7,7 @@
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
 //! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
-//! - [`services`]: services and their checks. [`task_api`]: the HTTP API for tasks.
+//! - [`artifacts`]: downloads before tasks start. [`services`]: services and their checks. [`task_api`]: the HTTP API for tasks.
 //! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
 //!
@@ -17,6 +17,7 @@
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod artifacts;
 pub mod cgroups;
 pub mod clock;
 pub mod config;

@@ -6,7 +6,7 @@
 //! JSON files begin with a line that names their format and their checksum. A damaged file is refused: tasks of the node
 //! may run, and a node that lost their state, or that registered as a new node, would leave them orphaned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -154,6 +154,8 @@ pub struct TaskRecord {
     pub built: bool,
     /// It ended, and everything that follows was done.
     pub complete: bool,
+    /// Hashes of the definitions of the artifacts that were downloaded.
+    pub artifacts: BTreeSet<String>,
 }
 
 /// An allocation of an earlier run.

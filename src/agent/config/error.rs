@@ -77,6 +77,9 @@ pub enum InvalidConfig {
     /// The limit of the files of an archive is negative.
     #[error("client.artifact block invalid: decompression_file_count_limit must be >= 0 but found {0}")]
     DecompressionFileCount(i64),
+    /// A path for downloads of artifacts is none.
+    #[error("client.artifact block invalid: filesystem_isolation_extra_paths: {0}")]
+    IsolationPath(encamp_client::artifacts::ExtraPathError),
     /// No such address family.
     #[error("Invalid preferred-address-family value: {0} (valid values: ipv4, ipv6)")]
     AddressFamily(String),

@@ -6,6 +6,7 @@ use super::error::{
     InvalidConfig, InvalidLogLevel, InvalidPorts, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
 };
 use super::{Config, autoscaling};
+use encamp_client::artifacts::ExtraPath;
 use encamp_model::{GossipKey, JobType, SchedulerAlgorithm, quoted};
 use encamp_rpc::gossip::KEYRING_FILE;
 
@@ -149,6 +150,9 @@ fn client(c: &Config) -> Result<(), InvalidConfig> {
     let limit = client.artifact.decompression_file_count_limit;
     if limit < 0 {
         return Err(InvalidConfig::DecompressionFileCount(limit));
+    }
+    for path in &client.artifact.filesystem_isolation_extra_paths {
+        ExtraPath::parse(path).map_err(InvalidConfig::IsolationPath)?;
     }
     let family = &client.preferred_address_family;
     if !matches!(family.as_str(), "" | "ipv4" | "ipv6") {

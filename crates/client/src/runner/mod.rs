@@ -4,11 +4,12 @@
 //!   requests to a running allocation. [`collect`]: its place in local collection, and its removal.
 //! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
 //!   workload identity tokens.
-//! - `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
+//! - `artifacts`: downloads before the start. `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
 //! - [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
 pub mod alloc;
+mod artifacts;
 pub mod collect;
 mod csi;
 pub mod error;

@@ -15,7 +15,7 @@ use crate::env::{Input, TaskEnv};
 use crate::events;
 use crate::policy::restart::Ending;
 use crate::task_api::{self, TaskName};
-use encamp_model::{Task, TaskStatus};
+use encamp_model::{Allocation, Task, TaskStatus};
 
 /// Drivers for which `user.denylist` holds unless `user.checked_drivers` says otherwise.
 const CHECKED_DRIVERS: &str = "exec,qemu,java";
@@ -23,11 +23,21 @@ const CHECKED_DRIVERS: &str = "exec,qemu,java";
 const DENIED_USERS: &str = "root,Administrator";
 
 /// The start failed, and another try does not help.
-const FATAL: Ending = Ending::NotStarted { recoverable: false };
+const FATAL: NotStarted = NotStarted::Failed(Ending::NotStarted { recoverable: false });
+
+/// Why a task was not started.
+pub(super) enum NotStarted {
+    /// The start failed: the restart policy decides.
+    Failed(Ending),
+    /// The task is to end.
+    Killed,
+    /// The agent ends.
+    Shutdown,
+}
 
 impl TaskRunner {
     /// Prepares and starts the task.
-    pub(super) async fn launch(&self) -> Result<Arc<dyn RunningTask>, Ending> {
+    pub(super) async fn launch(&self) -> Result<Arc<dyn RunningTask>, NotStarted> {
         let owner = self.owner.upgrade().ok_or(FATAL)?;
         let task = self.task();
         let driver = self.shared.drivers.get(&task.driver).cloned();
@@ -39,10 +49,13 @@ impl TaskRunner {
             return Err(FATAL);
         };
         self.first_tokens(&owner).await;
-        self.prepare(&owner, &task, driver.as_ref()).map_err(|failed| {
+        let failed = |failed: FailedHook| {
             self.emit(events::message("Task hook failed", failed.to_string()));
             FATAL
-        })?;
+        };
+        self.prepare(&owner, &task, driver.as_ref()).map_err(failed)?;
+        self.download_artifacts(&owner, &task).await?;
+        self.prepare_further(&owner, &task, driver.as_ref()).map_err(failed)?;
         let env = self.env(&owner, &task);
         let run = clock::uuid().map_err(|e| {
             self.emit(events::driver_failure(&e.to_string()));
@@ -67,7 +80,7 @@ impl TaskRunner {
                 StartFailure::Invalid(error) => events::failed_validation(&error.to_string()),
                 StartFailure::Failed { text, .. } => events::driver_failure(text),
             });
-            Ending::NotStarted { recoverable }
+            NotStarted::Failed(Ending::NotStarted { recoverable })
         })?;
         {
             let mut inner = self.inner.lock();
@@ -109,16 +122,23 @@ impl TaskRunner {
         texts.into_iter().map(fill).collect()
     }
 
-    /// The hooks, in order; the name of the one that failed and why.
+    /// Runs a hook; the name of it if it fails, and why.
+    fn run_hook(
+        &self,
+        alloc: &Allocation,
+        hook: &'static str,
+        work: impl FnOnce() -> Result<(), HookError>,
+    ) -> Result<(), FailedHook> {
+        let begin = Instant::now();
+        let done = work();
+        self.shared.hook("task_hook.prestart", hook, alloc, begin, done.is_ok());
+        done.map_err(|error| FailedHook { hook, error })
+    }
+
+    /// The hooks before the artifacts, in order; the name of the one that failed and why.
     fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), FailedHook> {
         let alloc = owner.alloc();
-        let run = |hook: &'static str, work: &dyn Fn() -> Result<(), HookError>| {
-            let begin = Instant::now();
-            let done = work();
-            self.shared.hook("task_hook.prestart", hook, &alloc, begin, done.is_ok());
-            done.map_err(|error| FailedHook { hook, error })
-        };
-        let none = |is_empty: bool, what| if is_empty { Ok(()) } else { Err(HookError::Unsupported(what)) };
+        let run = |hook, work: &dyn Fn() -> Result<(), HookError>| self.run_hook(&alloc, hook, work);
         let first = !self.inner.lock().record.built;
         run("validate", &|| self.validate(task))?;
         if first {
@@ -128,7 +148,7 @@ impl TaskRunner {
         run("task_dir", &|| if first { Ok(owner.dirs.build_task(&self.name)?) } else { Ok(()) })?;
         run("identity", &|| Ok(self.write_tokens(owner, task)?))?;
         run("api", &|| self.open_api(owner, driver).map_err(HookError::TaskApi))?;
-        run("secrets", &|| none(task.secrets.is_empty(), "secret blocks"))?;
+        run("secrets", &|| unsupported(task.secrets.is_empty(), "secret blocks"))?;
         if first {
             run("dispatch_payload", &|| dispatch_payload(owner, task))?;
         }
@@ -138,11 +158,16 @@ impl TaskRunner {
             }
             Err(HookError::Volumes { driver: task.driver.clone(), task: task.name.clone() })
         })?;
-        run("artifacts", &|| none(task.artifacts.is_empty(), "artifacts"))?;
-        run("csi_plugin_supervisor", &|| self.prepare_csi_plugin(owner, task, driver))?;
-        run("template", &|| none(task.templates.is_empty(), "templates"))?;
         self.inner.lock().record.built = true;
         Ok(())
+    }
+
+    /// The hooks after the artifacts, in order; the name of the one that failed and why.
+    fn prepare_further(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), FailedHook> {
+        let alloc = owner.alloc();
+        let run = |hook, work: &dyn Fn() -> Result<(), HookError>| self.run_hook(&alloc, hook, work);
+        run("csi_plugin_supervisor", &|| self.prepare_csi_plugin(owner, task, driver))?;
+        run("template", &|| unsupported(task.templates.is_empty(), "templates"))
     }
 
     /// Serves the task API on the task's socket, if the driver's tasks can connect to it.
@@ -178,6 +203,11 @@ impl TaskRunner {
         }
         Ok(())
     }
+}
+
+/// A hook for what this agent does not have.
+fn unsupported(is_empty: bool, what: &'static str) -> Result<(), HookError> {
+    if is_empty { Ok(()) } else { Err(HookError::Unsupported(what)) }
 }
 
 /// The resources of the node that the servers allocated to the task.

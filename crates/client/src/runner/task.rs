@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::Shared;
 use super::alloc::AllocRunner;
+use super::setup::NotStarted;
 use crate::clock;
 use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events;
@@ -186,14 +187,14 @@ impl TaskRunner {
         let _ = self.kill.subscribe().wait_for(|k| *k).await;
     }
 
-    async fn going(&self) {
+    pub(super) async fn going(&self) {
         let mut shutdown = self.shutdown.clone();
         if shutdown.wait_for(|s| *s).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    async fn persist(&self) {
+    pub(super) async fn persist(&self) {
         if let Some(owner) = self.owner.upgrade() {
             owner.persist().await;
         }
@@ -301,7 +302,9 @@ impl TaskRunner {
                 }
                 match self.launch().await {
                     Ok(handle) => handle,
-                    Err(ending) => return self.follow(&ending).await,
+                    Err(NotStarted::Failed(ending)) => return self.follow(&ending).await,
+                    Err(NotStarted::Killed) => return Next::Dead,
+                    Err(NotStarted::Shutdown) => return Next::Shutdown,
                 }
             }
         };
