@@ -7,6 +7,7 @@
 mod agent;
 mod agent_process;
 mod api;
+mod artifacts;
 mod audit;
 mod autoscale;
 #[cfg(feature = "aws")]
