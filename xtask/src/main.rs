@@ -34,7 +34,7 @@ Exit codes: 0 success, 1 a command failed, 2 wrong usage.
 ";
 
 /// The targets of `fuzz/`.
-const TARGETS: [&str; 3] = ["hcl", "json", "variables"];
+const TARGETS: [&str; 4] = ["archives", "hcl", "json", "variables"];
 /// The longest input that a fuzzer makes, in bytes.
 const LONGEST_INPUT: u32 = 65_536;
 /// How long a fuzzer runs, in seconds.
@@ -185,7 +185,10 @@ fn fuzz(target: &str, seconds: u64) -> Outcome {
         let mut seeds = cargo(&["test", "--locked", "--test", "oracle", "fuzz_jobspec::"]);
         run(seeds.env("ENCAMP_FUZZ_SEEDS", folder.join("corpus")).env_remove("ENCAMP_ORACLE"))?;
     }
-    fs::create_dir_all(&found).map_err(|e| failed(&found, &e))?;
+    // There are no seeds of archives.
+    for dir in [&corpus, &found] {
+        fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
+    }
     let built = folder.join("target");
     run(Command::new(folder.join("build")).env("CARGO_TARGET_DIR", &built))?;
     let mut fuzzer = Command::new(built.join("x86_64-unknown-linux-gnu/release").join(target));
