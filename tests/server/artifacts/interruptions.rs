@@ -94,7 +94,7 @@ fn a_killed_agent_downloads_again_what_it_did_not_finish() {
         })
     };
     let config = "bind_addr = \"127.0.0.1\"\nadvertise {\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}\ndata_dir = \"DIR/data\"\nserver {\n  enabled = true\n  bootstrap_expect = 1\n}\n\
-                  client {\n  enabled = true\n}\nplugin \"raw_exec\" {\n  config {\n    enabled = true\n  }\n}\n";
+                  client {\n  enabled = true\n  gc_disk_usage_threshold = 100\n  gc_inode_usage_threshold = 100\n}\nplugin \"raw_exec\" {\n  config {\n    enabled = true\n  }\n}\n";
     let config = config.replace("DIR", &folder.path().display().to_string());
     let mut agent = Agent::start(&folder, &config, &[]);
     ready(&agent);
