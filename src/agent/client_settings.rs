@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::Config;
 use super::config::client::Client;
 use encamp_client::artifacts::{ArtifactConfig, ExtraPath};
-use encamp_client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
+use encamp_client::config::{DrainOnShutdown, ExecConfig, GcConfig, MockConfig, RawExecConfig, Reserved};
+use encamp_client::drivers::exec::NamespaceMode;
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString, duration};
 
@@ -61,6 +62,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         collection_interval: config.telemetry.collection_interval,
         raw_exec: raw_exec(config),
         artifacts: artifacts(c),
+        exec: exec(config),
         mock_driver: mock_driver(config),
         version: super::config::COMPATIBLE_VERSION.into(),
         intro_token: intro_token(config),
@@ -174,6 +176,26 @@ fn raw_exec(config: &Config) -> RawExecConfig {
         denied_host_uids: text("denied_host_uids"),
         denied_host_gids: text("denied_host_gids"),
         denied_envvars: denied.filter_map(|v| v.as_str().map(String::from)).collect(),
+    }
+}
+
+fn exec(config: &Config) -> ExecConfig {
+    let given = plugin(config, "exec");
+    let found = |key: &str| given.and_then(|g| value(g, key));
+    let text = |key: &str| found(key).and_then(Value::as_str).unwrap_or_default().to_string();
+    let mode = |key: &'static str| NamespaceMode::of_word(key, &text(key), NamespaceMode::Private).unwrap_or_default();
+    let caps = found("allow_caps").and_then(Value::as_array);
+    let default = ExecConfig::default();
+    ExecConfig {
+        chroot_env: config.client.chroot_env.clone(),
+        no_pivot_root: found("no_pivot_root").is_some_and(|v| v == &Value::Bool(true) || v == "true"),
+        default_pid_mode: mode("default_pid_mode"),
+        default_ipc_mode: mode("default_ipc_mode"),
+        allow_caps: caps.map(|list| list.iter().filter_map(|v| v.as_str().map(String::from)).collect()),
+        denied_host_uids: text("denied_host_uids"),
+        denied_host_gids: text("denied_host_gids"),
+        // Without one, a task could take all process IDs of the host.
+        pids_limit: found("pids_limit").and_then(Value::as_i64).map_or(default.pids_limit, |n| u64::try_from(n).ok()),
     }
 }
 

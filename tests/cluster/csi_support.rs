@@ -36,10 +36,10 @@ impl Drop for Cluster {
     }
 }
 
-/// Mount points in the directories of nodes, the innermost first.
+/// Mount points of volumes in the directories of nodes, the innermost first.
 pub fn mounts(nodes: &[Member]) -> Vec<PathBuf> {
     let all = procfs::process::Process::myself().and_then(|p| p.mountinfo()).expect("the mounts");
-    let own = |m: &PathBuf| nodes.iter().any(|n| m.starts_with(n.data()));
+    let own = |m: &PathBuf| nodes.iter().any(|n| m.starts_with(n.data()) && !m.starts_with(n.data().join("alloc")));
     let mut found: Vec<PathBuf> = all.into_iter().map(|m| m.mount_point).filter(own).collect();
     found.sort_by_key(|m| std::cmp::Reverse(m.components().count()));
     found

@@ -25,6 +25,7 @@ mod host_threads;
 mod host_volumes;
 mod hostile_peer;
 mod identity_provider;
+mod isolation;
 mod keyring;
 mod load_figures;
 mod local_collection;

@@ -65,7 +65,19 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         end_processes(&self.0);
+        unmount_below(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Unmounts what is mounted in a folder: agents that are root keep the secrets of tasks in memory.
+pub fn unmount_below(folder: &Path) {
+    let all = procfs::process::Process::myself().and_then(|p| p.mountinfo());
+    let mut found: Vec<_> = all.into_iter().flatten().map(|m| m.mount_point).collect();
+    found.retain(|point| point.starts_with(folder));
+    for point in found.iter().rev() {
+        // An agent that still runs may have unmounted it.
+        let _ = rustix::mount::unmount(point, rustix::mount::UnmountFlags::DETACH);
     }
 }
 

@@ -4,6 +4,10 @@
 //! starts the task, so that no instruction of the task runs outside. An agent that may not create groups logs this once
 //! and runs tasks without them.
 
+mod usage;
+
+pub(crate) use usage::Counters;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,6 +43,17 @@ pub struct Limits {
     pub memory_mb: i64,
     /// MiB that it may use while there is enough; 0: not more than the above, -1: any.
     pub memory_max_mb: i64,
+    /// Further bounds of a task that is isolated.
+    pub isolated: Option<Isolated>,
+}
+
+/// Further bounds of isolated tasks. What such a task uses is measured by its groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Isolated {
+    /// How many processes and threads it may have; none: any number.
+    pub pids: Option<u64>,
+    /// The devices that it may use, as rules of the devices controller of version 1.
+    pub devices: Vec<String>,
 }
 
 impl Limits {
@@ -80,20 +95,42 @@ pub struct TaskGroups {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Controller {
     Cpu,
+    Cpuacct,
     Cpuset,
+    Devices,
     Freezer,
     Memory,
+    Pids,
 }
 
 impl Controller {
-    const ALL: [Controller; 4] = [Controller::Cpu, Controller::Cpuset, Controller::Freezer, Controller::Memory];
+    const ALL: [Controller; 7] = [
+        Controller::Cpu,
+        Controller::Cpuacct,
+        Controller::Cpuset,
+        Controller::Devices,
+        Controller::Freezer,
+        Controller::Memory,
+        Controller::Pids,
+    ];
+
+    /// Whether only isolated tasks have a group of it.
+    fn of_isolated(self) -> bool {
+        match self {
+            Controller::Cpuacct | Controller::Devices | Controller::Pids => true,
+            Controller::Cpu | Controller::Cpuset | Controller::Freezer | Controller::Memory => false,
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {
             Controller::Cpu => "cpu",
+            Controller::Cpuacct => "cpuacct",
             Controller::Cpuset => "cpuset",
+            Controller::Devices => "devices",
             Controller::Freezer => "freezer",
             Controller::Memory => "memory",
+            Controller::Pids => "pids",
         }
     }
 }
@@ -153,6 +190,11 @@ impl Cgroups {
             tracing::warn!(target: "client", %reason, "cgroups can't be made: limits of memory and CPU are not enforced");
         });
         Cgroups { hierarchy: hierarchy.ok(), reserved: Mutex::default() }
+    }
+
+    /// Whether the agent may make groups.
+    pub(crate) fn are_usable(&self) -> bool {
+        self.hierarchy.is_some()
     }
 
     /// Makes the groups of a task; none where the agent makes none.
@@ -252,7 +294,11 @@ impl Hierarchy {
                                 inherit_cpuset(&parent.join(part))?;
                             }
                         }
-                        Controller::Cpu | Controller::Freezer => {}
+                        Controller::Cpu
+                        | Controller::Cpuacct
+                        | Controller::Devices
+                        | Controller::Freezer
+                        | Controller::Pids => {}
                     }
                 }
                 Ok(())
@@ -318,7 +364,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
 
 /// Has the groups below one have the controllers. That of memory is needed, the others where there are any.
 fn enable(dir: &Path) -> io::Result<()> {
-    for controller in [Controller::Memory, Controller::Cpu, Controller::Cpuset] {
+    for controller in [Controller::Memory, Controller::Cpu, Controller::Cpuset, Controller::Pids] {
         let name = controller.name();
         if read(dir, SUBTREE).is_some_and(|on| on.split_whitespace().any(|c| c == name)) {
             continue;
@@ -371,13 +417,26 @@ fn create_v2(mounted: &Mounted, scope: &str, limits: &Limits) -> io::Result<Grou
     if !limits.cores.is_empty() {
         write(&dir, "cpuset.cpus", &ranges::text(&limits.cores))?;
     }
+    if let Some(pids) = limits.isolated.as_ref().and_then(|i| i.pids) {
+        write(&dir, "pids.max", &pids.to_string())?;
+    }
     Ok(Group { dir, home: mounted.home.clone(), own: true })
 }
 
 fn create_v1(controllers: &BTreeMap<Controller, Mounted>, scope: &str, limits: &Limits) -> io::Result<Vec<Group>> {
     let mut groups = Vec::new();
+    // Controllers may share a hierarchy: their group is one.
+    let mut seen: BTreeMap<&Path, Controller> = BTreeMap::new();
     for (controller, mounted) in controllers {
+        let isolated = limits.isolated.as_ref();
+        if controller.of_isolated() && isolated.is_none() {
+            continue;
+        }
         let parent = mounted.root.join(PARENT);
+        if *controller == Controller::Cpuacct && seen.insert(&mounted.root, *controller).is_some() {
+            continue;
+        }
+        seen.insert(&mounted.root, *controller);
         let home = mounted.home.clone();
         let own = |dir: PathBuf| Group { dir, home: home.clone(), own: true };
         groups.push(match controller {
@@ -401,9 +460,26 @@ fn create_v1(controllers: &BTreeMap<Controller, Mounted>, scope: &str, limits: &
                 }
                 own(dir)
             }
-            Controller::Freezer => {
+            Controller::Freezer | Controller::Cpuacct => {
                 let dir = parent.join(scope);
                 fresh(&dir)?;
+                own(dir)
+            }
+            Controller::Pids => {
+                let dir = parent.join(scope);
+                fresh(&dir)?;
+                if let Some(pids) = isolated.and_then(|i| i.pids) {
+                    write(&dir, "pids.max", &pids.to_string())?;
+                }
+                own(dir)
+            }
+            Controller::Devices => {
+                let dir = parent.join(scope);
+                fresh(&dir)?;
+                write(&dir, "devices.deny", "a")?;
+                for rule in isolated.iter().flat_map(|i| &i.devices) {
+                    write(&dir, "devices.allow", rule)?;
+                }
                 own(dir)
             }
             Controller::Cpuset if limits.cores.is_empty() => Group { dir: parent.join(SHARED[1]), home, own: false },
@@ -455,14 +531,27 @@ fn end(dir: &Path) {
 impl TaskGroups {
     /// Moves this process in. What it starts then begins there.
     pub fn enter(&self) -> io::Result<()> {
-        let me = std::process::id().to_string();
-        self.groups.iter().try_for_each(|g| write(&g.dir, PROCS, &me))
+        self.admit(std::process::id())
     }
 
     /// Moves this process back to where the agent is.
     pub fn leave(&self) -> io::Result<()> {
-        let me = std::process::id().to_string();
-        self.groups.iter().try_for_each(|g| write(&g.home, PROCS, &me))
+        self.dismiss(std::process::id())
+    }
+
+    /// Moves a process in.
+    pub(crate) fn admit(&self, pid: u32) -> io::Result<()> {
+        self.groups.iter().try_for_each(|g| write(&g.dir, PROCS, &pid.to_string()))
+    }
+
+    /// Moves a process to where the agent is.
+    pub(crate) fn dismiss(&self, pid: u32) -> io::Result<()> {
+        self.groups.iter().try_for_each(|g| write(&g.home, PROCS, &pid.to_string()))
+    }
+
+    /// What the processes of the task have used.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::read(self.groups.iter().map(|g| g.dir.as_path()))
     }
 
     /// How many processes of the task were killed because it had no memory left.
@@ -516,111 +605,4 @@ impl TaskGroups {
 }
 
 #[cfg(test)]
-mod tests {
-    use procfs::{FromBufRead, ProcessCGroups};
-
-    use super::*;
-    use crate::testing::TempDir;
-
-    /// A hierarchy of plain files: what is written can be read back.
-    fn pretended(dir: &TempDir) -> Mounted {
-        Mounted { root: dir.path().into(), home: dir.path().into() }
-    }
-
-    #[test]
-    fn weights_of_shares() {
-        let got = [0, 1, 2, 100, 1024, 300_000].map(weight);
-        assert_eq!(got, [0, 1, 1, 17, 100, 10_000]);
-    }
-
-    /// The hierarchies in the texts of `/proc/self/mounts` and `/proc/self/cgroup`.
-    fn found(mounts: &str, own: &str) -> Option<Hierarchy> {
-        let mounts = Vec::<MountEntry>::from_buf_read(mounts.as_bytes()).unwrap();
-        find(&mounts, &ProcessCGroups::from_buf_read(own.as_bytes()).unwrap().0)
-    }
-
-    #[test]
-    fn hierarchies_are_found() {
-        let dir = TempDir::new("cgroups");
-        let root = dir.path().display().to_string();
-        std::fs::create_dir_all(dir.path().join("agent")).unwrap();
-        let unified = format!("cgroup2 {root} cgroup2 rw 0 0\n");
-        assert_eq!(found(&unified, "0::/agent\n"), None, "no controllers");
-        std::fs::write(dir.path().join("cgroup.controllers"), "cpu memory pids\n").unwrap();
-        let home = dir.path().join("agent");
-        let want = Mounted { root: dir.path().into(), home };
-        assert_eq!(found(&unified, "0::/agent\n"), Some(Hierarchy::V2(want.clone())));
-        let old = format!("cgroup {root} cgroup rw,memory 0 0\ncgroup {root} cgroup rw,cpu,cpuacct 0 0\n");
-        let own = "4:memory:/agent\n1:cpu,cpuacct:/../x\n";
-        let Some(Hierarchy::V1(v1)) = found(&old, own) else { panic!("version 1") };
-        assert_eq!(v1.keys().copied().collect::<Vec<_>>(), [Controller::Cpu, Controller::Memory]);
-        assert_eq!((&v1[&Controller::Memory], &v1[&Controller::Cpu].home), (&want, &want.root));
-        assert_eq!(found("tmpfs / tmpfs rw 0 0\n", ""), None);
-    }
-
-    #[test]
-    fn limits_of_version_2() {
-        let dir = TempDir::new("cgroups");
-        std::fs::write(dir.path().join("cpuset.cpus.effective"), "0-3\n").unwrap();
-        let cgroups = Cgroups::with(Some(Hierarchy::V2(pretended(&dir))));
-        let slice = dir.path().join(PARENT);
-        assert_eq!(read(&slice, SUBTREE).as_deref(), Some("+cpuset"), "written one after the other");
-        let limits = Limits { cpu_shares: 1024, memory_mb: 32, ..Limits::default() };
-        let plain = cgroups.create("a", "t", &limits).unwrap().unwrap();
-        let scope = slice.join("share.slice/a.t.scope");
-        assert_eq!((plain.groups.len(), &plain.groups[0].dir), (1, &scope));
-        assert_eq!((read(&scope, "memory.max"), read(&scope, "memory.low")), (Some("33554432".into()), None));
-        assert_eq!((read(&scope, "cpu.weight").as_deref(), read(&scope, "cpuset.cpus")), (Some("100"), None));
-        let more = Limits { memory_mb: 32, memory_max_mb: 64, cores: vec![1, 2], ..Limits::default() };
-        let reserved = cgroups.create("b", "t", &more).unwrap().unwrap();
-        let scope = slice.join("reserve.slice/b.t.scope");
-        let got = ["memory.max", "memory.low", "cpuset.cpus"].map(|f| read(&scope, f).unwrap());
-        assert_eq!(got, ["67108864", "33554432", "1-2"]);
-        let left = || read(&slice.join("share.slice"), "cpuset.cpus");
-        assert_eq!(left().as_deref(), Some("0,3"));
-        cgroups.release(&reserved);
-        assert_eq!(left().as_deref(), Some("0-3"));
-        let any = Limits { memory_mb: 32, memory_max_mb: -1, ..Limits::default() };
-        cgroups.create("c", "t", &any).unwrap();
-        let scope = slice.join("share.slice/c.t.scope");
-        assert_eq!(["memory.max", "memory.low"].map(|f| read(&scope, f).unwrap()), ["max", "33554432"]);
-        std::fs::write(scope.join("memory.events"), "low 0\noom 2\noom_kill 1\n").unwrap();
-        let groups = TaskGroups { groups: vec![Group { dir: scope, ..plain.groups[0].clone() }], ..plain };
-        assert_eq!(groups.oom_kills(), 1);
-    }
-
-    #[test]
-    fn limits_of_version_1() {
-        let dir = TempDir::new("cgroups");
-        for c in Controller::ALL {
-            std::fs::create_dir(dir.path().join(c.name())).unwrap();
-        }
-        std::fs::write(dir.path().join("cpuset/cpuset.cpus"), "0-3\n").unwrap();
-        std::fs::write(dir.path().join("cpuset/cpuset.mems"), "0\n").unwrap();
-        let mounted = |c: Controller| Mounted { root: dir.path().join(c.name()), home: dir.path().join(c.name()) };
-        let cgroups = Cgroups::with(Some(Hierarchy::V1(Controller::ALL.map(|c| (c, mounted(c))).into())));
-        let limits = Limits { cpu_shares: 1, memory_mb: 16, ..Limits::default() };
-        let plain = cgroups.create("a", "t", &limits).unwrap().unwrap();
-        let in_parent = |path: &str| {
-            let (controller, rest) = path.split_once('/').unwrap();
-            std::fs::read_to_string(dir.path().join(controller).join(PARENT).join(rest)).unwrap_or_default()
-        };
-        assert_eq!(in_parent("memory/a.t/memory.limit_in_bytes"), "16777216");
-        assert_eq!((in_parent("cpu/a.t/cpu.shares"), in_parent("cpuset/share/cpuset.mems")), ("2".into(), "0".into()));
-        assert_eq!(plain.groups.iter().filter(|g| !g.own).count(), 1, "the shared partition stays");
-        cgroups.create("b", "t", &Limits { cores: vec![3], ..Limits::default() }).unwrap();
-        assert_eq!(in_parent("cpuset/reserve/b.t/cpuset.cpus"), "3");
-        assert_eq!(in_parent("cpuset/share/cpuset.cpus"), "0-2");
-        let custom = cgroups.custom(&[("memory".to_string(), "/mine".to_string())].into(), "").unwrap();
-        assert_eq!((&custom.groups[0].dir, custom.groups[0].own), (&dir.path().join("memory/mine"), false));
-    }
-
-    #[test]
-    fn an_agent_without_rights_goes_on() {
-        let dir = TempDir::new("cgroups");
-        std::fs::write(dir.path().join(PARENT), "in the way").unwrap();
-        let cgroups = Cgroups::with(Some(Hierarchy::V2(pretended(&dir))));
-        assert_eq!(cgroups.create("a", "t", &Limits::default()).unwrap(), None);
-        assert_eq!(Cgroups::with(None).create("a", "t", &Limits::default()).unwrap(), None);
-    }
-}
+mod tests;

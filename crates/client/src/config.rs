@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::artifacts::ArtifactConfig;
+use super::drivers::exec::NamespaceMode;
 use super::task_api::TaskApi;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString};
 use encamp_telemetry::Metrics;
@@ -100,6 +101,8 @@ pub struct Config {
     pub raw_exec: RawExecConfig,
     /// Downloads of artifacts.
     pub artifacts: ArtifactConfig,
+    /// The `exec` driver.
+    pub exec: ExecConfig,
     /// The `mock_driver`; none: not there.
     pub mock_driver: Option<MockConfig>,
     /// Program that supervises tasks, makes network namespaces and downloads artifacts: it calls
@@ -161,6 +164,7 @@ impl Default for Config {
             collection_interval: Duration::from_secs(1),
             raw_exec: RawExecConfig::default(),
             artifacts: ArtifactConfig::default(),
+            exec: ExecConfig::default(),
             mock_driver: None,
             supervisor: None,
             version: "2.0.5".into(),
@@ -256,6 +260,42 @@ pub struct RawExecConfig {
     pub denied_host_gids: String,
     /// Globs of environment variables that tasks don't get.
     pub denied_envvars: Vec<String>,
+}
+
+/// `plugin "exec"` and `chroot_env` (`docs/spec/client.md §17`, `§23.2`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecConfig {
+    /// Files of the host that tasks see, and where.
+    pub chroot_env: BTreeMap<String, String>,
+    /// The root of the host stays mounted in tasks, out of their reach: some file systems of the host require that.
+    pub no_pivot_root: bool,
+    /// The `pid_mode` of tasks that set none.
+    pub default_pid_mode: NamespaceMode,
+    /// The `ipc_mode` of tasks that set none.
+    pub default_ipc_mode: NamespaceMode,
+    /// Capabilities that tasks may have; none: those that are allowed by default.
+    pub allow_caps: Option<Vec<String>>,
+    /// User IDs no task may run as, ranges such as `0,100-200`.
+    pub denied_host_uids: String,
+    /// Group IDs no task may run as.
+    pub denied_host_gids: String,
+    /// Processes and threads of a task; none: any number.
+    pub pids_limit: Option<u64>,
+}
+
+impl Default for ExecConfig {
+    fn default() -> ExecConfig {
+        ExecConfig {
+            chroot_env: BTreeMap::new(),
+            no_pivot_root: false,
+            default_pid_mode: NamespaceMode::default(),
+            default_ipc_mode: NamespaceMode::default(),
+            allow_caps: None,
+            denied_host_uids: String::new(),
+            denied_host_gids: String::new(),
+            pids_limit: Some(4096),
+        }
+    }
 }
 
 /// `plugin "mock_driver"` (`docs/spec/client.md §23.5`).

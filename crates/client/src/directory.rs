@@ -5,9 +5,10 @@
 //! (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link may be followed, name by name with
 //! `O_NOFOLLOW` where the kernel does not support that, and where links inside the directory are allowed. The latter
 //! also follows absolute links that point into the directory, which the kernel refuses. `build` makes entries of trees,
-//! [`remove`] removes trees.
+//! `make` makes entries like those of the host, [`remove`] removes trees.
 
 mod build;
+mod make;
 pub mod remove;
 
 use std::ffi::{OsStr, OsString};
@@ -131,6 +132,11 @@ impl Directory {
     pub fn open(path: &Path) -> io::Result<Directory> {
         let fd = openat(CWD, path, DIRECTORY | OFlags::RDONLY, Mode::empty())?;
         Ok(Directory { fd: Arc::new(fd), path: path.into(), resolver: Resolver::of_host() })
+    }
+
+    /// A path by which the system finds this very directory, whatever its name stands for by now. For this process.
+    pub(crate) fn by_descriptor(&self) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.fd.as_raw_fd().to_string())
     }
 
     /// The same directory, whose paths are resolved without the kernel's help.
@@ -270,6 +276,11 @@ impl Directory {
         Ok(dir)
     }
 
+    /// Opens a directory or file below without access to its contents: to mount something there.
+    pub(crate) fn open_place(&self, path: impl AsRef<Path>) -> Result<OwnedFd, PathError> {
+        self.open_unlinked(path.as_ref(), OFlags::PATH | OFlags::CLOEXEC, 0)
+    }
+
     /// Makes a pipe of this directory for the agent's user alone, in place of what has the name; gives both ends.
     pub(crate) fn make_pipe(&self, name: &str) -> Result<(File, File), PathError> {
         self.remove_file(name)?;
@@ -298,8 +309,7 @@ impl Directory {
         unfinished.push(".new");
         self.remove_file(&unfinished)?;
         // By the descriptor: the path could be too long for an address, or lead elsewhere by now.
-        let own = Path::new("/proc/self/fd").join(self.fd.as_raw_fd().to_string());
-        let socket = UnixListener::bind(own.join(&unfinished))?;
+        let socket = UnixListener::bind(self.by_descriptor().join(&unfinished))?;
         socket.set_nonblocking(true)?;
         let made = File::from(self.open_unlinked(Path::new(&unfinished), OFlags::PATH | OFlags::CLOEXEC, 0)?);
         let metadata = made.metadata()?;

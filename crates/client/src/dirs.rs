@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::directory::remove::NotRemoved;
 use super::directory::{Directory, Links, PathError};
+use super::drivers::Isolation;
+
+mod tmpfs;
 
 /// The user who owns what tasks share.
 const NOBODY: u32 = 65_534;
@@ -36,6 +39,17 @@ impl AllocDir {
     /// A task's own directory.
     pub fn task(&self, task: &str) -> PathBuf {
         self.root().join(task)
+    }
+
+    /// `NOMAD_ALLOC_DIR`, `NOMAD_TASK_DIR` and `NOMAD_SECRETS_DIR`, as a task sees them.
+    pub(crate) fn seen_by(&self, task: &str, isolation: Isolation) -> [PathBuf; 3] {
+        match isolation {
+            Isolation::None => {
+                let own = self.task(task);
+                [self.shared(), own.join("local"), own.join("secrets")]
+            }
+            Isolation::Chroot | Isolation::Image => ["/alloc", "/local", "/secrets"].map(PathBuf::from),
+        }
     }
 
     /// A handle on it, for all that is done with files in it.
@@ -78,11 +92,20 @@ impl AllocDir {
         Ok(())
     }
 
+    /// Mounts file systems in memory on the secret and the private directory of a task, where they are not mounted yet.
+    /// An agent that can't mount leaves the plain directories. `secrets_mb`: size of the secrets, 0 for the default.
+    pub(crate) fn mount_task(&self, task: &str, secrets_mb: i64) -> io::Result<()> {
+        let own = self.open_task(task)?;
+        tmpfs::mount(&own, "secrets", u64::try_from(secrets_mb).ok().filter(|mb| *mb > 0).unwrap_or(1), 0o777)?;
+        tmpfs::mount(&own, "private", 1, 0o700)
+    }
+
     /// Removes all of it; what is not there is fine.
     ///
     /// # Errors
     /// The first entry that could not be removed, with its full path; all that could be is gone.
     pub fn destroy(&self) -> Result<(), NotRemoved> {
+        tmpfs::unmount_below(&self.root());
         match Directory::open(&self.all) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(e) => Err(NotRemoved::io(&self.all, e)),

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::dirs::AllocDir;
+use super::drivers::Isolation;
 use super::ranges;
 use encamp_model::{AllocatedTaskResources, Allocation, Node, Task};
 
@@ -30,6 +31,8 @@ pub struct Input<'a> {
     pub region: &'a str,
     /// Directories; paths as the host sees them.
     pub dirs: &'a AllocDir,
+    /// Which files the task sees.
+    pub isolation: Isolation,
     /// The agent's own environment.
     pub host: &'a BTreeMap<String, String>,
     /// `env.denylist` of the options.
@@ -55,7 +58,9 @@ impl TaskEnv {
             env.vars.insert(format!("NOMAD_META_{k}"), v);
         }
         let denied: Vec<&str> = input.denied.unwrap_or(DENIED).split(',').map(str::trim).collect();
-        for (k, v) in input.host {
+        // A task with an image has the environment of that.
+        let host = (input.isolation != Isolation::Image).then_some(input.host);
+        for (k, v) in host.into_iter().flatten() {
             if k != OWN_SECRET && !env.vars.contains_key(k) && !denied.iter().any(|glob| ranges::glob(glob, k)) {
                 env.vars.insert(k.clone(), v.clone());
             }
@@ -170,14 +175,14 @@ fn meta(input: &Input) -> BTreeMap<String, String> {
 fn built_in(input: &Input) -> BTreeMap<String, String> {
     let (alloc, task) = (input.alloc, input.task);
     let path = |p: &Path| p.display().to_string();
-    let own = input.dirs.task(&task.name);
+    let [shared, local, secrets] = input.dirs.seen_by(&task.name, input.isolation);
     let short: String = alloc.id.chars().take(8).collect();
     let job = alloc.job.as_ref();
     let mut out = BTreeMap::new();
     let mut set = |k: &str, v: String| drop(out.insert(k.to_string(), v));
-    set("NOMAD_ALLOC_DIR", path(&input.dirs.shared()));
-    set("NOMAD_TASK_DIR", path(&own.join("local")));
-    set("NOMAD_SECRETS_DIR", path(&own.join("secrets")));
+    set("NOMAD_ALLOC_DIR", path(&shared));
+    set("NOMAD_TASK_DIR", path(&local));
+    set("NOMAD_SECRETS_DIR", path(&secrets));
     set("NOMAD_ALLOC_ID", alloc.id.clone());
     set("NOMAD_SHORT_ALLOC_ID", short);
     set("NOMAD_ALLOC_NAME", alloc.name.clone());
@@ -256,6 +261,10 @@ mod tests {
     use encamp_model::{AllocatedPortMapping, AllocatedResources, Job, TaskGroup};
 
     fn build() -> TaskEnv {
+        build_for(Isolation::None)
+    }
+
+    fn build_for(isolation: Isolation) -> TaskEnv {
         let task = Task {
             name: "t".into(),
             env: [
@@ -300,6 +309,7 @@ mod tests {
             node: &node,
             region: "global",
             dirs: &dirs,
+            isolation,
             host: &host.into(),
             denied: None,
         })
@@ -326,6 +336,16 @@ mod tests {
             assert_eq!(vars.get(k).map(String::as_str), Some(v), "{k}");
         }
         assert!(!vars.contains_key("VAULT_TOKEN") && !vars.contains_key("NOMAD_CPU_LIMIT"));
+    }
+
+    #[test]
+    fn isolated_tasks_have_paths_of_their_own() {
+        for (isolation, home) in [(Isolation::Chroot, Some("/bin")), (Isolation::Image, None)] {
+            let vars = build_for(isolation).variables();
+            let got = ["NOMAD_ALLOC_DIR", "NOMAD_TASK_DIR", "NOMAD_SECRETS_DIR"].map(|k| vars[k].as_str());
+            assert_eq!(got, ["/alloc", "/local", "/secrets"]);
+            assert_eq!(vars.get("PATH").map(String::as_str), home, "the environment of the agent");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Users of the host.
 
+use crate::ranges;
+
 /// Why a task can't run as a user.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UserError {
@@ -20,6 +22,21 @@ pub(crate) enum UserError {
     /// The agent's configuration forbids the user's group.
     #[error("running as gid {0} is disallowed")]
     DeniedGid(u32),
+}
+
+/// User and group ID of a user as which tasks may run. `denied_uids`, `denied_gids`: ranges of others.
+///
+/// # Errors
+/// The user is unknown or denied.
+pub(crate) fn permitted(name: &str, denied_uids: &str, denied_gids: &str) -> Result<(u32, u32), UserError> {
+    let (uid, gid) = ids(name)?;
+    if ranges::contains(denied_uids, uid.into()) {
+        return Err(UserError::DeniedUid(uid));
+    }
+    if ranges::contains(denied_gids, gid.into()) {
+        return Err(UserError::DeniedGid(gid));
+    }
+    Ok((uid, gid))
 }
 
 /// User and group ID of a user, named or numbered.

@@ -45,8 +45,13 @@ impl Folder {
         Folder(path.canonicalize().unwrap())
     }
 
-    /// What is mounted below the directory.
+    /// The volumes that are mounted below the directory.
     fn mounts(&self) -> Vec<PathBuf> {
+        let own = self.0.join("client/csi");
+        self.all_mounts().into_iter().filter(|p| p.starts_with(&own)).collect()
+    }
+
+    fn all_mounts(&self) -> Vec<PathBuf> {
         let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
         let places = table.lines().filter_map(|l| l.split(' ').nth(4)).map(PathBuf::from);
         places.filter(|p| p.starts_with(&self.0)).collect()
@@ -55,10 +60,10 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        for place in self.mounts().iter().rev() {
+        for place in self.all_mounts().iter().rev() {
             let _ = Command::new("umount").arg(place).status();
         }
-        if self.mounts().is_empty() {
+        if self.all_mounts().is_empty() {
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }

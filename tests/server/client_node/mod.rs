@@ -21,6 +21,8 @@ use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeU
 use encamp_model::*;
 use tokio::sync::watch;
 
+use super::program::unmount_below;
+
 /// Maximum time of any wait in these tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -50,6 +52,7 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
+        unmount_below(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -93,6 +93,7 @@ async fn terminal_statuses_do_not_change_after_a_crash() {
     let dir = bench.end().await;
     // The agent was killed while it removed the allocation: the files are removed before the stored state.
     for gone in ["alloc", "client/allocs"] {
+        unmount_below(&dir.0);
         std::fs::remove_dir_all(dir.0.join(gone).join(&id)).unwrap();
         let client = Client::start(Config { dev: false, ..config(&dir.0) }, servers.clone()).await.unwrap();
         let later = alloc(JobType::Batch, &tasks);

@@ -19,6 +19,7 @@ pub(crate) fn driver_info(name: &str, found: &Fingerprint, now: i64) -> DriverIn
     let mut attributes = BTreeMap::new();
     if found.detected {
         attributes.insert(format!("driver.{name}"), "true".to_string());
+        attributes.extend(found.attributes.iter().map(|(k, v)| (k.clone(), v.clone())));
     }
     DriverInfo {
         attributes,
@@ -37,6 +38,8 @@ pub(crate) fn put_driver(node: &mut Node, name: &str, found: &Fingerprint, now: 
     } else {
         node.attributes.remove(&key);
     }
+    node.attributes.retain(|known, _| !known.starts_with(&format!("driver.{name}.")));
+    node.attributes.extend(found.attributes.iter().filter(|_| found.detected).map(|(k, v)| (k.clone(), v.clone())));
     node.drivers.insert(name.into(), driver_info(name, found, now));
 }
 

@@ -14,6 +14,8 @@ use super::super::config::Config;
 use super::super::csi::Csi;
 use super::super::directory::Directory;
 use super::super::drivers::Driver;
+use super::super::drivers::exec::Exec;
+use super::super::drivers::java::Java;
 use super::super::drivers::mock::Mock;
 use super::super::drivers::raw_exec::RawExec;
 use super::super::error::{DrainError, StartError, at};
@@ -57,11 +59,19 @@ fn directory(set: Option<&Path>, mode: u32, fresh: &mut Vec<PathBuf>) -> Result<
     path.canonicalize().map_err(at("reading", &path))
 }
 
-fn drivers(config: &Config) -> Result<BTreeMap<String, Arc<dyn Driver>>, StartError> {
+/// The drivers. `own_dirs`: directories of the agent that tasks do not see.
+fn drivers(config: &Config, own_dirs: Vec<PathBuf>) -> Result<BTreeMap<String, Arc<dyn Driver>>, StartError> {
     let supervisor = config.helper().map_err(at("reading", Path::new("/proc/self/exe")))?;
-    let used = config.raw_exec.enabled && config.allowed("driver", "raw_exec");
-    let cgroups = if used { Cgroups::of_host() } else { Cgroups::none() };
-    let mut all: Vec<Arc<dyn Driver>> = vec![Arc::new(RawExec::new(config.raw_exec.clone(), supervisor, cgroups))];
+    let raw_exec = config.raw_exec.enabled && config.allowed("driver", "raw_exec");
+    let isolated = ["exec", "java"].iter().any(|name| config.allowed("driver", name));
+    let isolated = isolated && rustix::process::geteuid().is_root();
+    let cgroups = Arc::new(if raw_exec || isolated { Cgroups::of_host() } else { Cgroups::none() });
+    let exec = || Exec::new(config.exec.clone(), supervisor.clone(), cgroups.clone(), own_dirs.clone());
+    let mut all: Vec<Arc<dyn Driver>> = vec![
+        Arc::new(RawExec::new(config.raw_exec.clone(), supervisor.clone(), cgroups.clone())),
+        Arc::new(exec()),
+        Arc::new(Java::new(exec())),
+    ];
     if let Some(mock) = &config.mock_driver {
         all.push(Arc::new(Mock::new(mock.clone())));
     }
@@ -153,7 +163,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     record.meta.retain(|key, value| value.is_some() || static_meta.contains_key(key));
     let found = fingerprint::look(&config, &alloc_dir);
     let mhz_per_core = found.mhz_per_core();
-    let drivers = drivers(&config)?;
+    let drivers = drivers(&config, vec![alloc_dir.clone(), state_dir.clone()])?;
     let who = Credentials {
         node_id: identity.0.clone(),
         secret_id: identity.1.as_str().into(),

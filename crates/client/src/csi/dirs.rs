@@ -13,7 +13,7 @@ use crate::directory::is_id;
 /// The longest path of a socket in bytes: `sun_path` without the zero at its end.
 const LONGEST_SOCKET: usize = 107;
 /// The name of a socket.
-const SOCKET: &str = "csi.sock";
+pub(crate) const SOCKET: &str = "csi.sock";
 
 /// The directory of a node for storage plugins.
 #[derive(Debug, Clone)]
@@ -84,6 +84,19 @@ impl Dirs {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(&socket)(e)),
             Ok(()) | Err(_) => Ok(()),
         }
+    }
+
+    /// Makes the directories of all mounts; gives them.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub(crate) fn prepare_mounts(&self) -> Result<[PathBuf; 2], SocketError> {
+        let dirs = ["staging", "per-alloc"].map(|name| self.0.join(name));
+        for dir in &dirs {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+            made.map_err(|source| SocketError::Io { path: dir.clone(), source })?;
+        }
+        Ok(dirs)
     }
 
     /// Removes the sockets of the plugins of an allocation that ended, with their directories. What else is in them

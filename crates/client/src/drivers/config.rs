@@ -35,6 +35,23 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A name is no capability.
+    #[error("unknown capability {0:?}")]
+    Capability(String),
+    /// The agent's configuration does not allow capabilities.
+    #[error("driver does not allow the following capabilities: {0}")]
+    CapabilitiesDenied(String),
+    /// A mode of namespaces is none.
+    #[error("{key} must be \"private\" or \"host\", got {value:?}")]
+    NamespaceMode {
+        /// Its key.
+        key: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// There is nothing to run.
+    #[error("jar_path or class must be specified")]
+    NoProgram,
     /// A value is no label with a port.
     #[error("malformed port map: {0:?}")]
     PortMap(String),

@@ -167,7 +167,7 @@ impl Driver for Mock {
         Capabilities {
             signals: true,
             exec: true,
-            isolated: false,
+            isolation: Isolation::None,
             own_network: false,
             mounts: false,
             local_processes: false,

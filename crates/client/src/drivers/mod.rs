@@ -2,9 +2,13 @@
 //!
 //! - [`raw_exec`]: processes of the host, each under a supervisor process of its own ([`supervisor`]). [`mock`]:
 //!   simulated tasks.
+//! - [`exec`], [`java`]: processes with a root of their own. [`launch`]: starts tasks that have a supervisor.
 //! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
 
 pub mod config;
+pub mod exec;
+pub(crate) mod java;
+mod launch;
 pub mod mock;
 pub mod raw_exec;
 pub(crate) mod raw_handle;
@@ -39,6 +43,11 @@ pub trait Driver: Send + Sync + 'static {
     /// How often to look.
     fn fingerprint_period(&self) -> Duration {
         Duration::from_secs(30)
+    }
+
+    /// The user whose tasks say nothing of a user; empty: the driver can't tell, or the agent's.
+    fn default_user(&self) -> &'static str {
+        ""
     }
 
     /// Starts a task.
@@ -82,14 +91,36 @@ pub struct Capabilities {
     pub signals: bool,
     /// Runs commands beside tasks.
     pub exec: bool,
-    /// Tasks see a file system of their own.
-    pub isolated: bool,
+    /// Which files its tasks see.
+    pub isolation: Isolation,
     /// Runs tasks in a network of their own.
     pub own_network: bool,
     /// Mounts volumes.
     pub mounts: bool,
     /// Tasks are processes of this host: they can connect to its sockets.
     pub local_processes: bool,
+}
+
+/// Which files the tasks of a driver see (`docs/spec/client.md §17`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// Those of the host.
+    #[default]
+    None,
+    /// The task's directory is the root; files of the host are linked or copied into it.
+    Chroot,
+    /// The root is an image. The task's directories are mounted there.
+    Image,
+}
+
+impl Isolation {
+    /// Whether tasks see other files than the host does.
+    pub fn isolates(self) -> bool {
+        match self {
+            Isolation::None => false,
+            Isolation::Chroot | Isolation::Image => true,
+        }
+    }
 }
 
 /// How a driver is doing (`docs/spec/client.md §4.5`).
@@ -101,17 +132,24 @@ pub struct Fingerprint {
     pub healthy: bool,
     /// Why not.
     pub description: String,
+    /// Further attributes of the node, such as the version of what the driver uses; only of a driver that is detected.
+    pub attributes: BTreeMap<String, String>,
 }
 
 impl Fingerprint {
     /// It works.
     pub fn healthy() -> Fingerprint {
-        Fingerprint { detected: true, healthy: true, description: "Healthy".into() }
+        Fingerprint { detected: true, healthy: true, description: "Healthy".into(), attributes: BTreeMap::new() }
+    }
+
+    /// It is there and does not work.
+    pub(crate) fn unhealthy(description: &str) -> Fingerprint {
+        Fingerprint { detected: true, healthy: false, description: description.into(), attributes: BTreeMap::new() }
     }
 
     /// It is not there.
     pub(crate) fn undetected(description: &str) -> Fingerprint {
-        Fingerprint { detected: false, healthy: false, description: description.into() }
+        Fingerprint { detected: false, healthy: false, description: description.into(), attributes: BTreeMap::new() }
     }
 }
 
@@ -134,10 +172,47 @@ pub struct StartTask {
     pub limits: Limits,
     /// The network namespace to run in; none: the host's.
     pub network_namespace: Option<PathBuf>,
-    /// The mounted CSI volumes of the group; the `volume_mount` blocks of the task name them.
-    pub volumes: VolumeMounts,
+    /// What is to be mounted in the task, in order; only for drivers with the capability `mounts`.
+    pub mounts: Vec<Mount>,
     /// How the output is kept; none: it is not.
     pub logs: Option<LogSettings>,
+}
+
+/// A directory or file of the host that a task gets.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Mount {
+    /// The path on the host.
+    pub host: PathBuf,
+    /// The path in the task; a relative one begins at the root of the task.
+    pub task: PathBuf,
+    /// The task only reads.
+    pub read_only: bool,
+    /// Which later mounts below are seen on both sides.
+    pub propagation: Propagation,
+}
+
+/// Which mounts below a mounted directory are seen on both sides (`propagation_mode` of a `volume_mount` block).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Propagation {
+    /// None that are made later.
+    #[default]
+    Private,
+    /// Those of the host are seen in the task.
+    HostToTask,
+    /// Those of each are seen in the other one.
+    Bidirectional,
+}
+
+impl Propagation {
+    /// The one of a job's word; `None` for an unknown word.
+    pub(crate) fn of_word(word: &str) -> Option<Propagation> {
+        match word {
+            "" | "private" => Some(Propagation::Private),
+            "host-to-task" => Some(Propagation::HostToTask),
+            "bidirectional" => Some(Propagation::Bidirectional),
+            _ => None,
+        }
+    }
 }
 
 /// The mounted CSI volumes of an allocation, by the name that its group gives them (`docs/spec/client.md §24.2`).

@@ -2,16 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::config::{Block, ConfigError};
-use super::raw_handle::{Handle, State};
-use super::supervisor::{self, ExitFile, Order, Report};
+use super::launch::Launcher;
+use super::supervisor::{ExitFile, Order};
 use super::*;
 use crate::cgroups::{Cgroups, TaskGroups};
 use crate::config::RawExecConfig;
@@ -25,15 +23,14 @@ const KEYS: &[&str] =
 /// The driver.
 pub(crate) struct RawExec {
     config: RawExecConfig,
-    supervisor: PathBuf,
-    cgroups: Arc<Cgroups>,
+    launcher: Launcher,
 }
 
 impl RawExec {
     /// A driver whose tasks are held by `supervisor`, a program that calls [`supervisor::main`].
     /// `cgroups`: what bounds them.
-    pub(crate) fn new(config: RawExecConfig, supervisor: PathBuf, cgroups: Cgroups) -> RawExec {
-        RawExec { config, supervisor, cgroups: Arc::new(cgroups) }
+    pub(crate) fn new(config: RawExecConfig, supervisor: PathBuf, cgroups: Arc<Cgroups>) -> RawExec {
+        RawExec { config, launcher: Launcher::new(supervisor, cgroups) }
     }
 
     async fn start_task(&self, task: StartTask) -> Result<Started, StartFailure> {
@@ -43,19 +40,9 @@ impl RawExec {
         let order = self.order(&task)?;
         let order = Order { user: self.user(&task.user).map_err(StartFailure::fatal)?, ..order };
         let command = find(&order.command, &task).map_err(StartFailure::fatal)?;
-        let fatal = |e: std::io::Error| StartFailure::fatal(format!("failed to start the supervisor of the task: {e}"));
-        let own = Directory::open(&task.alloc_dir).and_then(|d| Ok(d.open_dir(&task.task, Links::Refused)?));
-        let own = own.map_err(fatal)?;
-        own.make_dir("private", 0o700, None).map_err(|e| fatal(e.into()))?;
-        let log = own.append("executor.out", 0o644).map_err(fatal)?;
+        self.launcher.end_unknown(&task).await?;
         let groups = self.groups(&task)?;
-        let started = self.supervise(Order { command, groups: groups.clone(), ..order }, log).await;
-        if let (Err(_), Some(groups)) = (&started, &groups) {
-            self.cgroups.release(groups);
-            let groups = groups.clone();
-            let _ = tokio::task::spawn_blocking(move || groups.remove()).await;
-        }
-        started
+        self.launcher.start(&task, Order { command, groups, ..order }).await
     }
 
     /// The groups that bound the task: its own, or those that its `config` block names.
@@ -66,60 +53,9 @@ impl RawExec {
         let v1: BTreeMap<String, String> =
             v1.into_iter().filter_map(|(k, v)| Some((k, v.as_str()?.to_string()))).collect();
         if !v2.is_empty() || !v1.is_empty() {
-            return Ok(self.cgroups.custom(&v1, &v2));
+            return Ok(self.launcher.cgroups().custom(&v1, &v2));
         }
-        let alloc_id = task.alloc_dir.file_name().unwrap_or_default().to_string_lossy();
-        let made = self.cgroups.create(&alloc_id, &task.task, &task.limits);
-        made.map_err(|e| StartFailure::fatal(format!("failed to create the cgroups of the task: {e}")))
-    }
-
-    /// Starts the supervisor, which starts the task.
-    async fn supervise(&self, order: Order, log: std::fs::File) -> Result<Started, StartFailure> {
-        let fatal = |e: std::io::Error| StartFailure::fatal(format!("failed to start the supervisor of the task: {e}"));
-        let text = serde_json::to_vec(&order).map_err(StartFailure::fatal)?;
-        let mut child = tokio::process::Command::new(&self.supervisor)
-            .arg(supervisor::ARGUMENT)
-            .env_clear()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::from(log))
-            .kill_on_drop(false)
-            .spawn()
-            .map_err(fatal)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(&text).await.map_err(fatal)?;
-            // Closes it: the order is complete.
-            drop(stdin);
-        }
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).await.map_err(fatal)?;
-        }
-        let keeper = child.id().unwrap_or(0);
-        match serde_json::from_str(&line) {
-            Ok(Report::Started { pid, ticks }) => {
-                let state = State {
-                    pid,
-                    ticks,
-                    supervisor: keeper,
-                    supervisor_ticks: crate::processes::stat(keeper).map_or(0, |s| s.starttime),
-                    exit_file: order.exit_file,
-                    dir: order.dir,
-                    user: order.user,
-                    groups: order.groups,
-                };
-                let handle = Handle::new(state, self.supervisor.clone(), self.cgroups.clone(), Some(child));
-                Ok(Started { handle, network: None })
-            }
-            Ok(Report::Failed(text)) => {
-                let _ = child.wait().await;
-                Err(StartFailure::fatal(text))
-            }
-            Err(_) => {
-                let _ = child.wait().await;
-                Err(StartFailure::fatal("the supervisor of the task ended before the task started"))
-            }
-        }
+        self.launcher.groups(task, &task.limits)
     }
 
     /// Everything but the user and the place of the program.
@@ -151,6 +87,7 @@ impl RawExec {
             exit_file: ExitFile::new(&task.task_dir(), run),
             groups: None,
             network_namespace: task.network_namespace.clone(),
+            inside: None,
         })
     }
 
@@ -159,13 +96,7 @@ impl RawExec {
         if name.is_empty() {
             return Ok(None);
         }
-        let (uid, gid) = users::ids(name)?;
-        if ranges::contains(&self.config.denied_host_uids, uid.into()) {
-            return Err(UserError::DeniedUid(uid));
-        }
-        if ranges::contains(&self.config.denied_host_gids, gid.into()) {
-            return Err(UserError::DeniedGid(gid));
-        }
+        let (uid, gid) = users::permitted(name, &self.config.denied_host_uids, &self.config.denied_host_gids)?;
         if uid == rustix::process::getuid().as_raw() {
             return Ok(None);
         }
@@ -182,7 +113,7 @@ impl Driver for RawExec {
         Capabilities {
             signals: true,
             exec: true,
-            isolated: false,
+            isolation: Isolation::None,
             own_network: true,
             mounts: false,
             local_processes: true,
@@ -198,24 +129,11 @@ impl Driver for RawExec {
     }
 
     fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, DriverError>> {
-        Box::pin(async move {
-            let state: State = serde_json::from_value(state.clone())?;
-            if !state.can_be_found() {
-                return Err(DriverError::Gone);
-            }
-            if let Some(groups) = &state.groups {
-                self.cgroups.reserve(groups);
-            }
-            Ok(Handle::new(state, self.supervisor.clone(), self.cgroups.clone(), None) as Arc<dyn RunningTask>)
-        })
+        Box::pin(async move { self.launcher.recover(state) })
     }
 
     fn forget<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            if let Ok(state) = serde_json::from_value::<State>(state.clone()) {
-                state.end().await;
-            }
-        })
+        Box::pin(self.launcher.forget(state))
     }
 }
 
@@ -272,7 +190,7 @@ mod tests {
     use crate::testing::TempDir;
 
     fn driver(config: RawExecConfig) -> RawExec {
-        RawExec::new(RawExecConfig { enabled: true, ..config }, "/bin/false".into(), Cgroups::none())
+        RawExec::new(RawExecConfig { enabled: true, ..config }, "/bin/false".into(), Arc::new(Cgroups::none()))
     }
 
     fn task(config: &str) -> StartTask {

@@ -11,20 +11,25 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
+use rustix::pty::OpenptFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 
-use super::supervisor::ExitFile;
+use super::exec::enter::{self, Entry};
+use super::exec::privileges::Privileges;
+use super::supervisor::{ExitFile, Init};
 use super::*;
-use crate::cgroups::{Cgroups, TaskGroups};
+use crate::cgroups::{Cgroups, Counters, TaskGroups};
 use crate::processes;
 use encamp_model::stats::{CpuStats, MemoryStats, ResourceUsage};
 
 /// How often a supervisor that is no child of this agent is looked after.
 const POLL: Duration = Duration::from_millis(200);
+/// How long what runs a command in a task may take to end it.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long a killed task may take to die.
 const AFTER_KILL: Duration = Duration::from_secs(15);
 /// Ticks of `/proc` per second.
@@ -47,6 +52,26 @@ pub(crate) struct State {
     /// The cgroups that limit the task.
     #[serde(default)]
     pub groups: Option<TaskGroups>,
+    /// The init process of a task that is isolated.
+    #[serde(default)]
+    pub init: Option<InitState>,
+}
+
+/// The init process of an isolated task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct InitState {
+    /// Its process, and its start.
+    pub pid: u32,
+    pub ticks: u64,
+    /// What the task may do, and commands beside it.
+    pub privileges: Privileges,
+}
+
+impl Init {
+    /// The same with what the task may do.
+    pub(crate) fn of(self, privileges: Privileges) -> InitState {
+        InitState { pid: self.pid, ticks: self.ticks, privileges }
+    }
 }
 
 impl State {
@@ -63,6 +88,11 @@ impl State {
         }
         if let Some(groups) = &self.groups {
             groups.kill();
+        }
+        // Where it has processes of its own, all end with the init process.
+        let init = self.init.as_ref().filter(|i| processes::is_alive(i.pid, i.ticks));
+        if let Some(pid) = init.and_then(|i| to_pid(i.pid)) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
 
@@ -88,6 +118,8 @@ fn to_pid(pid: u32) -> Option<Pid> {
 #[derive(Default)]
 struct Sample {
     ticks: HashMap<u32, (u64, u64)>,
+    /// The counters of the groups of an isolated task.
+    groups: Option<Counters>,
     at: Option<Instant>,
 }
 
@@ -197,22 +229,61 @@ impl Handle {
         }
     }
 
+    /// A terminal: the side of its user and the side of the command. That of an isolated task is among its devices, so
+    /// that the task finds it by its name.
+    fn terminal(&self) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+        use rustix::fs::{Gid, Mode, OFlags, Uid, fchown, open};
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let Some(init) = &self.state.init else {
+            let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+            rustix::pty::grantpt(&master)?;
+            rustix::pty::unlockpt(&master)?;
+            let slave = open(rustix::pty::ptsname(&master, Vec::new())?, flags, Mode::empty())?;
+            return Ok((master, slave));
+        };
+        // A task can't change what is at these paths of its root.
+        let root = format!("/proc/{}/root", init.pid);
+        let master = open(format!("{root}/dev/pts/ptmx"), flags, Mode::empty())?;
+        rustix::pty::unlockpt(&master)?;
+        let name = rustix::pty::ptsname(&master, Vec::new())?;
+        let slave = open(format!("{root}{}", name.to_string_lossy()), flags, Mode::empty())?;
+        fchown(&slave, Some(Uid::from_raw(init.privileges.uid)), None::<Gid>)?;
+        // Otherwise the number was another process's by then.
+        if processes::is_alive(init.pid, init.ticks) { Ok((master, slave)) } else { Err(rustix::io::Errno::SRCH) }
+    }
+
     async fn run_beside(&self, request: ExecRequest) -> Result<ExecSession, ExecError> {
         let (program, args) = request.command.split_first().ok_or(ExecError::NoCommand)?;
         let failed = |source| ExecError::Run { program: program.clone(), source };
         let mut command = Command::new(program);
-        if request.tty {
+        if let Some(init) = &self.state.init {
+            let entry = Entry {
+                init: init.pid,
+                init_ticks: init.ticks,
+                privileges: init.privileges,
+                dir: self.state.dir.clone(),
+                groups: self.state.groups.clone(),
+                tty: request.tty,
+            };
+            let entry = serde_json::to_string(&entry).map_err(|e| ExecError::Descriptor(e.into()))?;
+            command = Command::new(&self.program);
+            command.arg(enter::ARGUMENT).arg(entry).arg(program);
+        } else if request.tty {
             command = Command::new(&self.program);
             command.arg(supervisor::TERMINAL_ARGUMENT).arg(program);
         }
-        command.args(args).env_clear().envs(&request.env).current_dir(&self.state.dir).kill_on_drop(true);
+        command.args(args).env_clear().envs(&request.env).kill_on_drop(true);
+        if self.state.init.is_none() {
+            command.current_dir(&self.state.dir);
+        }
+        let gentle = self.state.init.is_some();
         if let Some((uid, gid)) = self.state.user {
             command.uid(uid).gid(gid);
         }
         let (input, from_user) = mpsc::channel(16);
         let (to_user, output) = mpsc::channel(16);
         if request.tty {
-            let (master, slave) = terminal()?;
+            let (master, slave) = self.terminal()?;
             let copy = |fd: &OwnedFd| fd.try_clone().map_err(ExecError::Descriptor);
             command.stdin(Stdio::from(copy(&slave)?)).stdout(Stdio::from(copy(&slave)?)).stderr(Stdio::from(slave));
             let child = command.spawn().map_err(failed)?;
@@ -221,28 +292,16 @@ impl Handle {
             let reader = tokio::fs::File::from_std(File::from(copy(&master)?));
             let writer = tokio::fs::File::from_std(File::from(master));
             tokio::spawn(feed(from_user, Some(writer), Some(size)));
-            tokio::spawn(collect(child, Some(reader), None::<tokio::fs::File>, to_user));
+            tokio::spawn(collect(child, gentle, Some(reader), None::<tokio::fs::File>, to_user));
         } else {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
             let mut child = command.spawn().map_err(failed)?;
             tokio::spawn(feed(from_user, child.stdin.take(), None));
             let (out, err) = (child.stdout.take(), child.stderr.take());
-            tokio::spawn(collect(child, out, err, to_user));
+            tokio::spawn(collect(child, gentle, out, err, to_user));
         }
         Ok(ExecSession { input, output })
     }
-}
-
-/// A terminal: the side of its user and the side of the command.
-fn terminal() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-    use rustix::pty::OpenptFlags;
-    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-    rustix::pty::grantpt(&master)?;
-    rustix::pty::unlockpt(&master)?;
-    let name = rustix::pty::ptsname(&master, Vec::new())?;
-    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
-    let slave = rustix::fs::open(name, flags, rustix::fs::Mode::empty())?;
-    Ok((master, slave))
 }
 
 /// Writes what the user sends.
@@ -270,9 +329,11 @@ async fn feed(mut from: mpsc::Receiver<ExecInput>, mut to: Option<impl AsyncWrit
     }
 }
 
-/// Passes on what the command says, and how it ends. The command is ended when nobody listens any more.
+/// Passes on what the command says, and how it ends. The command is ended when nobody listens any more; `gentle`: the
+/// child runs it, and ends it when it is asked to.
 async fn collect(
     mut child: Child,
+    gentle: bool,
     out: Option<impl AsyncRead + Unpin + Send + 'static>,
     err: Option<impl AsyncRead + Unpin + Send + 'static>,
     to: mpsc::Sender<ExecOutput>,
@@ -282,6 +343,11 @@ async fn collect(
     let status = tokio::select! {
         status = child.wait() => status,
         () = to.closed() => {
+            if let Some(pid) = child.id().and_then(to_pid).filter(|_| gentle) {
+                // It ends the command first, which is in the task.
+                let _ = rustix::process::kill_process(pid, Signal::TERM);
+                let _ = tokio::time::timeout(LAST_WORDS, child.wait()).await;
+            }
             // Dropping the child ends it.
             return;
         }
@@ -357,7 +423,8 @@ impl RunningTask for Handle {
         let elapsed = last.at.map(|at| now.duration_since(at).as_secs_f64()).filter(|s| *s > 0.0);
         let mut ticks = HashMap::new();
         let mut pids = BTreeMap::new();
-        let descendants = table.descendants(self.state.supervisor).into_iter();
+        let above = self.state.init.as_ref().map_or(self.state.supervisor, |init| init.pid);
+        let descendants = table.descendants(above).into_iter();
         for (pid, stat) in descendants.filter(|(_, s)| !processes::is_zombie(s)) {
             ticks.insert(pid, (stat.utime, stat.stime));
             let before = last.ticks.get(&pid).copied();
@@ -387,9 +454,16 @@ impl RunningTask for Handle {
             };
             pids.insert(pid.to_string(), usage);
         }
-        *last = Sample { ticks, at: Some(now) };
-        let mut sum = ResourceUsage::default();
-        pids.values().for_each(|usage| sum.add(usage));
+        let of_groups = self.state.init.as_ref().and(self.state.groups.as_ref()).map(TaskGroups::counters);
+        let sum = match &of_groups {
+            Some(now) => now.usage(last.groups.as_ref().zip(elapsed), mhz_per_core),
+            None => {
+                let mut sum = ResourceUsage::default();
+                pids.values().for_each(|usage| sum.add(usage));
+                sum
+            }
+        };
+        *last = Sample { ticks, groups: of_groups, at: Some(now) };
         Some(TaskResourceUsage { resource_usage: sum, timestamp: crate::clock::now(), pids })
     }
 

@@ -18,6 +18,8 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::exec::init::{self, InitError};
+use super::exec::{self, Inside};
 use super::{Exit, LogSettings};
 use crate::cgroups::TaskGroups;
 use crate::directory::{Directory, Links};
@@ -35,7 +37,7 @@ const LEFTOVERS: Duration = Duration::from_secs(15);
 
 /// The command to run, and how to run it.
 #[derive(Serialize, Deserialize)]
-pub struct Order {
+pub(crate) struct Order {
     /// The executable, with its path.
     pub command: PathBuf,
     /// The arguments, without the executable's name.
@@ -60,16 +62,18 @@ pub struct Order {
     pub groups: Option<TaskGroups>,
     /// The network namespace that the task runs in; none: the host's.
     pub network_namespace: Option<PathBuf>,
+    /// What isolates the task; none: nothing. The command and the working directory are inside.
+    pub inside: Option<Inside>,
 }
 
 /// Where a supervisor writes how a task ended: in the task's directory, which the task may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ExitFile(PathBuf);
+pub(crate) struct ExitFile(PathBuf);
 
 impl ExitFile {
     /// The file of a run of a task.
-    pub fn new(task_dir: &Path, run: &str) -> ExitFile {
+    pub(crate) fn new(task_dir: &Path, run: &str) -> ExitFile {
         ExitFile(task_dir.join("private").join(format!("{run}.exit")))
     }
 
@@ -86,30 +90,57 @@ impl ExitFile {
         Ok(Directory::open(alloc)?.open_dir(Path::new(task).join("private"), Links::Refused)?)
     }
 
+    /// Notes which process is the supervisor, until a later run of the task.
+    fn note_supervisor(&self) -> io::Result<()> {
+        let me = std::process::id();
+        let note = (me, processes::stat(me).map_or(0, |s| s.starttime));
+        Ok(self.open()?.replace(NOTE, &serde_json::to_vec(&note)?, 0o600, None)?)
+    }
+
+    /// The supervisor of the last run of the task, and its start in ticks.
+    pub(crate) fn supervisor(&self) -> Option<(u32, u64)> {
+        let (file, _) = self.open().ok()?.open_file(NOTE, Links::Refused).ok()?;
+        serde_json::from_reader(file).ok()
+    }
+
     /// How the task ended; none if nobody wrote it down.
-    pub fn read(&self) -> Option<Exit> {
+    pub(crate) fn read(&self) -> Option<Exit> {
         let (file, _) = self.open().ok()?.open_file(self.name(), Links::Refused).ok()?;
         serde_json::from_reader(file).ok()
     }
 
     /// Removes it.
-    pub fn remove(&self) {
+    pub(crate) fn remove(&self) {
         let _ = self.open().and_then(|d| d.remove_file(self.name()));
     }
 }
 
+/// The file in which a supervisor notes its process.
+const NOTE: &str = "supervisor";
+
 /// How the start went.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Report {
+pub(crate) enum Report {
     /// The task runs.
     Started {
         /// Its process, which leads a group of its own.
         pid: u32,
         /// When that process started, in ticks since the host did: tells it from a later one of the same number.
         ticks: u64,
+        /// Its init process, if it is isolated.
+        init: Option<Init>,
     },
     /// It does not.
     Failed(String),
+}
+
+/// The init process of an isolated task.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Init {
+    /// Its process.
+    pub pid: u32,
+    /// When it started, in ticks.
+    pub ticks: u64,
 }
 
 /// Why a supervisor could not start its task, or not record its exit.
@@ -138,6 +169,9 @@ enum SuperviseError {
     /// The groups of the task can't be entered.
     #[error("failed to enter the cgroups of the task: {0}")]
     Cgroups(#[source] io::Error),
+    /// The task can't be isolated, or does not start then.
+    #[error(transparent)]
+    Inside(#[from] InitError),
     /// The command does not start.
     #[error("failed to launch command {}: {source}", command.display())]
     Launch {
@@ -163,7 +197,7 @@ pub fn main() -> Option<ExitCode> {
         return Some(in_terminal(args.collect()));
     }
     if first != ARGUMENT {
-        return None;
+        return exec::init::main().or_else(exec::enter::main);
     }
     Some(match read_order().and_then(|order| supervise(&order)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -217,40 +251,41 @@ fn report(report: &Report) {
     }
 }
 
+/// Has no program that is started from here inherit open files, apart from standard input, output and error: what
+/// started the agent may have left some open.
+pub(crate) fn close_inherited() {
+    close_fds::set_fds_cloexec(3, &[]);
+}
+
 fn supervise(order: &Order) -> Result<(), SuperviseError> {
     catch_ignored_signals();
+    close_inherited();
     // A session of its own: signals from a terminal don't reach it. Orphans of the task become its children.
     let _ = rustix::process::setsid();
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me)).map_err(SuperviseError::Orphans)?;
     // Opened before the task can put something else in their place.
     let wrong = |e: io::Error| SuperviseError::file(&order.alloc_dir, e);
+    order.exit_file.note_supervisor().map_err(wrong)?;
     let root = Directory::open(&order.alloc_dir).map_err(wrong)?;
     let logs = root.open_dir("alloc/logs", Links::Refused).map_err(|e| wrong(e.into()))?;
     let private = order.exit_file.open().map_err(wrong)?;
     let (out, out_done) = stream(order, &logs, "stdout")?;
     let (err, err_done) = stream(order, &logs, "stderr")?;
-    let mut command = Command::new(&order.command);
-    command.args(&order.args).env_clear().envs(order.env.iter().map(|(k, v)| (k, v))).current_dir(&order.dir);
-    command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
-    if let Some((uid, gid)) = order.user {
-        command.uid(uid).gid(gid);
-    }
     if let Some(namespace) = &order.network_namespace {
         netns::enter(namespace).map_err(SuperviseError::Namespace)?;
     }
     let oom_before = order.groups.as_ref().map_or(0, TaskGroups::oom_kills);
-    let spawned = within(order.groups.as_ref(), || command.spawn())?;
-    let child = spawned.map_err(|source| SuperviseError::Launch { command: order.command.clone(), source })?;
-    // The writing ends belong to the task alone, so that reading ends with it.
-    drop(command);
-    let pid = child.id();
-    if order.oom_score_adj != 0 {
-        // Lowering needs a right that the agent may not have.
-        let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), order.oom_score_adj.to_string());
-    }
-    report(&Report::Started { pid, ticks: processes::stat(pid).map_or(0, |s| s.starttime) });
-    let mut exit = wait_for(pid);
+    let mut task = start(order, out, err)?;
+    let (pid, ticks, init) = match &task {
+        Running::Bare { pid, ticks } => (*pid, *ticks, None),
+        Running::Inside(task) => (task.pid, task.ticks, Some(Init { pid: task.init, ticks: task.init_ticks })),
+    };
+    report(&Report::Started { pid, ticks, init });
+    let mut exit = match &mut task {
+        Running::Bare { pid, .. } => wait_for(*pid),
+        Running::Inside(task) => task.wait(),
+    };
     end_leftovers(pid);
     if let Some(groups) = &order.groups {
         // The task was killed for lack of memory, or passed on the exit code of a process that was.
@@ -265,6 +300,42 @@ fn supervise(order: &Order) -> Result<(), SuperviseError> {
     written.map_err(|e| SuperviseError::file(&order.exit_file.0, e))
 }
 
+/// A task that was started.
+enum Running {
+    /// A child of the supervisor.
+    Bare {
+        /// Its process.
+        pid: u32,
+        /// When it started, in ticks.
+        ticks: u64,
+    },
+    /// A child of its init process.
+    Inside(init::Started),
+}
+
+/// Starts the task, which writes to `out` and `err`.
+fn start(order: &Order, out: Stdio, err: Stdio) -> Result<Running, SuperviseError> {
+    if let Some(inside) = &order.inside {
+        return Ok(Running::Inside(init::start(order, inside, out, err)?));
+    }
+    let mut command = Command::new(&order.command);
+    command.args(&order.args).env_clear().envs(order.env.iter().map(|(k, v)| (k, v))).current_dir(&order.dir);
+    command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
+    if let Some((uid, gid)) = order.user {
+        command.uid(uid).gid(gid);
+    }
+    let spawned = within(order.groups.as_ref(), || command.spawn())?;
+    let child = spawned.map_err(|source| SuperviseError::Launch { command: order.command.clone(), source })?;
+    // The writing ends belong to the task alone, so that reading ends with it.
+    drop(command);
+    let pid = child.id();
+    if order.oom_score_adj != 0 {
+        // Lowering needs a right that the agent may not have.
+        let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), order.oom_score_adj.to_string());
+    }
+    Ok(Running::Bare { pid, ticks: processes::stat(pid).map_or(0, |s| s.starttime) })
+}
+
 /// Does something inside the task's groups.
 fn within<T>(groups: Option<&TaskGroups>, work: impl FnOnce() -> T) -> Result<T, SuperviseError> {
     let Some(groups) = groups else { return Ok(work()) };
@@ -277,7 +348,7 @@ fn within<T>(groups: Option<&TaskGroups>, work: impl FnOnce() -> T) -> Result<T,
 }
 
 /// Reaps children until the task has ended.
-fn wait_for(pid: u32) -> Exit {
+pub(crate) fn wait_for(pid: u32) -> Exit {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((done, status))) if u32::try_from(done.as_raw_nonzero().get()).is_ok_and(|p| p == pid) => {

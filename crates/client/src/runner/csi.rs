@@ -1,6 +1,7 @@
 //! Tasks that are storage plugins: their sockets, and the supervision of their health. The CSI volumes of allocations
 //! (`docs/spec/client.md §24.2`).
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use encamp_csi::{Limits, Plugin};
@@ -10,13 +11,14 @@ use super::alloc::AllocRunner;
 use super::error::HookError;
 use super::task::TaskRunner;
 use crate::clock;
+use crate::csi::dirs::SOCKET;
 use crate::csi::look::{NotReady, look};
 use crate::csi::mount::{self, MountError};
 use crate::csi::registry::{Change, PluginTask};
-use crate::drivers::{Driver, VolumeMounts};
+use crate::drivers::{Driver, Mount, Propagation, VolumeMounts};
 use crate::events;
 use crate::policy::csi::health_timeout;
-use encamp_model::{CsiServices, Task};
+use encamp_model::{CsiServices, Task, TaskCsiPluginConfig};
 
 /// The variable that tells a plugin where to listen.
 const ENDPOINT: &str = "CSI_ENDPOINT";
@@ -27,6 +29,14 @@ const LATER_PROBES: Duration = Duration::from_secs(30);
 /// Types of events.
 const HEALTHY: &str = "Plugin became healthy";
 const UNHEALTHY: &str = "Plugin became unhealthy";
+
+/// Where a plugin with a file system of its own has the directory of its socket, unless the job says so.
+const MOUNT_DIR: &str = "/csi";
+
+/// Where a plugin with a file system of its own has the directory of its socket.
+fn mount_dir(config: &TaskCsiPluginConfig) -> &str {
+    if config.mount_dir.is_empty() { MOUNT_DIR } else { &config.mount_dir }
+}
 
 /// Why the task of a plugin is killed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -109,27 +119,54 @@ impl AllocRunner {
 }
 
 impl TaskRunner {
-    /// Prepares the socket of a task that is a storage plugin.
+    /// Prepares the socket of a task that is a storage plugin. Gives what such a task needs in its own file system.
     pub(super) fn prepare_csi_plugin(
         &self,
         owner: &AllocRunner,
         task: &Task,
         driver: &dyn Driver,
-    ) -> Result<(), HookError> {
-        let Some(config) = &task.csi_plugin_config else { return Ok(()) };
+    ) -> Result<Vec<Mount>, HookError> {
+        let Some(config) = &task.csi_plugin_config else { return Ok(Vec::new()) };
         if CsiServices::of_type(&config.r#type).is_none() {
             return Err(HookError::PluginType(config.r#type.clone()));
         }
-        if driver.capabilities().isolated {
+        let able = driver.capabilities();
+        if able.isolation.isolates() && !able.mounts {
             return Err(HookError::PluginDriver(task.driver.clone()));
         }
-        Ok(self.shared.csi.dirs.prepare_socket(&owner.id, &self.name)?)
+        let dirs = &self.shared.csi.dirs;
+        dirs.prepare_socket(&owner.id, &self.name)?;
+        if !able.isolation.isolates() {
+            return Ok(Vec::new());
+        }
+        let mut mounts = Vec::new();
+        if let Some(dir) = dirs.socket(&owner.id, &self.name).parent() {
+            mounts.push(Mount {
+                host: dir.into(),
+                task: mount_dir(config).into(),
+                read_only: false,
+                propagation: Propagation::Private,
+            });
+        }
+        // Calls have paths of the host. What the plugin mounts there is to be seen by the host.
+        for dir in dirs.prepare_mounts()? {
+            mounts.push(Mount {
+                task: dir.clone(),
+                host: dir,
+                read_only: false,
+                propagation: Propagation::Bidirectional,
+            });
+        }
+        Ok(mounts)
     }
 
     /// The variables of a task that is a storage plugin.
     pub(super) fn csi_variables(&self, owner: &AllocRunner, task: &Task) -> Option<(String, String)> {
-        task.csi_plugin_config.as_ref()?;
-        let socket = self.shared.csi.dirs.socket(&owner.id, &self.name);
+        let config = task.csi_plugin_config.as_ref()?;
+        let socket = match self.isolation().isolates() {
+            true => Path::new(mount_dir(config)).join(SOCKET),
+            false => self.shared.csi.dirs.socket(&owner.id, &self.name),
+        };
         Some((ENDPOINT.into(), format!("unix://{}", socket.display())))
     }
 

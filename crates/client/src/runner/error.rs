@@ -12,6 +12,8 @@ use crate::servers::ServersError;
 use crate::services::{AddressError, RegistrationError};
 use crate::users::UserError;
 
+use super::volumes::VolumeError;
+
 /// Why an allocation can't be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAlloc {
@@ -131,7 +133,7 @@ pub(super) enum HookError {
     /// The task is a storage plugin of an unknown type.
     #[error("unknown type of storage plugin {0:?}; the types are controller, node and monolith")]
     PluginType(String),
-    /// Tasks of the driver do not see the files of the host, which the socket of a storage plugin needs.
+    /// Tasks of the driver neither see the files of the host nor get mounts; the socket of a storage plugin needs one.
     #[error("task driver {0:?} can't run storage plugins: its tasks do not see the directory of the socket")]
     PluginDriver(String),
     /// The driver mounts no volumes.
@@ -142,6 +144,12 @@ pub(super) enum HookError {
         /// The task.
         task: String,
     },
+    /// A host volume can't be mounted.
+    #[error("host volume validation error: {0}")]
+    HostVolume(#[source] VolumeError),
+    /// A CSI volume can't be mounted.
+    #[error(transparent)]
+    CsiVolume(VolumeError),
     /// The agent does not have what the task asks for.
     #[error("this agent does not support {0}")]
     Unsupported(&'static str),

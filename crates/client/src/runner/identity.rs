@@ -163,7 +163,7 @@ impl TaskRunner {
     fn write_token(&self, owner: &AllocRunner, task: &Task, i: &WorkloadIdentity) -> Result<(), TokenError> {
         let Some(jwt) = owner.identities.jwt(&owner.request(task, i)).filter(|_| i.file) else { return Ok(()) };
         let env = self.env(owner, task);
-        let (path, user) = (env.replace(&identity::file(i)), env.replace(&task.user));
+        let (path, user) = (env.replace(&identity::file(i)), self.user_of(&env, task));
         let user = if user.is_empty() { None } else { Some(users::ids(&user)?) };
         let dir = owner.dirs.open_task(&task.name).map_err(PathError::from);
         let written = dir.and_then(|dir| dir.replace(&path, jwt.expose().as_bytes(), 0o600, user));
@@ -178,7 +178,8 @@ impl TaskRunner {
         };
         let mut out: Vec<_> = identity::wanted(task).filter(|i| i.env).filter_map(of).collect();
         if !out.is_empty() {
-            let socket = owner.dirs.task(&task.name).join("secrets/api.sock");
+            let [_, _, secrets] = owner.dirs.seen_by(&task.name, self.isolation());
+            let socket = secrets.join("api.sock");
             out.push(("NOMAD_UNIX_ADDR".into(), format!("unix://{}", socket.display())));
         }
         out

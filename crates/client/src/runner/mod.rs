@@ -5,6 +5,7 @@
 //! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
 //!   workload identity tokens.
 //! - `artifacts`: downloads before the start. `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
+//!   `volumes`: what is mounted in tasks.
 //! - [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
@@ -19,6 +20,7 @@ pub mod metrics;
 pub mod services;
 pub mod setup;
 pub mod task;
+mod volumes;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 //! Prepares and starts a task (`docs/spec/client.md §10.3`, `§10.4`).
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,11 +11,12 @@ use super::task::TaskRunner;
 use crate::cgroups::Limits;
 use crate::clock;
 use crate::directory::{Links, PathError};
-use crate::drivers::{Driver, LogSettings, RunningTask, StartFailure, StartTask};
+use crate::drivers::{Driver, LogSettings, Mount, RunningTask, StartFailure, StartTask};
 use crate::env::{Input, TaskEnv};
 use crate::events;
 use crate::policy::restart::Ending;
 use crate::task_api::{self, TaskName};
+use crate::users;
 use encamp_model::{Allocation, Task, TaskStatus};
 
 /// Drivers for which `user.denylist` holds unless `user.checked_drivers` says otherwise.
@@ -53,9 +55,9 @@ impl TaskRunner {
             self.emit(events::message("Task hook failed", failed.to_string()));
             FATAL
         };
-        self.prepare(&owner, &task, driver.as_ref()).map_err(failed)?;
+        let mut mounts = self.prepare(&owner, &task, driver.as_ref()).map_err(failed)?;
         self.download_artifacts(&owner, &task).await?;
-        self.prepare_further(&owner, &task, driver.as_ref()).map_err(failed)?;
+        mounts.extend(self.prepare_further(&owner, &task, driver.as_ref()).map_err(failed)?);
         let env = self.env(&owner, &task);
         let run = clock::uuid().map_err(|e| {
             self.emit(events::driver_failure(&e.to_string()));
@@ -71,7 +73,7 @@ impl TaskRunner {
             alloc_dir: owner.dirs.root(),
             limits: limits(&owner, &self.name),
             network_namespace: owner.network_namespace(),
-            volumes: owner.volume_mounts(),
+            mounts,
             logs: log_settings(&task),
         };
         let started = driver.start(start).await.map_err(|failure| {
@@ -102,12 +104,19 @@ impl TaskRunner {
             node: &node,
             region: &self.shared.config.region,
             dirs: &owner.dirs,
+            isolation: self.isolation(),
             host: &self.shared.host_env,
             denied: self.shared.config.options.get("env.denylist").map(String::as_str),
         });
         env.extend(self.token_variables(owner, task));
         env.extend(self.csi_variables(owner, task));
         env
+    }
+
+    /// The user that the task runs as; empty: the agent's, or one that only the driver knows.
+    pub(super) fn user_of(&self, env: &TaskEnv, task: &Task) -> String {
+        let driver = || self.shared.drivers.get(&task.driver).map(|d| d.default_user().to_string());
+        Some(env.replace(&task.user)).filter(|u| !u.is_empty()).or_else(driver).unwrap_or_default()
     }
 
     /// The variables of the task, for commands beside it.
@@ -135,8 +144,9 @@ impl TaskRunner {
         done.map_err(|error| FailedHook { hook, error })
     }
 
-    /// The hooks before the artifacts, in order; the name of the one that failed and why.
-    fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), FailedHook> {
+    /// The hooks before the artifacts, in order: the volumes to be mounted in the task, or the name of the hook that
+    /// failed and why.
+    fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<Vec<Mount>, FailedHook> {
         let alloc = owner.alloc();
         let run = |hook, work: &dyn Fn() -> Result<(), HookError>| self.run_hook(&alloc, hook, work);
         let first = !self.inner.lock().record.built;
@@ -145,29 +155,39 @@ impl TaskRunner {
             self.emit(events::setup());
         }
         // Later the task may have changed its directory, which is its right.
-        run("task_dir", &|| if first { Ok(owner.dirs.build_task(&self.name)?) } else { Ok(()) })?;
+        run("task_dir", &|| {
+            if first {
+                owner.dirs.build_task(&self.name)?;
+            }
+            Ok(owner.dirs.mount_task(&self.name, task.resources.as_ref().map_or(0, |r| r.secrets_mb))?)
+        })?;
         run("identity", &|| Ok(self.write_tokens(owner, task)?))?;
         run("api", &|| self.open_api(owner, driver).map_err(HookError::TaskApi))?;
         run("secrets", &|| unsupported(task.secrets.is_empty(), "secret blocks"))?;
         if first {
             run("dispatch_payload", &|| dispatch_payload(owner, task))?;
         }
+        let mounts = RefCell::new(Vec::new());
         run("volumes", &|| {
-            if task.volume_mounts.is_empty() || driver.capabilities().mounts {
-                return Ok(());
-            }
-            Err(HookError::Volumes { driver: task.driver.clone(), task: task.name.clone() })
+            mounts.replace(self.volumes(owner, task, driver)?);
+            Ok(())
         })?;
         self.inner.lock().record.built = true;
-        Ok(())
+        Ok(mounts.into_inner())
     }
 
-    /// The hooks after the artifacts, in order; the name of the one that failed and why.
-    fn prepare_further(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), FailedHook> {
+    /// The hooks after the artifacts, in order: the directories of a storage plugin to be mounted in the task, or the
+    /// name of the hook that failed and why.
+    fn prepare_further(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<Vec<Mount>, FailedHook> {
         let alloc = owner.alloc();
         let run = |hook, work: &dyn Fn() -> Result<(), HookError>| self.run_hook(&alloc, hook, work);
-        run("csi_plugin_supervisor", &|| self.prepare_csi_plugin(owner, task, driver))?;
-        run("template", &|| unsupported(task.templates.is_empty(), "templates"))
+        let mounts = RefCell::new(Vec::new());
+        run("csi_plugin_supervisor", &|| {
+            mounts.replace(self.prepare_csi_plugin(owner, task, driver)?);
+            Ok(())
+        })?;
+        run("template", &|| unsupported(task.templates.is_empty(), "templates"))?;
+        Ok(mounts.into_inner())
     }
 
     /// Serves the task API on the task's socket, if the driver's tasks can connect to it.
@@ -198,7 +218,8 @@ impl TaskRunner {
             options.get(key).map_or(default, String::as_str).split(',').any(|n| n.trim() == name)
         };
         let checked = listed("user.checked_drivers", CHECKED_DRIVERS, &task.driver);
-        if checked && listed("user.denylist", DENIED_USERS, &task.user) {
+        let denied = options.get("user.denylist").map_or(DENIED_USERS, String::as_str);
+        if checked && is_denied(&task.user, denied.split(',').map(str::trim)) {
             return Err(HookError::User(task.user.clone()));
         }
         Ok(())
@@ -210,6 +231,13 @@ fn unsupported(is_empty: bool, what: &'static str) -> Result<(), HookError> {
     if is_empty { Ok(()) } else { Err(HookError::Unsupported(what)) }
 }
 
+/// Whether a user is among those that are denied, by whatever name or number a job calls it.
+fn is_denied<'a>(user: &str, mut denied: impl Iterator<Item = &'a str>) -> bool {
+    let id = |name: &str| users::ids(name).ok().map(|(uid, _)| uid);
+    let own = id(user).filter(|_| !user.is_empty());
+    denied.any(|name| name == user || (own.is_some() && id(name) == own))
+}
+
 /// The resources of the node that the servers allocated to the task.
 fn limits(owner: &AllocRunner, task: &str) -> Limits {
     let alloc = owner.alloc();
@@ -219,6 +247,7 @@ fn limits(owner: &AllocRunner, task: &str) -> Limits {
         cores: r.cpu.reserved_cores.clone(),
         memory_mb: r.memory.memory_mb,
         memory_max_mb: r.memory.memory_max_mb,
+        isolated: None,
     })
 }
 

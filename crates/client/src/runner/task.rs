@@ -9,7 +9,7 @@ use super::Shared;
 use super::alloc::AllocRunner;
 use super::setup::NotStarted;
 use crate::clock;
-use crate::drivers::{DriverError, Exit, RunningTask};
+use crate::drivers::{DriverError, Exit, Isolation, RunningTask};
 use crate::events;
 use crate::policy::lifecycle::Stage;
 use crate::policy::restart::{Decision, Ending, RestartTracker};
@@ -112,9 +112,15 @@ impl TaskRunner {
         self.task.read().clone()
     }
 
+    /// Which files the task sees.
+    pub(super) fn isolation(&self) -> Isolation {
+        let driver = self.shared.drivers.get(&self.task().driver);
+        driver.map_or(Isolation::None, |driver| driver.capabilities().isolation)
+    }
+
     /// Whether the task sees a file system of its own.
     pub(crate) fn driver_isolates(&self) -> bool {
-        self.shared.drivers.get(&self.task().driver).is_some_and(|driver| driver.capabilities().isolated)
+        self.isolation().isolates()
     }
 
     /// Its state.

@@ -1,0 +1,101 @@
+//! An agent that is killed at several points of the life of a task, and starts again.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::*;
+
+/// When the agent is killed, in milliseconds after the job was registered.
+const MOMENTS: [u64; 6] = [0, 40, 120, 300, 700, 1500];
+
+/// The processes of a task that run its command.
+fn running(alloc: &str) -> Vec<i32> {
+    let command = |pid: &i32| {
+        let line = procfs::process::Process::new(*pid).and_then(|p| p.cmdline()).unwrap_or_default();
+        line.iter().any(|arg| arg == "sleep")
+    };
+    processes(alloc).into_iter().filter(command).collect()
+}
+
+#[test]
+fn a_killed_agent_finds_its_tasks_again() {
+    let folder = Folder::new("restarts");
+    let Some(mut agent) = start(&folder, "") else { return };
+    for driver in ["raw_exec", "exec"] {
+        for moment in MOMENTS {
+            let name = format!("kill-{driver}-{moment}");
+            register(&agent, &job(&name, JobType::Service, &[task(driver, "exec sleep 600")]));
+            sleep(Duration::from_millis(moment));
+            agent.kill();
+            agent = start_again(&folder);
+            let found = alloc(&agent, &name, ClientStatus::Running);
+            wait_for("one process", || {
+                let pids = running(id(&found));
+                if pids.len() == 1 { Ok(()) } else { Err(format!("{name}: {pids:?}")) }
+            });
+            let (out, code) = exec(&folder, &agent, &found, "main", &["/bin/sh", "-c", "echo $NOMAD_TASK_NAME"]);
+            assert_eq!((out.as_str(), code), ("main\n", 0), "{name}");
+            collect(&folder, &agent, &name, id(&found));
+        }
+    }
+}
+
+#[test]
+fn a_running_task_survives_the_agent_and_its_end_is_known() {
+    let folder = Folder::new("restarts-running");
+    let Some(mut agent) = start(&folder, "") else { return };
+    for driver in ["raw_exec", "exec"] {
+        // It runs on.
+        let name = format!("on-{driver}");
+        let found =
+            run(&agent, &job(&name, JobType::Service, &[task(driver, "exec sleep 600")]), ClientStatus::Running);
+        let before = running(id(&found));
+        agent.kill();
+        agent = start_again(&folder);
+        let again = alloc(&agent, &name, ClientStatus::Running);
+        assert_eq!((running(id(&again)), before.len()), (before, 1));
+        // It is killed while it stops.
+        assert_eq!(agent.send("DELETE", &format!("/v1/job/{name}"), &Json::Null).status, 200);
+        agent.kill();
+        agent = start_again(&folder);
+        collect(&folder, &agent, &name, id(&again));
+
+        // It ends while there is no agent.
+        let name = format!("ends-{driver}");
+        let script = "while ! test -e local/go; do sleep 0.05; done; exit 3";
+        let found = run(&agent, &job(&name, JobType::Batch, &[task(driver, script)]), ClientStatus::Running);
+        agent.kill();
+        std::fs::write(dir(&folder, &found).join("main/local/go"), "").expect("a file");
+        wait_for("the end", || {
+            let left = processes(id(&found));
+            if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+        });
+        agent = start_again(&folder);
+        let ended = alloc(&agent, &name, ClientStatus::Failed);
+        let events = ended["TaskStates"]["main"]["Events"].to_string();
+        assert!(events.contains("Exit Code: 3"), "{events}");
+        collect(&folder, &agent, &name, id(&ended));
+
+        // Its supervisor is killed: the task does not go on alone.
+        let name = format!("alone-{driver}");
+        let found = run(&agent, &job(&name, JobType::Batch, &[task(driver, "exec sleep 600")]), ClientStatus::Running);
+        let pid = running(id(&found))[0];
+        let supervisor = supervisor_of(pid);
+        let _ = rustix::process::kill_process(supervisor, rustix::process::Signal::KILL);
+        let ended = alloc(&agent, &name, ClientStatus::Failed);
+        assert!(running(id(&ended)).is_empty());
+        collect(&folder, &agent, &name, id(&ended));
+    }
+}
+
+/// The supervisor above a process of a task.
+fn supervisor_of(pid: i32) -> rustix::process::Pid {
+    let mut at = pid;
+    loop {
+        let process = procfs::process::Process::new(at).expect("a process");
+        if process.cmdline().unwrap_or_default().iter().any(|arg| arg == "task-supervisor") {
+            return rustix::process::Pid::from_raw(at).expect("a process");
+        }
+        at = process.stat().expect("its state").ppid;
+    }
+}
