@@ -49,9 +49,16 @@ pub(crate) struct GroupState {
     affinities: Vec<ClassCheck>,
     /// The affinity score by computed class.
     affinity_by_class: ByClass<f64>,
-    /// What drivers, networks and secrets providers of nodes mean for the group, with the group whose network is
-    /// checked; nothing if that does not depend on these facts alone.
-    on_nodes: Option<(Option<Arc<CompiledGroup>>, Option<Arc<Verdicts>>)>,
+    /// The verdicts on nodes, once they were asked for.
+    on_nodes: Option<NodeVerdicts>,
+}
+
+/// What drivers, networks and secrets providers of nodes mean for a group.
+struct NodeVerdicts {
+    /// The group whose network is checked.
+    network_of: Option<Arc<CompiledGroup>>,
+    /// `None` if the verdicts depend on more than these facts.
+    verdicts: Option<Arc<Verdicts>>,
 }
 
 impl CurrentJob {
@@ -132,12 +139,11 @@ impl CurrentJob {
 impl GroupState {
     /// What is known about nodes besides constraints, shared by all evaluations of the same node records.
     pub(crate) fn verdicts(&mut self, network: &NetworkCheck, index: &NodeIndex) -> Option<Arc<Verdicts>> {
-        let known = self.on_nodes.as_ref().filter(|(of, _)| network.is_of(of.as_ref()));
-        if known.is_none() {
+        if !self.on_nodes.as_ref().is_some_and(|known| network.is_of(known.network_of.as_ref())) {
             let verdicts = network.facts(&self.compiled).map(|facts| index.node_verdicts(facts));
-            self.on_nodes = Some((network.group().cloned(), verdicts));
+            self.on_nodes = Some(NodeVerdicts { network_of: network.group().cloned(), verdicts });
         }
-        self.on_nodes.as_ref()?.1.clone()
+        self.on_nodes.as_ref()?.verdicts.clone()
     }
 
     /// The share of affinity weights the node meets, negative ones included (`docs/spec/scheduling.md §7.5`).
