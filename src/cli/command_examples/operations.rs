@@ -354,10 +354,16 @@ pub(super) const EXAMPLES: Examples = &[
     ),
     (
         "operator snapshot redact",
-        &[Example::new(
-            "Remove the secrets from a copy of an archive",
-            "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap",
-        )],
+        &[
+            Example::new(
+                "Remove the secrets from a copy of an archive",
+                "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap",
+            ),
+            Example::new(
+                "Do it and show what the copy contains",
+                "cp backup.snap copy.snap && encamp operator snapshot redact copy.snap &&\n    encamp operator snapshot inspect copy.snap",
+            ),
+        ],
     ),
     (
         "operator snapshot restore",
