@@ -34,7 +34,7 @@ fn hierarchies_are_found() {
     let old = format!("cgroup {root} cgroup rw,memory 0 0\ncgroup {root} cgroup rw,cpu,cpuacct 0 0\n");
     let own = "4:memory:/agent\n1:cpu,cpuacct:/../x\n";
     let Some(Hierarchy::V1(v1)) = found(&old, own) else { panic!("version 1") };
-    assert_eq!(v1.keys().copied().collect::<Vec<_>>(), [Controller::Cpu, Controller::Memory]);
+    assert_eq!(v1.keys().copied().collect::<Vec<_>>(), [Controller::Cpu, Controller::Cpuacct, Controller::Memory]);
     assert_eq!((&v1[&Controller::Memory], &v1[&Controller::Cpu].home), (&want, &want.root));
     assert_eq!(found("tmpfs / tmpfs rw 0 0\n", ""), None);
 }

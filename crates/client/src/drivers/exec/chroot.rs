@@ -183,7 +183,7 @@ mod tests {
         std::fs::write(host.join("bin/sh"), "1").unwrap();
         std::fs::write(host.join("bin/deep/x"), "2").unwrap();
         std::fs::write(host.join("agent/allocs/y"), "3").unwrap();
-        std::fs::set_permissions(host.join("bin"), std::fs::Permissions::from_mode(0o750)).unwrap();
+        std::fs::set_permissions(host.join("bin"), std::fs::Permissions::from_mode(0o751)).unwrap();
         symlink("sh", host.join("bin/bash")).unwrap();
         symlink("/nowhere", root.join("trap")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(host.join("bin/socket")).unwrap();
@@ -207,7 +207,7 @@ mod tests {
         assert!(same(&host.join("bin/sh"), &root.join("usr/bin/sh")), "linked");
         assert!(same(&host.join("bin/deep/x"), &root.join("usr/bin/deep/x")));
         assert_eq!(std::fs::read_link(root.join("usr/bin/bash")).unwrap(), Path::new("sh"));
-        assert_eq!(root.join("usr/bin").metadata().unwrap().mode() & 0o777, 0o750);
+        assert_eq!(root.join("usr/bin").metadata().unwrap().mode() & 0o777, 0o751);
         assert_eq!(std::fs::read(root.join("etc/own")).unwrap(), b"mine");
         assert!(root.join("agent").is_dir() && !root.join("agent/allocs").exists());
         assert!(!root.join("missing").exists() && !root.join("usr/bin/socket").exists());
