@@ -165,10 +165,15 @@ fn value<'a>(settings: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
+/// Whether a switch of a plugin's settings is on: job files may give booleans as strings.
+fn is_true(value: &Value) -> bool {
+    value == &Value::Bool(true) || value == "true"
+}
+
 fn raw_exec(config: &Config) -> RawExecConfig {
     let given = plugin(config, "raw_exec");
     let text = |key: &str| given.and_then(|g| value(g, key)?.as_str()).unwrap_or_default().to_string();
-    let switch = given.and_then(|g| value(g, "enabled")).map(|v| v == &Value::Bool(true) || v == "true");
+    let switch = given.and_then(|g| value(g, "enabled")).map(is_true);
     let option = config.client.options.get("driver.raw_exec.enable").map(|v| matches!(v.as_str(), "1" | "true"));
     let denied = given.and_then(|g| value(g, "denied_envvars")?.as_array()).into_iter().flatten();
     RawExecConfig {
@@ -188,7 +193,7 @@ fn exec(config: &Config) -> ExecConfig {
     let default = ExecConfig::default();
     ExecConfig {
         chroot_env: config.client.chroot_env.clone(),
-        no_pivot_root: found("no_pivot_root").is_some_and(|v| v == &Value::Bool(true) || v == "true"),
+        no_pivot_root: found("no_pivot_root").is_some_and(is_true),
         default_pid_mode: mode("default_pid_mode"),
         default_ipc_mode: mode("default_ipc_mode"),
         allow_caps: caps.map(|list| list.iter().filter_map(|v| v.as_str().map(String::from)).collect()),

@@ -4,11 +4,10 @@
 //! with more privileges than the task has. So paths are resolved relative to an open directory: by the kernel
 //! (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link may be followed, name by name with
 //! `O_NOFOLLOW` where the kernel does not support that, and where links inside the directory are allowed. The latter
-//! also follows absolute links that point into the directory, which the kernel refuses. `build` makes entries of trees,
-//! `make` makes entries like those of the host, [`remove`] removes trees.
+//! also follows absolute links that point into the directory, which the kernel refuses. `build` makes entries,
+//! [`remove`] removes trees.
 
 mod build;
-mod make;
 pub mod remove;
 
 use std::ffi::{OsStr, OsString};
@@ -127,6 +126,11 @@ pub struct Entry {
 /// A path, resolved name by name: the open entries from the directory on.
 struct Walked(Vec<(OsString, OwnedFd)>);
 
+/// A path of this process that leads to an open file, whatever its name stands for by now.
+pub(crate) fn by_descriptor(fd: &impl AsRawFd) -> PathBuf {
+    Path::new("/proc/self/fd").join(fd.as_raw_fd().to_string())
+}
+
 impl Directory {
     /// Opens a directory that the agent itself made; links in `path` are followed.
     pub fn open(path: &Path) -> io::Result<Directory> {
@@ -136,7 +140,7 @@ impl Directory {
 
     /// A path by which the system finds this very directory, whatever its name stands for by now. For this process.
     pub(crate) fn by_descriptor(&self) -> PathBuf {
-        Path::new("/proc/self/fd").join(self.fd.as_raw_fd().to_string())
+        by_descriptor(&*self.fd)
     }
 
     /// The same directory, whose paths are resolved without the kernel's help.
@@ -240,20 +244,11 @@ impl Directory {
     ) -> Result<(), PathError> {
         let names = plain_names(path.as_ref())?;
         let (name, parents) = names.split_last().ok_or(PathError::Escapes)?;
-        let mut dir = self.clone();
-        for parent in parents {
-            match mkdirat(&dir.fd, *parent, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(e) => return Err(e.into()),
-            }
-            dir = dir.open_dir(parent, Links::Refused)?;
-        }
+        let dir = self.make_way(parents.iter().copied(), 0o777)?;
         let mut unfinished = OsString::from(".");
         unfinished.push(name);
         unfinished.push(".new");
-        dir.remove_file(&unfinished)?;
-        let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | ALWAYS;
-        let mut file = File::from(openat(&dir.fd, &unfinished, create, Mode::from_raw_mode(0o600))?);
+        let mut file = dir.create_file(&unfinished)?;
         if let Some((uid, gid)) = owner {
             fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
         }
@@ -317,8 +312,7 @@ impl Directory {
         if !metadata.file_type().is_socket() || !own {
             return Err(PathError::NotRegular);
         }
-        let made = Path::new("/proc/self/fd").join(made.as_raw_fd().to_string());
-        std::fs::set_permissions(made, Permissions::from_mode(0o666))?;
+        std::fs::set_permissions(by_descriptor(&made), Permissions::from_mode(0o666))?;
         renameat(&self.fd, &unfinished, &self.fd, name)?;
         Ok(socket)
     }

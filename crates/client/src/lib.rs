@@ -7,9 +7,10 @@
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
 //! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
-//! - [`artifacts`]: downloads before tasks start. [`services`]: services and their checks. [`task_api`]: the HTTP API for tasks.
+//! - [`artifacts`]: downloads before tasks start. [`services`]: services and their checks. [`task_api`]: the HTTP API
+//!   for tasks.
 //! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins.
-//! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`]: helpers.
+//! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`], `hex`: helpers.
 //!
 //! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`].
 //! **Never** holds scheduling, HTTP types.
@@ -31,6 +32,7 @@ pub mod events;
 pub mod files;
 pub mod fingerprint;
 pub mod handle;
+mod hex;
 mod host_volumes;
 pub mod logs;
 pub mod netns;

@@ -3,6 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use procfs::process::{Process, Stat};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// The ID of a process as the system takes it; `None` if it can be none.
+pub(crate) fn to_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+/// Kills a process, which may have ended.
+pub(crate) fn kill(pid: u32) {
+    if let Some(pid) = to_pid(pid) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Kills all processes of a group, which may have ended.
+pub(crate) fn kill_group(leader: u32) {
+    if let Some(leader) = to_pid(leader) {
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+}
 
 /// The process with this ID, if there is one.
 pub(crate) fn stat(pid: u32) -> Option<Stat> {

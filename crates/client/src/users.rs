@@ -39,6 +39,14 @@ pub(crate) fn permitted(name: &str, denied_uids: &str, denied_gids: &str) -> Res
     Ok((uid, gid))
 }
 
+/// The same as [`ids`]; `None` for an empty name, which stands for the agent's user.
+///
+/// # Errors
+/// The user is unknown.
+pub(crate) fn ids_unless_empty(name: &str) -> Result<Option<(u32, u32)>, UserError> {
+    if name.is_empty() { Ok(None) } else { ids(name).map(Some) }
+}
+
 /// User and group ID of a user, named or numbered.
 ///
 /// # Errors

@@ -321,8 +321,10 @@ impl State {
 
 /// Whether checks of drivers, attributes and resources say the same about two records of a node.
 fn checked_alike(a: &Node, b: &Node) -> bool {
-    let healthy = |n: &Node| n.drivers.iter().map(|(k, d)| (k.clone(), d.detected && d.healthy)).collect::<Vec<_>>();
-    a.attributes == b.attributes && a.node_resources == b.node_resources && healthy(a) == healthy(b)
+    let drivers = a.drivers.iter().map(|(name, d)| (name, d.detected && d.healthy));
+    a.attributes == b.attributes
+        && a.node_resources == b.node_resources
+        && drivers.eq(b.drivers.iter().map(|(name, d)| (name, d.detected && d.healthy)))
 }
 
 /// Whether two records of a node have the same row in the index, besides whether it is ready.

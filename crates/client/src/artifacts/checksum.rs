@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use crate::hex::hex;
 use reqwest::Url;
 use sha2::Digest;
 
@@ -65,7 +66,7 @@ fn hash<D: Digest>(mut from: impl Read) -> io::Result<String> {
             Err(e) => return Err(e),
         }
     }
-    Ok(digest.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hex(&digest.finalize()))
 }
 
 /// Why a checksum can't be used, or does not hold.

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use super::{ARGUMENT, Order, Report};
+use crate::processes;
 use encamp_model::format_duration;
 
 /// The longest report that is read.
@@ -34,13 +34,13 @@ pub(crate) enum FetchError {
 }
 
 /// The process, and all that it started: killed when this is dropped.
-struct Group(Option<Pid>);
+struct Group(Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
             // Its number is not used again: the leader was not waited for yet.
-            let _ = kill_process_group(leader, Signal::KILL);
+            processes::kill_group(leader);
         }
     }
 }
@@ -71,7 +71,7 @@ async fn run(program: &Path, order: &Order, env: &BTreeMap<String, String>) -> R
         .kill_on_drop(true)
         .spawn()
         .map_err(FetchError::Start)?;
-    let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let group = Group(child.id());
     // Open until the end: the process ends when the agent does.
     let mut stdin = child.stdin.take();
     let mut report = Vec::new();

@@ -1,6 +1,5 @@
 //! Directories of storage plugins. Names come from jobs and servers: none leads out of the directory.
 
-use std::fmt::Write;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::records::MountKey;
 use crate::directory::is_id;
+use crate::hex::hex;
 
 /// The longest path of a socket in bytes: `sun_path` without the zero at its end.
 const LONGEST_SOCKET: usize = 107;
@@ -119,11 +119,8 @@ fn directory_of(alloc_id: &str) -> String {
 
 /// The first bytes of the SHA-256 checksum of a text, as hexadecimal digits.
 fn hash(text: &str, bytes: usize) -> String {
-    Sha256::digest(text).iter().take(bytes).fold(String::new(), |mut out, byte| {
-        // Writing to a text does not fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    let digest = Sha256::digest(text);
+    hex(digest.get(..bytes).unwrap_or(&digest))
 }
 
 #[cfg(test)]

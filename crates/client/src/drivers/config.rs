@@ -84,6 +84,11 @@ impl Block<'_> {
         }
     }
 
+    /// A text that has to be set.
+    pub(crate) fn required(&self, key: &'static str) -> Result<String, ConfigError> {
+        Some(self.text(key)?).filter(|text| !text.is_empty()).ok_or(ConfigError::Missing(key))
+    }
+
     /// A list of texts.
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         match self.0.get(key) {

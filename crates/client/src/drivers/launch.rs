@@ -52,16 +52,10 @@ impl Launcher {
                     return Err(StartFailure::fatal("an earlier run of the task does not end"));
                 }
                 let table = processes::Table::read();
-                let kill = |pid: u32| {
-                    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-                        // It may have ended.
-                        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-                    }
-                };
                 // The supervisor first: it would remove the groups when the task has ended.
                 let below = table.descendants(pid);
-                kill(pid);
-                below.into_iter().for_each(|(pid, _)| kill(pid));
+                processes::kill(pid);
+                below.into_iter().for_each(|(pid, _)| processes::kill(pid));
                 std::thread::sleep(Duration::from_millis(5));
             }
             Ok(())

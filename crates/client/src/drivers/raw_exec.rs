@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::config::{Block, ConfigError};
 use super::launch::Launcher;
-use super::supervisor::{ExitFile, Order};
+use super::supervisor::Order;
 use super::*;
 use crate::cgroups::{Cgroups, TaskGroups};
 use crate::config::RawExecConfig;
@@ -62,33 +62,22 @@ impl RawExec {
     fn order(&self, task: &StartTask) -> Result<Order, ConfigError> {
         let block = Block(&task.config);
         block.only(KEYS)?;
-        let command = block.text("command")?;
-        if command.is_empty() {
-            return Err(ConfigError::Missing("command"));
-        }
+        let command = block.required("command")?;
         let denied: Vec<_> = self.config.denied_envvars.iter().cloned().chain(block.texts("denied_envvars")?).collect();
         let allowed = |k: &str| !denied.iter().any(|glob| ranges::glob(glob, k));
-        let env: Vec<_> = task.env.iter().filter(|(k, _)| allowed(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
         let dir = match block.text("work_dir")? {
             dir if dir.is_empty() => task.task_dir(),
             dir => task.task_dir().join(dir),
         };
-        let run = task.id.rsplit('/').next().unwrap_or("task");
-        Ok(Order {
+        let mut order = Order {
             command: command.into(),
             args: block.texts("args")?,
-            env,
             dir,
-            user: None,
             oom_score_adj: block.number("oom_score_adj")?.unwrap_or(0),
-            alloc_dir: task.alloc_dir.clone(),
-            name: task.task.clone(),
-            logs: task.logs,
-            exit_file: ExitFile::new(&task.task_dir(), run),
-            groups: None,
-            network_namespace: task.network_namespace.clone(),
-            inside: None,
-        })
+            ..Order::of(task)
+        };
+        order.env.retain(|(k, _)| allowed(k));
+        Ok(order)
     }
 
     /// User and group IDs of a user's name; none for the agent's own.
@@ -186,6 +175,7 @@ fn make_executable(alloc_dir: &Path, path: &Path) -> Result<(), ProgramError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::supervisor::ExitFile;
     use super::*;
     use crate::testing::TempDir;
 

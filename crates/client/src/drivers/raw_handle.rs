@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use rustix::pty::OpenptFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,7 +23,7 @@ use super::exec::privileges::Privileges;
 use super::supervisor::{ExitFile, Init};
 use super::*;
 use crate::cgroups::{Cgroups, Counters, TaskGroups};
-use crate::processes;
+use crate::processes::{self, to_pid};
 use encamp_model::stats::{CpuStats, MemoryStats, ResourceUsage};
 
 /// How often a supervisor that is no child of this agent is looked after.
@@ -82,17 +82,16 @@ impl State {
 
     /// Ends the task at once, as far as it is still the same process.
     fn kill(&self) {
-        if let Some(pid) = to_pid(self.pid).filter(|_| processes::is_alive(self.pid, self.ticks)) {
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        if processes::is_alive(self.pid, self.ticks) {
+            processes::kill(self.pid);
+            processes::kill_group(self.pid);
         }
         if let Some(groups) = &self.groups {
             groups.kill();
         }
         // Where it has processes of its own, all end with the init process.
-        let init = self.init.as_ref().filter(|i| processes::is_alive(i.pid, i.ticks));
-        if let Some(pid) = init.and_then(|i| to_pid(i.pid)) {
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        if let Some(init) = self.init.as_ref().filter(|i| processes::is_alive(i.pid, i.ticks)) {
+            processes::kill(init.pid);
         }
     }
 
@@ -108,10 +107,6 @@ impl State {
         // It has nothing to tell.
         let _ = work.await;
     }
-}
-
-fn to_pid(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 /// CPU ticks of the processes at the last sample, and when that was.

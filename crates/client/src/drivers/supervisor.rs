@@ -14,13 +14,13 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use procfs::process::Process;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::WaitOptions;
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::exec::init::{self, InitError};
 use super::exec::{self, Inside};
-use super::{Exit, LogSettings};
+use super::{Exit, LogSettings, StartTask};
 use crate::cgroups::TaskGroups;
 use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
@@ -64,6 +64,28 @@ pub(crate) struct Order {
     pub network_namespace: Option<PathBuf>,
     /// What isolates the task; none: nothing. The command and the working directory are inside.
     pub inside: Option<Inside>,
+}
+
+impl Order {
+    /// The order of a task in its own directory, as the agent's user, without its command.
+    pub(super) fn of(task: &StartTask) -> Order {
+        let run = task.id.rsplit('/').next().unwrap_or("task");
+        Order {
+            command: PathBuf::new(),
+            args: Vec::new(),
+            env: task.env.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            dir: task.task_dir(),
+            user: None,
+            oom_score_adj: 0,
+            alloc_dir: task.alloc_dir.clone(),
+            name: task.task.clone(),
+            logs: task.logs,
+            exit_file: ExitFile::new(&task.task_dir(), run),
+            groups: None,
+            network_namespace: task.network_namespace.clone(),
+            inside: None,
+        }
+    }
 }
 
 /// Where a supervisor writes how a task ended: in the task's directory, which the task may change.
@@ -368,15 +390,11 @@ pub(crate) fn wait_for(pid: u32) -> Exit {
 
 /// Ends the task's process group and every process that descends from it.
 fn end_leftovers(pid: u32) {
-    if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(group, Signal::KILL);
-    }
+    processes::kill_group(pid);
     let until = Instant::now() + LEFTOVERS;
     while Instant::now() < until {
         for (child, _) in processes::Table::read().descendants(std::process::id()) {
-            if let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) {
-                let _ = rustix::process::kill_process(child, Signal::KILL);
-            }
+            processes::kill(child);
         }
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(None) => std::thread::sleep(Duration::from_millis(2)),

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use crate::processes::{kill_group, to_pid};
 
 /// The maximum number of bytes that a program may print on standard output.
 pub(crate) const MOST_OUTPUT: usize = 64 << 10;
@@ -77,15 +79,12 @@ struct Running(Child);
 
 impl Running {
     fn pid(&self) -> Option<Pid> {
-        Pid::from_raw(i32::try_from(self.0.id()).ok()?)
+        to_pid(self.0.id())
     }
 
     /// Kills everything in the program's process group.
     fn kill_group(&self) {
-        if let Some(group) = self.pid() {
-            // A group that has ended by itself is no error.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        kill_group(self.0.id());
     }
 
     /// Whether the program has ended; it is not reaped.

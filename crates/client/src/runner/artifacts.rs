@@ -16,14 +16,10 @@ use crate::artifacts::{self, AT_ONCE, FetchError, Mode, Order, STAGING};
 use crate::directory::PathError;
 use crate::env::TaskEnv;
 use crate::events;
+use crate::hex::hex;
 use crate::policy::restart::Ending;
 use crate::users::{self, UserError};
 use encamp_model::{Task, TaskArtifact};
-
-/// Drivers whose tasks run as another user than the agent, if the job names none.
-const UNPRIVILEGED_DRIVERS: [&str; 2] = ["exec", "java"];
-/// That user.
-const UNPRIVILEGED_USER: &str = "nobody";
 
 /// Why an artifact is not there.
 #[derive(Debug, thiserror::Error)]
@@ -155,7 +151,7 @@ impl TaskRunner {
             mode: Mode::of(&artifact.getter_mode),
             insecure: artifact.getter_insecure,
             staging: staging.into(),
-            owner: if artifact.chown { user(task, env)? } else { None },
+            owner: if artifact.chown { users::ids_unless_empty(&self.user_of(env, task))? } else { None },
             ..Order::new(config, root, destination)
         };
         owner.dirs.open().map_err(PathError::from)?.make_dirs(staging)?;
@@ -198,15 +194,5 @@ impl Reason {
 /// The definition of an artifact as a short text.
 fn hash(artifact: &TaskArtifact) -> String {
     let text = serde_json::to_vec(artifact).unwrap_or_default();
-    sha2::Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect()
-}
-
-/// The user and group of the task; none: the agent's.
-fn user(task: &Task, env: &TaskEnv) -> Result<Option<(u32, u32)>, UserError> {
-    let name = env.replace(&task.user);
-    match name.as_str() {
-        "" if UNPRIVILEGED_DRIVERS.contains(&task.driver.as_str()) => users::ids(UNPRIVILEGED_USER).map(Some),
-        "" => Ok(None),
-        name => users::ids(name).map(Some),
-    }
+    hex(&sha2::Sha256::digest(text))
 }

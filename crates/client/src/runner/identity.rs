@@ -163,8 +163,8 @@ impl TaskRunner {
     fn write_token(&self, owner: &AllocRunner, task: &Task, i: &WorkloadIdentity) -> Result<(), TokenError> {
         let Some(jwt) = owner.identities.jwt(&owner.request(task, i)).filter(|_| i.file) else { return Ok(()) };
         let env = self.env(owner, task);
-        let (path, user) = (env.replace(&identity::file(i)), self.user_of(&env, task));
-        let user = if user.is_empty() { None } else { Some(users::ids(&user)?) };
+        let path = env.replace(&identity::file(i));
+        let user = users::ids_unless_empty(&self.user_of(&env, task))?;
         let dir = owner.dirs.open_task(&task.name).map_err(PathError::from);
         let written = dir.and_then(|dir| dir.replace(&path, jwt.expose().as_bytes(), 0o600, user));
         written.map_err(|source| TokenError::Write { path, source })

@@ -8,6 +8,7 @@ use sha2::Digest;
 
 use super::{AddressError, Place, address};
 use crate::clock;
+use crate::hex::hex;
 use crate::policy::check_restart::{CheckOutcome, CheckRestartRule};
 use encamp_model::json::is_default;
 use encamp_model::{Service, ServiceCheck, duration};
@@ -184,7 +185,7 @@ fn id(check: &ServiceCheck, label: &str, place: &Place) -> String {
         // Where one part ends the next may not begin elsewhere.
         hash.update([0]);
     }
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 /// Whether all results speak for the allocation (`docs/spec/client.md §14`); none of no checks.

@@ -15,8 +15,6 @@ use encamp_state::{StateStore, Table};
 const VERSION: u32 = 1;
 /// The number of allocations stored at once while reading.
 const CHUNK: usize = 4096;
-/// What stands for the options of a mount, as in answers.
-const MASKED: &str = "[REDACTED]";
 
 #[derive(Serialize, Deserialize)]
 enum Record {
@@ -157,13 +155,7 @@ impl Record {
                 let variable = Arc::make_mut(variable);
                 (variable.data, variable.lock) = (Bytes::default(), None);
             }
-            Record::CsiVolume(volume) => {
-                let volume = Arc::make_mut(volume);
-                volume.secrets.clear();
-                if let Some(options) = volume.mount_options.as_mut().filter(|o| !o.mount_flags.is_empty()) {
-                    options.mount_flags = vec![MASKED.into()];
-                }
-            }
+            Record::CsiVolume(volume) => Arc::make_mut(volume).redact(),
             Record::RootKey(key) => {
                 let key = Arc::make_mut(key);
                 key.meta.redact();

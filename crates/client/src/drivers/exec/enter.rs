@@ -11,7 +11,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use rustix::process::{Pid, Signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
@@ -115,9 +114,9 @@ fn run(mut args: impl Iterator<Item = std::ffi::OsString>) -> Result<ExitCode, E
         let status = tokio::select! {
             status = child.wait() => status?,
             _ = end.recv() => {
-                if let Some(pid) = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
-                    let _ = rustix::process::kill_process(pid, Signal::KILL);
-                    let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+                if let Some(pid) = child.id() {
+                    processes::kill(pid);
+                    processes::kill_group(pid);
                 }
                 child.wait().await?
             }

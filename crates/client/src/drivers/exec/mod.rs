@@ -24,7 +24,7 @@ use serde_json::Value;
 use self::privileges::Privileges;
 use super::config::{Block, ConfigError};
 use super::launch::Launcher;
-use super::supervisor::{ExitFile, Order};
+use super::supervisor::Order;
 use super::*;
 use crate::cgroups::{Cgroups, Isolated};
 use crate::config::ExecConfig;
@@ -128,10 +128,7 @@ impl Exec {
     fn order(&self, task: &StartTask) -> Result<Order, StartFailure> {
         let block = Block(&task.config);
         block.only(KEYS)?;
-        let command = block.text("command")?;
-        if command.is_empty() {
-            return Err(ConfigError::Missing("command").into());
-        }
+        let command = block.required("command")?;
         let order = self.isolated(task, &block)?;
         Ok(Order { command: command.into(), args: block.texts("args")?, ..order })
     }
@@ -149,7 +146,6 @@ impl Exec {
         let (uid, gid) = users::permitted(name, denied.0, denied.1).map_err(StartFailure::fatal)?;
         let (add, drop) = (block.texts("cap_add")?, block.texts("cap_drop")?);
         let capabilities = capabilities::of_task(self.config.allow_caps.as_deref(), &add, &drop, uid == 0)?;
-        let run = task.id.rsplit('/').next().unwrap_or("task");
         let inside = Inside {
             root: task.task_dir(),
             mounts: task.mounts.clone(),
@@ -159,21 +155,8 @@ impl Exec {
             pivot: !self.config.no_pivot_root,
             privileges: Privileges { uid, gid, capabilities, own_processes: pids == NamespaceMode::Private },
         };
-        Ok(Order {
-            command: PathBuf::new(),
-            args: Vec::new(),
-            env: task.env.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
-            dir: PathBuf::from("/").join(block.text("work_dir")?),
-            user: None,
-            oom_score_adj: 0,
-            alloc_dir: task.alloc_dir.clone(),
-            name: task.task.clone(),
-            logs: task.logs,
-            exit_file: ExitFile::new(&task.task_dir(), run),
-            groups: None,
-            network_namespace: task.network_namespace.clone(),
-            inside: Some(inside),
-        })
+        let dir = PathBuf::from("/").join(block.text("work_dir")?);
+        Ok(Order { dir, inside: Some(inside), ..Order::of(task) })
     }
 
     /// Whether tasks can be isolated here.

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use rustix::mount::{
 use rustix::process::{chdir, chroot, pivot_root};
 
 use super::Inside;
-use crate::directory::{Directory, Links, PathError};
+use crate::directory::{Directory, Links, PathError, by_descriptor};
 use crate::drivers::{Mount, Propagation};
 
 /// Flags of every mount of a task: no devices, and no programs that gain privileges.
@@ -66,11 +66,6 @@ pub(crate) struct RootError {
 fn at<E: Into<io::Error>>(what: impl Into<PathBuf>) -> impl FnOnce(E) -> RootError {
     let what = what.into();
     move |e| RootError { what, source: e.into() }
-}
-
-/// A path of this process that leads to an open file, whatever its name stands for by now.
-fn by_descriptor(fd: &impl AsFd) -> PathBuf {
-    Path::new("/proc/self/fd").join(fd.as_fd().as_raw_fd().to_string())
 }
 
 /// The new root, as far as it is built.
