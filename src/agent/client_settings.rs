@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::Config;
 use super::config::client::Client;
 use encamp_client::artifacts::{ArtifactConfig, ExtraPath};
-use encamp_client::config::{DrainOnShutdown, ExecConfig, GcConfig, MockConfig, RawExecConfig, Reserved};
+use encamp_client::config::{
+    DrainOnShutdown, ExecConfig, GcConfig, MockConfig, NetworkConfig, RawExecConfig, Reserved,
+};
 use encamp_client::drivers::exec::NamespaceMode;
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString, duration};
@@ -47,7 +49,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         default_ineligible: c.default_ineligible,
         node_max_allocs: c.node_max_allocs,
         nomad_service_discovery: c.nomad_service_discovery,
-        bridge_hairpin_mode: c.bridge_network_hairpin_mode,
+        network: network(c),
         host_volumes_dir: below(config.host_volumes_dir()),
         host_volume_plugin_dir: below(config.host_volume_plugin_dir()),
         host_volumes: host_volumes(c),
@@ -114,6 +116,19 @@ fn artifacts(c: &Client) -> ArtifactConfig {
             .filter(|n| !n.is_empty())
             .map(String::from)
             .collect(),
+    }
+}
+
+fn network(c: &Client) -> NetworkConfig {
+    NetworkConfig {
+        cni_path: c.cni_path.split(':').filter(|d| !d.is_empty()).map(Into::into).collect(),
+        cni_config_dir: c.cni_config_dir.clone().into(),
+        bridge_name: c.bridge_network_name.clone(),
+        bridge_subnet: c.bridge_network_subnet.clone(),
+        bridge_subnet_ipv6: c.bridge_network_subnet_ipv6.clone(),
+        bridge_hairpin_mode: c.bridge_network_hairpin_mode,
+        bind_wildcard: c.bind_wildcard_default_host_network,
+        ..NetworkConfig::default()
     }
 }
 

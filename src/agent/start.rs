@@ -274,7 +274,7 @@ impl Agent {
     }
 
     /// Applies the settings that can be reloaded (`docs/spec/agent-config.md §9.2`): log level, TLS, the
-    /// workers of a server, the plugins of host volumes.
+    /// workers of a server, the plugins of host volumes and networks.
     ///
     /// # Errors
     /// One of them cannot be used; nothing was changed.
@@ -301,7 +301,10 @@ impl Agent {
         if let Some(client) = &self.parts.client {
             let node = client.handle();
             // Programs may take seconds to answer; the reload does not wait for them.
-            drop(tokio::task::spawn_blocking(move || node.fingerprint_volume_plugins()));
+            drop(tokio::task::spawn_blocking(move || {
+                node.fingerprint_volume_plugins();
+                node.fingerprint_networks();
+            }));
         }
         self.logs.set_level(level);
         self.config.settings.log_level = config.log_level.clone();

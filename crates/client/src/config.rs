@@ -75,8 +75,8 @@ pub struct Config {
     pub node_max_allocs: i64,
     /// Offer services of the cluster's own catalogue.
     pub nomad_service_discovery: bool,
-    /// Hairpin mode of the bridge, reported as an attribute.
-    pub bridge_hairpin_mode: bool,
+    /// Networks of allocations.
+    pub network: NetworkConfig,
     /// Where host volumes are made at run time; none: a directory for this run alone.
     pub host_volumes_dir: Option<PathBuf>,
     /// Programs that make host volumes; none: only the built-in plugin does.
@@ -151,7 +151,7 @@ impl Default for Config {
             default_ineligible: false,
             node_max_allocs: 0,
             nomad_service_discovery: true,
-            bridge_hairpin_mode: false,
+            network: NetworkConfig::default(),
             host_volumes_dir: None,
             host_volume_plugin_dir: None,
             host_volumes: BTreeMap::new(),
@@ -208,6 +208,42 @@ pub struct Reserved {
     pub cores: String,
     /// Host ports, as a list such as `22,80-81`.
     pub ports: String,
+}
+
+/// Networks of allocations (`docs/spec/client.md §15`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkConfig {
+    /// Directories of network plugins, in the order of the search.
+    pub cni_path: Vec<PathBuf>,
+    /// Directory of the networks that the operator wrote.
+    pub cni_config_dir: PathBuf,
+    /// Name of the bridge.
+    pub bridge_name: String,
+    /// IPv4 addresses of the bridge's network.
+    pub bridge_subnet: String,
+    /// IPv6 addresses of the bridge's network; empty: none.
+    pub bridge_subnet_ipv6: String,
+    /// An allocation reaches itself by the ports of the host.
+    pub bridge_hairpin_mode: bool,
+    /// Ports are open on all addresses of the host, if the node has no host networks.
+    pub bind_wildcard: bool,
+    /// How long one call of a plugin may take.
+    pub plugin_limit: Duration,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> NetworkConfig {
+        NetworkConfig {
+            cni_path: vec!["/opt/cni/bin".into(), "/usr/libexec/cni".into()],
+            cni_config_dir: "/opt/cni/config".into(),
+            bridge_name: "nomad".into(),
+            bridge_subnet: "172.26.64.0/20".into(),
+            bridge_subnet_ipv6: String::new(),
+            bridge_hairpin_mode: false,
+            bind_wildcard: true,
+            plugin_limit: Duration::from_secs(30),
+        }
+    }
 }
 
 /// Local garbage collection (`docs/spec/client.md §27.1`).

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::dirs::AllocDir;
 use super::drivers::Isolation;
 use super::ranges;
-use encamp_model::{AllocatedTaskResources, Allocation, Node, Task};
+use encamp_model::{AllocNetworkStatus, AllocatedTaskResources, Allocation, Node, Task};
 
 /// Variables of the agent that tasks don't get unless `env.denylist` says otherwise.
 const DENIED: &str = "CONSUL_TOKEN,CONSUL_HTTP_TOKEN,CONSUL_HTTP_TOKEN_FILE,NOMAD_TOKEN,VAULT_TOKEN,*_LICENSE,\
@@ -21,6 +21,8 @@ const CLEANED: [&str; 5] = ["NOMAD_ADDR_", "NOMAD_IP_", "NOMAD_PORT_", "NOMAD_HO
 
 /// The input from which the environment of a task is built.
 pub struct Input<'a> {
+    /// The addresses of the allocation; empty: it has none of its own.
+    pub network: &'a AllocNetworkStatus,
     /// Its allocation, with its job.
     pub alloc: &'a Allocation,
     /// The task.
@@ -222,6 +224,12 @@ fn built_in(input: &Input) -> BTreeMap<String, String> {
         let addr = address(&port.host_ip, port.value);
         set(&format!("NOMAD_ADDR_{}", port.label), addr.clone());
         set(&format!("NOMAD_HOST_ADDR_{}", port.label), addr);
+        let own = [&input.network.address, &input.network.address_ipv6].into_iter().find(|ip| !ip.is_empty());
+        if let Some(own) = own {
+            set(&format!("NOMAD_ALLOC_INTERFACE_{}", port.label), input.network.interface_name.clone());
+            set(&format!("NOMAD_ALLOC_IP_{}", port.label), own.clone());
+            set(&format!("NOMAD_ALLOC_ADDR_{}", port.label), address(own, inside));
+        }
     }
     for (name, r) in resources.iter().flat_map(|r| &r.tasks) {
         task_ports(r, (*name != task.name).then_some(name.as_str()), &mut set);
@@ -303,7 +311,13 @@ mod tests {
         let host =
             [("HOME", "/root"), ("PATH", "/bin"), ("VAULT_TOKEN", "s")].map(|(k, v)| (k.to_string(), v.to_string()));
         let dirs = AllocDir::new(Path::new("/a"), &alloc.id);
+        let network = AllocNetworkStatus {
+            interface_name: "eth0".into(),
+            address_ipv6: "fd00::2".into(),
+            ..AllocNetworkStatus::default()
+        };
         TaskEnv::build(&Input {
+            network: &network,
             alloc: &alloc,
             task: &task,
             node: &node,
@@ -326,6 +340,9 @@ mod tests {
             ("NOMAD_PORT_http", "80"),
             ("NOMAD_HOST_PORT_http", "20001"),
             ("NOMAD_ADDR_http", "[::1]:20001"),
+            ("NOMAD_ALLOC_INTERFACE_http", "eth0"),
+            ("NOMAD_ALLOC_IP_http", "fd00::2"),
+            ("NOMAD_ALLOC_ADDR_http", "[fd00::2]:80"),
             ("NOMAD_META_foo_bar", "linux"),
             ("NOMAD_META_FOO_BAR", "linux"),
             ("HOME", "/h"),

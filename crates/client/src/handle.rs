@@ -137,6 +137,11 @@ impl Handle {
         self.agent.fingerprint_volume_plugins();
     }
 
+    /// Reads the networks of the operator again, and asks their plugins for their versions.
+    pub fn fingerprint_networks(&self) {
+        self.agent.fingerprint_networks();
+    }
+
     /// Registers an existing directory as a host volume.
     pub fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
         self.agent.register_volume(volume)

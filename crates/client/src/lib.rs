@@ -9,7 +9,8 @@
 //!   [`netns`]: processes of tasks. `users`: their users.
 //! - [`artifacts`]: downloads before tasks start. [`services`]: services and their checks. [`task_api`]: the HTTP API
 //!   for tasks.
-//! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins.
+//! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins. [`network`]: networks of allocations and
+//!   their plugins. `programs`: runs of plugins.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`], `hex`: helpers.
 //!
 //! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`].
@@ -36,8 +37,10 @@ mod hex;
 mod host_volumes;
 pub mod logs;
 pub mod netns;
+pub mod network;
 pub mod policy;
 pub(crate) mod processes;
+mod programs;
 pub mod ranges;
 pub mod runner;
 pub mod servers;

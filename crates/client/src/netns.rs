@@ -1,5 +1,4 @@
-//! Network namespaces of allocations (`docs/spec/client.md §15.1`): for mode `none`, one with only a loopback
-//! interface.
+//! Network namespaces of allocations (`docs/spec/client.md §15.1`): they begin with only a loopback interface.
 //!
 //! Its loopback is enabled by one netlink message, written here: libraries for that need an asynchronous runtime, or
 //! calls that are not safe.
@@ -20,6 +19,8 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 pub(crate) const ARGUMENT: &str = "network-namespace";
 /// Where namespaces have their names.
 const DIR: &str = "/var/run/netns";
+/// How often a name may be mounted over.
+const MOST_MOUNTS: usize = 8;
 /// Type of the file system that namespaces are files of.
 const NAMESPACES: i128 = 0x6e73_6673;
 /// The message of rtnetlink(7) that changes an interface.
@@ -64,7 +65,11 @@ pub fn create(program: &Path, alloc_id: &str) -> Result<PathBuf, CreateError> {
 /// Removes the namespace of an allocation; one that is not there is fine.
 pub fn remove(alloc_id: &str) -> io::Result<()> {
     let path = path(alloc_id);
-    if is_namespace(&path) {
+    // A program of an agent that was killed meanwhile may have mounted over it.
+    for _ in 0..MOST_MOUNTS {
+        if !is_namespace(&path) {
+            break;
+        }
         unmount(&path, UnmountFlags::DETACH)?;
     }
     match std::fs::remove_file(&path) {
@@ -79,7 +84,7 @@ pub fn enter(path: &Path) -> io::Result<()> {
 }
 
 /// Whether a name stands for a namespace, and not for what is left of one.
-fn is_namespace(path: &Path) -> bool {
+pub(crate) fn is_namespace(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|s| i128::from(s.f_type) == NAMESPACES)
 }
 

@@ -1,7 +1,8 @@
 //! The persisted state of a node (`docs/spec/client.md §25`): files in its state directory, each written atomically.
 //!
 //! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` the
-//! state of the agent; `csi-mounts.json` the CSI volumes that it mounted; `allocs/<id>/` an allocation as received
+//! state of the agent; `csi-mounts.json` the CSI volumes that it mounted; `networks/<id>.json` the network that it made
+//! for an allocation; `allocs/<id>/` an allocation as received
 //! (`alloc.json`), its current state (`state.json`) and the state that the servers acknowledged (`acknowledged.json`).
 //! JSON files begin with a line that names their format and their checksum. A damaged file is refused: tasks of the node
 //! may run, and a node that lost their state, or that registered as a new node, would leave them orphaned.
@@ -24,7 +25,10 @@ use super::directory::remove::NotRemoved;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
-use encamp_model::{AllocDeploymentStatus, Allocation, SecretString, SignedIdentity, TaskState, with_secrets};
+use super::network::records::NetworkRecord;
+use encamp_model::{
+    AllocDeploymentStatus, AllocNetworkStatus, Allocation, SecretString, SignedIdentity, TaskState, with_secrets,
+};
 
 /// How long another agent may hold the directory.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -36,6 +40,8 @@ const SECRET_ID: &str = "secret-id";
 const IDENTITY_CHECKSUM: &str = "identity.checksum";
 /// The mounted CSI volumes.
 const MOUNTS: &str = "csi-mounts.json";
+/// The networks of allocations.
+const NETWORKS: &str = "networks";
 /// Begins names of allocations that are being forgotten.
 const REMOVED: &str = ".removed-";
 
@@ -130,6 +136,8 @@ pub struct AllocRecord {
     pub disk_taken: bool,
     /// Its removal, if that began.
     pub removal: Option<RemovalRecord>,
+    /// Its addresses.
+    pub network: AllocNetworkStatus,
 }
 
 /// The removal of an allocation: it goes on in the next run of the agent.
@@ -309,6 +317,46 @@ impl Store {
     /// Stores which CSI volumes are mounted.
     pub(crate) fn put_mounts(&self, records: &MountRecords) -> io::Result<()> {
         self.put(MOUNTS, records)
+    }
+
+    /// The networks that are recorded, by ID of the allocation.
+    ///
+    /// # Errors
+    /// The stored record of a network is damaged.
+    pub(crate) fn networks(&self) -> Result<BTreeMap<String, NetworkRecord>, StartError> {
+        let Some(dir) = self.dir.as_ref().map(|d| d.join(NETWORKS)) else { return Ok(BTreeMap::new()) };
+        let entries = match std::fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(e) => return Err(at("reading", &dir)(e)),
+        };
+        let mut out = BTreeMap::new();
+        for entry in entries {
+            let path = entry.map_err(at("reading", &dir))?.path();
+            let Some(id) = path.file_name().and_then(|n| n.to_str()?.strip_suffix(".json")) else { continue };
+            let advice = format!(
+                "restore it from a backup, or remove what is left of the allocation's network and remove {}",
+                path.display()
+            );
+            if let Some(record) = read(&path, &advice)? {
+                out.insert(id.to_string(), record);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Stores the network of an allocation.
+    pub(crate) fn put_network(&self, alloc_id: &str, record: &NetworkRecord) -> io::Result<()> {
+        self.put(&format!("{NETWORKS}/{alloc_id}.json"), record)
+    }
+
+    /// Forgets the network of an allocation.
+    pub(crate) fn delete_network(&self, alloc_id: &str) -> io::Result<()> {
+        let Some(dir) = &self.dir else { return Ok(()) };
+        match std::fs::remove_file(dir.join(NETWORKS).join(format!("{alloc_id}.json"))) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Stores an allocation as received.

@@ -403,4 +403,7 @@ pub enum RefusedClient {
     /// The subnet of the bridge network is no subnet.
     #[error("invalid bridge_network_subnet: invalid CIDR address: {0}")]
     BridgeSubnet(String),
+    /// The IPv6 subnet of the bridge network is no IPv6 subnet.
+    #[error("invalid bridge_network_subnet_ipv6: invalid CIDR address: {0}")]
+    BridgeSubnetIpv6(String),
 }

@@ -405,6 +405,12 @@ fn the_start_is_checked_with_its_own_texts() {
             "client { enabled = true\n bridge_network_subnet = \"x\" }".into(),
             "Error starting agent: client setup failed: invalid bridge_network_subnet: invalid CIDR address: x".into(),
         ),
+        (
+            "client { enabled = true\n bridge_network_subnet_ipv6 = \"10.0.0.0/8\" }".into(),
+            "Error starting agent: client setup failed: invalid bridge_network_subnet_ipv6: invalid CIDR address: \
+             10.0.0.0/8"
+                .into(),
+        ),
     ] {
         assert_eq!(started(&merged(&[&text])).unwrap_err().to_string(), want, "{text}");
     }

@@ -322,6 +322,13 @@ fn client_start(c: &Config) -> Result<(), RefusedClient> {
     if !cidr {
         return Err(RefusedClient::BridgeSubnet(subnet.clone()));
     }
+    let subnet = &c.client.bridge_network_subnet_ipv6;
+    let cidr = subnet.split_once('/').is_some_and(|(ip, bits)| {
+        ip.parse::<std::net::Ipv6Addr>().is_ok() && bits.parse::<u8>().is_ok_and(|b| b <= 128)
+    });
+    if !cidr && !subnet.is_empty() {
+        return Err(RefusedClient::BridgeSubnetIpv6(subnet.clone()));
+    }
     Ok(())
 }
 

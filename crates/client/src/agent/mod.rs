@@ -1,8 +1,8 @@
 //! The loops of a node (`docs/spec/client.md §2` to `§8`).
 //!
 //! - [`start`]: starts and stops the node. [`register`]: registration and heartbeats. [`watch`]: pulls allocations.
-//!   [`tell`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. [`disconnect`]: loss of
-//!   the servers.
+//!   [`tell`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. `networks`: networks of
+//!   the operator. [`disconnect`]: loss of the servers.
 //! - [`collect`]: local garbage collection; [`leftovers`]: what it could not remove. [`stats`]: usage of the host and of
 //!   tasks. [`metrics`]: published metrics.
 
@@ -11,6 +11,7 @@ pub mod connect;
 pub mod disconnect;
 pub mod leftovers;
 pub mod metrics;
+mod networks;
 pub mod node;
 pub mod register;
 pub mod start;

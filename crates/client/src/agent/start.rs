@@ -21,6 +21,7 @@ use super::super::drivers::raw_exec::RawExec;
 use super::super::error::{DrainError, StartError, at};
 use super::super::fingerprint::{self, Found, host};
 use super::super::host_volumes::{self, Plugins};
+use super::super::network::records::Networks;
 use super::super::runner::Shared;
 use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
@@ -158,6 +159,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let identity = store.identity(host_uuid.as_deref())?;
     let mut record = store.client()?;
     let mounts = store.mounts()?;
+    let networks = Networks::new(store.networks()?);
     let static_meta = fingerprint::static_meta(&config);
     // A removed key that the configuration no longer has need not be remembered.
     record.meta.retain(|key, value| value.is_some() || static_meta.contains_key(key));
@@ -183,6 +185,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         node: RwLock::new(node),
         node_changed: Notify::new(),
         csi: Csi::new(state_dir.join("csi"), mounts),
+        networks,
         host_env: host_env(),
         alloc_dir,
         random: Mutex::new(clock::generator(config.seed, "client")),
@@ -222,6 +225,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     restored.into_iter().for_each(|runner| agent.go_on(runner));
     // The runners of the others mount their volumes again, or unmount them.
     agent.shared.unmount_unknown(|alloc_id| agent.runner(alloc_id).is_some());
+    agent.shared.remove_unknown_networks(|alloc_id| agent.runner(alloc_id).is_some());
     let loops = spawn_loops(&agent);
     Ok(Running { agent, loops, temporary })
 }

@@ -4,12 +4,14 @@
 //!   simulated tasks.
 //! - [`exec`], [`java`]: processes with a root of their own. [`launch`]: starts tasks that have a supervisor.
 //! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
+//! - [`network`]: networks of allocations.
 
 pub mod config;
 pub mod exec;
 pub(crate) mod java;
 mod launch;
 pub mod mock;
+pub mod network;
 pub mod raw_exec;
 pub(crate) mod raw_handle;
 pub mod signals;
@@ -25,6 +27,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use self::config::ConfigError;
+use self::network::{MadeNamespace, TaskNetwork, WantedNamespace};
 use super::cgroups::Limits;
 use super::processes::Table;
 use encamp_model::stats::TaskResourceUsage;
@@ -58,6 +61,23 @@ pub trait Driver: Send + Sync + 'static {
 
     /// Removes what is left of a task that can't be found again.
     fn forget<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, ()>;
+
+    /// Whether its tasks run only in network namespaces that it makes (`docs/spec/client.md §15.1`).
+    fn creates_network(&self) -> bool {
+        false
+    }
+
+    /// Makes the network namespace of an allocation; one that is there is used again. Only if
+    /// [`Driver::creates_network`]. It may be given up at any time: [`Driver::destroy_network`] follows.
+    fn create_network<'a>(&'a self, _wanted: &'a WantedNamespace) -> BoxFuture<'a, Result<MadeNamespace, DriverError>> {
+        Box::pin(async { Err(DriverError::NoNetwork) })
+    }
+
+    /// Removes the network namespace of an allocation; one that is not there is fine. `state`: that of
+    /// [`MadeNamespace`]; null: its making did not end.
+    fn destroy_network<'a>(&'a self, _alloc_id: &'a str, _state: &'a Value) -> BoxFuture<'a, Result<(), DriverError>> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 /// A started task.
@@ -174,6 +194,8 @@ pub struct StartTask {
     pub network_namespace: Option<PathBuf>,
     /// What is to be mounted in the task, in order; only for drivers with the capability `mounts`.
     pub mounts: Vec<Mount>,
+    /// The network of the allocation, for tasks with a file system of their own.
+    pub network: TaskNetwork,
     /// How the output is kept; none: it is not.
     pub logs: Option<LogSettings>,
 }
@@ -297,6 +319,9 @@ pub enum DriverError {
     /// Nothing is left of the task.
     #[error("the task is gone")]
     Gone,
+    /// The driver makes no network namespaces.
+    #[error("the driver makes no network namespaces")]
+    NoNetwork,
     /// The process of the task has ended.
     #[error("the process has ended")]
     Ended,

@@ -1,8 +1,9 @@
 //! Fingerprints the node (`docs/spec/client.md §4`).
 //!
-//! - [`cpu`], [`host`], [`network`]: the fingerprinters. [`interfaces`]: interfaces and addresses of
+//! - [`cpu`], [`host`], [`network`], `cni`: the fingerprinters. [`interfaces`]: interfaces and addresses of
 //!   the host.
 
+pub(crate) mod cni;
 pub mod cpu;
 pub mod host;
 pub mod interfaces;
@@ -62,11 +63,10 @@ pub fn look(config: &Config, alloc_dir: &Path) -> Found {
         found.resources.processors.topology = Some(cpu.topology);
         found.total_compute = cpu.total;
     }
-    let (mut networks, mut node_networks) = (Vec::new(), Vec::new());
-    if on("bridge") && host::has_bridge() {
-        networks.push(NetworkResource { mode: "bridge".into(), ..NetworkResource::default() });
-        node_networks.push(NodeNetworkResource { mode: "bridge".into(), ..NodeNetworkResource::default() });
-    }
+    found.attributes.extend(network_plugins(config));
+    let modes = network_modes(config);
+    let mut networks: Vec<NetworkResource> = modes.iter().map(|mode| network_of(mode)).collect();
+    let mut node_networks: Vec<NodeNetworkResource> = modes.iter().map(|mode| node_network_of(mode)).collect();
     if on("network") {
         let n = network::look(config);
         if let Some(first) = n.networks.first() {
@@ -80,6 +80,31 @@ pub fn look(config: &Config, alloc_dir: &Path) -> Found {
     found.resources.min_dynamic_port = config.min_dynamic_port;
     found.resources.max_dynamic_port = config.max_dynamic_port;
     found
+}
+
+/// The network modes of the node beside that of the host.
+pub(crate) fn network_modes(config: &Config) -> Vec<String> {
+    let bridge = config.allowed("fingerprint", "bridge") && host::has_bridge();
+    let mut modes: Vec<String> = bridge.then(|| "bridge".to_string()).into_iter().collect();
+    if config.allowed("fingerprint", "cni") {
+        modes.extend(cni::modes(&config.network.cni_config_dir));
+    }
+    modes
+}
+
+/// The attributes of the network plugins.
+pub(crate) fn network_plugins(config: &Config) -> BTreeMap<String, String> {
+    if config.allowed("fingerprint", "plugins_cni") { cni::plugins(&config.network) } else { BTreeMap::new() }
+}
+
+/// A mode as a network that jobs may use.
+pub(crate) fn network_of(mode: &str) -> NetworkResource {
+    NetworkResource { mode: mode.into(), ..NetworkResource::default() }
+}
+
+/// A mode as a network of the node.
+pub(crate) fn node_network_of(mode: &str) -> NodeNetworkResource {
+    NodeNetworkResource { mode: mode.into(), ..NodeNetworkResource::default() }
 }
 
 /// The bytes of a total in MiB that the configuration sets; `None` if it sets none.
@@ -113,7 +138,7 @@ fn software(config: &Config) -> BTreeMap<String, String> {
         set("nomad.version", config.version.clone());
         set("nomad.revision", config.revision.clone());
         set("nomad.service_discovery", config.nomad_service_discovery.to_string());
-        set("nomad.bridge.hairpin_mode", config.bridge_hairpin_mode.to_string());
+        set("nomad.bridge.hairpin_mode", config.network.bridge_hairpin_mode.to_string());
         set("unique.advertise.address", config.http_addr.clone());
     }
     if on("secrets_plugins") {

@@ -1,11 +1,10 @@
 //! Plugins of dynamic host volumes (`docs/spec/client.md §4.6.1`). They create and delete the volumes of a node.
 //!
 //! [`Plugins`]: the plugins of the node. [`mkdir`]: the built-in plugin. [`program`]: a program of the plugin directory
-//! and its answers. [`run`]: one run of a program, with its limits.
+//! and its answers.
 
 pub(crate) mod mkdir;
 pub(crate) mod program;
-pub(crate) mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::programs::RunError;
 use super::store::VolumeRecord;
 use encamp_model::HostVolume;
 use program::{Node, Program};
-use run::RunError;
 
 /// The built-in plugin.
 pub(crate) const MKDIR: &str = "mkdir";
@@ -79,7 +78,11 @@ impl PluginError {
             PluginError::Reply { .. } => true,
             PluginError::Run { error, .. } => match error {
                 RunError::Start(_) | RunError::Exit { .. } => false,
-                RunError::Signal { .. } | RunError::Timeout(_) | RunError::TooLong(_) | RunError::Wait(_) => true,
+                RunError::Signal { .. }
+                | RunError::Timeout(_)
+                | RunError::TooLong(_)
+                | RunError::Canceled
+                | RunError::Wait(_) => true,
             },
         }
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::run::{Output, RunError, one_line, run};
 use super::{Created, PluginError};
+use crate::programs::{Cancel, MOST_OUTPUT, Output, Run, RunError, one_line, run};
 use crate::store::VolumeRecord;
 use encamp_model::version::Version;
 
@@ -153,7 +153,17 @@ impl Program<'_> {
 
     fn run(&self, operation: Operation, mut env: Vec<(&'static str, OsString)>) -> Result<Output, PluginError> {
         env.push(("DHV_OPERATION", operation.name().into()));
-        let ran = run(&self.path, operation.name(), self.plugin_dir, &env, operation.limit());
+        let ran = run(&Run {
+            program: &self.path,
+            arguments: &[operation.name()],
+            dir: self.plugin_dir,
+            env: &env,
+            input: &[],
+            limit: operation.limit(),
+            most_output: MOST_OUTPUT,
+            stated: stated_error,
+            cancel: &Cancel::default(),
+        });
         let (plugin_id, operation_name) = (self.id.as_str(), operation.name());
         match &ran {
             Ok(output) => {
@@ -178,4 +188,15 @@ impl Program<'_> {
     fn invalid(&self, operation: Operation, why: String) -> PluginError {
         PluginError::Reply { plugin: self.id.clone(), operation, why }
     }
+}
+
+/// The error that a program printed on standard output as `{"error": "…"}`, if it did.
+fn stated_error(stdout: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Stated {
+        error: String,
+    }
+    let stated: Stated = serde_json::from_slice(stdout).ok()?;
+    let text = one_line(stated.error.as_bytes());
+    Some(text).filter(|t| !t.is_empty())
 }

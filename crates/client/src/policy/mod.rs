@@ -4,7 +4,7 @@
 //!   tasks may start. [`status`]: the allocation's status from its task states. [`health`]: whether it is healthy.
 //! - [`pull`]: changes on the servers. [`report`]: updates to the servers and their timing. [`backoff`]: retry delays.
 //! - [`gc`]: which terminal allocation is collected first. [`leftovers`]: when a removal that failed is tried again.
-//!   [`identity`]: workload identity tokens. [`csi`]: storage plugins.
+//!   [`identity`]: workload identity tokens. [`csi`]: storage plugins. `network`: who makes a network namespace.
 
 pub mod backoff;
 pub mod check_restart;
@@ -14,6 +14,7 @@ pub mod health;
 pub mod identity;
 pub(crate) mod leftovers;
 pub mod lifecycle;
+pub(crate) mod network;
 pub mod pull;
 pub mod report;
 pub mod restart;

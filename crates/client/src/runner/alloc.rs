@@ -1,7 +1,6 @@
 //! The allocation runner: pre-run hooks, the tasks and their dependencies, post-run hooks (`docs/spec/client.md §9`).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -12,14 +11,14 @@ use tokio::task::JoinSet;
 
 use super::Shared;
 use super::collect::has_disk;
-use super::error::{InvalidAlloc, NetworkError, PrerunError};
+use super::error::{InvalidAlloc, PrerunError};
 use super::identity::Identities;
+use super::network::Made;
 use super::task::TaskRunner;
 use crate::clock;
 use crate::dirs::AllocDir;
 use crate::drivers::VolumeMounts;
 use crate::events;
-use crate::netns;
 use crate::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::policy::lifecycle::{Coordinator, Stage};
 use crate::policy::status::{self, KillCause, Role};
@@ -32,8 +31,6 @@ use encamp_model::{
 
 /// Text of an allocation that ran longer than it may.
 const EXCEEDED: &str = "allocation exceeded max_run_duration";
-/// The network mode of allocations that have nothing but a loopback.
-const ISOLATED: &str = "none";
 
 /// The allocations that must end before an allocation starts.
 #[derive(Default)]
@@ -64,6 +61,8 @@ pub struct AllocRunner {
     pub(super) registered: Mutex<BTreeMap<String, Option<String>>>,
     /// Its CSI volumes, as far as they are mounted.
     pub(super) volumes: Mutex<VolumeMounts>,
+    /// Its addresses.
+    pub(super) network: Mutex<AllocNetworkStatus>,
     /// Tokens of its tasks.
     pub(super) identities: Identities,
     wake: Notify,
@@ -146,6 +145,7 @@ impl AllocRunner {
                 checks: Checks::default(),
                 registered: Mutex::default(),
                 volumes: Mutex::default(),
+                network: Mutex::new(std::mem::take(&mut record.network)),
                 persisting: tokio::sync::Mutex::new(()),
                 killing: tokio::sync::Mutex::new(false),
                 stopping: watch::channel(false).0,
@@ -255,7 +255,7 @@ impl AllocRunner {
             client_description: description.into(),
             task_states: states,
             deployment_status,
-            network_status: Some(Box::new(AllocNetworkStatus::default())),
+            network_status: Some(Box::new(self.network_status())),
             ..Allocation::default()
         }
     }
@@ -291,6 +291,7 @@ impl AllocRunner {
             marked: self.marked.load(Ordering::Relaxed),
             disk_taken: self.disk_taken.load(Ordering::Relaxed),
             removal: self.removal.lock().clone(),
+            network: self.network_status(),
         }
     }
 
@@ -404,7 +405,9 @@ impl AllocRunner {
         let begin = Instant::now();
         let connected = self.make_network().await;
         timed("network", begin, connected.is_ok());
-        connected?;
+        if connected? == Made::GivenUp {
+            return Ok(());
+        }
         if self.restored {
             // The servers know them; what ran before does not end for want of them.
             let me = self.clone();
@@ -419,47 +422,6 @@ impl AllocRunner {
             return Ok(());
         }
         Ok(self.start_checks()?)
-    }
-
-    /// How the group is connected; empty: as the host is.
-    fn network_mode(&self) -> String {
-        self.alloc().group().and_then(|g| g.networks.first()).map(|n| n.mode.clone()).unwrap_or_default()
-    }
-
-    /// The network namespace of the allocation; none: the host's.
-    pub(super) fn network_namespace(&self) -> Option<PathBuf> {
-        (self.network_mode() == ISOLATED).then(|| netns::path(&self.id))
-    }
-
-    /// Makes the network that the group wants (`docs/spec/client.md §15.1`).
-    async fn make_network(&self) -> Result<(), NetworkError> {
-        let mode = self.network_mode();
-        match mode.as_str() {
-            "" | "host" => return Ok(()),
-            ISOLATED => {}
-            _ => return Err(NetworkError::Mode(mode)),
-        }
-        let unable = |t: &&Arc<TaskRunner>| {
-            let driver = self.shared.drivers.get(&t.task().driver);
-            driver.is_some_and(|d| !d.capabilities().own_network)
-        };
-        if let Some(task) = self.tasks.iter().find(unable) {
-            return Err(NetworkError::Task { task: task.name.clone(), mode });
-        }
-        let (helper, id) = (self.shared.config.helper().map_err(NetworkError::Program)?, self.id.clone());
-        tokio::task::spawn_blocking(move || netns::create(&helper, &id)).await??;
-        Ok(())
-    }
-
-    /// Removes the network of the allocation.
-    async fn remove_network(&self) {
-        if self.network_mode() != ISOLATED {
-            return;
-        }
-        let id = self.id.clone();
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || netns::remove(&id)).await {
-            tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to remove the network namespace");
-        }
     }
 
     fn start_health(&self) {

@@ -105,6 +105,8 @@ impl AllocRunner {
         self.persist().await;
         self.kill_tasks().await;
         self.wait().await;
+        // What could not be removed when it ended.
+        self.remove_network().await;
         (self.shared.report)(self.view());
         let _order = self.persisting.lock().await;
         self.destroyed.store(true, Ordering::Release);

@@ -7,7 +7,10 @@ use tokio::task::JoinError;
 use crate::csi::dirs::SocketError;
 use crate::csi::mount::MountError;
 use crate::directory::PathError;
+use crate::drivers::DriverError;
 use crate::netns;
+use crate::network::ConnectError;
+use crate::policy::network::RefusedNetwork;
 use crate::servers::ServersError;
 use crate::services::{AddressError, RegistrationError};
 use crate::users::UserError;
@@ -60,14 +63,15 @@ pub(super) enum NetworkError {
     /// The agent does not have the network mode.
     #[error("this agent does not support \"{0}\" networking mode")]
     Mode(String),
-    /// The driver of a task does not have the network mode.
-    #[error("task {task} does not support \"{mode}\" networking mode")]
-    Task {
-        /// The task.
-        task: String,
-        /// The network mode.
-        mode: String,
-    },
+    /// The drivers of the tasks do not allow it.
+    #[error(transparent)]
+    Refused(#[from] RefusedNetwork),
+    /// The driver did not make the namespace.
+    #[error("failed to configure network: {0}")]
+    Driver(#[source] DriverError),
+    /// The namespace is not attached to its network.
+    #[error("failed to configure network: {0}")]
+    Connect(#[from] ConnectError),
     /// The program that makes namespaces is not known.
     #[error(transparent)]
     Program(io::Error),

@@ -6,7 +6,7 @@
 //!   workload identity tokens.
 //! - `artifacts`: downloads before the start. `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
 //!   `volumes`: what is mounted in tasks.
-//! - [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
+//! - `network`: the network of an allocation. [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
 pub mod alloc;
@@ -17,6 +17,7 @@ pub mod error;
 pub mod identity;
 pub mod kill;
 pub mod metrics;
+mod network;
 pub mod services;
 pub mod setup;
 pub mod task;
@@ -31,6 +32,7 @@ use parking_lot::{Mutex, RwLock};
 use super::config::Config;
 use super::csi::Csi;
 use super::drivers::Driver;
+use super::network::records::Networks;
 use super::policy::gc::Marks;
 use super::servers::{Credentials, Servers};
 use super::store::Store;
@@ -55,6 +57,8 @@ pub struct Shared {
     pub node_changed: tokio::sync::Notify,
     /// Its storage plugins.
     pub csi: Csi,
+    /// The networks of allocations.
+    pub networks: Networks,
     /// The agent's environment.
     pub host_env: BTreeMap<String, String>,
     /// Where the allocations have their files.

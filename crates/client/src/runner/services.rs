@@ -12,7 +12,7 @@ use crate::env::TaskEnv;
 use crate::policy::check_restart::CheckRestartTracker;
 use crate::servers::ServersError;
 use crate::services::{AddressError, Place, checks, registration};
-use encamp_model::{Service, ServiceRegistration, Task};
+use encamp_model::{Service, ServiceRegistration};
 
 /// How often the results of checks that restart tasks are evaluated.
 const CHECK_POLL: Duration = Duration::from_secs(1);
@@ -27,11 +27,7 @@ impl AllocRunner {
         let alloc = self.alloc();
         match task {
             Some(task) => (task.task().services.clone(), task.env(self, &task.task())),
-            None => {
-                let nobody = Task::default();
-                let env = self.tasks.first().map(|t| t.env(self, &nobody)).unwrap_or_default();
-                (alloc.group().map(|g| g.services.clone()).unwrap_or_default(), env)
-            }
+            None => (alloc.group().map(|g| g.services.clone()).unwrap_or_default(), self.group_env()),
         }
     }
 
@@ -41,7 +37,9 @@ impl AllocRunner {
         let (alloc, node) = (self.alloc(), self.shared.node());
         let network = task.and_then(|t| t.record().network);
         let name = task.map(|t| t.name.as_str());
-        let place = Place { alloc: &alloc, node: &node, env: &env, task: name, driver: network.as_ref() };
+        let own = self.network_status();
+        let place =
+            Place { alloc: &alloc, node: &node, env: &env, task: name, driver: network.as_ref(), network: &own };
         services.iter().map(|s| f(s, &place)).collect()
     }
 

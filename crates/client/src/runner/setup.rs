@@ -74,6 +74,7 @@ impl TaskRunner {
             limits: limits(&owner, &self.name),
             network_namespace: owner.network_namespace(),
             mounts,
+            network: owner.task_network(&env),
             logs: log_settings(&task),
         };
         let started = driver.start(start).await.map_err(|failure| {
@@ -99,6 +100,7 @@ impl TaskRunner {
     pub(super) fn env(&self, owner: &AllocRunner, task: &Task) -> TaskEnv {
         let (alloc, node) = (owner.alloc(), self.shared.node());
         let mut env = TaskEnv::build(&Input {
+            network: &owner.network_status(),
             alloc: &alloc,
             task,
             node: &node,

@@ -203,12 +203,13 @@ mod tests {
     use super::*;
     use crate::env::TaskEnv;
     use crate::services::tests::alloc;
-    use encamp_model::Node;
+    use encamp_model::{AllocNetworkStatus, Node};
 
     #[test]
     fn checks_of_a_service() {
         let (alloc, node, env) = (alloc(), Node::default(), TaskEnv::default());
-        let place = Place { alloc: &alloc, node: &node, env: &env, task: None, driver: None };
+        let network = AllocNetworkStatus::default();
+        let place = Place { alloc: &alloc, node: &node, env: &env, task: None, driver: None, network: &network };
         let check = |kind: &str, on_update: &str| ServiceCheck {
             name: "up".into(),
             r#type: kind.into(),

@@ -7,7 +7,7 @@ pub mod run;
 
 use super::drivers::DriverNetwork;
 use super::env::TaskEnv;
-use encamp_model::{Allocation, Node, Service, ServiceRegistration};
+use encamp_model::{AllocNetworkStatus, Allocation, Node, Service, ServiceRegistration};
 
 /// Where a service runs.
 pub struct Place<'a> {
@@ -21,6 +21,8 @@ pub struct Place<'a> {
     pub task: Option<&'a str>,
     /// The network the task's driver made.
     pub driver: Option<&'a DriverNetwork>,
+    /// The addresses of the allocation; empty: it has none of its own.
+    pub network: &'a AllocNetworkStatus,
 }
 
 /// A port of the allocation: address and value on the host, value inside.
@@ -114,7 +116,15 @@ pub fn address(mode: &str, custom: &str, label: &str, place: &Place) -> Result<(
             let port = if label.is_empty() { 0 } else { mapped.ok_or_else(unknown)? };
             Ok((driver.ip.clone(), port))
         }
-        "alloc" | "alloc_ipv6" => Err(AddressError::NoAllocNetwork(mode.to_string())),
+        "alloc" | "alloc_ipv6" => {
+            let own = if mode == "alloc" { &place.network.address } else { &place.network.address_ipv6 };
+            if own.is_empty() {
+                return Err(AddressError::NoAllocNetwork(mode.to_string()));
+            }
+            let port = place.port(label).map(|p| p.inside).or(number);
+            let port = if label.is_empty() { 0 } else { port.ok_or_else(unknown)? };
+            Ok((own.clone(), port))
+        }
         other => Err(AddressError::UnknownMode(other.to_string())),
     }
 }
@@ -179,7 +189,8 @@ pub(super) mod tests {
     #[test]
     fn services_as_the_reference_registers_them() {
         let (alloc, node, env) = (alloc(), Node { id: "n".into(), ..Node::default() }, TaskEnv::default());
-        let place = Place { alloc: &alloc, node: &node, env: &env, task: None, driver: None };
+        let own = AllocNetworkStatus::default();
+        let place = Place { alloc: &alloc, node: &node, env: &env, task: None, driver: None, network: &own };
         let mut service = Service {
             name: "web-svc".into(),
             port_label: "http".into(),
@@ -199,8 +210,9 @@ pub(super) mod tests {
     #[test]
     fn modes() {
         let (alloc, node, env) = (alloc(), Node::default(), TaskEnv::default());
+        let own = AllocNetworkStatus::default();
         let network = DriverNetwork { ip: "10.0.0.9".into(), advertise: true, ports: [("x".to_string(), 7)].into() };
-        let with = |driver| Place { alloc: &alloc, node: &node, env: &env, task: None, driver };
+        let with = |driver| Place { alloc: &alloc, node: &node, env: &env, task: None, driver, network: &own };
         let ok = |ip: &str, port| Ok((ip.to_string(), port));
         assert_eq!(address("", "", "http", &with(Some(&network))), ok("10.0.0.9", 80));
         assert_eq!(address("driver", "", "x", &with(Some(&network))), ok("10.0.0.9", 7));
@@ -212,5 +224,17 @@ pub(super) mod tests {
         assert!(
             address("host", "", "nope", &with(None)).is_err() && address("alloc", "", "http", &with(None)).is_err()
         );
+        let addresses = AllocNetworkStatus {
+            interface_name: "eth0".into(),
+            address: "172.26.64.2".into(),
+            address_ipv6: "fd00::2".into(),
+            dns: None,
+        };
+        let place = Place { network: &addresses, ..with(None) };
+        assert_eq!(address("alloc", "", "http", &place), ok("172.26.64.2", 80));
+        assert_eq!(address("alloc_ipv6", "", "http", &place), ok("fd00::2", 80));
+        assert_eq!(address("alloc", "", "9000", &place), ok("172.26.64.2", 9000));
+        assert_eq!(address("alloc", "", "", &place), ok("172.26.64.2", 0));
+        assert!(address("alloc", "", "nope", &place).is_err());
     }
 }

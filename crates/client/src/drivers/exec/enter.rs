@@ -136,6 +136,7 @@ fn enter(entry: &Entry) -> Result<(), EnterError> {
         ("ipc", LinkNameSpaceType::InterProcessCommunication),
         ("net", LinkNameSpaceType::Network),
         ("pid", LinkNameSpaceType::ProcessID),
+        ("uts", LinkNameSpaceType::HostNameAndNISDomainName),
         // The last one: what the others are opened by is gone after it.
         ("mnt", LinkNameSpaceType::Mount),
     ];

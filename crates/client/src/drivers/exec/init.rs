@@ -271,7 +271,13 @@ fn run(line: &mut Line) -> Result<(), InitError> {
     if task.ipc == NamespaceMode::Private {
         namespaces |= UnshareFlags::NEWIPC;
     }
+    if !task.hostname.is_empty() {
+        namespaces |= UnshareFlags::NEWUTS;
+    }
     unshare(namespaces).map_err(InitError::Namespaces)?;
+    if !task.hostname.is_empty() {
+        rustix::system::sethostname(task.hostname.as_bytes()).map_err(|e| InitError::Namespaces(e.into()))?;
+    }
     // Orphans of a task that sees the processes of the host become children of this process as well.
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me)).map_err(|e| InitError::Namespaces(e.into()))?;

@@ -77,6 +77,10 @@ pub(crate) struct Inside {
     pub ipc: NamespaceMode,
     /// The old root is unmounted.
     pub pivot: bool,
+    /// Its host name; empty: that of the host.
+    pub hostname: String,
+    /// Files of its `/etc` which the agent writes: name and content.
+    pub etc: Vec<(String, String)>,
     /// What it may do.
     pub privileges: Privileges,
 }
@@ -153,6 +157,8 @@ impl Exec {
             pids,
             ipc,
             pivot: !self.config.no_pivot_root,
+            hostname: task.network.hostname.clone(),
+            etc: task.network.files(),
             privileges: Privileges { uid, gid, capabilities, own_processes: pids == NamespaceMode::Private },
         };
         let dir = PathBuf::from("/").join(block.text("work_dir")?);

@@ -151,6 +151,25 @@ impl Root {
         self.remount(path, flags)
     }
 
+    /// Writes the files of `/etc` that differ from the host's, where the task can't change them, and makes places for
+    /// them: regular files, as the host's may be links.
+    fn write_etc(&self, files: &[(String, String)]) -> Result<Vec<(PathBuf, OwnedFd)>, PathError> {
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (private, etc) = (self.0.open_dir("private", Links::Refused)?, self.make(Path::new("etc"))?);
+        let write = |(name, content): &(String, String)| {
+            private.replace(name, content.as_bytes(), 0o644, None)?;
+            if etc.metadata(name).is_ok_and(|found| !found.is_file()) {
+                etc.remove_file(name)?;
+            }
+            let path = Path::new("etc").join(name);
+            self.prepare(&path, false)?;
+            Ok((path, private.open_place(name)?))
+        };
+        files.iter().map(write).collect()
+    }
+
     /// Mounts a volume.
     fn volume(&self, volume: &Mount, from: &OwnedFd) -> Result<(), RootError> {
         let path = inside(&volume.task);
@@ -235,6 +254,7 @@ pub(super) fn enter(order: &Inside, alloc: &Path) -> Result<(), RootError> {
         let is_dir = FileType::from_raw_mode(rustix::fs::fstat(from).map_err(at(&volume.host))?.st_mode).is_dir();
         root.prepare(&inside(&volume.task), is_dir).map_err(at(&volume.task))?;
     }
+    let etc = root.write_etc(&order.etc).map_err(at("etc"))?;
     for path in &order.read_only {
         root.protect(path, ALWAYS)?;
     }
@@ -248,9 +268,10 @@ pub(super) fn enter(order: &Inside, alloc: &Path) -> Result<(), RootError> {
     root.mount(c"sysfs", "sys", OF_KERNEL | MountFlags::RDONLY, None)?;
     MASKED.iter().try_for_each(|path| root.mask(path))?;
     READ_ONLY.iter().try_for_each(|path| root.protect(Path::new(path), OF_KERNEL))?;
+    etc.iter().try_for_each(|(path, file)| root.attach(file, path, false, ALWAYS | MountFlags::RDONLY))?;
     root.devices()?;
     volumes.iter().try_for_each(|(volume, from)| root.volume(volume, from))?;
-    drop(volumes);
+    drop((volumes, etc));
     chdir(path).map_err(at("/"))?;
     if order.pivot {
         pivot_root(".", ".").map_err(at("/"))?;

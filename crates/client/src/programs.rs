@@ -1,20 +1,24 @@
 //! One run of a plugin program: bounded time and output, an environment of its own, and no process that outlives it.
+//! Plugins of host volumes (`docs/spec/client.md §4.6.1`) and of networks (`docs/spec/client.md §15.3`) run like this.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
+use rustix::fs::{MemfdFlags, OFlags};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::processes::{kill_group, to_pid};
 
-/// The maximum number of bytes that a program may print on standard output.
+/// The maximum number of bytes that a program may print on standard output, where its run has no other limit.
 pub(crate) const MOST_OUTPUT: usize = 64 << 10;
 /// The number of bytes of standard error that are retained.
 const MOST_MESSAGES: usize = 4 << 10;
@@ -56,6 +60,9 @@ pub(crate) enum RunError {
     /// It printed too much, and was killed.
     #[error("printed more than {0} bytes and was killed")]
     TooLong(usize),
+    /// It is not needed any more, and was killed.
+    #[error("was killed because it is not needed any more")]
+    Canceled,
     /// The system does not tell how it ended.
     #[error("the end of the program is unknown: {0}")]
     Wait(io::Error),
@@ -72,6 +79,44 @@ pub(crate) struct Output {
     pub stdout: Vec<u8>,
     /// The beginning of standard error as one line.
     pub messages: String,
+}
+
+/// Tells runs that they are not needed any more; clones tell the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends what runs, and what would begin.
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether runs are to end.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// A run of a program.
+pub(crate) struct Run<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub arguments: &'a [&'a str],
+    /// Its working directory.
+    pub dir: &'a Path,
+    /// Its environment, beside `PATH` of the agent.
+    pub env: &'a [(&'a str, OsString)],
+    /// Its standard input.
+    pub input: &'a [u8],
+    /// How long it may take.
+    pub limit: Duration,
+    /// How many bytes it may print on standard output.
+    pub most_output: usize,
+    /// Finds the error that a program printed on standard output.
+    pub stated: fn(&[u8]) -> Option<String>,
+    /// Ends it early.
+    pub cancel: &'a Cancel,
 }
 
 /// The program while it runs. Until it is reaped its ID, and with it that of its group, is not used again.
@@ -152,35 +197,32 @@ impl<R: Read + AsFd> Stream<R> {
     }
 }
 
-/// Runs a program to its end. Standard input is empty; the environment is `PATH` of the agent and `env`; the program
-/// leads a process group, which is killed in the end.
-pub(crate) fn run(
-    program: &Path,
-    argument: &str,
-    dir: &Path,
-    env: &[(&str, OsString)],
-    limit: Duration,
-) -> Result<Output, RunError> {
-    let until = Instant::now() + limit;
-    let mut command = Command::new(program);
-    command.arg(argument).current_dir(dir).env_clear();
+/// Runs a program to its end. The program leads a process group, which is killed in the end.
+pub(crate) fn run(run: &Run<'_>) -> Result<Output, RunError> {
+    let until = Instant::now() + run.limit;
+    let mut command = Command::new(run.program);
+    command.args(run.arguments).current_dir(run.dir).env_clear();
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
     }
-    command.envs(env.iter().map(|(k, v)| (k, v)));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.envs(run.env.iter().map(|(k, v)| (k, v)));
+    command.stdin(input(run.input).map_err(RunError::Start)?);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut running = Running(start(&mut command).map_err(RunError::Start)?);
-    let mut out = Stream::new(running.0.stdout.take(), MOST_OUTPUT).map_err(RunError::Start)?;
+    let mut out = Stream::new(running.0.stdout.take(), run.most_output).map_err(RunError::Start)?;
     let mut err = Stream::new(running.0.stderr.take(), MOST_MESSAGES).map_err(RunError::Start)?;
     while !running.ended().map_err(RunError::Wait)? {
+        if run.cancel.is_set() {
+            return Err(RunError::Canceled);
+        }
         if Instant::now() >= until {
-            return Err(RunError::Timeout(limit));
+            return Err(RunError::Timeout(run.limit));
         }
         wait(&out, &err);
         out.drain();
         drain_messages(&mut err);
         if out.too_long {
-            return Err(RunError::TooLong(MOST_OUTPUT));
+            return Err(RunError::TooLong(run.most_output));
         }
     }
     // What the program left running holds its pipes.
@@ -190,7 +232,7 @@ pub(crate) fn run(
         out.drain();
         drain_messages(&mut err);
         if out.too_long {
-            return Err(RunError::TooLong(MOST_OUTPUT));
+            return Err(RunError::TooLong(run.most_output));
         }
         if (out.pipe.is_none() && err.pipe.is_none()) || Instant::now() >= until {
             break;
@@ -201,9 +243,21 @@ pub(crate) fn run(
     let messages = one_line(&err.read);
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(Output { stdout: out.read, messages }),
-        (Some(code), _) => Err(RunError::Exit { code, said: stated_error(&out.read).unwrap_or(messages) }),
+        (Some(code), _) => Err(RunError::Exit { code, said: (run.stated)(&out.read).unwrap_or(messages) }),
         (None, signal) => Err(RunError::Signal { signal: signal.unwrap_or(0), said: messages }),
     }
+}
+
+/// Standard input with that content.
+fn input(content: &[u8]) -> io::Result<Stdio> {
+    if content.is_empty() {
+        return Ok(Stdio::null());
+    }
+    // A pipe would have to be written while the program prints.
+    let mut file = File::from(rustix::fs::memfd_create("input", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file.into())
 }
 
 /// Starts a program; one that is just being written is waited for, for a moment.
@@ -236,20 +290,58 @@ fn wait<O: AsFd, E: AsFd>(out: &Stream<O>, err: &Stream<E>) {
     let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: nanos }));
 }
 
-/// The error that a program printed on standard output as `{"error": "…"}`, if it did.
-fn stated_error(stdout: &[u8]) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Stated {
-        error: String,
-    }
-    let stated: Stated = serde_json::from_slice(stdout).ok()?;
-    let text = one_line(stated.error.as_bytes());
-    Some(text).filter(|t| !t.is_empty())
-}
-
 /// Text of a program as one line of bounded length, for errors and logs.
 pub(crate) fn one_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes.get(..MOST_MESSAGES).unwrap_or(bytes)).into_owned();
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::testing::TempDir;
+
+    /// Runs a script with limits.
+    fn script(dir: &Path, text: &str, input: &[u8], limit: Duration, cancel: &Cancel) -> Result<Output, RunError> {
+        let program = dir.join("p");
+        std::fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let stated = |_: &[u8]| None;
+        let (program, most_output) = (&program, MOST_OUTPUT);
+        run(&Run { program, arguments: &["create"], dir, env: &[], input, limit, most_output, stated, cancel })
+    }
+
+    #[test]
+    fn what_a_program_leaves_running_is_killed() {
+        let dir = TempDir::new("leftovers");
+        let (begin, cancel) = (Instant::now(), Cancel::default());
+        let run = |text: &str, limit| script(dir.path(), text, &[], Duration::from_millis(limit), &cancel);
+        assert_eq!(run("sleep 300 & echo $! > pid; echo done", 30_000).unwrap().stdout, b"done\n");
+        // One that hangs is killed with its children, in time.
+        let error = run("sleep 300 & echo $! >> pid; wait", 300).unwrap_err();
+        assert_eq!(error.to_string(), "did not end within 0.3 s and was killed");
+        cancel.set();
+        let error = run("sleep 300 & echo $! >> pid; wait", 30_000).unwrap_err();
+        assert!(matches!(error, RunError::Canceled), "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        let pids = std::fs::read_to_string(dir.path().join("pid")).unwrap();
+        for pid in pids.lines() {
+            let until = Instant::now() + Duration::from_secs(10);
+            while crate::processes::is_alive(pid.parse().unwrap(), 0) {
+                assert!(Instant::now() < until, "process {pid} still runs");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+
+    #[test]
+    fn the_whole_input_is_read() {
+        let dir = TempDir::new("input");
+        let input = vec![b'x'; 300 << 10];
+        let output = script(dir.path(), "wc -c", &input, Duration::from_secs(30), &Cancel::default()).unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), input.len().to_string());
+    }
 }
