@@ -33,6 +33,7 @@ mod log_export;
 mod logins;
 #[path = "../support/member.rs"]
 mod member;
+mod networks;
 mod node_agent;
 #[path = "../support/program.rs"]
 mod program;
