@@ -187,12 +187,17 @@ pub fn block_on<F: Future>(future: F) -> CommandResult<F::Output> {
     Ok(runtime.context("Error starting the network runtime")?.block_on(future))
 }
 
-/// `ENCAMP_CACHE_DIR`, or the standard location of the user's caches.
-fn cache(client: &Client, env: &Environment) -> Option<Cache> {
+/// `ENCAMP_CACHE_DIR`, or `encamp` in the standard location of the user's caches; `None` if there is none.
+pub(super) fn cache_directory(env: &Environment) -> Option<PathBuf> {
     let own = env.var("ENCAMP_CACHE_DIR").map(PathBuf::from);
     let usual = || {
         env.var("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(env.var("HOME")?).join(".cache")))
     };
-    let folder = own.or_else(|| Some(usual()?.join("encamp")))?;
+    own.or_else(|| Some(usual()?.join("encamp")))
+}
+
+/// The cache of snapshots of a cluster.
+fn cache(client: &Client, env: &Environment) -> Option<Cache> {
+    let folder = cache_directory(env)?;
     Some(Cache::new(&folder, client.address(), client.config().region.as_deref()))
 }

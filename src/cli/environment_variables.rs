@@ -41,10 +41,13 @@ pub fn of(name: &str, command: &Command) -> Vec<Variable> {
             ("NOMAD_CLIENT_INTRO_TOKEN", "Introduction token with which a client registers its node."),
             ("ENCAMP_SHED_EVALUATIONS", "0 disables load shedding in the evaluation broker."),
         ]),
-        "completion" => found.push((
-            "ENCAMP_COMPLETION_TIMEOUT",
-            "How long completion waits for the names of objects of the cluster; 0 to not ask it. Default: 300ms.",
-        )),
+        "completion" => found.extend([
+            ("ENCAMP_CACHE_DIR", "Directory of the names that completion received. By default, as for snapshots."),
+            (
+                "ENCAMP_COMPLETION_TIMEOUT",
+                "How long completion waits for the names of objects of the cluster; 0 to not ask it. Default: 300ms.",
+            ),
+        ]),
         "autoscale agent" => found.push(("NOMAD_ALLOC_ID", "Name of this autoscaler in the election of a leader.")),
         "var lock" => found.push(("SHELL", "Shell that runs the command.")),
         _ => {}

@@ -425,6 +425,21 @@ fn a_cluster_that_does_not_answer_delays_no_one() {
     let never = [("NOMAD_ADDR", server.address.as_str()), ("ENCAMP_COMPLETION_TIMEOUT", "0")];
     assert_eq!((words_after(line, &never).0.as_str(), server.take().len()), ("words\n", 0));
 
+    // A key that is pressed again within a moment needs no request, with another token it does.
+    let folder = Folder::new("completion-cache");
+    let cached = |token: &str| {
+        let cache = folder.path().to_string_lossy().into_owned();
+        let pairs =
+            [("NOMAD_ADDR", server.address.as_str()), ("XDG_CACHE_HOME", &cache), ("NOMAD_TOKEN", token), limit];
+        words_after(line, &pairs)
+    };
+    let (_, first) = (server.take(), Instant::now());
+    assert_eq!((cached("a").0, cached("a").0), (answered.clone(), answered.clone()));
+    // A very busy machine takes longer than names are kept.
+    let most = if first.elapsed() < Duration::from_secs(5) { 1 } else { 2 };
+    assert!((1..=most).contains(&server.take().len()), "the second key asked again");
+    assert_eq!((cached("b").0, server.take().len()), (answered, 1));
+
     // Accepts connections and never answers.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let unanswered = format!("http://{}", listener.local_addr().expect("an address"));

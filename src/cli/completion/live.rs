@@ -9,6 +9,7 @@ use super::super::context::Environment;
 use super::super::data::text;
 use super::super::flags::parse_bool;
 use super::super::general::GeneralFlags;
+use super::cache::Cache;
 use super::candidates::{Candidate, Ending};
 use encamp_api::acl::AclKind;
 use encamp_api::{Client, Query};
@@ -136,37 +137,44 @@ pub fn candidates(objects: Objects, typed: &str, given: &[(String, String)], env
     let Some(client) = general(given).and_then(|flags| flags.client(env).ok()) else { return Vec::new() };
     // Without the notes that a client writes when it tries again: they would appear in the line.
     let Ok(client) = Client::new(client.config().clone()) else { return Vec::new() };
+    let cache = Cache::of(client.config(), objects, typed, env);
+    if let Some(found) = cache.as_ref().and_then(Cache::read) {
+        return found;
+    }
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     let source = objects.source();
     let rows = runtime.block_on(async { tokio::time::timeout(limit, read(&client, source.list, typed)).await });
     // A look-up of a host name goes on for longer.
     runtime.shutdown_background();
-    let rows = rows.unwrap_or_default();
+    let Some(rows) = rows.ok().flatten() else { return Vec::new() };
     let mut found: Vec<Candidate> = rows.iter().filter_map(|row| candidate(&source, row)).collect();
     found.sort_by(|a, b| a.text.cmp(&b.text));
     // A CSI volume and a host volume may have one ID.
     found.dedup_by(|a, b| a.text == b.text);
+    if let Some(cache) = cache {
+        cache.write(&found);
+    }
     found
 }
 
 /// The rows of a list; none if the cluster refuses.
-async fn read(client: &Client, list: List, typed: &str) -> Vec<Value> {
+async fn read(client: &Client, list: List, typed: &str) -> Option<Vec<Value>> {
     let rows = async |path, name, value: &str| {
         let mut query = Query::default().with("per_page", MOST_ROWS);
         if !value.is_empty() {
             query = query.with(name, value);
         }
-        client.rows::<Value>(path, &query).await.map(|(rows, _)| rows).unwrap_or_default()
+        client.rows::<Value>(path, &query).await.map(|(rows, _)| rows).ok()
     };
     match list {
-        List::Acl(kind) => client.acl_objects(kind).await.map(|(rows, _)| rows).unwrap_or_default(),
+        List::Acl(kind) => client.acl_objects(kind).await.map(|(rows, _)| rows).ok(),
         List::Rows(path, prefix) => rows(path, "prefix", prefix.of(typed)).await,
         List::Typed(path, kinds) => {
             let mut all = Vec::new();
             for kind in kinds {
-                all.extend(rows(path, "type", kind).await);
+                all.extend(rows(path, "type", kind).await?);
             }
-            all
+            Some(all)
         }
     }
 }

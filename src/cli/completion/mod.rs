@@ -7,7 +7,9 @@
 //!
 //! - [`mod@line`]: the words of the line. [`candidates`]: what can stand at the cursor. [`values`]: values of flags and
 //!   arguments. [`files`]: paths. [`live`]: names of objects of the cluster.
+//!   [`cache`]: those that were received a moment ago.
 
+pub mod cache;
 pub mod candidates;
 pub mod files;
 pub mod line;
@@ -59,8 +61,8 @@ impl Shell {
 /// Print a completion script for a shell
 ///
 /// Writes the script for bash, zsh or fish to standard output. The script gets its completions from the program, so it
-/// does not need to be updated with the program. Names of ACL objects come from the cluster of -address and -token, or
-/// of the environment, if it answers at once.
+/// does not need to be updated with the program. Names of objects come from the cluster of -address and -token, or of
+/// the environment, if it answers at once; they are used again for 5 seconds.
 ///
 /// bash: write it to ~/.local/share/bash-completion/completions/encamp, or, without the bash-completion package, put
 /// source
