@@ -16,6 +16,7 @@ use super::autoscale::loops::Current;
 use super::client_settings;
 use super::config::{Config, RefusedStart, check_start, reason};
 use super::control::{Control, ShownConfig};
+use super::external_plugins;
 use super::local_client::Local;
 use super::log::{Level, Logs};
 use super::network::{self, Network, NetworkError, SocketError, Sockets};
@@ -407,6 +408,7 @@ impl Parts {
             self.server = Some(server);
         }
         if config.client.enabled {
+            external_plugins::warn(config);
             let servers: Arc<dyn Servers> = if let Some(service) = &self.service {
                 Arc::new(nodes::Local(service.clone()))
             } else {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
@@ -38,6 +39,23 @@ fn a_start_is_reported_and_a_signal_stops_the_agent() {
     agent.signal("TERM");
     agent.until("==> Caught signal: terminated");
     assert_eq!(agent.exit(), 1, "without leave_on_terminate");
+}
+
+#[test]
+fn external_plugins_are_named_and_ignored() {
+    let folder = Folder::new("agent-plugins");
+    let program = folder.file("plugins/nomad-driver-podman", "#!/bin/sh\ntouch ran\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    folder.file("plugins/README", "text");
+    let plugins = folder.path().join("plugins").display().to_string();
+    let config = format!("plugin_dir = \"{plugins}\"\nplugin \"podman\" {{\n}}\nplugin \"raw_exec\" {{\n}}\n");
+    let mut agent = Agent::start(&folder, &config, &["-dev"]);
+    agent.until("agent started");
+    let log = agent.log().to_string();
+    let warned: Vec<&str> = log.lines().filter(|l| l.contains("external plugins are not supported")).collect();
+    assert_eq!(warned.len(), 2, "{log}");
+    assert!(warned[0].contains("nomad-driver-podman") && warned[1].contains("plugin=podman"), "{warned:?}");
+    assert!(!folder.path().join("ran").exists(), "the program did not run");
 }
 
 #[test]

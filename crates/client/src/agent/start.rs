@@ -343,3 +343,16 @@ impl Running {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_all_drivers_are_known() {
+        let config = Config { mock_driver: Some(crate::config::MockConfig::default()), ..Config::default() };
+        let found = drivers(&config, Vec::new()).expect("drivers");
+        let known: std::collections::BTreeSet<&str> = crate::drivers::BUILT_IN.into();
+        assert!(found.keys().map(String::as_str).eq(known));
+    }
+}

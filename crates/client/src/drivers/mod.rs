@@ -80,6 +80,9 @@ pub trait Driver: Send + Sync + 'static {
     }
 }
 
+/// The names of the drivers of this program (`docs/spec/client.md §23`).
+pub const BUILT_IN: [&str; 4] = ["raw_exec", "exec", "java", "mock_driver"];
+
 /// A started task.
 pub trait RunningTask: Send + Sync + 'static {
     /// The state that [`Driver::recover`] needs.
