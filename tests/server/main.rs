@@ -31,6 +31,7 @@ mod load_figures;
 mod local_collection;
 mod log_export;
 mod logins;
+mod many_allocations;
 #[path = "../support/member.rs"]
 mod member;
 mod networks;
