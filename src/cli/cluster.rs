@@ -68,6 +68,11 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// The time at which the state was read or saved, Unix nanoseconds.
+    pub fn taken_at(&self, env: &Environment) -> i64 {
+        self.snapshot.taken_at.unix_nanos().unwrap_or(env.now)
+    }
+
     /// The state; notes about what is missing and, if requested or noteworthy, how it was read; and the time of the
     /// state, Unix nanoseconds.
     pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>, i64) {

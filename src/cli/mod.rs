@@ -94,6 +94,7 @@ pub mod plan_file;
 pub mod prompt;
 pub mod registry;
 pub mod render;
+pub mod report;
 pub mod saved_contexts;
 pub mod scaling_policy;
 pub mod server;

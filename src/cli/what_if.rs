@@ -5,7 +5,12 @@ use super::cluster::ClusterFlags;
 use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
+use super::plan_file::RecordedState;
+use super::render::html;
+use super::render::html::heat::Heat;
 use super::render::what_if;
+use super::report::ReportFlags;
+use encamp_plan::what_if::Outcome;
 use encamp_snapshot::live::Detail;
 
 /// Simulate cluster changes and show where allocations go
@@ -33,6 +38,8 @@ pub struct WhatIfCommand {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub(crate) report: ReportFlags,
+    #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "args", hide = true)]
     pub(crate) args: Vec<String>,
@@ -56,14 +63,25 @@ impl Run for WhatIfCommand {
             Ok(cluster) => cluster,
             Err(e) => return context.report(&e),
         };
+        let taken_at = cluster.taken_at(env);
         let (before, notes, now) = cluster.into_state(self.verbose, env);
         let namespace = self.general.namespace(env).unwrap_or("default");
-        let outcome = match self.changes.carry_out(&before, namespace, now) {
-            Ok(changed) => changed.map(|w| w.outcome).unwrap_or_default(),
+        let changed = match self.changes.carry_out(&before, namespace, now) {
+            Ok(changed) => changed,
             Err(e) => return context.report(&e),
         };
+        let (after, outcome) = changed.map_or_else(|| (before.clone(), Outcome::default()), |w| (w.state, w.outcome));
         for note in notes.iter().chain(&outcome.notes) {
             context.ui.warn(note);
+        }
+        let report = || {
+            let address = self.general.api_config(env).address;
+            let state = RecordedState::new(taken_at, self.cluster.snapshot.as_deref(), &address);
+            let origin = html::Origin::new(state, before.index);
+            html::what_if::report(&outcome, &Heat::new(&before, &after), &origin, &notes)
+        };
+        if let Err(e) = self.report.write(report, env) {
+            return context.report(&e);
         }
         if self.json {
             match what_if::json(&outcome) {

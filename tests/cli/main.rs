@@ -61,6 +61,7 @@ mod pty;
 #[path = "../support/recorded.rs"]
 mod recorded;
 mod reference_commands;
+mod report_html;
 mod rollout;
 mod saved_contexts;
 #[path = "../support/scaling_group.rs"]

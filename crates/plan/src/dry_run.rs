@@ -16,6 +16,8 @@ use super::evaluate::{Made, evaluate};
 
 /// The evaluation ID of local plans: fixed, so that two runs look at the nodes in the same order.
 pub(crate) const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
+/// The series of the IDs of dry runs.
+pub(super) const SERIES: u16 = 0;
 /// The index at which a job that is not known yet is stored.
 const NEW_JOB_INDEX: u64 = 100;
 
@@ -55,6 +57,14 @@ pub enum DryRunError {
 /// # Errors
 /// The scheduler decided nothing.
 pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, DryRunError> {
+    dry_run_with(state, job, now, &mut Made::new(SERIES))
+}
+
+/// The same with IDs and dynamic ports from `made`.
+///
+/// # Errors
+/// The scheduler decided nothing.
+pub(super) fn dry_run_with(state: &State, job: &Job, now: i64, made: &mut Made) -> Result<DryRun, DryRunError> {
     let mut state = state.clone();
     let old_job = state.job(&job.namespace, &job.id).cloned();
     let job = stored_form(old_job.as_deref(), job, now);
@@ -66,9 +76,8 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, DryRunError
         annotate_plan: true,
         ..Evaluation::pending(&job, EvalTrigger::JobRegister, now, LOCAL_EVAL_ID.into())
     };
-    let mut made = Made::new(0);
     let state = state.snapshot();
-    let mut out = evaluate(&state, &eval, now, &mut made)?;
+    let mut out = evaluate(&state, &eval, now, made)?;
     let (plan, eval) = match (out.plans.pop(), out.updates.pop()) {
         (Some(p), Some(e)) if out.plans.is_empty() && out.updates.is_empty() => (p, e),
         _ => return Err(DryRunError::Unexpected),

@@ -7,7 +7,8 @@ use encamp_jobspec::diff::{DiffError, annotate, diff_jobs};
 use encamp_model::*;
 use encamp_state::State;
 
-use super::dry_run::{DryRun, DryRunError, dry_run};
+use super::dry_run::{DryRun, DryRunError, SERIES, dry_run_with};
+use super::evaluate::Made;
 
 /// A planned job: what clients get, and what it was made from.
 #[derive(Debug, Clone)]
@@ -75,25 +76,53 @@ pub fn plan_job(
     ctx: &ServerContext,
     now: i64,
 ) -> Result<JobPlan, PlanError> {
-    let admitted = admitted(state, job, options, ctx)?;
-    let existing = state.job(&admitted.job.namespace, &admitted.job.id).cloned();
-    let run = dry_run(state, &admitted.job, now)?;
-    let mut diff = diff_jobs(existing.as_deref(), Some(&admitted.job), true)?;
-    if let Some(a) = &run.plan.annotations {
-        annotate(&mut diff, a);
+    InTurn::default().plan_job(state, job, options, ctx, now)
+}
+
+/// Plans several jobs, each on the state that the plans before it leave: new allocations of all plans have different
+/// IDs, and different dynamic ports.
+#[derive(Debug)]
+pub struct InTurn(Made);
+
+impl Default for InTurn {
+    fn default() -> InTurn {
+        InTurn(Made::new(SERIES))
     }
-    let response = JobPlanResponse {
-        annotations: run.plan.annotations.clone(),
-        failed_tg_allocs: run.failed_tg_allocs().clone(),
-        job_modify_index: existing.as_ref().map_or(0, |j| j.job_modify_index),
-        created_evals: run.created_evals.clone(),
-        diff: Some(diff),
-        next_periodic_launch: next_launch(&admitted.job, now),
-        warnings: admitted.warnings,
-        plan_rejections: run.rejections.clone(),
-        ..Default::default()
-    };
-    Ok(JobPlan { response, run })
+}
+
+impl InTurn {
+    /// Plans the next job as [`plan_job`] does.
+    ///
+    /// # Errors
+    /// The job is invalid, or the scheduler failed.
+    pub fn plan_job(
+        &mut self,
+        state: &State,
+        job: &api::Job,
+        options: &ConvertOptions,
+        ctx: &ServerContext,
+        now: i64,
+    ) -> Result<JobPlan, PlanError> {
+        let admitted = admitted(state, job, options, ctx)?;
+        let existing = state.job(&admitted.job.namespace, &admitted.job.id).cloned();
+        let run = dry_run_with(state, &admitted.job, now, &mut self.0)?;
+        let mut diff = diff_jobs(existing.as_deref(), Some(&admitted.job), true)?;
+        if let Some(a) = &run.plan.annotations {
+            annotate(&mut diff, a);
+        }
+        let response = JobPlanResponse {
+            annotations: run.plan.annotations.clone(),
+            failed_tg_allocs: run.failed_tg_allocs().clone(),
+            job_modify_index: existing.as_ref().map_or(0, |j| j.job_modify_index),
+            created_evals: run.created_evals.clone(),
+            diff: Some(diff),
+            next_periodic_launch: next_launch(&admitted.job, now),
+            warnings: admitted.warnings,
+            plan_rejections: run.rejections.clone(),
+            ..Default::default()
+        };
+        Ok(JobPlan { response, run })
+    }
 }
 
 /// The job as a server would store it: defaults, conversion, admission.

@@ -34,4 +34,4 @@ pub mod survival;
 pub mod what_if;
 
 pub use dry_run::{DryRun, dry_run};
-pub use job::{JobPlan, PlanError, assumed_settings, plan_job, server_context};
+pub use job::{InTurn, JobPlan, PlanError, assumed_settings, plan_job, server_context};

@@ -104,6 +104,8 @@ pub fn outcome(plan: &JobPlan) -> Outcome {
     let mut rejections = response.plan_rejections.clone();
     rejections.sort_by(|a, b| (&a.node_id, &a.reason).cmp(&(&b.node_id, &b.reason)));
     let failed = response.failed_tg_allocs.iter();
+    // A plan names evicted allocations only by their IDs and jobs.
+    let evicted = run.plan.node_preemptions.values().flatten();
     Outcome {
         job_type: run.job.r#type.clone(),
         job_modify_index: response.job_modify_index,
@@ -112,7 +114,7 @@ pub fn outcome(plan: &JobPlan) -> Outcome {
         placements: sorted(placements),
         stops: all(&run.plan.node_update),
         updates: sorted(updates),
-        evictions: all(&run.plan.node_preemptions),
+        evictions: sorted(evicted.map(|a| run.state.alloc(&a.id).map_or_else(|| touched(a), |e| touched(&e.alloc)))),
         unplaced: failed.map(|(group, metric)| (group.clone(), metric.failures().unsigned_abs())).collect(),
         rejections,
         counts: annotations.map(|a| a.desired_tg_updates.clone()).unwrap_or_default(),

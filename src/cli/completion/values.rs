@@ -118,6 +118,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("job init", "from", Live(Objects::Jobs)),
     ("job plan", "config", Words(SETTINGS)),
     ("job plan", "fail-on", Words(&["destroy", "evict", "priority>=", "reject", "unplaced"])),
+    ("job plan", "html", ANY_FILE),
     ("job plan", "junit", ANY_FILE),
     ("job plan", "out", ANY_FILE),
     ("job plan", "sarif", ANY_FILE),
@@ -161,6 +162,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("volume init", "type", Words(&["csi", "host"])),
     ("volume status", "type", Words(&["csi", "host"])),
     ("what-if", "config", Words(SETTINGS)),
+    ("what-if", "html", ANY_FILE),
 ];
 
 /// Command, maximum number of arguments, and their values. Of several entries of a command, the first one that fits

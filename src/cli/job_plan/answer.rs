@@ -6,6 +6,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::plan_file::Reviewed;
 use crate::cli::render;
+use crate::cli::render::html::heat::Heat;
 use encamp_model::JobPlanResponse;
 use encamp_plan::DryRun;
 use encamp_plan::explain::{self, GroupExplanation, NodeStory};
@@ -27,6 +28,10 @@ pub(super) struct Planned {
     pub explanation: Explanation,
     /// The predicted rollout, if it was asked for.
     pub rollout: Option<Rollout>,
+    /// The usage of nodes before and after, for the report.
+    pub heat: Option<Heat>,
+    /// The time at which the state was read or saved, Unix nanoseconds.
+    pub taken_at: i64,
     /// The time at which the plan is made, Unix nanoseconds.
     pub now: i64,
 }

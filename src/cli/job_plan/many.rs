@@ -10,13 +10,16 @@ use super::{JobPlan, report_failures};
 use crate::cli::context::{Context, Environment};
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::job_file::{JobFile, expanded};
+use crate::cli::plan_file::RecordedState;
+use crate::cli::render::html::heat::Heat;
 use crate::cli::render::plan_summary::PlanCounts;
 use crate::cli::render::table::{Form, cell, table};
-use crate::cli::render::{json, markdown, plan, what_if};
+use crate::cli::render::{html, json, markdown, plan, what_if};
 use encamp_model::JobPlanResponse;
 use encamp_plan::apply::apply;
+use encamp_plan::review;
 use encamp_plan::what_if::Outcome;
-use encamp_plan::{assumed_settings, plan_job, server_context};
+use encamp_plan::{InTurn, assumed_settings, server_context};
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
 
@@ -34,8 +37,21 @@ struct Done {
     entry: Entry,
     response: JobPlanResponse,
     explanation: Explanation,
+    /// What the plan does.
+    outcome: review::Outcome,
     /// The time at which the plan is made, Unix nanoseconds.
     now: i64,
+}
+
+/// The plans of all jobs.
+struct Turn {
+    done: Vec<Done>,
+    /// The number of jobs that could not be planned.
+    unplanned: usize,
+    /// Their exit code, 0 without any.
+    failed: u8,
+    /// The state that the plans leave.
+    state: State,
 }
 
 impl Done {
@@ -61,10 +77,12 @@ impl JobPlan {
         let wanted = entries.iter().map(|e| (e.namespace.clone(), e.id.clone())).collect();
         let detail = if self.changes.is_empty() { Detail::Jobs(wanted) } else { Detail::Everything };
         let loaded = self.cluster.load(&self.general, detail, context.env);
-        let (before, notes, now) = match loaded {
-            Ok(cluster) => cluster.into_state(self.verbose, context.env),
+        let cluster = match loaded {
+            Ok(cluster) => cluster,
             Err(e) => return context.report(&e),
         };
+        let taken_at = cluster.taken_at(context.env);
+        let (before, notes, now) = cluster.into_state(self.verbose, context.env);
         let assumed = assumed_settings(&before);
         notes.iter().map(String::as_str).chain(assumed).for_each(|note| context.ui.warn(note));
         let namespace = self.general.namespace(context.env).unwrap_or("default");
@@ -73,19 +91,39 @@ impl JobPlan {
             Err(e) => return context.report(&e),
         };
         let (state, changed) = match changed {
-            None => (before, None),
+            None => (before.clone(), None),
             Some(changed) => (changed.state, Some(changed.outcome)),
         };
         if let Some(outcome) = &changed {
             outcome.notes.iter().for_each(|note| context.ui.warn(note));
             what_if::print_short(context.ui, outcome, self.json_output || self.markdown);
         }
-        let (done, failed) = self.plan_in_turn(entries, state, now, context);
+        let Turn { done, unplanned, failed, state } = self.plan_in_turn(entries, state, now, context);
         let gated: Vec<Gated<'_>> = done.iter().map(Done::gated).collect();
         let failures = match self.gate.apply(&gated, context.env) {
             Ok(failures) => failures,
             Err(e) => return context.report(&e),
         };
+        let report = || {
+            let address = self.general.api_config(context.env).address;
+            let origin = RecordedState::new(taken_at, self.cluster.snapshot.as_deref(), &address);
+            let assumed = changed.as_ref();
+            let noted = notes.iter().map(String::as_str).chain(assumed_settings(&before));
+            let noted = noted.chain(assumed.iter().flat_map(|o| &o.notes).map(String::as_str));
+            let plans = html::plan::Plans {
+                origin: &html::Origin::new(origin, before.index),
+                assumed,
+                heat: &Heat::new(&before, &state),
+                failures: &failures,
+                disagreements: &[],
+                notes: &noted.map(String::from).collect::<Vec<_>>(),
+                unplanned,
+            };
+            html::plan::reports(&done.iter().map(|d| self.planned_job(d)).collect::<Vec<_>>(), &plans)
+        };
+        if let Err(e) = self.report.write(report, context.env) {
+            return context.report(&e);
+        }
         let gate = if failures.is_empty() { 0 } else { gate::FAILED };
         let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(gate).max(failed);
         let code = if self.json_output {
@@ -125,33 +163,45 @@ impl JobPlan {
         Ok(entries)
     }
 
-    /// Plans each job on the state that the plans before it leave. Returns the plans, and the exit code of the jobs that
-    /// could not be planned, 0 without any; their messages have been printed.
-    fn plan_in_turn(
-        &self,
-        entries: Vec<Entry>,
-        mut state: State,
-        now: i64,
-        context: &mut Context<'_, '_>,
-    ) -> (Vec<Done>, u8) {
-        let mut failed = 0_u8;
+    /// A plan for the report.
+    fn planned_job<'a>(&self, done: &'a Done) -> html::plan::PlannedJob<'a> {
+        let Entry { path, id, namespace, priority, file } = &done.entry;
+        html::plan::PlannedJob {
+            view: self.view(&done.response, &file.job, path, done.now),
+            path,
+            id,
+            namespace,
+            priority: *priority,
+            outcome: &done.outcome,
+            explanation: done.explanation.text(),
+            rollout: None,
+        }
+    }
+
+    /// Plans each job on the state that the plans before it leave. The messages of jobs that could not be planned have
+    /// been printed.
+    fn plan_in_turn(&self, entries: Vec<Entry>, mut state: State, now: i64, context: &mut Context<'_, '_>) -> Turn {
+        let (mut failed, mut unplanned) = (0_u8, 0_usize);
         let mut done: Vec<Done> = Vec::new();
+        let mut in_turn = InTurn::default();
         for entry in entries {
             let options = self.general.convert_options(&entry.file.job, context.env, &state);
-            let planned = plan_job(&state, &entry.file.job, &options, &server_context(&state), now);
+            let planned = in_turn.plan_job(&state, &entry.file.job, &options, &server_context(&state), now);
             let planned = planned.map_err(|e| entry.file.refused(&e));
             match planned.and_then(|p| Ok((self.explanation(&p.run, now)?, p))) {
                 Ok((explanation, planned)) => {
                     state = apply(&planned.run.state, &planned.run.accepted(), now);
-                    done.push(Done { entry, response: planned.response, explanation, now });
+                    let outcome = review::outcome(&planned);
+                    done.push(Done { entry, response: planned.response, explanation, outcome, now });
                 }
                 Err(mut e) => {
                     e.error = e.error.within(&entry.path);
+                    unplanned = unplanned.saturating_add(1);
                     failed = failed.max(context.refuse(e, self.job.diagnostics));
                 }
             }
         }
-        (done, failed)
+        Turn { done, unplanned, failed, state }
     }
 
     fn entry(&self, path: String, file: JobFile, env: &Environment) -> Entry {

@@ -18,9 +18,12 @@ use crate::cli::error::{CommandError, CommandResult, ErrorContext};
 use crate::cli::general::GeneralFlags;
 use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::plan_file::{OutFlags, RecordedState, Reviewed};
+use crate::cli::render::html::heat::Heat;
 use crate::cli::render::plan::PlanView;
-use crate::cli::render::{json, markdown, plan, plan_summary, rollout as render_rollout, template, what_if};
+use crate::cli::render::{html, json, markdown, plan, plan_summary, rollout as render_rollout, template, what_if};
+use crate::cli::report::ReportFlags;
 use encamp_model::{JobPlanResponse, JobType, api};
+use encamp_plan::apply::apply;
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
 use encamp_server::rollout_preview::rollout;
 use encamp_snapshot::live::Detail;
@@ -90,6 +93,8 @@ pub struct JobPlan {
     #[command(flatten)]
     pub(crate) gate: GateFlags,
     #[command(flatten)]
+    pub(crate) report: ReportFlags,
+    #[command(flatten)]
     pub(crate) out: OutFlags,
     /// Accepted for compatibility; there are no policies to override
     #[arg(long)]
@@ -117,6 +122,7 @@ impl JobPlan {
             json_output: false,
             markdown: false,
             gate: GateFlags::default(),
+            report: ReportFlags::default(),
             out: OutFlags::default(),
             template: None,
             policy_override: false,
@@ -203,6 +209,10 @@ impl Run for JobPlan {
             Ok(failures) => failures,
             Err(e) => return context.report(&e),
         };
+        let report = || self.report(path, &file, &planned, &failures, context.env);
+        if let Err(e) = self.report.write(report, context.env) {
+            return context.report(&e);
+        }
         let code = match (planned.disagreements.is_empty(), failures.is_empty()) {
             (false, _) => context.command.usage_exit,
             (true, false) => gate::FAILED,
@@ -273,6 +283,8 @@ impl JobPlan {
             Some("-placements requires a local plan: it cannot be combined with -remote")
         } else if self.remote && self.rollout {
             Some("-rollout requires a local plan: it cannot be combined with -remote")
+        } else if self.remote && self.report.wanted() {
+            Some("-html requires a local plan: it cannot be combined with -remote")
         } else if self.markdown && self.rollout {
             Some("-rollout cannot be combined with -markdown")
         } else if !self.changes.is_empty() && (self.remote || self.check_remote) {
@@ -288,6 +300,35 @@ impl JobPlan {
         let planned = self.plan(file, env)?;
         let reviewed = planned.reviewed.ok_or_else(|| CommandError::new("The plan was not made locally"))?;
         Ok((reviewed, planned.notes))
+    }
+
+    /// The report about the plan of one job; empty if it was not made locally.
+    fn report(&self, path: &str, file: &JobFile, planned: &Planned, failures: &[String], env: &Environment) -> String {
+        let (Some(reviewed), Some(heat)) = (&planned.reviewed, &planned.heat) else { return String::new() };
+        let general = self.general.for_job(&file.job);
+        let state =
+            RecordedState::new(planned.taken_at, self.cluster.snapshot.as_deref(), &general.api_config(env).address);
+        let notes = planned.notes.iter().chain(planned.changed.iter().flat_map(|o| &o.notes));
+        let job = html::plan::PlannedJob {
+            view: self.view(&planned.response, &file.job, path, planned.now),
+            path,
+            id: file.job.id.as_deref().unwrap_or_default(),
+            namespace: self.general.namespace_of(&file.job, env),
+            priority: gate::priority(file.job.priority),
+            outcome: &reviewed.outcome,
+            explanation: planned.explanation.text(),
+            rollout: planned.rollout.as_ref().map(|rollout| render_rollout::markup(rollout, self.verbose)),
+        };
+        let plans = html::plan::Plans {
+            origin: &html::Origin::new(state, reviewed.index),
+            assumed: planned.changed.as_ref(),
+            heat,
+            failures,
+            disagreements: &planned.disagreements,
+            notes: &notes.cloned().collect::<Vec<String>>(),
+            unplanned: 0,
+        };
+        html::plan::report(&job, &plans)
     }
 
     /// Writes the plan file, if one is requested. Returns the line about it.
@@ -310,6 +351,8 @@ impl JobPlan {
                 disagreements: Vec::new(),
                 explanation: Explanation::None,
                 rollout: None,
+                heat: None,
+                taken_at: env.now,
                 now: env.now,
             });
         }
@@ -318,6 +361,7 @@ impl JobPlan {
         let only_job = self.changes.is_empty() && !self.rollout;
         let detail = if only_job { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
         let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?;
+        let taken_at = cluster.taken_at(env);
         let (before, mut notes, now) = cluster.into_state(self.verbose, env);
         let changed = self.changes.carry_out(&before, namespace, now)?;
         let state = changed.as_ref().map_or(&before, |w| &w.state);
@@ -337,9 +381,14 @@ impl JobPlan {
             true => Some(rollout(state, &planned.run.job, now).context("Error predicting the rollout")?),
             false => None,
         };
+        let heat = self.report.wanted().then(|| {
+            let after = apply(&planned.run.state, &planned.run.accepted(), now);
+            Heat::new(&before, &after)
+        });
         let reviewed = Some(Reviewed::new(&planned, state));
         let changed = changed.map(|w| w.outcome);
-        Ok(Planned { reviewed, response: planned.response, changed, notes, disagreements, explanation, rollout, now })
+        let response = planned.response;
+        Ok(Planned { reviewed, response, changed, notes, disagreements, explanation, rollout, heat, taken_at, now })
     }
 
     /// The requested explanation.

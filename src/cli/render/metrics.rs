@@ -9,37 +9,54 @@ use super::table::{Form, table};
 use super::values::{counted, score};
 use encamp_model::{AllocMetric, quoted};
 
-/// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
-pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: bool) -> Styled {
-    let mut lines = Vec::new();
+/// A reason for which placements failed, as a sentence.
+pub struct Reason {
+    /// The sentence.
+    pub text: String,
+    /// Nodes do not have the driver of a task.
+    pub missing_driver: bool,
+}
+
+/// The reasons that an allocation metric contains.
+pub fn reasons(metric: &AllocMetric) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let mut push = |text: String| reasons.push(Reason { text, missing_driver: false });
     if metric.nodes_evaluated == 0 {
-        lines.push(format!("{prefix}* No nodes were eligible for evaluation"));
+        push("No nodes were eligible for evaluation".into());
     }
     let available = metric.nodes_available.iter().flat_map(|counts| counts.iter());
     for (dc, _) in available.filter(|(_, n)| **n == 0) {
-        lines.push(format!("{prefix}* No nodes are available in datacenter {}", quoted(dc)));
+        push(format!("No nodes are available in datacenter {}", quoted(dc)));
     }
     for (class, n) in &metric.class_filtered {
-        lines.push(format!("{prefix}* Class {}: {n} nodes excluded by filter", quoted(class)));
+        push(format!("Class {}: {n} nodes excluded by filter", quoted(class)));
     }
     for (constraint, n) in &metric.constraint_filtered {
-        let line = format!("{prefix}* Constraint {}: {n} nodes excluded by filter", quoted(constraint));
-        let missing = constraint.contains("missing drivers");
-        lines.push(if missing { markup(&format!("[red]{line}[reset]"), colours) } else { line });
+        let text = format!("Constraint {}: {n} nodes excluded by filter", quoted(constraint));
+        reasons.push(Reason { text, missing_driver: constraint.contains("missing drivers") });
     }
+    let mut push = |text: String| reasons.push(Reason { text, missing_driver: false });
     if metric.nodes_exhausted > 0 {
-        lines.push(format!("{prefix}* Resources exhausted on {} nodes", metric.nodes_exhausted));
+        push(format!("Resources exhausted on {} nodes", metric.nodes_exhausted));
     }
-    let exhausted = |lines: &mut Vec<String>, what: &str, counts: &BTreeMap<String, i64>| {
+    for (what, counts) in [("Class", &metric.class_exhausted), ("Dimension", &metric.dimension_exhausted)] {
         for (name, n) in counts {
-            lines.push(format!("{prefix}* {what} {} exhausted on {n} nodes", quoted(name)));
+            push(format!("{what} {} exhausted on {n} nodes", quoted(name)));
         }
-    };
-    exhausted(&mut lines, "Class", &metric.class_exhausted);
-    exhausted(&mut lines, "Dimension", &metric.dimension_exhausted);
-    for quota in &metric.quota_exhausted {
-        lines.push(format!("{prefix}* Quota limit hit {}", quoted(quota)));
     }
+    for quota in &metric.quota_exhausted {
+        push(format!("Quota limit hit {}", quoted(quota)));
+    }
+    reasons
+}
+
+/// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
+pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: bool) -> Styled {
+    let line = |reason: Reason| {
+        let line = format!("{prefix}* {}", reason.text);
+        if reason.missing_driver { markup(&format!("[red]{line}[reset]"), colours) } else { line }
+    };
+    let mut lines: Vec<String> = reasons(metric).into_iter().map(line).collect();
     if scores && !metric.score_meta_data.is_empty() {
         lines.push(score_table(metric));
     } else if scores {

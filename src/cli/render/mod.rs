@@ -8,6 +8,7 @@
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`gc`]: garbage collection, planned and explained.
+//! - [`html`]: reports as HTML files.
 //! - [`objects`]: answers of the API as `-json` shows them.
 //! - [`task_events`], [`stats`]: what happened to tasks, what is in use.
 //! - [`findings`]: problems of job files.
@@ -22,6 +23,7 @@ pub mod evaluations;
 pub mod explain;
 pub mod findings;
 pub mod gc;
+pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod markup;

@@ -25,7 +25,7 @@ pub enum Severity {
 
 impl Severity {
     /// The tags of its colour.
-    fn tags(self) -> &'static str {
+    pub fn tags(self) -> &'static str {
         match self {
             Severity::Harmless => "[bold][green]",
             Severity::Disruptive => "[bold][yellow]",
@@ -81,6 +81,12 @@ impl PlanCounts {
 
 /// The summary of a plan, and how serious it is.
 pub fn summary(plan: &JobPlanResponse) -> (String, Severity) {
+    let (text, severity) = answer(plan);
+    (format!("Plan: {text}"), severity)
+}
+
+/// What a plan does, and how serious it is.
+pub fn answer(plan: &JobPlanResponse) -> (String, Severity) {
     let PlanCounts { create, replace, in_place, canary, migrate, stop, unplaced, evicted, rejected: _ } =
         PlanCounts::of(plan);
     let replaced = replace.saturating_add(migrate);
@@ -103,7 +109,7 @@ pub fn summary(plan: &JobPlanResponse) -> (String, Severity) {
         () if replaced > 0 || stop > 0 || evicted > 0 => Severity::Disruptive,
         () => Severity::Harmless,
     };
-    (format!("Plan: {}; {verdict}", parts.join(", ")), severity)
+    (format!("{}; {verdict}", parts.join(", ")), severity)
 }
 
 /// The summary with the tags of its colour.

@@ -10,6 +10,7 @@ use super::json::indented;
 use super::markdown::code;
 use super::metrics::{main_reason, metric_lines};
 use super::page;
+use super::plan_summary::Severity;
 use super::styled::Styled;
 use super::table::{Form, cell, headed, table, table_of_sentences};
 use super::ui::Ui;
@@ -78,17 +79,17 @@ fn short(u: &Unplaced) -> String {
 pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, extent: Extent) {
     let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
     let problems = problems(outcome, &concerned);
-    let (verdict, tags) = verdict(outcome, &concerned);
-    ui.output_markup(&format!("{tags}{}[reset]", page::sentence(&verdict)));
+    let (verdict, severity) = verdict(outcome, &concerned);
+    ui.output_markup(&format!("{}{}[reset]", severity.tags(), page::sentence(&verdict)));
     ui.output(&page::sentence(&summary(outcome)));
-    if !waited.is_empty() {
-        let n = waited.iter().map(|u| u.count).sum::<i64>();
-        let n = counted(n, "allocation was waiting", "allocations were waiting");
-        ui.output(&format!("{n} for capacity before the changes, and still would be."));
+    if let Some(line) = still_waiting(&waited) {
+        ui.output(&line);
     }
     ui.output("");
     print_assumptions(ui, outcome);
-    ui.output(&format!("\n{}", table(&places(outcome), Form::Figures)));
+    let rows = places(outcome).into_iter().map(|row| row.map(|text| cell(&text)).join("|"));
+    let places = headed("Datacenter|Nodes|Displaced|Unplaced|Received|CPU free|Memory free", rows);
+    ui.output(&format!("\n{}", table(&places, Form::Figures)));
     print_problems(ui, &problems, &concerned, extent);
     print_lists(ui, outcome, &waited, extent);
     if extent >= Extent::Jobs {
@@ -101,8 +102,15 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, extent: Extent) {
     }
 }
 
-/// The answer, and the tags of its colour: red if allocations are unplaced, yellow if some are preempted.
-fn verdict(outcome: &Outcome, short: &[&Unplaced]) -> (String, &'static str) {
+/// The line about allocations that wait for capacity before and after the changes; `None` if there are none.
+pub(super) fn still_waiting(waited: &[&Unplaced]) -> Option<String> {
+    let n = waited.iter().map(|u| u.count).sum::<i64>();
+    let n = (!waited.is_empty()).then(|| counted(n, "allocation was waiting", "allocations were waiting"))?;
+    Some(format!("{n} for capacity before the changes, and still would be."))
+}
+
+/// The answer: failing if allocations are unplaced, disruptive if some are preempted.
+pub(super) fn verdict(outcome: &Outcome, short: &[&Unplaced]) -> (String, Severity) {
     let jobs = |owners: BTreeSet<&Owner>| {
         let jobs: BTreeSet<(&str, &str)> = owners.iter().map(|o| (o.namespace.as_str(), o.job_id.as_str())).collect();
         counted(jobs.len(), "job", "jobs")
@@ -110,19 +118,19 @@ fn verdict(outcome: &Outcome, short: &[&Unplaced]) -> (String, &'static str) {
     if !short.is_empty() {
         let n = counted(short.iter().map(|u| u.count).sum::<i64>(), "allocation", "allocations");
         let of = jobs(short.iter().map(|u| &u.owner).collect());
-        return (format!("{n} of {of} would be unplaced."), "[bold][red]");
+        return (format!("{n} of {of} would be unplaced."), Severity::Failing);
     }
     let preempted: Vec<&Displaced> = outcome.displaced.iter().filter(|d| d.cause == Cause::Preempted).collect();
     if !preempted.is_empty() {
         let n = counted(preempted.len(), "allocation", "allocations");
         let of = jobs(preempted.iter().map(|d| &d.owner).collect());
-        return (format!("No allocation would be unplaced, but {n} of {of} would be preempted."), "[bold][yellow]");
+        return (format!("No allocation would be unplaced, but {n} of {of} would be preempted."), Severity::Disruptive);
     }
-    ("No allocation would be unplaced.".to_string(), "[bold][green]")
+    ("No allocation would be unplaced.".to_string(), Severity::Harmless)
 }
 
 /// The nodes of each datacenter and pool: what happens to their allocations, and their free capacity.
-fn places(outcome: &Outcome) -> Vec<String> {
+pub(super) fn places(outcome: &Outcome) -> Vec<[String; 7]> {
     let changed = |old: String, new: String| if old == new { new } else { format!("{old} -> {new}") };
     let percent = |free: i64, all: i64| (all > 0).then(|| free.saturating_mul(100) / all);
     let part = |before: Option<i64>, after: Option<i64>| match (before, after) {
@@ -130,35 +138,49 @@ fn places(outcome: &Outcome) -> Vec<String> {
         (_, Some(b)) => format!("{b}%"),
         (_, None) => "-".into(),
     };
-    let row = |name: &str, before: &Room, after: &Room, moves: &Moves| {
-        format!(
-            "{name}|{}|{}|{}|{}|{}|{}",
+    let row = |name: String, before: &Room, after: &Room, moves: &Moves| {
+        [
+            name,
             changed(before.nodes.to_string(), after.nodes.to_string()),
-            moves.displaced,
-            moves.unplaced,
-            moves.received,
+            moves.displaced.to_string(),
+            moves.unplaced.to_string(),
+            moves.received.to_string(),
             part(percent(before.cpu_free, before.cpu), percent(after.cpu_free, after.cpu)),
             part(percent(before.memory_free_mb, before.memory_mb), percent(after.memory_free_mb, after.memory_mb)),
-        )
+        ]
     };
-    let datacenters = outcome.datacenters.iter().map(|p| row(&cell(&p.datacenter), &p.before, &p.after, &p.moves));
-    let pools = outcome.headroom.iter().map(|p| row(&format!("pool {}", cell(&p.pool)), &p.before, &p.after, &p.moves));
+    let datacenters = outcome.datacenters.iter().map(|p| row(p.datacenter.clone(), &p.before, &p.after, &p.moves));
+    let pools = outcome.headroom.iter().map(|p| row(format!("pool {}", p.pool), &p.before, &p.after, &p.moves));
     // With one pool, its row says what those of the datacenters say.
-    let pools = pools.filter(|_| outcome.headroom.len() > 1);
-    headed("Datacenter|Nodes|Displaced|Unplaced|Received|CPU free|Memory free", datacenters.chain(pools))
+    datacenters.chain(pools.filter(|_| outcome.headroom.len() > 1)).collect()
 }
 
 /// A group that loses allocations, or is interrupted.
-struct Problem<'a> {
-    owner: &'a Owner,
-    priority: i64,
+pub(super) struct Problem<'a> {
+    pub owner: &'a Owner,
+    pub priority: i64,
     unplaced: i64,
     preempted: usize,
     metrics: Option<&'a AllocMetric>,
 }
 
+impl Problem<'_> {
+    /// What happens, in words.
+    pub(super) fn text(&self) -> String {
+        let mut parts = Vec::new();
+        if self.unplaced > 0 {
+            let why = self.metrics.and_then(main_reason).map(|why| format!(": {why}")).unwrap_or_default();
+            parts.push(format!("{} unplaced{why}", self.unplaced));
+        }
+        if self.preempted > 0 {
+            parts.push(format!("{} preempted", self.preempted));
+        }
+        parts.join(", ")
+    }
+}
+
 /// The groups with a problem, worst first: unplaced allocations, by priority of the job, before preempted ones.
-fn problems<'a>(outcome: &'a Outcome, concerned: &[&'a Unplaced]) -> Vec<Problem<'a>> {
+pub(super) fn problems<'a>(outcome: &'a Outcome, concerned: &[&'a Unplaced]) -> Vec<Problem<'a>> {
     let mut all: BTreeMap<&Owner, Problem<'_>> = BTreeMap::new();
     let new = |owner, priority| Problem { owner, priority, unplaced: 0, preempted: 0, metrics: None };
     for u in concerned {
@@ -180,17 +202,10 @@ fn print_problems(ui: &mut Ui<'_>, all: &[Problem<'_>], concerned: &[&Unplaced],
         return;
     }
     let shown = if extent >= Extent::Jobs { all.len() } else { MANY };
-    let lines = all.iter().take(shown).map(|p| {
-        let mut parts = Vec::new();
-        if p.unplaced > 0 {
-            let why = p.metrics.and_then(main_reason).map(|why| format!(": {why}")).unwrap_or_default();
-            parts.push(format!("{} unplaced{why}", p.unplaced));
-        }
-        if p.preempted > 0 {
-            parts.push(format!("{} preempted", p.preempted));
-        }
-        format!("{}|{}|{}|{}", cell(&job(p.owner)), cell(&p.owner.task_group), p.priority, cell(&parts.join(", ")))
-    });
+    let lines = all
+        .iter()
+        .take(shown)
+        .map(|p| format!("{}|{}|{}|{}", cell(&job(p.owner)), cell(&p.owner.task_group), p.priority, cell(&p.text())));
     let lines = headed("Job|Group|Priority|Problem", lines);
     section(ui, "Problems, worst first", &table_of_sentences(&lines, Form::Figures));
     let rest = all.len().saturating_sub(shown);
@@ -273,7 +288,7 @@ fn print_changes(ui: &mut Ui<'_>, outcome: &Outcome) {
 }
 
 /// Summarises the displaced allocations in one sentence.
-fn summary(outcome: &Outcome) -> String {
+pub(super) fn summary(outcome: &Outcome) -> String {
     let all = outcome.displaced.len();
     let mut parts = Vec::new();
     for (fate, words) in [
@@ -316,14 +331,14 @@ fn heading(ui: &mut Ui<'_>, title: &str) {
 }
 
 /// The job's ID, followed by its namespace unless that is `default`.
-fn job(owner: &Owner) -> String {
+pub(super) fn job(owner: &Owner) -> String {
     match owner.namespace.as_str() {
         "default" | "" => owner.job_id.clone(),
         namespace => format!("{}@{namespace}", owner.job_id),
     }
 }
 
-fn cause(cause: Cause) -> &'static str {
+pub(super) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::Drained => "drained",
         Cause::Lost => "lost",
@@ -358,14 +373,18 @@ fn by_group(displaced: &[Displaced]) -> Vec<String> {
     headed(&head, lines)
 }
 
+/// The outcome for an allocation without a successor.
+pub(super) fn without_successor(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Unplaced => "unplaced",
+        Fate::Stays => "stays",
+        Fate::Moved | Fate::Stopped => "stopped",
+    }
+}
+
 fn rows(outcome: &Outcome) -> Vec<String> {
     let lines = outcome.displaced.iter().map(|d| {
-        let to = match (&d.to, d.fate) {
-            (Some(to), _) => to.node_name.clone(),
-            (None, Fate::Unplaced) => "unplaced".into(),
-            (None, Fate::Stays) => "stays".into(),
-            (None, _) => "stopped".into(),
-        };
+        let to = d.to.as_ref().map_or_else(|| without_successor(d.fate), |to| to.node_name.as_str());
         let id = short_id(&d.from.alloc_id);
         format!("{id}|{}|{}|{}|{}|{to}", job(&d.owner), d.name, cause(d.cause), d.from.node_name)
     });

@@ -1,0 +1,19 @@
+//! Reports as one HTML file without scripts and without references to other files (`docs/spec/cli.md §21`).
+//!
+//! - [`page`]: the document around a report: head, verdict, facts, contents, sections.
+//! - [`parts`]: values, tables and lists. [`diff`]: job diffs.
+//! - [`heat`]: the usage of nodes before and after. [`map`]: the same as SVG and tables.
+//! - [`plan`], [`what_if`]: the reports of `job plan` and `what-if`.
+//!
+//! `maud` escapes every value. Lists and values are cut off at a fixed length, so that the size of a file is bounded, and
+//! the report says what is left out.
+
+mod diff;
+pub mod heat;
+mod map;
+mod page;
+mod parts;
+pub mod plan;
+pub mod what_if;
+
+pub use page::Origin;
