@@ -1,0 +1,289 @@
+//! YAML: one document is read, and block style is written.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+
+use crate::error::{Bound, Failure};
+use crate::eval::Run;
+use crate::print::Text;
+use crate::value::{MAX_DEPTH, Value};
+
+struct Reader<'r, 'a, 't, I: Iterator<Item = Result<(Event<'t>, Span), ScanError>>> {
+    events: I,
+    run: &'r mut Run<'a>,
+    anchors: HashMap<usize, Value>,
+}
+
+/// The value of a YAML text.
+pub(super) fn parse(run: &mut Run<'_>, text: &str) -> Result<Value, Failure> {
+    if text.trim().is_empty() {
+        return Value::map(BTreeMap::new());
+    }
+    let mut reader = Reader { events: Parser::new_from_str(text), run, anchors: HashMap::new() };
+    loop {
+        match reader.next()? {
+            Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
+            Event::StreamEnd | Event::DocumentEnd => return Ok(Value::Missing),
+            // Further documents are not read, as in Go.
+            event => return reader.value(event, 0),
+        }
+    }
+}
+
+impl<'t, I: Iterator<Item = Result<(Event<'t>, Span), ScanError>>> Reader<'_, '_, 't, I> {
+    fn next(&mut self) -> Result<Event<'t>, Failure> {
+        match self.events.next() {
+            Some(Ok((event, _))) => Ok(event),
+            // The text of the error could show a part of the document.
+            Some(Err(e)) => {
+                let at = e.marker();
+                Err(Failure::new(format!("invalid YAML at line {}, column {}", at.line(), at.col() + 1)))
+            }
+            None => Ok(Event::StreamEnd),
+        }
+    }
+
+    fn value(&mut self, event: Event<'t>, depth: usize) -> Result<Value, Failure> {
+        if depth > MAX_DEPTH {
+            return Err(Failure::Bound(Bound::Depth));
+        }
+        let (anchor, value) = match event {
+            Event::Alias(anchor) => {
+                let known = self.anchors.get(&anchor).cloned();
+                (0, known.ok_or_else(|| Failure::new("an alias of YAML names no value before it"))?)
+            }
+            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(&text, style, tag.as_deref())),
+            Event::SequenceStart(anchor, _) => {
+                let mut items = Vec::new();
+                loop {
+                    match self.next()? {
+                        Event::SequenceEnd => break,
+                        event => items.push(self.value(event, depth + 1)?),
+                    }
+                    self.run.spend(size_of::<Value>())?;
+                }
+                (anchor, Value::list(items)?)
+            }
+            Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
+            _ => return Err(Failure::new("the YAML text ends too early")),
+        };
+        self.run.spend(value.size())?;
+        if anchor > 0 {
+            self.anchors.insert(anchor, value.clone());
+        }
+        Ok(value)
+    }
+
+    fn mapping(&mut self, depth: usize) -> Result<Value, Failure> {
+        let mut entries = BTreeMap::new();
+        let mut merged: BTreeMap<Arc<str>, Value> = BTreeMap::new();
+        loop {
+            let event = match self.next()? {
+                Event::MappingEnd => break,
+                event => event,
+            };
+            let merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
+            let key = self.value(event, depth + 1)?;
+            let event = self.next()?;
+            let value = self.value(event, depth + 1)?;
+            if merge {
+                let maps = match &value {
+                    Value::List(list) => list.items().to_vec(),
+                    other => vec![other.clone()],
+                };
+                for map in maps {
+                    let map = map.as_map().cloned().ok_or_else(|| Failure::new("`<<` of YAML needs a mapping"))?;
+                    for (k, v) in map.entries() {
+                        self.run.spend(v.size())?;
+                        merged.entry(k.clone()).or_insert_with(|| v.clone());
+                    }
+                }
+                continue;
+            }
+            let key: Arc<str> = match &key {
+                Value::String(text) => text.clone(),
+                Value::Bool(_) | Value::Int(_) | Value::Float(_) => crate::print::shown(&key, 64)?.into(),
+                _ => return Err(Failure::new("a key of a YAML mapping is no text")),
+            };
+            entries.insert(key, value);
+        }
+        merged.append(&mut entries);
+        Value::map(merged)
+    }
+}
+
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
+    let tagged_text = tag.is_some_and(|t| t.suffix == "str" || t.suffix == "tag:yaml.org,2002:str");
+    if style != ScalarStyle::Plain || tagged_text {
+        return Value::text(text);
+    }
+    plain(text)
+}
+
+/// The value of a text without quotes.
+fn plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Nil,
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
+        ".inf" | ".Inf" | ".INF" | "+.inf" => return Value::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => return Value::Float(f64::NEG_INFINITY),
+        ".nan" | ".NaN" | ".NAN" => return Value::Float(f64::NAN),
+        _ => {}
+    }
+    let radix = |prefix: &str, radix: u32| {
+        let digits = text.strip_prefix(prefix)?;
+        if digits.starts_with(['+', '-']) { None } else { i64::from_str_radix(digits, radix).ok() }
+    };
+    if let Some(n) = radix("0x", 16).or_else(|| radix("0o", 8)).or_else(|| radix("0b", 2)) {
+        return Value::Int(n);
+    }
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        let digits = unsigned.bytes().all(|b| b.is_ascii_digit());
+        if digits && unsigned.len() > 1 && unsigned.starts_with('0') {
+            return i64::from_str_radix(text, 8).map_or_else(|_| Value::text(text), Value::Int);
+        }
+        if let (true, Ok(n)) = (digits, text.parse::<i64>()) {
+            return Value::Int(n);
+        }
+        if let (true, Ok(f)) =
+            (unsigned.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')), text.parse::<f64>())
+        {
+            return Value::Float(f);
+        }
+    }
+    Value::text(text)
+}
+
+/// A value as YAML, without the newline at the end.
+pub(super) fn write(run: &Run<'_>, value: &Value) -> Result<Value, Failure> {
+    let mut out = Text::new(run.limits.output);
+    block(value, 0, &mut out)?;
+    Ok(Value::text(out.finish().trim_end_matches('\n').to_string()))
+}
+
+fn spaces(count: usize, out: &mut Text) -> Result<(), Failure> {
+    (0..count).try_for_each(|_| out.push(" "))
+}
+
+/// A value whose first line starts at the end of `out`.
+fn block(value: &Value, indent: usize, out: &mut Text) -> Result<(), Failure> {
+    let fields;
+    let entries: Option<Vec<(&str, &Value)>> = match value {
+        Value::Object(object) if object.text.is_none() && object.entries.is_none() => {
+            fields = object.fields.iter().map(|(k, v)| (*k, v)).collect();
+            Some(fields)
+        }
+        other if other.as_text().is_none() => {
+            other.as_map().map(|map| map.entries().iter().map(|(k, v)| (&**k, v)).collect())
+        }
+        _ => None,
+    };
+    match (value, entries) {
+        (_, Some(entries)) if entries.is_empty() => out.push("{}\n"),
+        (_, Some(entries)) => {
+            for (n, (key, item)) in entries.into_iter().enumerate() {
+                if n > 0 {
+                    spaces(indent, out)?;
+                }
+                out.push(&quoted(key))?;
+                out.push(":")?;
+                let nested = match item {
+                    Value::List(list) if !list.items().is_empty() => Some(indent + 4),
+                    other if other.as_text().is_none() => {
+                        other.as_map().filter(|m| !m.entries().is_empty()).map(|_| indent + 4)
+                    }
+                    _ => None,
+                };
+                match nested {
+                    Some(inner) => {
+                        out.push("\n")?;
+                        spaces(inner, out)?;
+                        block(item, inner, out)?;
+                    }
+                    None => {
+                        out.push(" ")?;
+                        block(item, indent + 4, out)?;
+                    }
+                }
+            }
+            Ok(())
+        }
+        (Value::List(list), _) if list.items().is_empty() => out.push("[]\n"),
+        (Value::List(list), _) => {
+            for (n, item) in list.items().iter().enumerate() {
+                if n > 0 {
+                    spaces(indent, out)?;
+                }
+                out.push("- ")?;
+                block(item, indent + 2, out)?;
+            }
+            Ok(())
+        }
+        (Value::Missing | Value::Nil | Value::Scratch, _) => out.push("null\n"),
+        (Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_), _) => {
+            out.push(&crate::print::shown(value, 64)?)?;
+            out.push("\n")
+        }
+        (other, None) => {
+            let text = other.as_text().unwrap_or_default();
+            let fits = text.contains('\n')
+                && !text.starts_with([' ', '\n'])
+                && text.chars().all(|c| c == '\n' || !c.is_control());
+            if !fits {
+                out.push(&quoted(text))?;
+                return out.push("\n");
+            }
+            let (style, body) = match text.strip_suffix('\n') {
+                None => ("|-", text),
+                Some(body) if body.ends_with('\n') => ("|+", body),
+                Some(body) => ("|", body),
+            };
+            out.push(style)?;
+            for line in body.split('\n') {
+                out.push("\n")?;
+                if !line.is_empty() {
+                    spaces(indent.max(2), out)?;
+                    out.push(line)?;
+                }
+            }
+            out.push("\n")
+        }
+    }
+}
+
+/// A text, in quotes where a reader would take it for something else.
+fn quoted(text: &str) -> String {
+    let special = text.is_empty()
+        || text.trim() != text
+        || text.starts_with([
+            '-', '?', ':', ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`',
+        ])
+        || text.contains(": ")
+        || text.contains(" #")
+        || text.ends_with(':')
+        || text.chars().any(char::is_control)
+        || !matches!(plain(text), Value::String(_))
+        || matches!(&*text.to_ascii_lowercase(), "yes" | "no" | "on" | "off" | "y" | "n" | "<<" | "=")
+        || text.starts_with(|c: char| c.is_ascii_digit());
+    if !special {
+        return text.to_string();
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            _ if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
