@@ -8,7 +8,7 @@ use super::Config;
 use super::config::client::Client;
 use encamp_client::artifacts::{ArtifactConfig, ExtraPath};
 use encamp_client::config::{
-    DrainOnShutdown, ExecConfig, GcConfig, MockConfig, NetworkConfig, RawExecConfig, Reserved,
+    DrainOnShutdown, ExecConfig, GcConfig, MockConfig, NetworkConfig, RawExecConfig, Reserved, TemplateConfig,
 };
 use encamp_client::drivers::exec::NamespaceMode;
 use encamp_model::duration::parse_duration;
@@ -20,6 +20,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
     let below = |dir: std::path::PathBuf| (!dir.as_os_str().is_empty()).then_some(dir);
     encamp_client::Config {
         task_api: None,
+        template: template(c),
         dev: config.dev,
         state_dir: below(config.state_dir()),
         alloc_dir: below(config.alloc_dir()),
@@ -129,6 +130,24 @@ fn network(c: &Client) -> NetworkConfig {
         bridge_hairpin_mode: c.bridge_network_hairpin_mode,
         bind_wildcard: c.bind_wildcard_default_host_network,
         ..NetworkConfig::default()
+    }
+}
+
+/// The settings of templates.
+fn template(c: &Client) -> TemplateConfig {
+    let t = &c.template;
+    let mut function_denylist = t.function_denylist.clone();
+    function_denylist.extend(t.function_blacklist.iter().cloned());
+    TemplateConfig {
+        function_denylist,
+        disable_file_sandbox: t.disable_file_sandbox,
+        max_stale: t.max_stale,
+        block_query_wait: t.block_query_wait,
+        wait: (t.wait.min, t.wait.max),
+        wait_bounds: t.wait_bounds.as_ref().map(|b| (b.min, b.max)),
+        retry_attempts: u32::try_from(t.nomad_retry.attempts).unwrap_or(u32::MAX),
+        retry_backoff: t.nomad_retry.backoff,
+        retry_max_backoff: t.nomad_retry.max_backoff,
     }
 }
 

@@ -419,6 +419,7 @@ impl Parts {
             let settings = encamp_client::Config {
                 metrics: metrics.clone(),
                 task_api: Some(Arc::new(task_sockets.clone())),
+                api_reads: Some(Arc::new(task_sockets.clone())),
                 ..client_settings::settings(config)
             };
             self.client = Some(Client::start(settings, servers).await?);

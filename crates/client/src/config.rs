@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::artifacts::ArtifactConfig;
 use super::drivers::exec::NamespaceMode;
 use super::task_api::TaskApi;
+use super::templates::ApiReads;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString};
 use encamp_telemetry::Metrics;
 
@@ -17,6 +18,10 @@ use encamp_telemetry::Metrics;
 pub struct Config {
     /// Serves the HTTP API to tasks; none: there is no task API.
     pub task_api: Option<Arc<dyn TaskApi>>,
+    /// Reads of templates by the HTTP API of the agent; none: templates cannot read from servers.
+    pub api_reads: Option<Arc<dyn ApiReads>>,
+    /// Templates.
+    pub template: TemplateConfig,
     /// Development mode: nothing is stored, waits are short, allocations are destroyed at shutdown.
     pub dev: bool,
     /// Where identity and state are kept; none: a temporary directory.
@@ -122,6 +127,8 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             task_api: None,
+            api_reads: None,
+            template: TemplateConfig::default(),
             dev: false,
             state_dir: None,
             alloc_dir: None,
@@ -272,6 +279,45 @@ impl Default for GcConfig {
             max_allocs: 50,
             parallel_destroys: 2,
             volumes_on_node_gc: false,
+        }
+    }
+}
+
+/// `client.template` (`docs/spec/agent-config.md §5.3`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateConfig {
+    /// Functions that templates may not use.
+    pub function_denylist: Vec<String>,
+    /// Sources and destinations may be anywhere on the host.
+    pub disable_file_sandbox: bool,
+    /// How old answers may be; zero: only the leader answers.
+    pub max_stale: Duration,
+    /// How long reads block.
+    pub block_query_wait: Duration,
+    /// How long changes are collected, at least and at most.
+    pub wait: (Duration, Duration),
+    /// Bounds of what jobs may ask for instead.
+    pub wait_bounds: Option<(Duration, Duration)>,
+    /// How often a read is tried before a task has started; 0: without end.
+    pub retry_attempts: u32,
+    /// The pause after the first read that failed; it doubles.
+    pub retry_backoff: Duration,
+    /// The longest pause.
+    pub retry_max_backoff: Duration,
+}
+
+impl Default for TemplateConfig {
+    fn default() -> TemplateConfig {
+        TemplateConfig {
+            function_denylist: ["executeTemplate", "plugin", "writeToFile"].map(String::from).into(),
+            disable_file_sandbox: false,
+            max_stale: Duration::from_secs(87_600 * 3600),
+            block_query_wait: Duration::from_secs(300),
+            wait: (Duration::from_secs(5), Duration::from_secs(240)),
+            wait_bounds: None,
+            retry_attempts: 12,
+            retry_backoff: Duration::from_millis(250),
+            retry_max_backoff: Duration::from_secs(60),
         }
     }
 }

@@ -74,6 +74,12 @@ pub(crate) fn killing_for(timeout: i64, reason: &str) -> TaskEvent {
     TaskEvent { display_message: reason.into(), ..event }
 }
 
+/// `Killing` of a task that fails.
+pub(crate) fn killing_failed(reason: &str) -> TaskEvent {
+    let set = details([("kill_reason", reason.into()), ("fails_task", "true".into())]);
+    TaskEvent { kill_reason: reason.into(), fails_task: true, details: set, ..make("Killing", reason) }
+}
+
 /// `Killed`, with what went wrong, if anything did.
 pub fn killed(error: &str) -> TaskEvent {
     if error.is_empty() {

@@ -8,12 +8,13 @@
 //! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
 //! - [`artifacts`]: downloads before tasks start. [`services`]: services and their checks. [`task_api`]: the HTTP API
-//!   for tasks.
+//!   for tasks. [`templates`]: templates of tasks.
 //! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins. [`network`]: networks of allocations and
 //!   their plugins. `programs`: runs of plugins.
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`], `hex`: helpers.
 //!
-//! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`; calls to the servers go through the trait [`Servers`].
+//! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`, `encamp_template`; calls to the servers go through the
+//! trait [`Servers`], reads of templates through [`templates::ApiReads`].
 //! **Never** holds scheduling, HTTP types.
 
 #![warn(missing_docs)]
@@ -47,6 +48,7 @@ pub mod servers;
 pub mod services;
 pub mod store;
 pub mod task_api;
+pub mod templates;
 #[cfg(test)]
 mod testing;
 pub mod types;

@@ -8,6 +8,8 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
+use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -18,11 +20,15 @@ use super::error::Error;
 use super::http1::{Headers, Http1, Origin, Peer};
 use encamp_client::TaskApi;
 use encamp_client::task_api::TaskName;
+use encamp_client::templates::{ApiAnswer, ApiReads, NoAnswer};
+use encamp_model::SecretString;
 use encamp_model::outcome::NO_LEADER;
 use encamp_server::acl::Denied;
 
 /// Open connections to the socket of one task, where the agent's setting has no limit.
 const CONNECTIONS: usize = 1024;
+/// The longest answer to a read of a template, in bytes.
+const MAX_READ: usize = 4 << 20;
 /// The pause after the system could not accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -33,6 +39,8 @@ pub struct TaskSockets {
     runtime: Handle,
     /// What answers; none before the agent has started, and after it has stopped.
     api: watch::Sender<Option<Arc<Http1>>>,
+    /// What answers the reads of templates.
+    reads: watch::Sender<Option<AppState>>,
     connections: usize,
 }
 
@@ -47,18 +55,25 @@ impl TaskSockets {
     /// Further ones wait. Must be called inside a runtime.
     pub fn new(connections: usize) -> TaskSockets {
         let connections = if connections == 0 { CONNECTIONS } else { connections };
-        TaskSockets { runtime: Handle::current(), api: watch::channel(None).0, connections }
+        TaskSockets {
+            runtime: Handle::current(),
+            api: watch::channel(None).0,
+            reads: watch::channel(None).0,
+            connections,
+        }
     }
 
     /// Answers by the API of an agent.
     pub fn open(&self, app: AppState, headers: Headers) {
         let metrics = app.metrics().clone();
+        self.reads.send_replace(Some(app.clone()));
         self.api.send_replace(Some(Arc::new(Http1::new(super::router(app), headers, metrics))));
     }
 
     /// Ends open requests, and answers no more.
     pub fn close(&self) {
         self.api.send_replace(None);
+        self.reads.send_replace(None);
     }
 }
 
@@ -71,6 +86,25 @@ impl TaskApi for TaskSockets {
         };
         tasks.spawn_on(accept(socket, Arc::new(task), self.api.subscribe(), self.connections), &self.runtime);
         Ok(Box::new(tasks))
+    }
+}
+
+impl ApiReads for TaskSockets {
+    fn read<'a>(&'a self, path: &'a str, token: &'a SecretString) -> BoxFuture<'a, Result<ApiAnswer, NoAnswer>> {
+        Box::pin(async move {
+            let app = self.reads.borrow().clone().ok_or(NoAnswer::NotServed)?;
+            let mut request = axum::extract::Request::get(path);
+            if !token.is_empty() {
+                request = request.header("x-nomad-token", token.expose());
+            }
+            let request = request.body(Body::empty()).map_err(|_| NoAnswer::Unreadable)?;
+            // The agent itself asks, for a task: no audit device records that.
+            let response = super::answer_here_or_there(app, request).await;
+            let (parts, body) = response.into_parts();
+            let index = parts.headers.get("x-nomad-index").and_then(|v| v.to_str().ok()?.parse().ok());
+            let body = axum::body::to_bytes(body, MAX_READ).await.map_err(|_| NoAnswer::Unreadable)?;
+            Ok(ApiAnswer { status: parts.status.as_u16(), index: index.unwrap_or(0), body: body.to_vec() })
+        })
     }
 }
 

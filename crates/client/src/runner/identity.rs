@@ -57,13 +57,35 @@ impl AllocRunner {
     fn wanted(&self) -> Vec<IdentityRequest> {
         let of_task = |t: &Arc<TaskRunner>| {
             let task = t.task();
-            identity::wanted(&task).map(|i| self.request(&task, i)).collect::<Vec<_>>()
+            let mut all: Vec<_> = identity::wanted(&task).map(|i| self.request(&task, i)).collect();
+            let own = self.default_request(&task.name);
+            // Templates read with the default identity, whether the task sees it or not.
+            if !task.templates.is_empty() && !all.contains(&own) {
+                all.push(own);
+            }
+            all
         };
         self.tasks.iter().flat_map(of_task).collect()
     }
 
     fn request(&self, task: &Task, i: &WorkloadIdentity) -> IdentityRequest {
         IdentityRequest { alloc_id: self.id.clone(), task: task.name.clone(), identity: identity::name(i).into() }
+    }
+
+    fn default_request(&self, task: &str) -> IdentityRequest {
+        let name = identity::name(&WorkloadIdentity::default()).into();
+        IdentityRequest { alloc_id: self.id.clone(), task: task.into(), identity: name }
+    }
+
+    /// The token with which templates of a task read; empty if there is none.
+    pub(super) fn template_token(&self, task: &str) -> SecretString {
+        self.identities.jwt(&self.default_request(task)).unwrap_or_default()
+    }
+
+    /// Waits until the tokens are there, for a while.
+    pub(super) async fn template_token_ready(&self, most: Duration) {
+        let mut complete = self.identities.complete.subscribe();
+        let _ = tokio::time::timeout(most, complete.wait_for(|c| *c)).await;
     }
 
     /// Asks for tokens and renews them, until the allocation is to end or none has to be renewed any more.

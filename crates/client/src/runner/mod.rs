@@ -5,7 +5,7 @@
 //! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
 //!   workload identity tokens.
 //! - `artifacts`: downloads before the start. `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
-//!   `volumes`: what is mounted in tasks.
+//!   `templates`: templates. `volumes`: what is mounted in tasks.
 //! - `network`: the network of an allocation. [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
@@ -21,6 +21,7 @@ mod network;
 pub mod services;
 pub mod setup;
 pub mod task;
+mod templates;
 mod volumes;
 
 use std::collections::BTreeMap;

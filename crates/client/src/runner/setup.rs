@@ -58,6 +58,7 @@ impl TaskRunner {
         let mut mounts = self.prepare(&owner, &task, driver.as_ref()).map_err(failed)?;
         self.download_artifacts(&owner, &task).await?;
         mounts.extend(self.prepare_further(&owner, &task, driver.as_ref()).map_err(failed)?);
+        self.render_templates(&owner).await?;
         let env = self.env(&owner, &task);
         let run = clock::uuid().map_err(|e| {
             self.emit(events::driver_failure(&e.to_string()));
@@ -98,6 +99,13 @@ impl TaskRunner {
 
     /// The environment of the task.
     pub(super) fn env(&self, owner: &AllocRunner, task: &Task) -> TaskEnv {
+        let mut env = self.env_without_templates(owner, task);
+        env.extend(self.templates.variables());
+        env
+    }
+
+    /// The environment of the task, as its templates see it.
+    pub(super) fn env_without_templates(&self, owner: &AllocRunner, task: &Task) -> TaskEnv {
         let (alloc, node) = (owner.alloc(), self.shared.node());
         let mut env = TaskEnv::build(&Input {
             network: &owner.network_status(),
@@ -188,7 +196,6 @@ impl TaskRunner {
             mounts.replace(self.prepare_csi_plugin(owner, task, driver)?);
             Ok(())
         })?;
-        run("template", &|| unsupported(task.templates.is_empty(), "templates"))?;
         Ok(mounts.into_inner())
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::Shared;
 use super::alloc::AllocRunner;
 use super::setup::NotStarted;
+use super::templates::Templates;
 use crate::clock;
 use crate::drivers::{DriverError, Exit, Isolation, RunningTask};
 use crate::events;
@@ -42,6 +43,8 @@ pub struct TaskRunner {
     pub(super) changed: watch::Sender<u64>,
     /// The task API, while it is served; dropped, it is not.
     pub(super) api: Mutex<Option<Box<dyn Send + Sync>>>,
+    /// Its templates.
+    pub(super) templates: Templates,
     /// The agent goes, the task stays.
     pub(super) shutdown: watch::Receiver<bool>,
 }
@@ -103,6 +106,7 @@ impl TaskRunner {
             revive: watch::channel(0).0,
             changed: watch::channel(0).0,
             api: Mutex::default(),
+            templates: Templates::default(),
             shutdown,
         }
     }
@@ -236,6 +240,7 @@ impl TaskRunner {
                 Next::Dead => {
                     self.deregister_services();
                     self.close_api();
+                    self.templates.stop();
                     self.change(None, Some(TaskStatus::Dead));
                     self.count(if self.state().failed { "failed" } else { "complete" });
                     if self.stage == Stage::Poststop || self.is_killed() {
@@ -267,6 +272,7 @@ impl TaskRunner {
         match driver.recover(&handle).await {
             Ok(task) => {
                 self.inner.lock().handle = Some(task.clone());
+                self.resume_templates();
                 let opened = self.owner.upgrade().map(|o| self.open_api(&o, driver.as_ref()));
                 if let Some(Err(error)) = opened {
                     tracing::warn!(target: "client.alloc_runner.task_runner", task = self.name, %error, "the task API is not served");
