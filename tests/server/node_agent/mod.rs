@@ -7,6 +7,7 @@ mod collection;
 mod links;
 mod state;
 mod task_api;
+mod templates;
 mod workloads;
 
 use std::path::PathBuf;
