@@ -34,7 +34,7 @@ Exit codes: 0 success, 1 a command failed, 2 wrong usage.
 ";
 
 /// The targets of `fuzz/`.
-const TARGETS: [&str; 4] = ["archives", "hcl", "json", "variables"];
+const TARGETS: [&str; 5] = ["archives", "hcl", "json", "templates", "variables"];
 /// The longest input that a fuzzer makes, in bytes.
 const LONGEST_INPUT: u32 = 65_536;
 /// How long a fuzzer runs, in seconds.
@@ -185,7 +185,7 @@ fn fuzz(target: &str, seconds: u64) -> Outcome {
         let mut seeds = cargo(&["test", "--locked", "--test", "oracle", "fuzz_jobspec::"]);
         run(seeds.env("ENCAMP_FUZZ_SEEDS", folder.join("corpus")).env_remove("ENCAMP_ORACLE"))?;
     }
-    // There are no seeds of archives.
+    // There are no seeds of archives and templates.
     for dir in [&corpus, &found] {
         fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
     }
