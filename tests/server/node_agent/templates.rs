@@ -110,12 +110,14 @@ fn a_missing_variable_is_waited_for_and_its_changes_reach_the_task() {
     let script = "echo started $COLOR; trap 'echo hup; cat local/signal' HUP; while :; do sleep 0.1; done";
     let read = "{{ with nomadVar \"nomad/jobs/wait\" }}{{ .color }}{{ end }}";
     let fallback = "{{ if nomadVarExists \"nomad/jobs/wait/g\" }}yes{{ else }}no{{ end }}";
+    let early = "{{ if nomadVarExists \"nomad/jobs/wait/g/main\" }}yes{{ else }}no{{ end }}";
     let main = with(
         task("main", script),
         &[
             template("local/noop", read, json!({})),
             template("local/once", read, json!({"Once": true, "ChangeMode": "restart"})),
             template("local/exists", fallback, json!({})),
+            template("local/early", early, json!({})),
             template("secrets/env", &format!("COLOR={read}"), json!({"Envvars": true, "ChangeMode": "restart"})),
         ],
     );
@@ -124,6 +126,10 @@ fn a_missing_variable_is_waited_for_and_its_changes_reach_the_task() {
     let alloc = super::alloc(&agent, "wait", ClientStatus::Pending);
     told(&agent, &alloc, "Template", "Missing: nomad.var.block(nomad/jobs/wait)");
     assert_eq!(shown(&agent, &alloc, "Started"), [""; 0]);
+    // What changes before the task starts is rendered again at once.
+    reads(&local(&folder, &alloc, "early"), "no");
+    put(&agent, "nomad/jobs/wait/g/main", json!({"x": "1"}));
+    reads(&local(&folder, &alloc, "early"), "yes");
     put(&agent, "nomad/jobs/wait", json!({"color": "green"}));
     let alloc = super::alloc(&agent, "wait", ClientStatus::Running);
     reads(&output(&folder, &alloc), "started green\n");

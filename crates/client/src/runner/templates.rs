@@ -228,7 +228,12 @@ impl Work {
         let mut waiting: BTreeSet<usize> = (0..self.plan.len()).collect();
         let mut changed = BTreeSet::new();
         loop {
-            for n in waiting.clone() {
+            for n in 0..self.plan.len() {
+                // What has changed since it was rendered is rendered again: the task is not to start with old files.
+                let due = self.plan.get_mut(n).is_some_and(|t| std::mem::take(&mut t.due).at().is_some());
+                if !due && !waiting.contains(&n) {
+                    continue;
+                }
                 let (done, new) = self.render(n).await?;
                 if done {
                     waiting.remove(&n);
@@ -354,7 +359,6 @@ impl Work {
 
     /// Renders what is due, and tells the task, until the agent goes.
     async fn watch(&mut self) -> Result<(), TemplateError> {
-        self.plan.iter_mut().for_each(|t| t.due = Default::default());
         loop {
             let due = self.plan.iter().filter_map(|t| t.due.at()).min();
             let timer = async {
