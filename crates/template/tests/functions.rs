@@ -185,10 +185,7 @@ fn dependencies_are_recorded_and_missing_ones_told() {
         assert_eq!(render(&source, template).unwrap_err(), want);
     }
     let many = r#"{{ range loop 5000 }}{{ $v := nomadVar (printf "a/%d" .) }}{{ end }}"#;
-    assert_eq!(
-        render(&source, many).unwrap_err(),
-        "t:1:29: error calling nomadVar: the template reads too many variables, services and files"
-    );
+    assert_eq!(render(&source, many).unwrap_err(), "t:1:31: the template reads too many variables, services and files");
     source.0.insert(Dependency::File("f".into()), Answer::Failed("escapes".into()));
     assert_eq!(render(&source, r#"{{ file "f" }}"#).unwrap_err(), "t:1:4: error calling file: escapes");
 }
