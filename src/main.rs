@@ -5,9 +5,13 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    // Started by a node agent, to hold a task, to make a network namespace or to download an artifact.
-    let started = encamp_client::drivers::supervisor::main().or_else(encamp_client::netns::main);
-    if let Some(code) = started.or_else(encamp_client::artifacts::main) {
+    // Started by a node agent, to hold a task, to read the output of a container, to make a network namespace or to
+    // download an artifact.
+    let helper = encamp_client::drivers::supervisor::main()
+        .or_else(encamp_client::drivers::docker::log_process::main)
+        .or_else(encamp_client::netns::main)
+        .or_else(encamp_client::artifacts::main);
+    if let Some(code) = helper {
         return code;
     }
     encamp::cli::main()

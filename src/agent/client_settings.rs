@@ -8,8 +8,10 @@ use super::Config;
 use super::config::client::Client;
 use encamp_client::artifacts::{ArtifactConfig, ExtraPath};
 use encamp_client::config::{
-    DrainOnShutdown, ExecConfig, GcConfig, MockConfig, NetworkConfig, RawExecConfig, Reserved, TemplateConfig,
+    DockerConfig, DrainOnShutdown, ExecConfig, GcConfig, MockConfig, NetworkConfig, RawExecConfig, Reserved,
+    TemplateConfig,
 };
+use encamp_client::drivers::config::ConfigError;
 use encamp_client::drivers::exec::NamespaceMode;
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString, duration};
@@ -66,6 +68,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         raw_exec: raw_exec(config),
         artifacts: artifacts(c),
         exec: exec(config),
+        docker: docker(config).unwrap_or_default(),
         mock_driver: mock_driver(config),
         version: super::config::COMPATIBLE_VERSION.into(),
         intro_token: intro_token(config),
@@ -236,6 +239,23 @@ fn exec(config: &Config) -> ExecConfig {
         // Without one, a task could take all process IDs of the host.
         pids_limit: found("pids_limit").and_then(Value::as_i64).map_or(default.pids_limit, |n| u64::try_from(n).ok()),
     }
+}
+
+/// The settings of `docker`; those of the environment count where the configuration says nothing.
+///
+/// # Errors
+/// `plugin "docker"`, or an option of the client, is wrong.
+pub(super) fn docker(config: &Config) -> Result<DockerConfig, ConfigError> {
+    let mut docker = match plugin(config, "docker") {
+        Some(given) => DockerConfig::read(given)?,
+        None => DockerConfig::of_options(&config.client.options.clone().into_iter().collect())?,
+    };
+    if docker.endpoint.is_empty() {
+        // The variable is for all programs of the host: one that can't be used here is no reason not to start.
+        docker.endpoint =
+            std::env::var("DOCKER_HOST").ok().filter(|e| DockerConfig::is_endpoint(e)).unwrap_or_default();
+    }
+    Ok(docker)
 }
 
 fn mock_driver(config: &Config) -> Option<MockConfig> {

@@ -16,6 +16,7 @@ mod aws;
 mod aws_support;
 mod client_libraries;
 mod client_node;
+mod containers;
 mod csi;
 #[path = "../support/csi_plugin.rs"]
 mod csi_plugin;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::artifacts::ArtifactConfig;
+pub use super::drivers::docker::settings::DockerConfig;
 use super::drivers::exec::NamespaceMode;
 use super::task_api::TaskApi;
 use super::templates::ApiReads;
@@ -108,6 +109,8 @@ pub struct Config {
     pub artifacts: ArtifactConfig,
     /// The `exec` driver.
     pub exec: ExecConfig,
+    /// `plugin "docker"`.
+    pub docker: DockerConfig,
     /// The `mock_driver`; none: not there.
     pub mock_driver: Option<MockConfig>,
     /// Program that supervises tasks, makes network namespaces and downloads artifacts: it calls
@@ -172,6 +175,7 @@ impl Default for Config {
             raw_exec: RawExecConfig::default(),
             artifacts: ArtifactConfig::default(),
             exec: ExecConfig::default(),
+            docker: DockerConfig::default(),
             mock_driver: None,
             supervisor: None,
             version: "2.0.5".into(),

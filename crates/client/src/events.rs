@@ -131,6 +131,12 @@ pub(crate) fn of_cause(cause: &KillCause) -> TaskEvent {
     }
 }
 
+/// `Driver`: what a driver says of a start that lasts.
+pub(crate) fn driver(text: &str) -> TaskEvent {
+    let set = details([("driver_message", text.into())]);
+    TaskEvent { driver_message: text.into(), details: set, ..make("Driver", text) }
+}
+
 /// `Driver Failure`.
 pub(crate) fn driver_failure(error: &str) -> TaskEvent {
     let display = if error.is_empty() { "Failed to start task" } else { error };

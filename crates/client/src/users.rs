@@ -61,3 +61,21 @@ pub(crate) fn ids(name: &str) -> Result<(u32, u32), UserError> {
     });
     found.ok_or_else(|| UserError::Unknown(name.to_string()))
 }
+
+/// User and group ID of a text with numbers, `uid` or `uid:gid`; a group that is not given is the user's number.
+pub(crate) fn numeric_ids(text: &str) -> Option<(u32, u32)> {
+    let (user, group) = text.split_once(':').unwrap_or((text, text));
+    Some((user.parse().ok()?, group.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_users() {
+        assert_eq!(numeric_ids("7"), Some((7, 7)));
+        assert_eq!(numeric_ids("7:8"), Some((7, 8)));
+        assert_eq!((numeric_ids("bob"), numeric_ids("7:bob"), numeric_ids("")), (None, None, None));
+    }
+}

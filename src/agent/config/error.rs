@@ -1,6 +1,7 @@
 //! The reasons why a configuration is refused.
 
 use encamp_autoscale::notify::BackendError;
+use encamp_client::drivers::config::ConfigError;
 use encamp_model::{InvalidGossipKey, quoted};
 use encamp_telemetry::FilterError;
 use thiserror::Error;
@@ -98,6 +99,9 @@ pub enum InvalidConfig {
     /// The block `audit`.
     #[error("audit block invalid: {0}")]
     Audit(InvalidAudit),
+    /// The settings of the driver `docker`.
+    #[error("plugin \"docker\" invalid: {0}")]
+    Docker(ConfigError),
     /// The block `autoscaling`.
     #[error(transparent)]
     Autoscaling(#[from] InvalidAutoscaling),

@@ -147,6 +147,7 @@ fn client(c: &Config) -> Result<(), InvalidConfig> {
     for (name, network) in &client.host_network {
         ports(format!("host_network[{}].reserved_ports", quoted(name)), &network.reserved_ports)?;
     }
+    super::super::client_settings::docker(c).map_err(InvalidConfig::Docker)?;
     let limit = client.artifact.decompression_file_count_limit;
     if limit < 0 {
         return Err(InvalidConfig::DecompressionFileCount(limit));

@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use super::program::unmount_below;
 
 /// Maximum time of any wait in these tests.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until a condition holds.
 pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {

@@ -33,7 +33,11 @@ pub(crate) fn driver_info(name: &str, found: &Fingerprint, now: i64) -> DriverIn
 /// Puts a driver into the node, with its attribute.
 pub(crate) fn put_driver(node: &mut Node, name: &str, found: &Fingerprint, now: i64) {
     let key = format!("driver.{name}");
+    if let Some(before) = node.drivers.get(name) {
+        before.attributes.keys().for_each(|key| drop(node.attributes.remove(key)));
+    }
     if found.detected && found.healthy {
+        node.attributes.extend(found.attributes.clone());
         node.attributes.insert(key, "1".into());
     } else {
         node.attributes.remove(&key);
@@ -95,7 +99,18 @@ impl Agent {
     /// Looks after one driver, until the end.
     pub(super) async fn watch_driver(self: Arc<Self>, driver: Arc<dyn Driver>) {
         let mut last = driver.fingerprint();
-        while self.pause(i64::try_from(driver.fingerprint_period().as_nanos()).unwrap_or(i64::MAX)).await {
+        // It may have changed since the node was made.
+        put_driver(&mut self.shared.node.write(), driver.name(), &last, clock::now());
+        self.shared.node_changed.notify_one();
+        let period = i64::try_from(driver.fingerprint_period().as_nanos()).unwrap_or(i64::MAX);
+        loop {
+            let goes_on = tokio::select! {
+                goes_on = self.pause(period) => goes_on,
+                () = driver.changed(&last) => true,
+            };
+            if !goes_on {
+                return;
+            }
             let found = driver.fingerprint();
             if found == last {
                 continue;

@@ -14,6 +14,7 @@ use super::super::config::Config;
 use super::super::csi::Csi;
 use super::super::directory::Directory;
 use super::super::drivers::Driver;
+use super::super::drivers::docker::Docker;
 use super::super::drivers::exec::Exec;
 use super::super::drivers::java::Java;
 use super::super::drivers::mock::Mock;
@@ -72,6 +73,7 @@ fn drivers(config: &Config, own_dirs: Vec<PathBuf>) -> Result<BTreeMap<String, A
         Arc::new(RawExec::new(config.raw_exec.clone(), supervisor.clone(), cgroups.clone())),
         Arc::new(exec()),
         Arc::new(Java::new(exec())),
+        Arc::new(Docker::new(config.docker.clone(), supervisor.clone())),
     ];
     if let Some(mock) = &config.mock_driver {
         all.push(Arc::new(Mock::new(mock.clone())));
@@ -114,6 +116,7 @@ fn first_node(
         ..Node::default()
     };
     for driver in drivers.values() {
+        driver.begin(&node.id);
         put_driver(&mut node, driver.name(), &driver.fingerprint(), clock::now());
     }
     node
@@ -266,6 +269,13 @@ impl Agent {
                 tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
             }
             return None;
+        }
+        for (name, task) in &record.tasks {
+            let known = alloc.group().and_then(|g| g.tasks.iter().find(|t| t.name == *name));
+            let driver = known.and_then(|t| self.shared.drivers.get(&t.driver));
+            if let (Some(driver), Some(handle)) = (driver, &task.handle) {
+                driver.expect(handle);
+            }
         }
         if let Some(known) = acknowledged {
             self.queue.lock().acknowledge(known);

@@ -55,6 +55,21 @@ pub enum ConfigError {
     /// A value is no label with a port.
     #[error("malformed port map: {0:?}")]
     PortMap(String),
+    /// A value has the right type, but makes no sense.
+    #[error("failed to parse config: \"{key}\": {reason}")]
+    Value {
+        /// Its key.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl ConfigError {
+    /// A value makes no sense.
+    pub(crate) fn value(key: &str, reason: impl Into<String>) -> ConfigError {
+        ConfigError::Value { key: key.into(), reason: reason.into() }
+    }
 }
 
 /// A `config` block; the errors name the key.
@@ -151,6 +166,36 @@ impl Block<'_> {
             Some(Value::Array(items)) => items.last().map_or(Ok(None), of),
             Some(v) => of(v),
         }
+    }
+
+    /// All inner blocks of a name.
+    pub(crate) fn blocks(&self, key: &str) -> Result<Vec<BTreeMap<String, Value>>, ConfigError> {
+        let of = |v: &Value| match v {
+            Value::Object(o) => Ok(o.iter().map(|(k, v)| (k.clone(), v.clone())).collect()),
+            _ => Err(Self::wrong(key, "a list of blocks")),
+        };
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(items)) => items.iter().map(of).collect(),
+            Some(v) => Ok(vec![of(v)?]),
+        }
+    }
+
+    /// Texts by name: a map, or blocks, whose entries are put together.
+    pub(crate) fn map(&self, key: &str) -> Result<BTreeMap<String, String>, ConfigError> {
+        let wrong = |_| Self::wrong(key, "a map of strings");
+        let mut out = BTreeMap::new();
+        for block in self.blocks(key).map_err(wrong)? {
+            for name in block.keys() {
+                out.insert(name.clone(), Block(&block).text(name).map_err(wrong)?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether the key is set.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(|v| !v.is_null())
     }
 }
 

@@ -3,10 +3,12 @@
 //! - [`raw_exec`]: processes of the host, each under a supervisor process of its own ([`supervisor`]). [`mock`]:
 //!   simulated tasks.
 //! - [`exec`], [`java`]: processes with a root of their own. [`launch`]: starts tasks that have a supervisor.
+//! - [`docker`]: containers of a daemon that speaks Docker's interface.
 //! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
 //! - [`network`]: networks of allocations.
 
 pub mod config;
+pub mod docker;
 pub mod exec;
 pub(crate) mod java;
 mod launch;
@@ -24,13 +26,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use self::config::ConfigError;
 use self::network::{MadeNamespace, TaskNetwork, WantedNamespace};
 use super::cgroups::Limits;
 use super::processes::Table;
 use encamp_model::stats::TaskResourceUsage;
+use encamp_model::{AllocatedPortMapping, TaskEvent};
 
 /// A kind of task.
 pub trait Driver: Send + Sync + 'static {
@@ -52,6 +55,17 @@ pub trait Driver: Send + Sync + 'static {
     fn default_user(&self) -> &'static str {
         ""
     }
+
+    /// Ends when [`Driver::fingerprint`] is no longer what it was, before the period is over.
+    fn changed<'a>(&'a self, _from: &'a Fingerprint) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// A task of an earlier run of the agent is going to be found again: what belongs to it stays.
+    fn expect(&self, _state: &Value) {}
+
+    /// The driver may look at what it depends on from now on; it works for that node.
+    fn begin(&self, _node_id: &str) {}
 
     /// Starts a task.
     fn start(&self, task: StartTask) -> BoxFuture<'_, Result<Started, StartFailure>>;
@@ -201,6 +215,62 @@ pub struct StartTask {
     pub network: TaskNetwork,
     /// How the output is kept; none: it is not.
     pub logs: Option<LogSettings>,
+    /// The names of what the task belongs to.
+    pub names: Names,
+    /// The ports of the allocation.
+    pub ports: Vec<AllocatedPortMapping>,
+    /// The processors of the node.
+    pub compute: Compute,
+    /// Takes events of a start that lasts.
+    pub events: Events,
+    /// True when the task is to end: a start that lasts is given up. None: it never is.
+    pub killed: Option<watch::Receiver<bool>>,
+}
+
+/// The names of what a task belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// ID of the allocation.
+    pub alloc_id: String,
+    /// ID of the job.
+    pub job_id: String,
+    /// Name of the job.
+    pub job_name: String,
+    /// ID of the job that this one was made from; empty: none.
+    pub parent_job_id: String,
+    /// Name of the group.
+    pub group: String,
+    /// Namespace of the job.
+    pub namespace: String,
+    /// Name of the node.
+    pub node_name: String,
+}
+
+/// The processors of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compute {
+    /// MHz that tasks may use together; 0: unknown.
+    pub mhz: i64,
+    /// Processors.
+    pub cores: u32,
+}
+
+/// Takes task events of a driver; by default, drops them.
+#[derive(Clone, Default)]
+pub struct Events(Option<Arc<dyn Fn(TaskEvent) + Send + Sync>>);
+
+impl Events {
+    /// Gives them to a function.
+    pub(crate) fn to(take: impl Fn(TaskEvent) + Send + Sync + 'static) -> Events {
+        Events(Some(Arc::new(take)))
+    }
+
+    /// Passes an event on.
+    pub(crate) fn emit(&self, event: TaskEvent) {
+        if let Some(take) = &self.0 {
+            take(event);
+        }
+    }
 }
 
 /// A directory or file of the host that a task gets.
@@ -301,6 +371,9 @@ pub enum StartFailure {
         /// Whether another try may help.
         recoverable: bool,
     },
+    /// It was given up because the task is to end.
+    #[error("the start was given up: the task is to end")]
+    Killed,
 }
 
 impl StartFailure {
@@ -340,6 +413,12 @@ pub enum DriverError {
     /// The task is simulated, and so is its failure.
     #[error("{0}")]
     Simulated(String),
+    /// The daemon that holds the task did not do it.
+    #[error(transparent)]
+    Daemon(#[from] docker::DaemonError),
+    /// The name is that of no signal.
+    #[error("failed to parse signal: {0:?} is no signal")]
+    UnknownSignal(String),
 }
 
 /// Why a command beside a task did not start.
@@ -365,6 +444,9 @@ pub enum ExecError {
     /// The task is simulated, and no command beside it is.
     #[error("mock_driver: no exec_command is configured")]
     NotSimulated,
+    /// The daemon that holds the task did not do it.
+    #[error(transparent)]
+    Daemon(#[from] docker::DaemonError),
 }
 
 /// How a task ended.

@@ -151,7 +151,7 @@ impl TaskRunner {
             mode: Mode::of(&artifact.getter_mode),
             insecure: artifact.getter_insecure,
             staging: staging.into(),
-            owner: if artifact.chown { users::ids_unless_empty(&self.user_of(env, task))? } else { None },
+            owner: if artifact.chown { self.owner_of_files(env, task)? } else { None },
             ..Order::new(config, root, destination)
         };
         owner.dirs.open().map_err(PathError::from)?.make_dirs(staging)?;

@@ -14,7 +14,7 @@ use super::error::TokenError;
 use super::task::TaskRunner;
 use crate::directory::PathError;
 use crate::policy::identity;
-use crate::{clock, events, users};
+use crate::{clock, events};
 use encamp_model::{IdentityRequest, SecretString, SignedIdentity, Task, WorkloadIdentity, duration};
 
 /// How long a task waits for its first tokens.
@@ -185,8 +185,7 @@ impl TaskRunner {
     fn write_token(&self, owner: &AllocRunner, task: &Task, i: &WorkloadIdentity) -> Result<(), TokenError> {
         let Some(jwt) = owner.identities.jwt(&owner.request(task, i)).filter(|_| i.file) else { return Ok(()) };
         let env = self.env(owner, task);
-        let path = env.replace(&identity::file(i));
-        let user = users::ids_unless_empty(&self.user_of(&env, task))?;
+        let (path, user) = (env.replace(&identity::file(i)), self.owner_of_files(&env, task)?);
         let dir = owner.dirs.open_task(&task.name).map_err(PathError::from);
         let written = dir.and_then(|dir| dir.replace(&path, jwt.expose().as_bytes(), 0o600, user));
         written.map_err(|source| TokenError::Write { path, source })

@@ -11,13 +11,15 @@ use super::task::TaskRunner;
 use crate::cgroups::Limits;
 use crate::clock;
 use crate::directory::{Links, PathError};
-use crate::drivers::{Driver, LogSettings, Mount, RunningTask, StartFailure, StartTask};
+use crate::drivers::{
+    Compute, Driver, Events, Isolation, LogSettings, Mount, Names, RunningTask, StartFailure, StartTask,
+};
 use crate::env::{Input, TaskEnv};
 use crate::events;
 use crate::policy::restart::Ending;
 use crate::task_api::{self, TaskName};
-use crate::users;
-use encamp_model::{Allocation, Task, TaskStatus};
+use crate::users::{self, UserError};
+use encamp_model::{AllocatedPortMapping, Allocation, Job, Task, TaskStatus};
 
 /// Drivers for which `user.denylist` holds unless `user.checked_drivers` says otherwise.
 const CHECKED_DRIVERS: &str = "exec,qemu,java";
@@ -77,13 +79,19 @@ impl TaskRunner {
             mounts,
             network: owner.task_network(&env),
             logs: log_settings(&task),
+            names: self.names(&owner),
+            ports: ports(&owner),
+            compute: self.compute(),
+            events: self.driver_events(),
+            killed: Some(self.kill.subscribe()),
         };
         let started = driver.start(start).await.map_err(|failure| {
             let recoverable = matches!(failure, StartFailure::Failed { recoverable: true, .. });
-            self.emit(match &failure {
-                StartFailure::Invalid(error) => events::failed_validation(&error.to_string()),
-                StartFailure::Failed { text, .. } => events::driver_failure(text),
-            });
+            match &failure {
+                StartFailure::Invalid(error) => self.emit(events::failed_validation(&error.to_string())),
+                StartFailure::Failed { text, .. } => self.emit(events::driver_failure(text)),
+                StartFailure::Killed => return NotStarted::Killed,
+            }
             NotStarted::Failed(Ending::NotStarted { recoverable })
         })?;
         {
@@ -95,6 +103,41 @@ impl TaskRunner {
         self.change(events::started(), Some(TaskStatus::Running));
         self.count("running");
         Ok(started.handle)
+    }
+
+    /// The names of what the task belongs to.
+    fn names(&self, owner: &AllocRunner) -> Names {
+        let (alloc, job) = (owner.alloc(), owner.alloc().job.clone());
+        let of_job = |f: fn(&Job) -> &String| job.as_ref().map(|j| f(j).clone()).unwrap_or_default();
+        Names {
+            alloc_id: owner.id.clone(),
+            job_id: alloc.job_id.clone(),
+            job_name: of_job(|j| &j.name),
+            parent_job_id: of_job(|j| &j.parent_id),
+            group: alloc.task_group.clone(),
+            namespace: alloc.namespace.clone(),
+            node_name: self.shared.node.read().name.clone(),
+        }
+    }
+
+    /// The processors of the node.
+    fn compute(&self) -> Compute {
+        let node = self.shared.node.read();
+        let number = |key: &str| node.attributes.get(key).and_then(|v| v.parse().ok());
+        Compute {
+            mhz: number("cpu.usablecompute").unwrap_or(0),
+            cores: number("cpu.numcores").and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
+        }
+    }
+
+    /// Takes the events of a driver while the task lives.
+    fn driver_events(&self) -> Events {
+        let (owner, name) = (self.owner.clone(), self.name.clone());
+        Events::to(move |event| {
+            if let Some(task) = owner.upgrade().and_then(|o| o.task(&name).cloned()) {
+                task.emit(event);
+            }
+        })
     }
 
     /// The environment of the task.
@@ -127,6 +170,16 @@ impl TaskRunner {
     pub(super) fn user_of(&self, env: &TaskEnv, task: &Task) -> String {
         let driver = || self.shared.drivers.get(&task.driver).map(|d| d.default_user().to_string());
         Some(env.replace(&task.user)).filter(|u| !u.is_empty()).or_else(driver).unwrap_or_default()
+    }
+
+    /// The owner of files that are made for the task; `None`: the agent's user.
+    pub(super) fn owner_of_files(&self, env: &TaskEnv, task: &Task) -> Result<Option<(u32, u32)>, UserError> {
+        let user = self.user_of(env, task);
+        match self.isolation() {
+            // Names are those of the image, which the host does not know.
+            Isolation::Image => Ok(users::numeric_ids(&user)),
+            Isolation::None | Isolation::Chroot => users::ids_unless_empty(&user),
+        }
     }
 
     /// The variables of the task, for commands beside it.
@@ -245,6 +298,11 @@ fn is_denied<'a>(user: &str, mut denied: impl Iterator<Item = &'a str>) -> bool 
     let id = |name: &str| users::ids(name).ok().map(|(uid, _)| uid);
     let own = id(user).filter(|_| !user.is_empty());
     denied.any(|name| name == user || (own.is_some() && id(name) == own))
+}
+
+/// The ports of the allocation.
+fn ports(owner: &AllocRunner) -> Vec<AllocatedPortMapping> {
+    owner.alloc().allocated_resources.as_ref().map(|r| r.shared.ports.clone()).unwrap_or_default()
 }
 
 /// The resources of the node that the servers allocated to the task.

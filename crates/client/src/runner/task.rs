@@ -314,9 +314,11 @@ impl TaskRunner {
                 }
                 match self.launch().await {
                     Ok(handle) => handle,
-                    Err(NotStarted::Failed(ending)) => return self.follow(&ending).await,
                     Err(NotStarted::Killed) => return Next::Dead,
                     Err(NotStarted::Shutdown) => return Next::Shutdown,
+                    // A failure while the task is killed is no failure.
+                    Err(NotStarted::Failed(_)) if self.is_killed() => return Next::Dead,
+                    Err(NotStarted::Failed(ending)) => return self.follow(&ending).await,
                 }
             }
         };

@@ -1,0 +1,326 @@
+//! The mounts of a container: the directories of its allocation, volumes, and what its `config` block mounts
+//! (`docs/spec/client.md §23.3`).
+//!
+//! Without `volumes.enabled`, a task can mount its own directory and the shared one of its allocation, but nothing else
+//! of the host, whatever links it made there.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use bollard::models::{
+    HostConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions, MountType,
+    MountVolumeOptions, MountVolumeOptionsDriverConfig,
+};
+
+use super::super::{Propagation, StartTask};
+use super::settings::DockerConfig;
+use super::task::{MountConfig, MountKind, TaskConfig};
+use crate::directory::{Directory, Links, PathError};
+
+/// Options of a volume.
+const OPTIONS: [&str; 14] = [
+    "ro",
+    "rw",
+    "z",
+    "Z",
+    "nocopy",
+    "private",
+    "rprivate",
+    "slave",
+    "rslave",
+    "shared",
+    "rshared",
+    "cached",
+    "delegated",
+    "consistent",
+];
+/// The directory of a task that only the agent uses.
+const PRIVATE: &str = "private";
+
+/// Why something is not mounted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MountError {
+    /// A volume without two parts.
+    #[error("invalid volume {0:?}: it has to be source:target or source:target:options")]
+    Volume(String),
+    /// An option that there is not.
+    #[error("invalid volume {volume:?}: {option:?} is no option")]
+    Option {
+        /// The volume.
+        volume: String,
+        /// Its option.
+        option: String,
+    },
+    /// A path of the host.
+    #[error("volumes are not enabled; cannot mount host path: {0:?}")]
+    HostPath(String),
+    /// A driver of volumes.
+    #[error("volumes are not enabled; cannot use volume driver {0:?}")]
+    Driver(String),
+    /// A mode of propagation that there is not.
+    #[error("{0:?} is no propagation of mounts")]
+    Propagation(String),
+    /// A path of the allocation can't be used.
+    #[error("cannot mount {path:?}: {source}")]
+    Path {
+        /// The path, as the task has it.
+        path: String,
+        /// Why.
+        source: PathError,
+    },
+}
+
+/// Puts the mounts of a container into its settings.
+pub(super) fn apply(
+    host: &mut HostConfig,
+    config: &DockerConfig,
+    task: &TaskConfig,
+    start: &StartTask,
+) -> Result<(), MountError> {
+    let own = start.task_dir();
+    let label = |options: &str| match (options, config.selinux_label.as_str()) {
+        ("", "") => String::new(),
+        ("", label) | (label, "") => format!(":{label}"),
+        (options, label) => format!(":{options},{label}"),
+    };
+    let bind = |from: &Path, to: &str, options: &str| format!("{}:{to}{}", from.display(), label(options));
+    let mut binds = vec![
+        bind(&start.alloc_dir.join("alloc"), "/alloc", ""),
+        bind(&own.join("local"), "/local", ""),
+        bind(&own.join("secrets"), "/secrets", ""),
+        bind(&start.alloc_dir.join("alloc/logs"), "/alloc/logs", "ro"),
+    ];
+    for volume in &task.volumes {
+        binds.push(self::volume(config, task, start, volume, &label)?);
+    }
+    host.binds = Some(binds);
+    let mut mounts: Vec<Mount> = start.mounts.iter().map(given).collect();
+    for m in &task.mounts {
+        mounts.push(mount(config, start, m)?);
+    }
+    host.mounts = Some(mounts).filter(|m| !m.is_empty());
+    host.volume_driver = (!task.volume_driver.is_empty()).then(|| task.volume_driver.clone());
+    Ok(())
+}
+
+/// A mount that the agent gives the task, such as a volume.
+fn given(m: &super::super::Mount) -> Mount {
+    let propagation = match m.propagation {
+        Propagation::Private => None,
+        Propagation::HostToTask => Some(MountBindOptionsPropagationEnum::RSLAVE),
+        Propagation::Bidirectional => Some(MountBindOptionsPropagationEnum::RSHARED),
+    };
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(m.host.display().to_string()),
+        target: Some(Path::new("/").join(&m.task).display().to_string()),
+        read_only: Some(m.read_only),
+        bind_options: propagation.map(|p| MountBindOptions { propagation: Some(p), ..MountBindOptions::default() }),
+        ..Mount::default()
+    }
+}
+
+/// A volume of the form `source:target[:options]`, as the daemon gets it.
+fn volume(
+    config: &DockerConfig,
+    task: &TaskConfig,
+    start: &StartTask,
+    volume: &str,
+    label: &dyn Fn(&str) -> String,
+) -> Result<String, MountError> {
+    let parts: Vec<&str> = volume.split(':').collect();
+    let (source, target, options) = match parts.as_slice() {
+        [source, target] => (*source, *target, ""),
+        [source, target, options] => (*source, *target, *options),
+        _ => return Err(MountError::Volume(volume.into())),
+    };
+    if source.is_empty() || !target.starts_with('/') {
+        return Err(MountError::Volume(volume.into()));
+    }
+    if let Some(option) = options.split(',').find(|o| !o.is_empty() && !OPTIONS.contains(o)) {
+        return Err(MountError::Option { volume: volume.into(), option: option.into() });
+    }
+    let source = match task.volume_driver.as_str() {
+        "" => self::source(config, start, source)?.display().to_string(),
+        _ if config.volumes_enabled => source.to_string(),
+        driver => return Err(MountError::Driver(driver.into())),
+    };
+    Ok(format!("{source}:{target}{}", label(options)))
+}
+
+/// The path of the host that a task means.
+fn source(config: &DockerConfig, start: &StartTask, path: &str) -> Result<PathBuf, MountError> {
+    if Path::new(path).is_absolute() {
+        return if config.volumes_enabled { Ok(path.into()) } else { Err(MountError::HostPath(path.into())) };
+    }
+    let wrong = |source: PathError| MountError::Path { path: path.into(), source };
+    let root = Directory::open(&start.alloc_dir).map_err(|e| wrong(e.into()))?;
+    let inside = Path::new(&start.task).join(path);
+    let real = match found_or_made(&root, &inside) {
+        Ok(real) => real,
+        Err(PathError::Escapes) if config.volumes_enabled => return Ok(start.task_dir().join(path)),
+        Err(PathError::Escapes) => return Err(MountError::HostPath(path.into())),
+        Err(e) => return Err(wrong(e)),
+    };
+    let mut names = real.components().map(Component::as_os_str);
+    let (first, second) = (names.next(), names.next());
+    let own = first.is_some_and(|n| n == start.task.as_str()) && second.is_none_or(|n| n != PRIVATE);
+    let shared = first.is_some_and(|n| n == "alloc");
+    // Neighbours keep their secrets.
+    if own || shared { Ok(start.alloc_dir.join(real)) } else { Err(MountError::HostPath(path.into())) }
+}
+
+/// The path below a directory, after all links; directories that are missing are made.
+fn found_or_made(root: &Directory, path: &Path) -> Result<PathBuf, PathError> {
+    let mut so_far = PathBuf::new();
+    for part in path.components() {
+        let parent = so_far.clone();
+        so_far.push(part);
+        match root.entry(&so_far, Links::Inside) {
+            Ok(_) => {}
+            Err(PathError::Io(e)) if e.kind() == io::ErrorKind::NotFound => {
+                let Component::Normal(name) = part else { return Err(PathError::Io(e)) };
+                let name = name.to_str().ok_or(PathError::Escapes)?;
+                let at = if parent.as_os_str().is_empty() { Path::new(".") } else { parent.as_path() };
+                root.open_dir(at, Links::Inside)?.make_dir(name, 0o777, None)?;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(root.entry(path, Links::Inside)?.real)
+}
+
+fn propagation(name: &str) -> Result<Option<MountBindOptionsPropagationEnum>, MountError> {
+    use MountBindOptionsPropagationEnum as P;
+    Ok(Some(match name {
+        "" => return Ok(None),
+        "private" => P::PRIVATE,
+        "rprivate" => P::RPRIVATE,
+        "shared" => P::SHARED,
+        "rshared" => P::RSHARED,
+        "slave" => P::SLAVE,
+        "rslave" => P::RSLAVE,
+        other => return Err(MountError::Propagation(other.into())),
+    }))
+}
+
+/// A mount as the daemon gets it.
+fn mount(config: &DockerConfig, start: &StartTask, m: &MountConfig) -> Result<Mount, MountError> {
+    let plain = Mount { target: Some(m.target.clone()), read_only: Some(m.read_only), ..Mount::default() };
+    Ok(match &m.kind {
+        MountKind::Bind { propagation: mode } => Mount {
+            typ: Some(MountType::BIND),
+            source: Some(source(config, start, &m.source)?.display().to_string()),
+            bind_options: propagation(mode)?
+                .map(|p| MountBindOptions { propagation: Some(p), ..MountBindOptions::default() }),
+            ..plain
+        },
+        MountKind::Volume { no_copy, labels, driver, options } => {
+            // Options of a volume can make it any directory or device of the host.
+            if !config.volumes_enabled && (!options.is_empty() || !matches!(driver.as_str(), "" | "local")) {
+                return Err(MountError::Driver(if driver.is_empty() { "local".into() } else { driver.clone() }));
+            }
+            let map = |m: &std::collections::BTreeMap<String, String>| m.clone().into_iter().collect();
+            let driver = (!driver.is_empty() || !options.is_empty()).then(|| MountVolumeOptionsDriverConfig {
+                name: Some(driver.clone()).filter(|d| !d.is_empty()),
+                options: Some(map(options)),
+            });
+            // A path in place of a name would be mounted as it is.
+            if m.source.contains('/') && !config.volumes_enabled {
+                return Err(MountError::HostPath(m.source.clone()));
+            }
+            Mount {
+                typ: Some(MountType::VOLUME),
+                source: Some(m.source.clone()).filter(|s| !s.is_empty()),
+                volume_options: Some(MountVolumeOptions {
+                    no_copy: Some(*no_copy),
+                    labels: Some(map(labels)),
+                    driver_config: driver,
+                    ..MountVolumeOptions::default()
+                }),
+                ..plain
+            }
+        }
+        MountKind::Tmpfs { size, mode } => Mount {
+            typ: Some(MountType::TMPFS),
+            tmpfs_options: Some(MountTmpfsOptions {
+                size_bytes: (*size > 0).then_some(*size),
+                mode: (*mode > 0).then_some(*mode),
+                ..MountTmpfsOptions::default()
+            }),
+            ..plain
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+
+    struct Place(TempDir, StartTask);
+
+    fn place() -> Place {
+        let dir = TempDir::new("mounts");
+        for name in ["alloc/data", "t/local", "t/private", "other/secrets"] {
+            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("/etc", dir.path().join("t/local/out")).unwrap();
+        let start = StartTask { alloc_dir: dir.path().into(), task: "t".into(), ..StartTask::default() };
+        Place(dir, start)
+    }
+
+    impl Place {
+        fn volumes(&self, config: &DockerConfig, volume: &str) -> Result<String, MountError> {
+            let task = TaskConfig { volumes: vec![volume.into()], ..TaskConfig::default() };
+            let mut host = HostConfig::default();
+            apply(&mut host, config, &task, &self.1)?;
+            Ok(host.binds.unwrap().pop().unwrap())
+        }
+
+        fn mount(&self, kind: MountKind, source: &str) -> Result<Mount, MountError> {
+            let m = MountConfig { kind, source: source.into(), target: "/x".into(), read_only: false };
+            mount(&DockerConfig::default(), &self.1, &m)
+        }
+    }
+
+    #[test]
+    fn tasks_mount_what_is_theirs() {
+        let p = place();
+        let config = DockerConfig::default();
+        let inside = |path: &str, rest: &str| format!("{}{rest}", p.0.path().join(path).display());
+        assert_eq!(p.volumes(&config, "local/new/dir:/x:ro").unwrap(), inside("t/local/new/dir", ":/x:ro"));
+        assert!(p.0.path().join("t/local/new/dir").is_dir());
+        assert_eq!(p.volumes(&config, "../alloc/data:/x").unwrap(), inside("alloc/data", ":/x"));
+        for path in
+            ["/etc", "../../x", "local/out", "local/out/ssh", "../other/secrets", "private", "..", "local/../private"]
+        {
+            let error = p.volumes(&config, &format!("{path}:/x")).unwrap_err().to_string();
+            assert_eq!(error, format!("volumes are not enabled; cannot mount host path: {path:?}"));
+        }
+        for wrong in ["/x", "a:b", ":/x", "a:/b:ro:more", "a:/b:dev"] {
+            assert!(p.volumes(&config, wrong).unwrap_err().to_string().starts_with("invalid volume"), "{wrong}");
+        }
+        let open = DockerConfig { volumes_enabled: true, selinux_label: "z".into(), ..config };
+        assert_eq!(p.volumes(&open, "/etc:/x:ro").unwrap(), "/etc:/x:ro,z");
+    }
+
+    #[test]
+    fn mounts_of_the_host_are_refused() {
+        let p = place();
+        let bind = || MountKind::Bind { propagation: String::new() };
+        assert!(p.mount(bind(), "/etc").is_err() && p.mount(bind(), "local/out").is_err());
+        assert!(p.mount(bind(), "local").is_ok());
+        let volume = |options: &[(&str, &str)]| MountKind::Volume {
+            no_copy: false,
+            labels: Default::default(),
+            driver: "local".into(),
+            options: options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
+        };
+        assert!(p.mount(volume(&[]), "name").is_ok());
+        let error = p.mount(volume(&[("o", "bind"), ("device", "/etc")]), "name").unwrap_err().to_string();
+        assert_eq!(error, "volumes are not enabled; cannot use volume driver \"local\"");
+        assert!(p.mount(volume(&[]), "/etc").is_err());
+        assert!(p.mount(MountKind::Bind { propagation: "up".into() }, "local").is_err());
+    }
+}
