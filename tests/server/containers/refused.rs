@@ -37,6 +37,11 @@ fn attempts() -> Vec<(&'static str, Json, &'static str)> {
         ("paths", json!({"security_opt": ["systempaths=unconfined"]}), "security_opt"),
         ("profile", json!({"security_opt": ["seccomp=/etc/shadow"]}), "give the profile itself"),
         ("runtime", json!({"runtime": "/bin/sh"}), "allow_runtimes"),
+        (
+            "log-path",
+            json!({"logging": [{"type": "k8s-file", "config": [{"path": "/tmp/x"}]}]}),
+            "volumes are not enabled",
+        ),
         ("pids", json!({"pids_limit": 1000}), "pids_limit in plugin"),
         ("port", json!({"ports": ["nosuch"]}), "not found, check network block"),
         ("key", json!({"no_such_key": 1}), "unsupported argument"),

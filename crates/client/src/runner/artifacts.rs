@@ -18,7 +18,7 @@ use crate::env::TaskEnv;
 use crate::events;
 use crate::hex::hex;
 use crate::policy::restart::Ending;
-use crate::users::{self, UserError};
+use crate::users::UserError;
 use encamp_model::{Task, TaskArtifact};
 
 /// Why an artifact is not there.

@@ -78,7 +78,10 @@ pub(crate) enum NotAllowed {
         /// What the agent allows.
         most: i64,
     },
-    /// A file system that says how it is limited.
+    /// A file of the host that the daemon would write the output to.
+    #[error("volumes are not enabled; logging option \"path\" = {0:?} is not allowed on this node")]
+    LogPath(String),
+    /// A cgroup namespace that is none.
     #[error("cgroupns = {0:?} is no mode: use host or private")]
     CgroupNamespace(String),
 }
@@ -210,6 +213,11 @@ pub(super) fn apply(
     if !task.runtime.is_empty() && !config.allow_runtimes.contains(&task.runtime) {
         return Err(NotAllowed::Runtime(task.runtime.clone()));
     }
+    // Podman writes the output to that file, with its own rights.
+    let log_path = task.logging.as_ref().and_then(|l| l.options.iter().find(|(k, _)| k.eq_ignore_ascii_case("path")));
+    if let Some((_, path)) = log_path.filter(|_| !config.volumes_enabled) {
+        return Err(NotAllowed::LogPath(path.clone()));
+    }
     if let Some(most) = config.pids_limit.filter(|most| task.pids_limit > *most) {
         return Err(NotAllowed::Pids { wanted: task.pids_limit, most });
     }
@@ -267,6 +275,7 @@ pub(super) fn apply(
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::Logging;
     use super::*;
 
     fn config() -> DockerConfig {
@@ -320,6 +329,11 @@ mod tests {
             );
         }
         assert!(refused(TaskConfig { security_opt: list(&["seccomp=/etc/shadow"]), ..t() }).contains("JSON"));
+        let path = [("path".to_string(), "/etc/x".to_string())];
+        let logging = Some(Logging { driver: "k8s-file".into(), options: path.into() });
+        assert!(refused(TaskConfig { logging: logging.clone(), ..t() }).contains("\"path\" = \"/etc/x\""));
+        let open = DockerConfig { volumes_enabled: true, ..config() };
+        assert!(applied(&open, TaskConfig { logging, ..t() }).is_ok());
         let device = |host: &str| Device { host: host.into(), container: "/x".into(), permissions: "rwm".into() };
         for path in ["/dev/sda", "/dev/mem", "/dev/dri/../sda", "dev/fuse"] {
             assert!(refused(TaskConfig { devices: vec![device(path)], ..t() }).contains("allow_devices"), "{path}");

@@ -141,7 +141,11 @@ fn volume(
         return Err(MountError::Option { volume: volume.into(), option: option.into() });
     }
     let source = match task.volume_driver.as_str() {
-        "" => self::source(config, start, source)?.display().to_string(),
+        // What a link leads to may have colons, too.
+        "" => match self::source(config, start, source)?.display().to_string() {
+            path if path.contains(':') => return Err(MountError::Volume(volume.into())),
+            path => path,
+        },
         _ if config.volumes_enabled => source.to_string(),
         driver => return Err(MountError::Driver(driver.into())),
     };
@@ -301,6 +305,9 @@ mod tests {
         for wrong in ["/x", "a:b", ":/x", "a:/b:ro:more", "a:/b:dev"] {
             assert!(p.volumes(&config, wrong).unwrap_err().to_string().starts_with("invalid volume"), "{wrong}");
         }
+        std::fs::create_dir(p.0.path().join("t/local/a:b")).unwrap();
+        std::os::unix::fs::symlink("a:b", p.0.path().join("t/local/colon")).unwrap();
+        assert!(p.volumes(&config, "local/colon:/x").unwrap_err().to_string().starts_with("invalid volume"));
         let open = DockerConfig { volumes_enabled: true, selinux_label: "z".into(), ..config };
         assert_eq!(p.volumes(&open, "/etc:/x:ro").unwrap(), "/etc:/x:ro,z");
     }
