@@ -180,7 +180,7 @@ fn limits_mounts_and_ports() {
         "cpu_hard_limit": true, "pids_limit": 60, "ulimit": [{"nofile": "100:200", "nproc": "100"}], "readonly_rootfs": true,
         "volumes": ["local/made:/made:ro", "../alloc/data:/data"], "sysctl": [{"net.ipv4.ip_default_ttl": "99"}],
         "mount": [{"type": "tmpfs", "target": "/scratch", "tmpfs_options": [{"size": 1_000_000}]}],
-        "extra_hosts": ["other:10.1.2.3"], "cap_drop": ["all"], "cap_add": ["chown"], "ports": ["web"],
+        "extra_hosts": ["other:10.1.2.3"], "cap_drop": ["all"], "cap_add": ["chown", "net_bind_service"], "ports": ["web"],
         "dns_servers": ["10.9.8.7"], "shm_size": 1_048_576, "interactive": true,
     });
     let script = "touch /data/1 /scratch/2 && ! touch /made/3 2>/dev/null && ! touch /4 2>/dev/null && echo mounts; \

@@ -37,6 +37,9 @@ const OPTIONS: [&str; 14] = [
 /// The directory of a task that only the agent uses.
 const PRIVATE: &str = "private";
 
+/// The mode of a file system in memory that names none: as Docker has it.
+const TMPFS_MODE: i64 = 0o1777;
+
 /// Why something is not mounted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MountError {
@@ -249,7 +252,8 @@ fn mount(config: &DockerConfig, start: &StartTask, m: &MountConfig) -> Result<Mo
             typ: Some(MountType::TMPFS),
             tmpfs_options: Some(MountTmpfsOptions {
                 size_bytes: (*size > 0).then_some(*size),
-                mode: (*mode > 0).then_some(*mode),
+                // Podman takes none as a mode without any right.
+                mode: Some(if *mode > 0 { *mode } else { TMPFS_MODE }),
                 ..MountTmpfsOptions::default()
             }),
             ..plain
@@ -318,6 +322,8 @@ mod tests {
         let bind = || MountKind::Bind { propagation: String::new() };
         assert!(p.mount(bind(), "/etc").is_err() && p.mount(bind(), "local/out").is_err());
         assert!(p.mount(bind(), "local").is_ok());
+        let mode = |mode| p.mount(MountKind::Tmpfs { size: 0, mode }, "").unwrap().tmpfs_options.unwrap().mode;
+        assert_eq!((mode(0), mode(0o700)), (Some(0o1777), Some(0o700)));
         let volume = |options: &[(&str, &str)]| MountKind::Volume {
             no_copy: false,
             labels: Default::default(),
