@@ -62,6 +62,20 @@ pub fn create(program: &Path, alloc_id: &str) -> Result<PathBuf, CreateError> {
     Err(CreateError::Refused(why.trim().to_string()))
 }
 
+/// Gives the namespace of a process of this host the name of an allocation's; what had that name before loses it.
+pub(crate) fn name_that_of(pid: u32, alloc_id: &str) -> io::Result<PathBuf> {
+    let (own, other) = (Path::new("/proc/self/ns/net"), PathBuf::from(format!("/proc/{pid}/ns/net")));
+    if std::fs::read_link(own)? == std::fs::read_link(&other)? {
+        return Err(io::Error::other("it is the network of the host"));
+    }
+    remove(alloc_id)?;
+    DirBuilder::new().recursive(true).mode(0o755).create(DIR)?;
+    let path = path(alloc_id);
+    File::create(&path)?;
+    mount_bind(&other, &path).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    Ok(path)
+}
+
 /// Removes the namespace of an allocation; one that is not there is fine.
 pub fn remove(alloc_id: &str) -> io::Result<()> {
     let path = path(alloc_id);

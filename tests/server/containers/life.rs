@@ -145,7 +145,7 @@ job "example" {
 }
 
 /// Waits until an address gives this text.
-fn reads(address: &str, wanted: &str) {
+pub fn reads(address: &str, wanted: &str) {
     wait_for("an answer of the container", || {
         use std::io::Read;
         let mut stream = std::net::TcpStream::connect(address).map_err(|e| e.to_string())?;

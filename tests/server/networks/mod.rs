@@ -27,7 +27,7 @@ const EMBEDDED: [&str; 8] =
 const CONNECTION: Duration = Duration::from_secs(5);
 
 /// The bridge of a test, its addresses, and the folder of its agent. At the end the bridge and its rules are removed.
-struct Net {
+pub struct Net {
     folder: Folder,
     bridge: String,
     subnet: String,
@@ -37,7 +37,7 @@ struct Net {
 
 impl Net {
     /// `None`: this machine cannot have such networks.
-    fn new(name: &str) -> Option<Net> {
+    pub fn new(name: &str) -> Option<Net> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let missing = if !rustix::process::geteuid().is_root() {
             "not root"
@@ -74,7 +74,7 @@ impl Net {
     }
 
     /// The configuration of an agent that is both server and node.
-    fn config(&self) -> String {
+    pub fn config(&self) -> String {
         let data = self.folder.path().join("data").display().to_string();
         format!(
             "data_dir = \"{data}\"\nbind_addr = \"127.0.0.1\"\nserver {{\n enabled = true\n bootstrap_expect = 1\n}}\n\
@@ -83,6 +83,11 @@ impl Net {
              plugin \"raw_exec\" {{\n config {{\n  enabled = true\n }}\n}}\n",
             self.settings()
         )
+    }
+
+    /// The folder of the agent.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     fn start(&self) -> Agent {
@@ -129,7 +134,7 @@ impl Net {
     }
 
     /// What is left of the networks of allocations.
-    fn leaks(&self, allocs: &[&str]) -> Vec<String> {
+    pub fn leaks(&self, allocs: &[&str]) -> Vec<String> {
         let mut out = Vec::new();
         for alloc in allocs {
             for path in [format!("/var/run/netns/{alloc}"), self.record(alloc).display().to_string()] {

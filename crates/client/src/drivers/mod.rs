@@ -61,7 +61,7 @@ pub trait Driver: Send + Sync + 'static {
         Box::pin(std::future::pending())
     }
 
-    /// A task of an earlier run of the agent is going to be found again: what belongs to it stays.
+    /// A task, or a network, of an earlier run of the agent is going to be found again: what belongs to it stays.
     fn expect(&self, _state: &Value) {}
 
     /// The driver may look at what it depends on from now on; it works for that node.
@@ -398,6 +398,9 @@ pub enum DriverError {
     /// The driver makes no network namespaces.
     #[error("the driver makes no network namespaces")]
     NoNetwork,
+    /// The driver did not make or remove a network namespace.
+    #[error("network namespace: {0}")]
+    Namespace(#[source] StartFailure),
     /// The process of the task has ended.
     #[error("the process has ended")]
     Ended,

@@ -121,6 +121,9 @@ impl AllocRunner {
             return Ok(false);
         };
         let Ok(status) = record.status() else { return Ok(false) };
+        if let Some(creator) = creator {
+            creator.expect(&record.created);
+        }
         let checked = self.shared.node().attributes.get(&format!("{VERSION}bridge")).is_some_and(|v| can_check(v));
         if checked {
             let found = self.work(move |setup| setup.check(&record)).await?;

@@ -9,6 +9,7 @@ use bollard::models::{
 
 use super::super::config::ConfigError;
 use super::super::{StartFailure, StartTask};
+use super::network::Holder;
 use super::settings::DockerConfig;
 use super::task::TaskConfig;
 use super::{limits, mounts};
@@ -55,6 +56,9 @@ pub(super) fn port_map(task: &TaskConfig, start: &StartTask) -> BTreeMap<String,
 
 /// The network of a container.
 pub(super) fn network_mode(task: &TaskConfig, start: &StartTask) -> String {
+    if let Some(holder) = Holder::of_task(task, start) {
+        return format!("container:{}", holder.holder);
+    }
     match (task.network_mode.as_str(), &start.network_namespace) {
         ("", Some(_)) => "none".into(),
         ("", None) => DEFAULT.into(),
@@ -181,6 +185,7 @@ pub(super) fn container(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drivers::network::TaskNetwork;
     use encamp_model::AllocatedPortMapping;
 
     fn start() -> StartTask {
@@ -246,6 +251,14 @@ mod tests {
         let isolated = StartTask { network_namespace: Some("/run/netns/x".into()), ..start() };
         let host = made(r#"{"image":"x","ports":["http"]}"#, &isolated).unwrap().host_config.unwrap();
         assert_eq!((host.network_mode.as_deref(), host.port_bindings), (Some("none"), None));
+        let network = TaskNetwork {
+            made: serde_json::json!({"holder": "c9", "holder_name": "nomad_init_id", "holder_image": "sha256:2"}),
+            ..TaskNetwork::default()
+        };
+        let shared = StartTask { network, ..isolated };
+        let mode = |json: &str| made(json, &shared).unwrap().host_config.unwrap().network_mode.unwrap();
+        assert_eq!(mode(r#"{"image":"x","ports":["http"]}"#), "container:c9");
+        assert_eq!(mode(r#"{"image":"x","network_mode":"host"}"#), "host");
         let named = made(r#"{"image":"x","network_mode":"net1","ipv4_address":"10.1.0.9"}"#, &start()).unwrap();
         let endpoints = named.networking_config.unwrap().endpoints_config.unwrap();
         assert_eq!(endpoints["net1"].ipam_config.as_ref().unwrap().ipv4_address.as_deref(), Some("10.1.0.9"));

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::super::{DriverError, ExecError, ExecRequest, ExecSession, Exit, RunningTask, signals};
 use super::connect::{Daemon, DaemonError, LONG, SHORT};
 use super::logs::{self, Logger};
+use super::network::Holder;
 use super::stats::Samples;
 use super::{Shared, exec};
 use crate::processes::Table;
@@ -43,6 +44,9 @@ pub(super) struct State {
     /// ID of the image.
     pub image: String,
     pub logger: Option<logs::Stored>,
+    /// What holds the network that the container joined; none: it has one of its own.
+    #[serde(default)]
+    pub network: Option<Holder>,
 }
 
 /// A running task.

@@ -6,6 +6,7 @@
 //! - `create`: the container of a task; `limits`: what it may do and use; `mounts`: what is mounted in it.
 //! - `handle`: a running container; `exec`: commands in it; `stats`: what it uses.
 //! - [`log_process`]: the process that collects its output; `logs`: the agent's side of that.
+//! - `network`: the container that holds the network of an allocation.
 //! - `fingerprint`: whether the daemon is there. `dangling`: containers that belong to no task.
 
 mod auth;
@@ -20,6 +21,7 @@ mod limits;
 pub mod log_process;
 mod logs;
 mod mounts;
+mod network;
 mod progress;
 pub mod settings;
 mod stats;
@@ -42,8 +44,10 @@ use self::connect::{Daemon, LONG, SHORT};
 use self::handle::{Found, Handle, State};
 use self::images::Images;
 use self::logs::Logger;
+use self::network::Holder;
 pub use self::settings::DockerConfig;
 use self::task::TaskConfig;
+use super::network::{MadeNamespace, WantedNamespace};
 use super::{
     Capabilities, Driver, DriverError, DriverNetwork, Fingerprint, Isolation, RunningTask, StartFailure, StartTask,
     Started,
@@ -163,6 +167,11 @@ impl Docker {
         let name = create::name(&task.task, &task.names.alloc_id);
         // What is not allowed is refused before anything is pulled.
         create::container(&shared.config, &config, &task, "", "")?;
+        let holder = Holder::of_task(&config, &task);
+        if let Some(holder) = &holder {
+            holder.track(shared);
+            holder.check(shared).await?;
+        }
         // An earlier run of the agent may have made it already.
         shared.track(&name);
         let mut made = Unfinished { shared, name: &name, image: None, container: None, task: &task.id, done: false };
@@ -177,7 +186,7 @@ impl Docker {
         let network = self.network(&container, &config, &task).await;
         made.done = true;
         drop(made);
-        let state = State { task: task.id.clone(), container, name, image, logger: None };
+        let state = State { task: task.id.clone(), container, name, image, logger: None, network: holder };
         Ok(Started { handle: Handle::new(shared.clone(), state, logger), network })
     }
 
@@ -317,7 +326,24 @@ impl Driver for Docker {
     fn expect(&self, state: &Value) {
         if let Ok(state) = serde_json::from_value::<State>(state.clone()) {
             self.shared.track(&state.name);
+            if let Some(holder) = state.network {
+                holder.track(&self.shared);
+            }
+        } else if let Some(holder) = Holder::of(state) {
+            holder.track(&self.shared);
         }
+    }
+
+    fn creates_network(&self) -> bool {
+        true
+    }
+
+    fn create_network<'a>(&'a self, wanted: &'a WantedNamespace) -> BoxFuture<'a, Result<MadeNamespace, DriverError>> {
+        Box::pin(self.make_network(wanted))
+    }
+
+    fn destroy_network<'a>(&'a self, alloc_id: &'a str, state: &'a Value) -> BoxFuture<'a, Result<(), DriverError>> {
+        Box::pin(self.remove_network(alloc_id, state))
     }
 
     fn begin(&self, node_id: &str) {

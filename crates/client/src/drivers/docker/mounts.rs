@@ -13,6 +13,7 @@ use bollard::models::{
 };
 
 use super::super::{Propagation, StartTask};
+use super::network::Holder;
 use super::settings::DockerConfig;
 use super::task::{MountConfig, MountKind, TaskConfig};
 use crate::directory::{Directory, Links, PathError};
@@ -93,6 +94,11 @@ pub(super) fn apply(
         bind(&own.join("secrets"), "/secrets", ""),
         bind(&start.alloc_dir.join("alloc/logs"), "/alloc/logs", "ro"),
     ];
+    if Holder::of_task(task, start).is_some() {
+        for (name, path) in etc(start)? {
+            binds.push(bind(&path, &format!("/etc/{name}"), "ro"));
+        }
+    }
     for volume in &task.volumes {
         binds.push(self::volume(config, task, start, volume, &label)?);
     }
@@ -104,6 +110,19 @@ pub(super) fn apply(
     host.mounts = Some(mounts).filter(|m| !m.is_empty());
     host.volume_driver = (!task.volume_driver.is_empty()).then(|| task.volume_driver.clone());
     Ok(())
+}
+
+/// Writes the files of `/etc` by which the task knows the network of its allocation, where the task can't change them.
+fn etc(start: &StartTask) -> Result<Vec<(String, PathBuf)>, MountError> {
+    let write = |(name, content): (String, String)| {
+        let written = Directory::open(&start.alloc_dir).map_err(PathError::from).and_then(|root| {
+            let private = root.open_dir(&start.task, Links::Refused)?.make_dir(PRIVATE, 0o700, None)?;
+            private.replace(&name, content.as_bytes(), 0o644, None)
+        });
+        let path = start.task_dir().join(PRIVATE).join(&name);
+        written.map_err(|source| MountError::Path { path: format!("/etc/{name}"), source }).map(|()| (name, path))
+    };
+    start.network.files().into_iter().map(write).collect()
 }
 
 /// A mount that the agent gives the task, such as a volume.

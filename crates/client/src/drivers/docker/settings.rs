@@ -79,6 +79,10 @@ pub struct DockerConfig {
     pub allow_devices: Vec<String>,
     /// Runtimes that tasks may name.
     pub allow_runtimes: Vec<String>,
+    /// The image of the containers that hold networks of allocations: its program has to wait.
+    pub infra_image: String,
+    /// How long its pull may take.
+    pub infra_image_pull_timeout: Duration,
     /// How long a pull may take.
     pub image_pull_timeout: Duration,
     /// How long a pull may be without progress.
@@ -143,6 +147,16 @@ pub struct Modes {
     pub uts: Vec<String>,
 }
 
+/// The image that does nothing but wait, for the processors of this host.
+fn infra_image() -> String {
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("registry.k8s.io/pause-{arch}:3.3")
+}
+
 fn owned(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
@@ -173,6 +187,8 @@ impl Default for DockerConfig {
             allow_caps: owned(&CAPS),
             allow_devices: owned(&DEVICES),
             allow_runtimes: owned(&["runc", "nvidia"]),
+            infra_image: infra_image(),
+            infra_image_pull_timeout: Duration::from_secs(300),
             image_pull_timeout: Duration::from_secs(300),
             pull_activity_timeout: Duration::from_secs(120),
             container_exists_attempts: 5,
@@ -238,6 +254,8 @@ impl DockerConfig {
             allow_caps: caps.iter().map(|c| super::limits::cap_name(c)).collect(),
             allow_devices: list(&b, "allow_devices", default.allow_devices)?,
             allow_runtimes: list(&b, "allow_runtimes", default.allow_runtimes)?,
+            infra_image: Some(b.text("infra_image")?).filter(|i| !i.is_empty()).unwrap_or(default.infra_image),
+            infra_image_pull_timeout: duration(&b, "infra_image_pull_timeout", default.infra_image_pull_timeout)?,
             image_pull_timeout: duration(&b, "image_pull_timeout", default.image_pull_timeout)?,
             pull_activity_timeout: duration(&b, "pull_activity_timeout", default.pull_activity_timeout)?,
             container_exists_attempts: attempts,
