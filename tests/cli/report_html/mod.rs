@@ -127,7 +127,7 @@ fn a_report_holds_the_result() {
     assert_eq!(several.matches("<p>No allocation is placed.</p>").count(), 0, "{several}");
     assert_eq!(several.matches(">Nodes before and after</h2>").count(), 1);
     let (_, changes) = written(&folder, &["what-if", "-snapshot", &demo(), "-drain", "dc1-general-01"]);
-    assert!(changes.contains("No disruption: No allocation would be unplaced."), "{changes}");
+    assert!(changes.contains("No problem: No allocation would be unplaced."), "{changes}");
     assert!(changes.contains("<td>drained</td>") && changes.contains("Nodes that change"), "{changes}");
 }
 
@@ -139,10 +139,10 @@ fn names_and_values_stay_text() {
     for args in [plan.as_slice(), &["what-if", "-all", "-snapshot", &cluster, "-drain=00000001"]] {
         let (_, report) = written(&folder, args);
         assert!(report.contains("&gt;&lt;script&gt;window.reached"), "{report}");
-        for markup in ["<script", "<img", "<!--", "<u>"] {
+        for markup in ["<script", "<img", "<!--", "<u>", "</title></style>"] {
             assert!(!report.contains(markup), "{markup}");
         }
-        assert_eq!((report.matches("</title><").count(), report.matches("</style>").count()), (1, 1));
+        assert_eq!(report.matches("</style>").count(), 1);
     }
 }
 

@@ -99,7 +99,7 @@ fn told(usage: &Usage) -> String {
     let standing = match usage.standing {
         Standing::Ready => "",
         Standing::Closed => ", takes no new allocations",
-        Standing::Down => return "down".into(),
+        Standing::Down => return String::from("down"),
     };
     format!("CPU {}%, memory {}%{standing}", usage.cpu.percent(), usage.memory.percent())
 }

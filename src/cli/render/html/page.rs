@@ -120,7 +120,7 @@ impl Page<'_> {
 /// The answer, with a symbol and a word for how serious it is.
 fn verdict(text: &str, severity: Severity) -> Markup {
     let (class, word) = match severity {
-        Severity::Harmless => ("good", "No disruption"),
+        Severity::Harmless => ("good", "No problem"),
         Severity::Disruptive => ("warn", "Disruption"),
         Severity::Failing => ("bad", "Problem"),
     };
