@@ -20,6 +20,7 @@ mod containers;
 mod csi;
 #[path = "../support/csi_plugin.rs"]
 mod csi_plugin;
+mod first_service;
 mod garbage_collection;
 mod hardship;
 mod host_threads;
