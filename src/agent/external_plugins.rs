@@ -12,7 +12,7 @@ use encamp_client::drivers::BUILT_IN;
 const MOST: usize = 64;
 
 /// Logs what is ignored.
-pub fn warn(config: &Config) {
+pub(super) fn warn(config: &Config) {
     for path in programs(&config.plugin_dir()) {
         tracing::warn!(target: "agent", path = %path.display(), "the program is ignored: external plugins are not supported");
     }

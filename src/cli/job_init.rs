@@ -11,8 +11,10 @@ use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::examples::write_new;
 use super::general::GeneralFlags;
+use super::job_examples;
 use super::job_file::cause;
 use super::job_inspect::job_file_of;
+use super::render::table::{Form, cell, headed, table_of_sentences};
 use encamp_api::{Query, path};
 use encamp_model::{VariableMetadata, quoted};
 
@@ -34,7 +36,7 @@ const ITEM: &str = "template";
 /// With -from, writes the job file of a registered job, to change it or to register it elsewhere.
 ///
 /// A cluster can store job files as templates in variables: the variable nomad/job-templates/NAME holds a job file in
-/// its item "template".
+/// its item "template". -list-examples lists further ones, for the most common uses, which need no cluster.
 #[derive(Debug, clap::Parser)]
 pub struct JobInit {
     /// Write the example without comments
@@ -57,12 +59,15 @@ pub struct JobInit {
     /// With -from, cluster snapshot file or server backup to read the job from
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
-    /// Write the job template with this name that is stored in the cluster
+    /// Write the job template with this name: one that is stored in the cluster, or else one of -list-examples
     #[arg(long, value_name = "name")]
     pub template: Option<String>,
     /// List the names of the job templates that are stored in the cluster
     #[arg(long)]
     pub list_templates: bool,
+    /// List the job files that -template writes without a cluster
+    #[arg(long)]
+    pub list_examples: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "filename")]
@@ -76,7 +81,9 @@ impl JobInit {
             return job_file_of(id, self.snapshot.as_deref(), &self.general, env);
         }
         if let Some(name) = self.template() {
-            return Ok((template(&Connection::new(&self.general, env)?, name)?, Vec::new()));
+            let stored = Connection::new(&self.general, env).and_then(|connection| template(&connection, name));
+            let text = stored.or_else(|e| job_examples::text(name).map(String::from).ok_or(e))?;
+            return Ok((text, Vec::new()));
         }
         let text =
             if self.connect { include_str!("examples/connect.hcl") } else { include_str!("examples/example.hcl") };
@@ -85,7 +92,8 @@ impl JobInit {
 
     /// Writes one of the examples about scaling.
     fn scaling(&self, context: &mut Context<'_, '_>) -> u8 {
-        let others = self.short || self.connect || self.template().is_some() || self.list_templates;
+        let listed = self.list_templates || self.list_examples;
+        let others = self.short || self.connect || self.template().is_some() || listed;
         if others || (self.cluster_scaling && self.job_scaling) {
             return context
                 .usage_error("-cluster-scaling and -job-scaling can't be combined with each other or other flags");
@@ -170,6 +178,15 @@ impl Run for JobInit {
         }
         if self.snapshot.is_some() && self.from.is_none() {
             return context.usage_error("-snapshot needs -from");
+        }
+        if self.list_examples {
+            if sources.contains(&true) || self.from.is_some() || !self.optional_args.is_empty() {
+                return context.usage_error("-list-examples takes no arguments and no other flags");
+            }
+            context.ui.output("Use encamp job init -template=<name> with one of these names:\n");
+            let rows = job_examples::summaries().map(|(name, summary)| format!("{name}|{}", cell(summary)));
+            context.ui.output(&table_of_sentences(&headed("Name|Summary", rows), Form::List));
+            return 0;
         }
         if self.list_templates {
             if !self.optional_args.is_empty() {

@@ -65,6 +65,7 @@ pub mod job_convert;
 pub mod job_diff;
 pub mod job_dispatch;
 pub mod job_eval;
+pub mod job_examples;
 pub mod job_file;
 pub mod job_history;
 pub mod job_init;

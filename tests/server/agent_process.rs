@@ -44,6 +44,7 @@ fn a_start_is_reported_and_a_signal_stops_the_agent() {
 #[test]
 fn external_plugins_are_named_and_ignored() {
     let folder = Folder::new("agent-plugins");
+    std::fs::create_dir_all(folder.path().join("plugins")).expect("a directory");
     let program = folder.file("plugins/nomad-driver-podman", "#!/bin/sh\ntouch ran\n");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a mode");
     folder.file("plugins/README", "text");

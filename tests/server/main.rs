@@ -28,6 +28,7 @@ mod host_volumes;
 mod hostile_peer;
 mod identity_provider;
 mod isolation;
+mod job_examples;
 mod keyring;
 mod load_figures;
 mod local_collection;

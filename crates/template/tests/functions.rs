@@ -25,7 +25,7 @@ impl Source for Fixed {
     }
 
     fn address(&self, expression: &str) -> Result<String, String> {
-        if expression == "GetPrivateIP" { Ok("10.0.0.1".into()) } else { Err("unknown".into()) }
+        if expression == "GetPrivateIP" { Ok("10.0.0.1".into()) } else { Err("no such address".into()) }
     }
 }
 

@@ -165,6 +165,8 @@ pub(super) const EXAMPLES: Examples = &[
         &[
             Example::new("Create example.nomad.hcl, an example job file with comments", "encamp job init"),
             Example::new("Create an example job file without comments", "encamp job init -short api.nomad.hcl"),
+            Example::new("List job files for common uses", "encamp job init -list-examples"),
+            Example::new("Create one of them", "encamp job init -template=web-canary canary.nomad.hcl"),
             Example::new(
                 "Write the job file of a job in a snapshot",
                 "encamp job init -from web -snapshot fixtures/demo/cluster.json \\

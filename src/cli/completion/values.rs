@@ -6,6 +6,7 @@
 use clap::Arg;
 
 use super::super::flags::is_bool;
+use super::super::job_examples;
 use super::live::Objects;
 use encamp_model::{EvalStatus, SchedulerAlgorithm};
 use encamp_plan::review::Allow;
@@ -116,6 +117,7 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("job action", "alloc", Live(Objects::Allocations)),
     ("job action", "job", Live(Objects::Jobs)),
     ("job init", "from", Live(Objects::Jobs)),
+    ("job init", "template", Words(job_examples::NAMES)),
     ("job plan", "config", Words(SETTINGS)),
     ("job plan", "fail-on", Words(&["destroy", "evict", "priority>=", "reject", "unplaced"])),
     ("job plan", "html", ANY_FILE),

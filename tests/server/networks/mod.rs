@@ -10,6 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -28,39 +29,47 @@ const CONNECTION: Duration = Duration::from_secs(5);
 
 /// The bridge of a test, its addresses, and the folder of its agent. At the end the bridge and its rules are removed.
 pub struct Net {
-    folder: Folder,
+    pub folder: Folder,
     bridge: String,
     subnet: String,
     /// Empty: none.
     subnet_ipv6: String,
 }
 
+/// What this machine lacks for networks of allocations.
+fn lacking() -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() {
+        Some("not root")
+    } else if !Path::new(PLUGINS).join("bridge").exists() {
+        Some("no plugins: containernetworking-plugins is not installed")
+    } else if !output("iptables", &["-t", "nat", "-S"]).0 {
+        Some("no iptables")
+    } else if !has_bridges() {
+        Some("no bridges")
+    } else {
+        None
+    }
+}
+
 impl Net {
     /// `None`: this machine cannot have such networks.
     pub fn new(name: &str) -> Option<Net> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let missing = if !rustix::process::geteuid().is_root() {
-            "not root"
-        } else if !Path::new(PLUGINS).join("bridge").exists() {
-            "no plugins: containernetworking-plugins is not installed"
-        } else if !output("iptables", &["-t", "nat", "-S"]).0 {
-            "no iptables"
-        } else {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let pid = std::process::id();
-            return Some(Net {
-                folder: Folder::new(name),
-                bridge: format!("enc{pid:x}x{number}"),
-                subnet: format!("10.{}.{number}.0/24", 100 + pid % 100),
-                subnet_ipv6: format!("fd00:e:{:x}:{number:x}::/64", pid & 0xffff),
-            });
-        };
-        println!("skipped: {missing}");
-        None
+        if let Some(missing) = lacking() {
+            println!("skipped: {missing}");
+            return None;
+        }
+        let (number, pid) = (NEXT.fetch_add(1, Ordering::Relaxed), std::process::id());
+        Some(Net {
+            folder: Folder::new(name),
+            bridge: format!("enc{pid:x}x{number}"),
+            subnet: format!("10.{}.{number}.0/24", 100 + pid % 100),
+            subnet_ipv6: format!("fd00:e:{:x}:{number:x}::/64", pid & 0xffff),
+        })
     }
 
     /// The settings of a node.
-    fn settings(&self) -> String {
+    pub fn settings(&self) -> String {
         let Net { bridge, subnet, subnet_ipv6, .. } = self;
         let embedded: String = EMBEDDED.iter().map(|path| format!("  {path:?} = {path:?}\n")).collect();
         format!(
@@ -190,6 +199,17 @@ impl Drop for Net {
             output(program, &["-w", "10", "-D", "NOMAD-ADMIN", "-o", &self.bridge, "-d", subnet, "-j", "ACCEPT"]);
         }
     }
+}
+
+/// Whether bridges can be made here.
+fn has_bridges() -> bool {
+    static HAS: LazyLock<bool> = LazyLock::new(|| {
+        let name = format!("enc{:x}try", std::process::id());
+        let made = output("ip", &["link", "add", &name, "type", "bridge"]).0;
+        output("ip", &["link", "del", &name]);
+        made
+    });
+    *HAS
 }
 
 /// Whether a program succeeded, and its output.

@@ -95,7 +95,7 @@ pub trait Driver: Send + Sync + 'static {
 }
 
 /// The names of the drivers of this program (`docs/spec/client.md §23`).
-pub const BUILT_IN: [&str; 4] = ["raw_exec", "exec", "java", "mock_driver"];
+pub const BUILT_IN: [&str; 5] = ["docker", "exec", "java", "mock_driver", "raw_exec"];
 
 /// A started task.
 pub trait RunningTask: Send + Sync + 'static {

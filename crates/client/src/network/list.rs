@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_their_line() {
         let many = format!("{{\"name\":\"a\",\n\"plugins\":[{}]}}", vec!["{\"type\":\"x\"}"; 33].join(","));
-        let deep = format!("{{\"name\":\"a\",\"plugins\":{}", "[".repeat(100_000));
+        let deep = format!("{{\"name\":\"a\",\"plugins\":[{{\"type\":\"x\",\"a\":{}", "[".repeat(100_000));
         for (file, text, want) in [
             ("a.conflist", "{\n \"name\": \"a\",\n \"plugins\": [\n  {\"typ\": \"x\"}\n ]\n}", "a.conflist:4:"),
             ("a.conflist", "{\"name\": \"a\"}", "missing field `plugins`"),

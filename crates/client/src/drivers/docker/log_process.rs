@@ -3,7 +3,8 @@
 //!
 //! The agent starts it as `<program> docker-logger` with an [`Order`] on its standard input. How far it came is in a file
 //! beside the task, so that another process goes on there: lines are known by the time that the daemon gives them, and
-//! by their number among those of the same time.
+//! by their number among those of the same time. One that is killed has not noted the lines of the last moment: they are
+//! written again.
 
 use std::io::{self, Read};
 use std::path::PathBuf;

@@ -1,0 +1,29 @@
+# Batch job with fewer rights than usual: no capabilities, a limit of processes by the node, another user.
+
+job "exec-hardened" {
+  type = "batch"
+
+  group "work" {
+    task "main" {
+      driver = "exec"
+
+      user = "nobody"
+
+      config {
+        command  = "/bin/sh"
+        cap_drop = ["all"]
+        args = [
+          "-c",
+          <<-EOT
+            grep Cap /proc/self/status
+          EOT
+        ]
+      }
+
+      resources {
+        cpu    = 100
+        memory = 64
+      }
+    }
+  }
+}

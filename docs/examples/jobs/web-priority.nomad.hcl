@@ -1,0 +1,50 @@
+# Important web service: it is placed before others.
+# Where preemption is on, it evicts allocations of lower priority if there is no room.
+
+job "web-priority" {
+  priority = 80
+
+  group "web" {
+    count = 2
+
+    shutdown_delay = "2s"
+
+    network {
+      port "http" {}
+    }
+
+    service {
+      name     = "web-priority"
+      provider = "nomad"
+      port     = "http"
+
+      check {
+        type     = "http"
+        path     = "/"
+        interval = "5s"
+        timeout  = "2s"
+      }
+    }
+
+    task "server" {
+      driver = "raw_exec"
+
+      config {
+        command = "/usr/bin/env"
+        args = [
+          "python3",
+          "-m",
+          "http.server",
+          "${NOMAD_PORT_http}",
+          "--directory",
+          "${NOMAD_TASK_DIR}",
+        ]
+      }
+
+      resources {
+        cpu    = 100
+        memory = 64
+      }
+    }
+  }
+}
