@@ -46,6 +46,7 @@ const OUTPUT: &[(&str, &str, &str)] = &[
     ("web-log-shipper", "shipper", "HTTP/1"),
     ("web-script-reload", "server", "greeting = \"hello\""),
     ("web-warm-up", "warm-up", "warm: /index.html"),
+    ("worker-host-volume", "main", "files: 0"),
     ("worker-leader", "main", "done"),
     ("worker-queue", "worker", "message taken"),
 ];

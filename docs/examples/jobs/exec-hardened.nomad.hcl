@@ -1,4 +1,4 @@
-# Batch job with fewer rights than usual: no capabilities, a limit of processes by the node, another user.
+# Batch job without any capability, as another user.
 
 job "exec-hardened" {
   type = "batch"
@@ -6,8 +6,7 @@ job "exec-hardened" {
   group "work" {
     task "main" {
       driver = "exec"
-
-      user = "nobody"
+      user   = "nobody"
 
       config {
         command  = "/bin/sh"

@@ -1,4 +1,4 @@
-# Web service that keeps its data when its allocation is replaced on the same node, and takes it along to another one.
+# Web service that keeps its data when its allocation is replaced on the same node.
 
 job "web-ephemeral-disk" {
   group "web" {
@@ -11,9 +11,8 @@ job "web-ephemeral-disk" {
     }
 
     ephemeral_disk {
-      size    = 300
-      sticky  = true
-      migrate = true
+      size   = 300
+      sticky = true
     }
 
     service {

@@ -7,7 +7,7 @@ use crate::value::Value;
 
 /// The largest compiled regular expression, in bytes.
 const MAX_REGEX: usize = 256 << 10;
-/// What the compilation of a regular expression counts, in bytes looked at.
+/// What the compilation of a regular expression counts, in bytes read.
 const COMPILATION: usize = 100 << 10;
 /// What a regular expression counts for each byte of a text.
 const PER_BYTE: usize = 64;

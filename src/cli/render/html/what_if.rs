@@ -36,7 +36,7 @@ pub fn report(outcome: &Outcome, heat: &Heat, origin: &Origin, notes: &[String])
     push("places", "Datacenters and node pools", by_place(outcome));
     let others: Vec<&Displaced> = outcome.displaced.iter().filter(|d| d.cause != Cause::Preempted).collect();
     if !others.is_empty() {
-        push("displaced", "Displaced allocations", displaced("Allocations that leave their nodes or end", &others));
+        push("displaced", "Displaced allocations", displaced("Allocations that are moved or stopped", &others));
     }
     if !outcome.placed.is_empty() {
         const TITLES: Columns = Columns(&[("Allocation", false), ("Job", false), ("Node", false), ("Node ID", false)]);

@@ -1,21 +1,15 @@
-# Web service with a directory of the node.
+# Worker that reads a directory of its node.
 # Nodes offer it as: client { host_volume "data" { path = "/srv/data" } }
 
-job "web-host-volume" {
-  group "web" {
-    shutdown_delay = "2s"
-
-    network {
-      port "http" {}
-    }
-
+job "worker-host-volume" {
+  group "worker" {
     volume "data" {
       type      = "host"
       source    = "data"
       read_only = true
     }
 
-    task "server" {
+    task "main" {
       driver = "exec"
 
       config {
@@ -23,8 +17,10 @@ job "web-host-volume" {
         args = [
           "-c",
           <<-EOT
-            test -d /data
-            exec sleep infinity
+            while true; do
+              echo "files: $(ls /data | wc -l)"
+              sleep 10
+            done
           EOT
         ]
       }
