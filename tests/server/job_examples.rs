@@ -4,6 +4,8 @@
 //! parameterized ones complete when they are started. Those that need what this machine does not have, such as
 //! containers, are skipped with a line.
 
+mod changes;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ const COMMAND: Duration = Duration::from_secs(60);
 const OUTPUT: &[(&str, &str, &str)] = &[
     ("batch-artifact", "main", "local/input/leader"),
     ("batch-clean-up", "clean-up", "cleaned"),
+    ("batch-low-priority", "main", "is computed"),
+    ("batch-namespace", "main", "namespace default, datacenter"),
     ("batch-once", "main", "result: 42"),
     ("batch-parallel", "main", "of 5"),
     ("batch-pipeline", "report", "1+2+3"),
@@ -27,12 +31,16 @@ const OUTPUT: &[(&str, &str, &str)] = &[
     ("batch-script", "main", "script of batch-script"),
     ("batch-timeout", "main", "done in time"),
     ("batch-variables", "report-eu", "report of EU"),
+    ("cluster-peers", "member", "\"GET /peers.txt HTTP/1.1\" 200"),
+    ("database-volume-claim", "server", "starts with this volume: 1"),
     ("dispatch-limited", "main", "done"),
     ("dispatch-report", "main", "pdf for acme"),
     ("dispatch-worker", "main", "the message"),
     ("docker-batch", "main", "done in a container"),
     ("docker-config", "server", "job = \"docker-config\""),
+    ("exec-cores", "main", "Cpus_allowed_list:"),
     ("exec-hardened", "main", "CapEff:\t0000000000000000"),
+    ("exec-name-servers", "main", "nameserver 192.0.2.53"),
     ("exec-secret-file", "main", "the secret is there"),
     ("exec-service", "main", "uid=65534"),
     ("periodic-backup", "main", "backup.tar"),
@@ -41,6 +49,8 @@ const OUTPUT: &[(&str, &str, &str)] = &[
     ("sysbatch-inventory", "main", "Linux"),
     ("sysbatch-nightly", "main", "rotated"),
     ("system-log-shipper", "main", "shipped"),
+    ("system-rolling", "agent", "agent of node "),
+    ("task-api", "main", "services: ["),
     ("web-config-reload", "server", "greeting = \"hello\""),
     ("web-load-balancer", "balancer", "server "),
     ("web-log-shipper", "shipper", "HTTP/1"),
@@ -80,15 +90,50 @@ fn config(folder: &Folder, network: &str, podman: Option<&Podman>) -> String {
     )
 }
 
+/// The text of a job file.
+fn text(name: &str) -> String {
+    std::fs::read_to_string(directory().join(format!("{name}.nomad.hcl"))).expect("the file")
+}
+
+/// Waits until the node is ready; gives it. `containers`: it has to run them.
+fn ready(agent: &Agent, containers: bool) -> Json {
+    let mut node = Json::Null;
+    wait_for("a ready node", || {
+        let nodes = agent.get("/v1/nodes");
+        let Some(id) = nodes[0]["ID"].as_str() else { return Err(nodes.to_string()) };
+        node = agent.get(&format!("/v1/node/{id}"));
+        let docker = !containers || node["Drivers"]["docker"]["Healthy"] == true;
+        if node["Status"] == "ready" && docker { Ok(()) } else { Err(node["Drivers"].to_string()) }
+    });
+    node
+}
+
+/// Creates what jobs expect in the cluster: the volume of the database.
+fn prepare(agent: &Agent) {
+    let volume = json!({"Name": "database", "PluginID": "mkdir", "RequestedCapabilities":
+        [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]});
+    wait_for("a volume", || {
+        let reply = agent.send("PUT", "/v1/volume/host/create", &json!({ "Volume": volume }));
+        if reply.status == 200 { Ok(()) } else { Err(reply.body) }
+    });
+    wait_for("the volume is ready", || {
+        let volumes = agent.list("/v1/volumes?type=host");
+        if volumes.first().is_some_and(|v| v["State"] == "ready") { Ok(()) } else { Err(json!(volumes).to_string()) }
+    });
+}
+
 /// What the node lacks for a job; none: nothing.
 fn missing(name: &str, node: &Json, networks: bool) -> Option<&'static str> {
-    let file = std::fs::read_to_string(directory().join(format!("{name}.nomad.hcl"))).expect("the file");
+    let file = text(name);
     let lacks = |driver: &str| file.contains(&format!("\"{driver}\"")) && node["Drivers"][driver]["Healthy"] != true;
     if lacks("docker") {
         return Some("no containers");
     }
     if lacks("exec") {
         return Some("no isolation");
+    }
+    if file.contains("\"java\"") {
+        return Some("the few files of isolated tasks here have no Java; a_java_service_answers runs it");
     }
     let wanted = ["\"bridge\"", "\"none\""].iter().any(|mode| file.contains(&format!("mode = {mode}")));
     (wanted && !networks).then_some("no networks")
@@ -102,27 +147,33 @@ fn free_port() -> u16 {
 
 /// Registers a job as a user does, from the file that the program writes.
 fn run(folder: &Folder, agent: &Agent, name: &str) {
-    let address = agent.address();
-    let encamp = |args: &[&str]| {
-        let ran = run_for(COMMAND, folder.path(), args, &[("NOMAD_ADDR", &address)], "");
-        assert_eq!(ran.exit, 0, "{args:?}\n{}{}", ran.stdout, ran.stderr);
-    };
     let file = format!("{name}.nomad.hcl");
-    encamp(&["job", "init", &format!("-template={name}"), &file]);
-    let (written, text) = (std::fs::read(folder.path().join(&file)), std::fs::read(directory().join(&file)));
-    assert!(written.expect("the file") == text.expect("the file"), "{name} is written as it is");
+    let template = format!("-template={name}");
+    let init = ["job", "init", template.as_str(), file.as_str()];
+    let ran = run_for(COMMAND, folder.path(), &init, &[("NOMAD_ADDR", &agent.address())], "");
+    assert_eq!(ran.exit, 0, "{init:?}\n{}{}", ran.stdout, ran.stderr);
+    let written = std::fs::read_to_string(folder.path().join(&file)).expect("the file");
+    assert!(written == text(name), "{name} is written as it is");
     let path = format!("nomad/jobs/{name}");
     let variable = json!({"Path": path, "Items": {"password": "secret", "greeting": "hello"}});
     assert_eq!(agent.send("PUT", &format!("/v1/var/{path}"), &variable).status, 200);
+    submit(folder, agent, name);
+}
+
+/// Registers a job from its file in the folder, with the input variables that it needs here.
+fn submit(folder: &Folder, agent: &Agent, name: &str) {
+    let (file, address) = (format!("{name}.nomad.hcl"), agent.address());
     let set = match name {
         "web-static-port" | "system-exporter" => Some(format!("port={}", free_port())),
-        "batch-artifact" => Some(format!("source={address}/v1/status/leader")),
+        "batch-artifact" | "web-static-site" => Some(format!("source={address}/v1/status/leader")),
         docker if docker.starts_with("docker-") => Some(format!("image={IMAGE}")),
         _ => None,
     };
     let set = set.map(|s| format!("-var={s}"));
     let args = ["job", "run", "-detach"].into_iter().chain(set.as_deref()).chain([file.as_str()]);
-    encamp(&args.collect::<Vec<_>>());
+    let args: Vec<&str> = args.collect();
+    let ran = run_for(COMMAND, folder.path(), &args, &[("NOMAD_ADDR", &address)], "");
+    assert_eq!(ran.exit, 0, "{args:?}\n{}{}", ran.stdout, ran.stderr);
 }
 
 /// Starts a run of a job that waits for one. Gives the job whose allocations count.
@@ -212,14 +263,8 @@ fn every_job_file_runs() {
     let network = net.as_ref().map(Net::settings).unwrap_or_default();
     let podman = Podman::start("job-examples");
     let agent = Agent::start(folder, &config(folder, &network, podman.as_ref()), &[]);
-    let mut node = Json::Null;
-    wait_for("a ready node", || {
-        let nodes = agent.get("/v1/nodes");
-        let Some(id) = nodes[0]["ID"].as_str() else { return Err(nodes.to_string()) };
-        node = agent.get(&format!("/v1/node/{id}"));
-        let docker = podman.is_none() || node["Drivers"]["docker"]["Healthy"] == true;
-        if node["Status"] == "ready" && docker { Ok(()) } else { Err(node["Drivers"].to_string()) }
-    });
+    let node = ready(&agent, podman.is_some());
+    prepare(&agent);
     let mut running = Vec::new();
     for name in names() {
         match missing(&name, &node, net.is_some()) {
