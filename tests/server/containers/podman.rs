@@ -95,6 +95,8 @@ impl Podman {
         command.args(["--root", &at("root"), "--runroot", &at("run"), "--tmpdir", &at("tmp")]);
         command.args(["--storage-driver", "vfs", "--network-config-dir", &at("networks")]);
         command.env("CONTAINERS_CONF", self.path("containers.conf")).stdin(Stdio::null());
+        // Podman's processes write files where they work.
+        command.current_dir(self.folder.path());
         command
     }
 
