@@ -31,6 +31,22 @@ pub(crate) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
+/// A relative path and what follows it, without `.` and `..`; `None` if that leads above where the path begins.
+pub(crate) fn joined(mut base: PathBuf, rest: &Path) -> Option<PathBuf> {
+    for part in rest.components() {
+        match part {
+            Component::Normal(name) => base.push(name),
+            Component::ParentDir => {
+                if !base.pop() {
+                    return None;
+                }
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(base)
+}
+
 /// Most links that are followed on the way to one file.
 const MOST_LINKS: usize = 40;
 /// How often the kernel is asked again when a directory was moved while it resolved a path.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -95,6 +96,11 @@ impl Cancel {
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
+}
+
+/// Whether a path is a file that may be run.
+pub(crate) fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// A run of a program.

@@ -1,27 +1,19 @@
 //! The destination of an artifact (`docs/spec/client.md §18`).
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use crate::directory::joined;
 
 /// The path of a destination below the directory of the allocation; none if it leads out of it. Relative paths are those
 /// of the task's directory; absolute ones too, unless they are in the directory of the allocation, as the variables of
 /// the task's directories are.
 pub(crate) fn destination(text: &str, alloc_dir: &Path, task: &str) -> Option<PathBuf> {
     let path = Path::new(text);
-    let (mut out, rest) = match path.strip_prefix(alloc_dir) {
+    let (base, rest) = match path.strip_prefix(alloc_dir) {
         Ok(rest) if path.is_absolute() => (PathBuf::new(), rest),
         _ => (PathBuf::from(task), path),
     };
-    for part in rest.components() {
-        match part {
-            Component::Normal(name) => out.push(name),
-            Component::ParentDir => {
-                if !out.pop() {
-                    return None;
-                }
-            }
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
+    let out = joined(base, rest)?;
     let ours = out.iter().next().is_none_or(|first| !first.to_string_lossy().starts_with(super::STAGING));
     (ours && !text.contains('\0')).then_some(out)
 }

@@ -14,6 +14,7 @@ use super::*;
 use crate::cgroups::{Cgroups, TaskGroups};
 use crate::config::RawExecConfig;
 use crate::directory::{Directory, Links, PathError};
+use crate::programs::is_executable;
 use crate::ranges;
 use crate::users::{self, UserError};
 
@@ -152,8 +153,7 @@ fn find(command: &Path, task: &StartTask) -> Result<PathBuf, ProgramError> {
     }
     let bare = command.components().count() == 1;
     let dirs = std::env::var_os("PATH").unwrap_or_default();
-    let executable = |p: &PathBuf| p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
-    let found = std::env::split_paths(&dirs).map(|d| d.join(command)).find(executable);
+    let found = std::env::split_paths(&dirs).map(|d| d.join(command)).find(|p| is_executable(p));
     found.filter(|_| bare).ok_or_else(|| ProgramError::NotFound(command.to_path_buf()))
 }
 

@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::programs::{Cancel, Run, RunError, one_line, run};
+use crate::programs::{Cancel, Run, RunError, is_executable, one_line, run};
 
 /// The variable by which plugins know the namespace, and by which calls of a killed agent are found.
 pub(super) const CONTAINER: &str = "CNI_CONTAINERID";
@@ -158,11 +157,6 @@ impl Calls<'_> {
 /// The program of a plugin: the first executable file of that name.
 pub(crate) fn find(path: &[PathBuf], plugin: &str) -> Option<PathBuf> {
     path.iter().map(|dir| dir.join(plugin)).find(|file| is_executable(file))
-}
-
-/// Whether a path is a file that may be run.
-pub(crate) fn is_executable(file: &Path) -> bool {
-    file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// The error that a plugin printed, as one line.

@@ -8,8 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::list::CniVersion;
-use super::plugin::is_executable;
-use crate::programs::{Cancel, MOST_OUTPUT, Output, Run, RunError, one_line, run};
+use crate::programs::{Cancel, MOST_OUTPUT, Output, Run, RunError, is_executable, one_line, run};
 use encamp_model::version::Version;
 
 /// How long a program may take to say its version.

@@ -2,10 +2,10 @@
 //! result is written through a link.
 
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::TemplateError;
-use crate::directory::{Directory, Links, PathError};
+use crate::directory::{Directory, Links, PathError, joined};
 use crate::dirs::AllocDir;
 
 /// The longest source or file that a template reads, in bytes.
@@ -49,18 +49,7 @@ impl Place {
             let shared = self.isolated && given.is_absolute() && below.starts_with("alloc");
             if shared { below.into() } else { Path::new(&self.task).join(below) }
         });
-        let mut out = PathBuf::new();
-        for part in inside.components() {
-            match part {
-                Component::Normal(name) => out.push(name),
-                Component::ParentDir => {
-                    if !out.pop() {
-                        return None;
-                    }
-                }
-                Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-            }
-        }
+        let out = joined(PathBuf::new(), &inside)?;
         // The agent's own part of a task's directory is no task's business.
         let private = out.components().nth(1).is_some_and(|c| c.as_os_str() == "private") && !out.starts_with("alloc");
         (out.components().count() > 1 && !private).then_some(Target::Inside(out))

@@ -12,7 +12,7 @@ use crate::cgroups::Limits;
 use crate::ranges;
 
 /// The capabilities that Docker gives a container.
-const GIVEN: [&str; 14] = [
+pub(super) const GIVEN: [&str; 14] = [
     "audit_write",
     "chown",
     "dac_override",

@@ -6,23 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::config::{Block, ConfigError};
+use super::limits::GIVEN;
 
-/// The capabilities that tasks may have unless `allow_caps` says otherwise: those that Docker gives, but not NET_RAW.
-const CAPS: [&str; 13] = [
-    "audit_write",
-    "chown",
-    "dac_override",
-    "fowner",
-    "fsetid",
-    "kill",
-    "mknod",
-    "net_bind_service",
-    "setfcap",
-    "setgid",
-    "setpcap",
-    "setuid",
-    "sys_chroot",
-];
+/// The capability that Docker gives containers and tasks have only if `allow_caps` says so.
+const NOT_ALLOWED: &str = "net_raw";
 /// The devices of the host that tasks may use unless `allow_devices` says otherwise: none of them gives the files or the
 /// memory of the host away.
 const DEVICES: [&str; 6] = ["/dev/fuse", "/dev/net/tun", "/dev/kvm", "/dev/dri/*", "/dev/nvidia*", "/dev/snd/*"];
@@ -184,7 +171,7 @@ impl Default for DockerConfig {
             volumes_enabled: false,
             selinux_label: String::new(),
             allow_privileged: false,
-            allow_caps: owned(&CAPS),
+            allow_caps: GIVEN.iter().filter(|c| **c != NOT_ALLOWED).map(ToString::to_string).collect(),
             allow_devices: owned(&DEVICES),
             allow_runtimes: owned(&["runc", "nvidia"]),
             infra_image: infra_image(),
