@@ -13,9 +13,8 @@ struct Overlay {
     removed: Vec<String>,
     /// Planned allocations in plan order; one with the ID of a stored allocation replaces it.
     added: Vec<Arc<AllocEntry>>,
-    /// Usage of the proposed allocations, unless `dirty`.
-    usage: NodeUsage,
-    dirty: bool,
+    /// Usage of the proposed allocations, and how many of `added` it includes; `None` if it is to be summed up.
+    usage: Option<Box<(NodeUsage, usize)>>,
 }
 
 /// A change of the plan that concerns counts of the job's own allocations.
@@ -130,7 +129,7 @@ impl WorkingPlan {
 
     /// Puts an allocation into the plan as it is.
     pub(crate) fn push_alloc(&mut self, alloc: Arc<Allocation>) {
-        if let Some(o) = self.overlay(&alloc.node_id) {
+        if let Some(o) = self.overlay_to_add(&alloc.node_id) {
             o.added.push(Arc::new(AllocEntry::new(alloc.clone())));
         }
         self.changes.push(Change::Placed(alloc.clone()));
@@ -214,17 +213,14 @@ impl WorkingPlan {
 
     /// Brings the usage of a node up to date after changes; call before [`Self::usage_of`].
     pub fn refresh(&mut self, node: &NodeEntry) {
-        if let Some(o) = overlay_of(&self.touched, node.slot).and_then(|i| self.overlays.get_mut(i))
-            && o.dirty
-        {
-            o.usage = NodeUsage::of(&node.info, o.proposed(node).map(|a| a.as_ref()));
-            o.dirty = false;
+        if let Some(o) = overlay_of(&self.touched, node.slot).and_then(|i| self.overlays.get_mut(i)) {
+            o.sum_up(node);
         }
     }
 
     /// The usage of the node's proposed allocations.
     pub(crate) fn usage_of<'a>(&'a self, node: &'a NodeEntry) -> &'a NodeUsage {
-        self.changes_on(node).map_or(&node.usage, |o| &o.usage)
+        self.changes_on(node).and_then(|o| o.usage.as_deref()).map_or(&node.usage, |(usage, _)| usage)
     }
 
     /// The changes so far, for readers that keep counts: remember how many were read.
@@ -238,6 +234,13 @@ impl WorkingPlan {
 
     /// The changes of a node to be written to; `None` for a node that is not stored, which nobody asks about.
     fn overlay(&mut self, node_id: &str) -> Option<&mut Overlay> {
+        let o = self.overlay_to_add(node_id)?;
+        o.usage = None;
+        Some(o)
+    }
+
+    /// The same if nothing but an allocation is added: what is summed up already stays.
+    fn overlay_to_add(&mut self, node_id: &str) -> Option<&mut Overlay> {
         let slot = self.state.node(node_id)?.slot;
         let i = match overlay_of(&self.touched, slot) {
             Some(i) => i,
@@ -247,9 +250,7 @@ impl WorkingPlan {
                 self.overlays.len() - 1
             }
         };
-        let o = self.overlays.get_mut(i)?;
-        o.dirty = true;
-        Some(o)
+        self.overlays.get_mut(i)
     }
 }
 
@@ -259,6 +260,33 @@ fn overlay_of(touched: &[u32], slot: u32) -> Option<usize> {
 }
 
 impl Overlay {
+    /// Brings the usage up to date: what was added is added to it where that gives the same sums.
+    fn sum_up(&mut self, node: &NodeEntry) {
+        let count = self.added.len();
+        let (mut usage, included) = match self.usage.take() {
+            Some(known) if known.1 == count => {
+                self.usage = Some(known);
+                return;
+            }
+            Some(known) => *known,
+            None if self.removed.is_empty() => (node.usage.clone(), 0),
+            None => {
+                self.usage = Some(Box::new((self.usage_from_all(node), count)));
+                return;
+            }
+        };
+        let new = |a: &AllocEntry| !a.phase.client_terminal() && node.allocs.get(&a.alloc.id).is_none();
+        let mut more = self.added.iter().skip(included);
+        if !more.all(|a| new(a) && usage.try_add(&node.info, &a.usage)) {
+            usage = self.usage_from_all(node);
+        }
+        self.usage = Some(Box::new((usage, count)));
+    }
+
+    fn usage_from_all(&self, node: &NodeEntry) -> NodeUsage {
+        NodeUsage::of(&node.info, self.proposed(node).map(|a| a.as_ref()))
+    }
+
     /// Whether a stored allocation is neither removed nor replaced.
     fn keeps(&self, a: &AllocEntry) -> bool {
         !self.removed.contains(&a.alloc.id) && !self.added.iter().any(|b| b.alloc.id == a.alloc.id)
@@ -266,5 +294,82 @@ impl Overlay {
 
     fn proposed<'a>(&'a self, node: &'a NodeEntry) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
         node.live_allocs().filter(|a| self.keeps(a)).chain(&self.added)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::random::Random;
+    use encamp_state::State;
+
+    fn alloc(id: u64, cpu: i64, port: Option<i64>) -> Allocation {
+        let task = AllocatedTaskResources {
+            cpu: AllocatedCpuResources { cpu_shares: cpu, ..Default::default() },
+            ..Default::default()
+        };
+        let ports = port.map(|value| AllocatedPortMapping { value, host_ip: "10.0.0.1".into(), ..Default::default() });
+        let resources = AllocatedResources {
+            tasks: [("t".to_string(), task)].into_iter().collect(),
+            shared: AllocatedSharedResources { ports: ports.into_iter().collect(), ..Default::default() },
+            ..Default::default()
+        };
+        Allocation {
+            id: format!("00000000-0000-0000-0000-{id:012x}"),
+            node_id: "node".into(),
+            desired_status: DesiredStatus::Run,
+            client_status: ClientStatus::Running,
+            allocated_resources: Some(Arc::new(resources)),
+            ..Default::default()
+        }
+    }
+
+    fn one_node(stored: u64) -> State {
+        let address = NodeNetworkAddress { alias: "default".into(), address: "10.0.0.1".into(), ..Default::default() };
+        let network = NodeNetworkResource { addresses: vec![address], ..Default::default() };
+        let resources = NodeResources { node_networks: Some(vec![network]), ..Default::default() };
+        let mut state = State::new();
+        state.upsert_node(Arc::new(Node {
+            id: "node".into(),
+            node_resources: Some(resources.into()),
+            ..Default::default()
+        }));
+        state.upsert_allocs((0..stored).map(|id| Arc::new(alloc(id, 100, Some(20_000 + id as i64)))));
+        state
+    }
+
+    /// What is added to known sums gives the same as summing up all proposed allocations.
+    #[test]
+    fn the_usage_is_that_of_the_proposed_allocations_after_any_changes() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed, "changes of a plan");
+            let state = one_node(4).snapshot();
+            let node = state.node("node").expect("stored").clone();
+            let mut plan = WorkingPlan::new(&Evaluation::default(), None, state.clone(), 0);
+            let mut next = 10;
+            for _ in 0..12 {
+                let stored = random.below(4);
+                match random.below(7) {
+                    // Ports collide at times.
+                    0..=2 => {
+                        next += 1;
+                        let port = (random.below(2) == 0).then(|| 20_000 + random.below(40) as i64);
+                        plan.append_alloc(alloc(next, 50 + next as i64, port), None);
+                    }
+                    // In place.
+                    3 => plan.append_alloc(alloc(stored, 7, None), None),
+                    4 => plan.append_stop(&alloc(stored, 100, None), "", ClientStatus::default(), ""),
+                    5 => drop(plan.pop_stop(&alloc(stored, 100, None))),
+                    _ => drop(plan.replace_alloc(Arc::new(alloc(next, 3, None)))),
+                }
+                if random.below(2) == 0 {
+                    continue;
+                }
+                plan.refresh(&node);
+                let proposed = plan.proposed(&node);
+                let sum = NodeUsage::of(&node.info, proposed.iter().map(|a| a.as_ref()));
+                assert_eq!(*plan.usage_of(&node), sum, "seed {seed}");
+            }
+        }
     }
 }

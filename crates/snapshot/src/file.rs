@@ -241,6 +241,9 @@ pub fn load_with_rest(
         return load_archive(start.chain(file), name, options).map(|(snapshot, rest)| (snapshot, Some(rest)));
     }
     let mut bytes = start;
+    // Room for the whole file at once, where its length is known: growing by doubling would touch twice what is needed.
+    let length = file.metadata().map_or(0, |m| if m.is_file() { m.len() } else { 0 });
+    let _ = bytes.try_reserve(usize::try_from(length).unwrap_or(MOST_RESERVED).min(MOST_RESERVED) + BEYOND);
     let most = MAX_SIZE - bytes.len() as u64;
     let read = file.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
     if read as u64 > most {

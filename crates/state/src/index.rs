@@ -38,6 +38,10 @@ struct Names {
     classes: Vec<String>,
     /// Class by slot.
     class_of: Vec<u32>,
+    /// The classes that operators give, each once; empty text for nodes without one.
+    node_classes: Vec<String>,
+    /// Their numbers by slot.
+    node_class_of: Vec<u32>,
     client_versions: Vec<String>,
     class_verdicts: Mutex<HashMap<CheckKey, Arc<Verdicts>>>,
 }
@@ -102,9 +106,9 @@ impl NodeIndex {
     /// Indexes nodes given by ascending ID; `slots` is one more than the largest slot.
     pub(super) fn new<'a>(nodes: impl Iterator<Item = &'a NodeEntry>, slots: usize) -> NodeIndex {
         let (mut datacenters, mut pools, mut classes) = (Numbers::default(), Numbers::default(), Numbers::default());
-        let mut versions = Numbers::default();
+        let (mut versions, mut node_classes) = (Numbers::default(), Numbers::default());
         let mut rows = Vec::with_capacity(slots);
-        let mut class_of = vec![0; slots];
+        let (mut class_of, mut node_class_of) = (vec![0; slots], vec![0; slots]);
         for n in nodes {
             let node = &*n.node;
             rows.push(NodeRow {
@@ -117,12 +121,17 @@ impl NodeIndex {
             if let Some(c) = class_of.get_mut(n.slot as usize) {
                 *c = classes.number(&node.computed_class);
             }
+            if let Some(c) = node_class_of.get_mut(n.slot as usize) {
+                *c = node_classes.number(&node.node_class);
+            }
         }
         let names = Names {
             datacenters: datacenters.names,
             pools: pools.names,
             classes: classes.names,
             class_of,
+            node_classes: node_classes.names,
+            node_class_of,
             client_versions: versions.names,
             class_verdicts: Mutex::default(),
         };
@@ -181,6 +190,16 @@ impl NodeIndex {
     /// The number of a node's computed class.
     pub fn class_of(&self, slot: u32) -> usize {
         self.names.class_of.get(slot as usize).map_or(0, |c| *c as usize)
+    }
+
+    /// The classes that operators give to nodes, by number; empty text for nodes without one.
+    pub fn node_classes(&self) -> &[String] {
+        &self.names.node_classes
+    }
+
+    /// The number of the class that a node was given.
+    pub fn node_class_of(&self, slot: u32) -> usize {
+        self.names.node_class_of.get(slot as usize).map_or(0, |c| *c as usize)
     }
 }
 

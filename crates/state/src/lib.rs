@@ -32,7 +32,7 @@ pub use allocs::AllocsById;
 pub use hash::IdHash;
 pub use id::Id;
 pub use index::{NodeIndex, Verdicts};
-pub use node::{NodeEntry, NodeInfo};
+pub use node::{DEFAULT_NETWORK, NodeEntry, NodeInfo};
 pub use store::{StateStore, StoreSnapshot, Table};
 pub use tables::{JobEntry, Snapshot, State};
 pub use usage::{AllocEntry, AllocPhase, AllocUsage, NodeUsage};

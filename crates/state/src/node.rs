@@ -8,6 +8,9 @@ use super::ports::{PortSet, parse_port_list};
 use super::usage::{AllocEntry, NodeUsage};
 use encamp_model::{Core, Node};
 
+/// The host network of ports that name none.
+pub const DEFAULT_NETWORK: &str = "default";
+
 /// A host address and the ports that are reserved on it.
 #[derive(Debug, Clone, Default)]
 pub struct Address {
@@ -34,6 +37,8 @@ pub struct NodeInfo {
     pub addresses: Vec<Address>,
     /// Host network alias and its addresses (indexes into `addresses`), in node order.
     pub host_networks: Vec<(String, Vec<usize>)>,
+    /// The first address of the host network [`DEFAULT_NETWORK`], and how many ports are reserved there.
+    pub default_address: Option<(usize, usize)>,
     /// Bandwidth in MBit/s per network device.
     pub bandwidth: Vec<(String, i64)>,
     /// A list of reserved ports does not parse: the node can't take anything.
@@ -104,6 +109,8 @@ impl NodeInfo {
         info.memory = r.memory.memory_mb.saturating_sub(reserved.memory.memory_mb);
         info.disk = r.disk.disk_mb.saturating_sub(reserved.disk.disk_mb);
         info.add_addresses(node, &reserved.networks.reserved_host_ports);
+        let first = info.host_network(DEFAULT_NETWORK).first();
+        info.default_address = first.map(|a| (*a, info.addresses[*a].reserved.len()));
         let port = |v: i64, default: u16| if v > 0 { u16::try_from(v).unwrap_or(u16::MAX) } else { default };
         info.dynamic_range = (port(r.min_dynamic_port, 20_000), port(r.max_dynamic_port, 32_000));
         let mut first = 0;

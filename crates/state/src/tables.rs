@@ -332,5 +332,6 @@ fn listed_alike(a: &Node, b: &Node) -> bool {
     a.datacenter == b.datacenter
         && a.node_pool == b.node_pool
         && a.computed_class == b.computed_class
+        && a.node_class == b.node_class
         && client_version(a) == client_version(b)
 }

@@ -256,7 +256,7 @@ impl NodeUsage {
     }
 
     /// Adds an allocation; false if the sum has to be computed again, because it depends on the order of the allocations.
-    pub(super) fn try_add(&mut self, info: &NodeInfo, a: &AllocUsage) -> bool {
+    pub fn try_add(&mut self, info: &NodeInfo, a: &AllocUsage) -> bool {
         let ordinary = |p: &UsedPort| {
             let port = u16::try_from(p.value).ok().filter(|_| p.value <= MAX_PORT);
             let (Some(port), Some(i)) = (port, info.address_index(&p.ip)) else { return false };

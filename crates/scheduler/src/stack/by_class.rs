@@ -2,37 +2,40 @@
 
 /// A value per class, for classes that were asked about.
 #[derive(Debug, Clone)]
-pub(crate) struct ByClass<T>(Vec<Option<T>>);
-
-impl<T> Default for ByClass<T> {
-    fn default() -> ByClass<T> {
-        ByClass(Vec::new())
-    }
+pub(crate) struct ByClass<T> {
+    values: Vec<Option<T>>,
+    /// How many classes the nodes have: room for all of them is made with the first value.
+    classes: usize,
 }
 
 impl<T: Copy> ByClass<T> {
+    /// Nothing is known about so many classes.
+    pub(crate) fn new(classes: usize) -> ByClass<T> {
+        ByClass { values: Vec::new(), classes }
+    }
+
     /// The cached feasibility of a class.
     pub(crate) fn get(&self, class: usize) -> Option<T> {
-        self.0.get(class).copied().flatten()
+        self.values.get(class).copied().flatten()
     }
 
     /// Remembers what holds for a class.
     pub(crate) fn set(&mut self, class: usize, value: T) {
-        if self.0.len() <= class {
-            self.0.resize(class + 1, None);
+        if self.values.len() <= class {
+            self.values.resize(self.classes.max(class + 1), None);
         }
-        self.0[class] = Some(value);
+        self.values[class] = Some(value);
     }
 
     /// Forgets a class.
     pub(crate) fn forget(&mut self, class: usize) {
-        if let Some(v) = self.0.get_mut(class) {
+        if let Some(v) = self.values.get_mut(class) {
             *v = None;
         }
     }
 
-    /// All classes up to the last that is known.
+    /// All classes, with what is known about them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Option<T>> {
-        self.0.iter().copied()
+        self.values.iter().copied()
     }
 }

@@ -7,7 +7,7 @@ use super::feasible::Constraints;
 use super::network;
 use crate::constraint::{Check, escapes};
 use encamp_model::*;
-use encamp_state::{AllocUsage, NodeIndex};
+use encamp_state::{AllocUsage, DEFAULT_NETWORK, NodeIndex};
 
 /// The requested resources of one task.
 #[derive(Debug, Clone)]
@@ -73,6 +73,8 @@ pub struct CompiledGroup {
     /// The host networks of the ports if ports of the group network are all there is to give besides the template and
     /// the host networks are the same on every node: then ports can wait until a node is chosen.
     pub late_hosts: Option<Vec<String>>,
+    /// How many ports these are, if all of them are dynamic ports of the network `default`, as is usual.
+    pub late_default: Option<usize>,
 }
 
 /// The constraints of a group, then those of each task.
@@ -111,6 +113,11 @@ impl CompiledGroup {
         let template = template(group, &tasks, disk);
         let only_group_network = tasks.iter().all(|t| t.cores == 0 && t.network.is_none() && t.devices.is_empty());
         let secrets = group.tasks.iter().flat_map(|t| &t.secrets);
+        let network = group.networks.first();
+        let late_hosts = network.filter(|_| only_group_network).and_then(network::fixed_hosts);
+        let usual = |hosts: &&Vec<String>| {
+            network.is_some_and(|n| n.reserved_ports.is_empty()) && hosts.iter().all(|h| h == DEFAULT_NETWORK)
+        };
         CompiledGroup {
             name: group.name.clone(),
             count: group.count,
@@ -118,7 +125,7 @@ impl CompiledGroup {
             escaped: escaped(group),
             devices: tasks.iter().flat_map(|t| t.devices.clone()).collect(),
             secrets: secrets.map(|s| format!("plugins.secrets.{}.version", s.provider)).collect(),
-            network: group.networks.first().cloned(),
+            network: network.cloned(),
             affinities_by_class: !affinities.iter().any(|a| a.check.escaped),
             affinity_weight: affinities.iter().map(|a| a.weight.abs()).sum(),
             affinities,
@@ -126,7 +133,8 @@ impl CompiledGroup {
             usage: AllocUsage::new(&template),
             template: Arc::new(template),
             simple: group.networks.is_empty() && only_group_network,
-            late_hosts: group.networks.first().filter(|_| only_group_network).and_then(network::fixed_hosts),
+            late_default: late_hosts.as_ref().filter(usual).map(Vec::len),
+            late_hosts,
             tasks,
         }
     }

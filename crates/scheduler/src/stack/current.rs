@@ -111,7 +111,7 @@ impl CurrentJob {
             class_number: 0,
             distinct: distinct_properties(state, job, Some(&group.name), &group.constraints),
             spreads,
-            affinity_by_class: ByClass::default(),
+            affinity_by_class: ByClass::new(index.classes().len()),
             on_nodes: None,
         });
         self.groups.len() - 1

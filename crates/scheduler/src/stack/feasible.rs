@@ -24,8 +24,10 @@ pub(crate) const MISSING_DRIVERS: &str = "missing drivers";
 type Verdicts = ByClass<bool>;
 
 /// Verdicts per computed class, by the class numbers of the node index; groups are numbered by name.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct ClassCache {
+    /// How many classes the nodes have.
+    classes: usize,
     job: Verdicts,
     groups: Vec<(String, Verdicts)>,
     /// Classes with a verdict, so that forgetting costs no more than remembering.
@@ -33,10 +35,15 @@ pub(crate) struct ClassCache {
 }
 
 impl ClassCache {
+    /// Nothing is known about so many classes.
+    pub(crate) fn new(classes: usize) -> ClassCache {
+        ClassCache { classes, job: Verdicts::new(classes), groups: Vec::new(), known: Vec::new() }
+    }
+
     /// The number of a group.
     pub(crate) fn group_number(&mut self, name: &str) -> usize {
         self.groups.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
-            self.groups.push((name.to_string(), Verdicts::default()));
+            self.groups.push((name.to_string(), Verdicts::new(self.classes)));
             self.groups.len() - 1
         })
     }

@@ -3,39 +3,65 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use encamp_model::{AllocMetric, Node, NodeScoreMeta, Scores};
+use encamp_model::{AllocMetric, NodeScoreMeta, Scores};
 use encamp_state::State;
 
 /// How many scored nodes are kept.
 const TOP: usize = 5;
 
-/// Counters of one search.
+/// Counters of one search. Nodes are counted by the numbers of their node classes in the node index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     evaluated: i64,
     filtered: i64,
     exhausted: i64,
-    class_filtered: BTreeMap<String, i64>,
-    class_exhausted: BTreeMap<String, i64>,
-    constraint_filtered: BTreeMap<Cow<'static, str>, i64>,
-    dimension_exhausted: BTreeMap<Cow<'static, str>, i64>,
+    class_filtered: Vec<i64>,
+    class_exhausted: Vec<i64>,
+    constraint_filtered: Texts,
+    dimension_exhausted: Texts,
     top: TopScores,
 }
 
-fn bump<K: Ord>(m: &mut BTreeMap<K, i64>, key: K) {
-    *m.entry(key).or_default() += 1;
-}
+/// How often each text was given: there are few of them, and most are given many times.
+#[derive(Debug, Clone, Default)]
+struct Texts(Vec<(Cow<'static, str>, i64)>);
 
-fn bump_class(m: &mut BTreeMap<String, i64>, node: &Node) {
-    if node.node_class.is_empty() {
-        return;
+impl Texts {
+    fn count(&mut self, text: &str) -> Option<&mut i64> {
+        let same = |known: &str| std::ptr::eq(known, text) || known == text;
+        self.0.iter_mut().find(|(known, _)| same(known)).map(|(_, n)| n)
     }
-    match m.get_mut(&node.node_class) {
-        Some(n) => *n += 1,
-        None => {
-            m.insert(node.node_class.clone(), 1);
+
+    fn bump(&mut self, text: Cow<'static, str>) {
+        match self.count(&text) {
+            Some(n) => *n += 1,
+            None => self.0.push((text, 1)),
         }
     }
+
+    fn bump_text(&mut self, text: &str) {
+        match self.count(text) {
+            Some(n) => *n += 1,
+            None => self.0.push((Cow::Owned(text.to_string()), 1)),
+        }
+    }
+
+    fn into_map(self) -> BTreeMap<String, i64> {
+        self.0.into_iter().map(|(text, n)| (text.into_owned(), n)).collect()
+    }
+}
+
+fn bump_class(counts: &mut Vec<i64>, class: usize) {
+    if counts.len() <= class {
+        counts.resize(class + 1, 0);
+    }
+    counts[class] += 1;
+}
+
+/// The counts by name, of nodes with a class.
+fn by_name(counts: &[i64], names: &[String]) -> BTreeMap<String, i64> {
+    let counted = names.iter().zip(counts).filter(|(name, n)| !name.is_empty() && **n > 0);
+    counted.map(|(name, n)| (name.clone(), *n)).collect()
 }
 
 impl Tally {
@@ -44,30 +70,25 @@ impl Tally {
         self.evaluated += 1;
     }
 
-    /// A node can't run the group.
-    pub(crate) fn filter(&mut self, node: &Node, reason: Cow<'static, str>) {
+    /// A node of a node class can't run the group.
+    pub(crate) fn filter(&mut self, class: usize, reason: Cow<'static, str>) {
         self.filtered += 1;
-        bump_class(&mut self.class_filtered, node);
-        bump(&mut self.constraint_filtered, reason);
+        bump_class(&mut self.class_filtered, class);
+        self.constraint_filtered.bump(reason);
     }
 
     /// A node can't run it for a constraint whose text is borrowed.
-    pub(crate) fn filter_text(&mut self, node: &Node, reason: &str) {
+    pub(crate) fn filter_text(&mut self, class: usize, reason: &str) {
         self.filtered += 1;
-        bump_class(&mut self.class_filtered, node);
-        match self.constraint_filtered.get_mut(reason) {
-            Some(n) => *n += 1,
-            None => {
-                self.constraint_filtered.insert(Cow::Owned(reason.to_string()), 1);
-            }
-        }
+        bump_class(&mut self.class_filtered, class);
+        self.constraint_filtered.bump_text(reason);
     }
 
     /// A node has too little of something.
-    pub(crate) fn exhaust(&mut self, node: &Node, dimension: Cow<'static, str>) {
+    pub(crate) fn exhaust(&mut self, class: usize, dimension: Cow<'static, str>) {
         self.exhausted += 1;
-        bump_class(&mut self.class_exhausted, node);
-        bump(&mut self.dimension_exhausted, dimension);
+        bump_class(&mut self.class_exhausted, class);
+        self.dimension_exhausted.bump(dimension);
     }
 
     /// The node in that slot was scored.
@@ -77,15 +98,15 @@ impl Tally {
 
     /// The metrics, without what only the caller knows.
     pub(crate) fn into_metric(self, state: &State) -> AllocMetric {
-        let owned = |m: BTreeMap<Cow<'static, str>, i64>| m.into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
+        let classes = state.node_index().node_classes();
         AllocMetric {
             nodes_evaluated: self.evaluated,
             nodes_filtered: self.filtered,
             nodes_exhausted: self.exhausted,
-            class_filtered: self.class_filtered,
-            class_exhausted: self.class_exhausted,
-            constraint_filtered: owned(self.constraint_filtered),
-            dimension_exhausted: owned(self.dimension_exhausted),
+            class_filtered: by_name(&self.class_filtered, classes),
+            class_exhausted: by_name(&self.class_exhausted, classes),
+            constraint_filtered: self.constraint_filtered.into_map(),
+            dimension_exhausted: self.dimension_exhausted.into_map(),
             score_meta_data: self.top.into_sorted().into_iter().filter_map(|s| s.meta(state)).collect(),
             ..Default::default()
         }

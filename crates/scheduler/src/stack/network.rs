@@ -8,7 +8,7 @@ use super::Random;
 use crate::constraint::Target;
 use encamp_model::{AllocatedPortMapping, NetworkResource, Node, Port};
 use encamp_state::ports::MAX_PORT;
-use encamp_state::{NodeInfo, NodeUsage};
+use encamp_state::{DEFAULT_NETWORK, NodeInfo, NodeUsage};
 
 /// How often a dynamic port is drawn before all free ports are listed.
 const MAX_DRAWS: usize = 20;
@@ -257,7 +257,7 @@ pub(crate) fn resolve_hosts(node: &Node, ask: &NetworkResource) -> Option<Vec<St
         .iter()
         .chain(&ask.dynamic_ports)
         .map(|p| match Target::parse(&p.host_network).resolve(node) {
-            Some("") => Some("default".to_string()),
+            Some("") => Some(DEFAULT_NETWORK.to_string()),
             found => found.map(str::to_string),
         })
         .collect()
@@ -268,7 +268,7 @@ pub(crate) fn fixed_hosts(ask: &NetworkResource) -> Option<Vec<String>> {
     let ports = ask.reserved_ports.iter().chain(&ask.dynamic_ports);
     ports
         .map(|p| match Target::parse(&p.host_network) {
-            Target::Literal(s) if s.is_empty() => Some("default".to_string()),
+            Target::Literal(s) if s.is_empty() => Some(DEFAULT_NETWORK.to_string()),
             Target::Literal(s) => Some(s),
             _ => None,
         })
@@ -287,13 +287,18 @@ pub(crate) fn surely_assignable(info: &NodeInfo, usage: &NodeUsage, ask: &Networ
         info.host_network(host).iter().any(|a| p.ignore_collision || !used(*a, value))
     });
     let asked = ask.reserved_ports.len() + ask.dynamic_ports.len();
+    let dynamic = |a: &usize| has_dynamic(info, usage, *a, info.addresses[*a].reserved.len(), asked);
+    reserved && dynamic_hosts.iter().all(|host| info.host_network(host).first().is_some_and(dynamic))
+}
+
+/// The same for dynamic ports of the network [`encamp_state::DEFAULT_NETWORK`] alone.
+pub(crate) fn surely_dynamic(info: &NodeInfo, usage: &NodeUsage, asked: usize) -> bool {
+    asked == 0 || info.default_address.is_some_and(|(a, reserved)| has_dynamic(info, usage, a, reserved, asked))
+}
+
+/// Whether an address has more free dynamic ports than can be taken.
+fn has_dynamic(info: &NodeInfo, usage: &NodeUsage, address: usize, reserved: usize, asked: usize) -> bool {
     let (min, max) = info.dynamic_range;
-    let width = usize::from(max.saturating_sub(min));
-    reserved
-        && dynamic_hosts.iter().all(|host| {
-            info.host_network(host).first().is_some_and(|a| {
-                let taken = info.addresses[*a].reserved.len() + usage.ports.get(*a).map_or(0, |s| s.len());
-                min <= max && width > taken + asked
-            })
-        })
+    let taken = reserved + usage.ports.get(address).map_or(0, |s| s.len());
+    min <= max && usize::from(max.saturating_sub(min)) > taken + asked
 }

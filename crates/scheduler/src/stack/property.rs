@@ -83,7 +83,7 @@ impl PropertySet {
             values: Vec::new(),
             numbers: HashMap::default(),
             counted: Vec::new(),
-            by_class: (!escapes(attribute)).then(ByClass::default),
+            by_class: (!escapes(attribute)).then(|| ByClass::new(state.node_index().classes().len())),
             cursor: 0,
             extremes: None,
         };

@@ -133,6 +133,9 @@ pub(crate) fn fit_group(
 }
 
 fn has_late_ports(group: &CompiledGroup, node: &NodeEntry, usage: &NodeUsage) -> bool {
+    if let Some(ports) = group.late_default {
+        return network::surely_dynamic(&node.info, usage, ports);
+    }
     let (Some(hosts), Some(ask)) = (&group.late_hosts, &group.network) else { return false };
     network::surely_assignable(&node.info, usage, ask, hosts)
 }

@@ -51,7 +51,7 @@ impl Stack {
         tally: &mut Tally,
     ) -> bool {
         let node = &*entry.node;
-        let class = self.index.class_of(entry.slot);
+        let (class, given) = (self.index.class_of(entry.slot), self.index.node_class_of(entry.slot));
         let group = &*search.group;
         let Some(current) = self.current.as_mut() else { return false };
         let holds = entry.info.class_holds;
@@ -59,11 +59,11 @@ impl Stack {
         let job_escaped = current.escaped();
         let job_verdict = if job_escaped { None } else { self.classes.job(class) };
         if job_verdict == Some(false) {
-            tally.filter_text(node, CLASS_INELIGIBLE);
+            tally.filter_text(given, CLASS_INELIGIBLE);
             return false;
         }
         if let Some(c) = current.constraints.failing(node, class, holds) {
-            tally.filter_text(node, &c.text);
+            tally.filter_text(given, &c.text);
             if !job_escaped {
                 self.classes.set_job(class, false);
             }
@@ -75,7 +75,7 @@ impl Stack {
         let group_verdict = if group.escaped { None } else { self.classes.group(class_number, class) };
         match group_verdict {
             Some(false) => {
-                tally.filter_text(node, CLASS_INELIGIBLE);
+                tally.filter_text(given, CLASS_INELIGIBLE);
                 return false;
             }
             Some(true) => {}
@@ -94,32 +94,33 @@ impl Stack {
                     self.classes.set_group(class_number, class, refusal.is_none());
                 }
                 if let Some(reason) = refusal {
-                    tally.filter(node, reason);
+                    tally.filter(given, reason);
                     return false;
                 }
             }
         }
         if let Some(reason) = search.volumes.as_mut().and_then(|v| v.refuses(&self.state, plan, entry)) {
-            tally.filter(node, reason);
+            tally.filter(given, reason);
             return false;
         }
         self.distinct(entry, plan, search, tally)
     }
 
     fn distinct(&mut self, entry: &NodeEntry, plan: &WorkingPlan, search: &Search, tally: &mut Tally) -> bool {
-        let (node, group, system) = (&*entry.node, &*search.group, self.is_system());
+        let (group, system) = (&*search.group, self.is_system());
+        let given = self.index.node_class_of(entry.slot);
         let Some(current) = self.current.as_mut() else { return false };
         if !system && (current.distinct_hosts || group.distinct_hosts) {
             let of_group = if current.distinct_hosts { None } else { Some(group.name.as_str()) };
             if current.has_own(plan, entry, of_group) {
-                tally.filter_text(node, "distinct_hosts");
+                tally.filter_text(given, "distinct_hosts");
                 return false;
             }
         }
         let class = self.index.class_of(entry.slot);
         let mut sets = current.distinct.iter_mut().chain(&mut current.groups[search.number].distinct);
         if let Some(reason) = sets.find_map(|s| s.refuses(entry, class)) {
-            tally.filter(node, reason.into());
+            tally.filter(given, reason.into());
             return false;
         }
         true
@@ -146,7 +147,7 @@ impl Stack {
         let fitted = match rank::fit_group(group, entry, plan, &terms, random) {
             Ok(f) => f,
             Err(rank::Refusal::Exhausted(dimension)) => {
-                tally.exhaust(&entry.node, dimension);
+                tally.exhaust(self.index.node_class_of(entry.slot), dimension);
                 return None;
             }
             Err(rank::Refusal::Unreported) => return None,
