@@ -11,7 +11,7 @@ use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::render::capacity as render;
 use encamp_plan::capacity::{Subject, capacity, subject};
-use encamp_plan::survival::{Loss, survival};
+use encamp_plan::survival::{Accuracy, Loss, survival};
 use encamp_plan::{assumed_settings, server_context};
 use encamp_snapshot::live::Detail;
 
@@ -22,7 +22,8 @@ use encamp_snapshot::live::Detail;
 /// as the job file defines it, even if the registered job differs; existing allocations stay as they are.
 ///
 /// With -survive 1 node or -survive 1 dc, also counts how many fit after the worst loss of one node or one datacenter,
-/// once the lost allocations have been placed again.
+/// once the lost allocations have been placed again. On a large cluster the search ends when no other loss can leave
+/// more than 2 percent fewer copies than the one that is named; -exact goes on until the worst loss is found.
 ///
 /// With -drain, -down, -add, -scale, -stop and -config, the capacity is counted on the cluster as it would be after
 /// these changes; see what-if.
@@ -40,6 +41,10 @@ pub struct CapacityCommand {
     /// Also count after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same
     #[arg(long, value_name = "loss")]
     pub survive: Option<String>,
+    /// With -survive on a large cluster, go on until the worst loss is found, which takes longer; by default the search
+    /// ends when no other loss can leave more than 2 percent fewer copies than the one that is named
+    #[arg(long)]
+    pub exact: bool,
     /// List all nodes
     #[arg(long)]
     pub verbose: bool,
@@ -130,12 +135,13 @@ impl CapacityCommand {
             let line = format!("The job has no group {group}; its groups are: {}", names.join(", "));
             return Err(CommandError::new(line).into());
         }
+        let accuracy = if self.exact { Accuracy::Exact } else { Accuracy::Near };
         let mut view = render::View { job: job.id.clone(), changes: Vec::new(), loss, groups: Vec::new() };
         for group in groups {
             let subject = Subject { job: job.clone(), group };
             let capacity = capacity(state, &subject, now);
             let survival = match loss {
-                Some(loss) => survival(state, &subject, loss, now)?,
+                Some(loss) => survival(state, &subject, loss, accuracy, now)?,
                 None => None,
             };
             view.groups.push(render::Group { capacity, survival });

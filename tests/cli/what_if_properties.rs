@@ -6,7 +6,7 @@ use std::sync::Arc;
 use encamp_model::{Allocation, Job, JobType, NodeStatus, PreemptionConfig, SchedulerConfiguration};
 use encamp_plan::capacity::{Subject, capacity};
 use encamp_plan::dry_run;
-use encamp_plan::survival::{Loss, survival};
+use encamp_plan::survival::{Accuracy, Loss, survival};
 use encamp_plan::what_if::{Cause, Change, Fate, WhatIf, what_if};
 use encamp_sim::cluster::EPOCH;
 use encamp_sim::{ClusterOptions, cluster};
@@ -204,7 +204,8 @@ proptest! {
         let subject = if own { registered(&state, pick) } else { probe(&state, pick) };
         let Some(subject) = subject else { return Ok(()) };
         let loss = if datacenter { Loss::Datacenter } else { Loss::Node };
-        let told = survival(&state, &subject, loss, EPOCH).expect("the nodes exist").expect("something to lose");
+        let ask = |accuracy: Accuracy| survival(&state, &subject, loss, accuracy, EPOCH).expect("the nodes exist");
+        let told = ask(Accuracy::Exact).expect("something to lose");
         let up = state.nodes().map(|e| &e.node).filter(|n| n.status != NodeStatus::Down);
         let names: BTreeSet<(String, String)> = match loss {
             Loss::Node => up.map(|n| (n.name.clone(), n.id.clone())).collect(),
@@ -220,6 +221,8 @@ proptest! {
         let least = all.values().flatten().map(|(copies, _)| *copies).min();
         prop_assert_eq!(Some(told.copies), least, "{}: {:?} of {:?}", &subject.job.id, &told, &all);
         prop_assert!(all[&told.lost].contains(&(told.copies, told.unplaced)), "{:?} of {:?}", &told, &all);
+        prop_assert_eq!(told.at_least, told.copies);
+        prop_assert_eq!(ask(Accuracy::Near), Some(told.clone()), "few losses are all tried");
         prop_assert_eq!(told.of, names.len());
         prop_assert!((1..=told.of).contains(&told.tried));
     }

@@ -3,10 +3,10 @@
 //!
 //! A loss is simulated to its end as `what_if` does. That takes time, so losses are tried in the order of the fewest
 //! copies that they may leave ([`super::demand`]); once no remaining loss can leave fewer copies than one that was
-//! tried, the answer is known.
+//! tried, or only a few less ([`Accuracy`]), the search ends.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,9 +19,35 @@ use super::what_if::{ChangeError, Known, lose};
 use encamp_model::NodeStatus;
 use encamp_state::{NodeEntry, Snapshot, State};
 
-/// Losses that are tried before it is decided again whether to go on. It does not depend on the machine, so that the
+/// Nodes that are tried before it is decided again whether to go on. It does not depend on the machine, so that the
 /// same losses are tried everywhere.
-const AT_ONCE: usize = 16;
+const NODES_AT_ONCE: usize = 16;
+/// The same of datacenters: there are few, and each takes long.
+const DATACENTERS_AT_ONCE: usize = 2;
+/// Until so many losses were tried, the search goes on in any case.
+const ALWAYS_TRIED: usize = 64;
+
+/// How exact an answer has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accuracy {
+    /// The worst loss is found.
+    Exact,
+    /// On a large cluster the search ends once no loss can leave more than two percent fewer copies than the worst one
+    /// that was tried.
+    Near,
+}
+
+impl Accuracy {
+    /// Whether the search ends: how many losses were tried, what the worst of them leaves, and the fewest copies that
+    /// the others may leave.
+    fn suffices(self, tried: usize, worst: i64, others: i64) -> bool {
+        let near = || tried >= ALWAYS_TRIED && worst.saturating_sub(others) <= worst / 50;
+        match self {
+            Accuracy::Exact => worst <= others,
+            Accuracy::Near => worst <= others || near(),
+        }
+    }
+}
 
 /// A possible loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,9 +76,11 @@ pub struct Survival {
     pub lost: String,
     /// How many more copies fit after what was lost has been placed again.
     pub copies: i64,
+    /// No loss leaves fewer copies than that: the same number if the worst loss is known.
+    pub at_least: i64,
     /// Lost allocations that no node takes.
     pub unplaced: usize,
-    /// How many losses were followed to their end; no other one can leave fewer copies.
+    /// How many losses were followed to their end.
     pub tried: usize,
     /// How many there are.
     pub of: usize,
@@ -74,8 +102,14 @@ struct Left {
 }
 
 /// How many fit after the worst of the losses, when what was lost has been placed again; `None` if there is nothing to
-/// lose.
-pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Result<Option<Survival>, ChangeError> {
+/// lose. Of losses that leave equally few copies any is named.
+pub fn survival(
+    state: &State,
+    subject: &Subject,
+    loss: Loss,
+    accuracy: Accuracy,
+    now: i64,
+) -> Result<Option<Survival>, ChangeError> {
     let state = state.snapshot();
     let sums = sums_of(subject);
     // Counting by sums takes no longer if there is more to count.
@@ -84,18 +118,19 @@ pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Resul
     let most = base.most_by_place(&state);
     let everywhere = if independent(subject) { None } else { Some(most.values().copied().max().unwrap_or(0)) };
     let demands = Demands::new(&state, &Units { ask: sums, most, everywhere }, now);
-    let mut candidates = match loss {
-        Loss::Node => nodes(&state, &base, &demands),
-        Loss::Datacenter => datacenters(&state),
+    let (mut candidates, at_once) = match loss {
+        Loss::Node => (nodes(&state, &base, &demands), NODES_AT_ONCE),
+        Loss::Datacenter => (datacenters(&state, &base, &demands), DATACENTERS_AT_ONCE),
     };
     candidates.sort_by(|a, b| (a.at_least, &a.name).cmp(&(b.at_least, &b.name)));
     let of = candidates.len();
     let trial = Trial { state: &state, subject, base: &base, demands: &demands, limit, now };
     let mut worst: Option<(usize, Left)> = None;
-    let mut tried = 0;
-    for batch in candidates.chunks(AT_ONCE) {
-        let first = batch.first().map_or(i64::MAX, |c| c.at_least);
-        if worst.is_some_and(|(_, w)| w.copies <= first.min(MOST_COPIES)) {
+    let (mut tried, mut at_least) = (0, i64::MAX);
+    for batch in candidates.chunks(at_once) {
+        let others = batch.first().map_or(i64::MAX, |c| c.at_least).min(MOST_COPIES);
+        if worst.is_some_and(|(_, w)| accuracy.suffices(tried, w.copies, others)) {
+            at_least = others;
             break;
         }
         for (i, left) in trial.all(batch)?.into_iter().enumerate() {
@@ -108,29 +143,51 @@ pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Resul
     }
     Ok(worst.and_then(|(i, left)| {
         let lost = candidates.get(i)?.name.clone();
-        Some(Survival { lost, copies: left.copies, unplaced: left.unplaced, tried, of })
+        let at_least = at_least.min(left.copies);
+        Some(Survival { lost, copies: left.copies, at_least, unplaced: left.unplaced, tried, of })
     }))
 }
 
 /// The nodes that can be lost.
 fn nodes(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
-    let total = base.total();
-    let up = state.nodes().filter(|e| e.node.status != NodeStatus::Down);
+    let (total, up) = (base.total(), state.nodes().filter(|e| e.node.status != NodeStatus::Down));
     let candidate = |e: &Arc<NodeEntry>| {
-        let displaced = demands.displaced(state, e).filter(|_| !base.capped);
-        let at_least = displaced.map_or(0, |d| total.saturating_sub(base.on(e.slot)).saturating_sub(d).max(0));
+        let at_least = Taken::by(state, e, base, demands).copies.map_or(0, |taken| total.saturating_sub(taken).max(0));
         Candidate { name: e.node.name.clone(), nodes: Nodes::One(e.node.id.clone()), at_least }
     };
     up.map(candidate).collect()
 }
 
-/// The datacenters that can be lost. There are few of them: each is tried.
-fn datacenters(state: &State) -> Vec<Candidate> {
-    let up = state.nodes().map(|e| &e.node).filter(|n| n.status != NodeStatus::Down);
-    let names: BTreeSet<&str> = up.map(|n| n.datacenter.as_str()).collect();
-    let candidate =
-        |dc: &str| Candidate { name: dc.to_string(), nodes: Nodes::Datacenter(dc.to_string()), at_least: 0 };
-    names.into_iter().map(candidate).collect()
+/// The datacenters that can be lost.
+fn datacenters(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
+    let mut taken: BTreeMap<&str, Taken> = BTreeMap::new();
+    for e in state.nodes().filter(|e| e.node.status != NodeStatus::Down) {
+        let of_datacenter = taken.entry(&e.node.datacenter).or_insert(Taken { copies: Some(0) });
+        of_datacenter.add(Taken::by(state, e, base, demands));
+    }
+    let candidate = |(name, taken): (&str, Taken)| Candidate {
+        name: name.to_string(),
+        nodes: Nodes::Datacenter(name.to_string()),
+        at_least: taken.copies.map_or(0, |taken| base.total().saturating_sub(taken).max(0)),
+    };
+    taken.into_iter().map(candidate).collect()
+}
+
+/// How many copies less fit at most after a loss: on the nodes themselves, and where others take their allocations;
+/// `None` if that is not known beforehand. What nodes take together is no more than the sum.
+struct Taken {
+    copies: Option<i64>,
+}
+
+impl Taken {
+    fn by(state: &Snapshot, node: &NodeEntry, base: &Count, demands: &Demands) -> Taken {
+        let displaced = demands.displaced(state, node).filter(|_| !base.capped);
+        Taken { copies: displaced.map(|displaced| displaced.saturating_add(base.on(node.slot))) }
+    }
+
+    fn add(&mut self, other: Taken) {
+        self.copies = self.copies.zip(other.copies).map(|(a, b)| a.saturating_add(b));
+    }
 }
 
 /// The state in which losses are simulated.

@@ -120,6 +120,9 @@ fn survival(s: &Survival, loss: Option<Loss>) -> String {
     let what = loss.unwrap_or(Loss::Node).noun();
     let words = plural(s.copies, "fits", "fit");
     let mut out = format!("After the worst loss, of {what} {}, {} more {words}", quoted(&s.lost), s.copies);
+    if s.at_least < s.copies {
+        out.push_str(&format!(" (no other loss leaves fewer than {}; -exact finds the worst)", s.at_least));
+    }
     if s.unplaced > 0 {
         let n = i64::try_from(s.unplaced).unwrap_or(i64::MAX);
         out.push_str(&format!("; {n} lost {} be placed again", plural(n, "allocation cannot", "allocations cannot")));

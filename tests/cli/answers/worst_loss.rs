@@ -21,7 +21,7 @@ fn the_worst_loss_of_a_large_cluster_is_that_of_a_node_that_the_job_can_use() {
     let sim = ["sim", "cluster", "-nodes", "260", "-allocs", "3000", "-seed", "5", "-out", "c.json"];
     assert_eq!(run_in(folder.path(), &sim).exit, 0);
     folder.file("probe.nomad.hcl", JOB);
-    let told = answer(&folder, &["-survive", "1 node"]);
+    let told = answer(&folder, &["-survive", "1 node", "-exact"]);
     let copies = told["Copies"].as_i64().expect("a number");
     let worst = told["Survival"]["Copies"].as_i64().expect("a number");
     assert!(worst < copies, "{}", told["Survival"]);
@@ -33,4 +33,11 @@ fn the_worst_loss_of_a_large_cluster_is_that_of_a_node_that_the_job_can_use() {
         let node = node["NodeName"].as_str().expect("a name");
         assert!(left(node) >= worst, "{node}");
     }
+    assert_eq!(told["Survival"]["AtLeast"], told["Survival"]["Copies"]);
+    let near = answer(&folder, &["-survive", "1 node"]);
+    let number = |name: &str| near["Survival"][name].as_i64().expect("a number");
+    let (near_worst, at_least) = (number("Copies"), number("AtLeast"));
+    assert!((at_least..=near_worst).contains(&worst) && near_worst - at_least <= near_worst / 50, "{near}");
+    assert!(number("Tried") <= told["Survival"]["Tried"].as_i64().expect("a number"), "{near}");
+    assert_eq!(left(near["Survival"]["Lost"].as_str().expect("a node")), near_worst);
 }
