@@ -195,6 +195,14 @@ impl LocalClient for Local {
         now(self.0.logs(alloc_id, &r).map(frames).map_err(Error::from))
     }
 
+    fn disk<'a>(&'a self, alloc_id: &'a str, token: &'a str) -> Pending<'a, Result<ByteStream, Error>> {
+        Box::pin(async move {
+            let bytes = self.0.disk(alloc_id, token).await.map_err(Error::from)?;
+            let shown = |e: encamp_client::disk::ReadError| Error::internal(e.to_string());
+            Ok(bytes.map(move |piece| piece.map(Into::into).map_err(shown)).boxed())
+        })
+    }
+
     fn exec<'a>(&'a self, alloc_id: &'a str, r: ExecRequest) -> Pending<'a, Result<ExecSession, Error>> {
         Box::pin(async move { self.0.exec(alloc_id, &r.task, r.command, r.tty).await.map_err(Error::from) })
     }

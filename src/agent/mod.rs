@@ -6,7 +6,8 @@
 //! - [`tls`]: TLS of the ports and of calls to other agents, replaced by a reload.
 //! - [`control`], [`local_client`]: agent and node as seen by the HTTP interface. [`export`]: past log messages.
 //!   [`profile`]: profiles of the process.
-//! - [`csi_plugins`]: how the server asks the storage plugins of nodes. `external_plugins`: the plugins that are not run.
+//! - [`csi_plugins`]: how the server asks the storage plugins of nodes. [`disk_reads`]: disks of other nodes.
+//!   `external_plugins`: the plugins that are not run.
 //! - [`autoscale`]: scaling of worker pools.
 //! - [`start`]: the running agent; its server has separate threads ([`workplace`]).
 
@@ -15,6 +16,7 @@ pub mod client_settings;
 pub mod config;
 pub mod control;
 pub mod csi_plugins;
+pub mod disk_reads;
 pub mod export;
 mod external_plugins;
 pub mod local_client;

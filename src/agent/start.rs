@@ -16,6 +16,7 @@ use super::autoscale::loops::Current;
 use super::client_settings;
 use super::config::{Config, RefusedStart, check_start, reason};
 use super::control::{Control, ShownConfig};
+use super::disk_reads::Agents;
 use super::external_plugins;
 use super::local_client::Local;
 use super::log::{Level, Logs};
@@ -372,6 +373,8 @@ struct Parts {
     client: Option<Client>,
     /// The connection of a node without a server in its agent.
     servers: Option<Arc<Remote>>,
+    /// Reads disks from other nodes.
+    disk_reads: Option<Arc<Agents>>,
     /// Scales worker pools while the server is the leader.
     autoscaling: Option<leader::Running>,
     /// The log directory of a development server; removed when it stops.
@@ -420,6 +423,7 @@ impl Parts {
                 metrics: metrics.clone(),
                 task_api: Some(Arc::new(task_sockets.clone())),
                 api_reads: Some(Arc::new(task_sockets.clone())),
+                disk_reads: Some(self.disk_reads.insert(Arc::new(Agents::new(config))).clone()),
                 ..client_settings::settings(config)
             };
             self.client = Some(Client::start(settings, servers).await?);
@@ -463,6 +467,9 @@ impl Parts {
     fn tls_changed(&self, config: &Config) {
         if let Some(client) = &self.client {
             client.handle().set_tls_enabled(config.tls.http);
+        }
+        if let Some(agents) = &self.disk_reads {
+            agents.tls_changed(config);
         }
         if let Some(autoscaling) = &self.autoscaling {
             autoscaling.tls_changed(config);

@@ -17,6 +17,7 @@ mod csi_support;
 mod csi_volumes;
 #[path = "../property_support/dice.rs"]
 mod dice;
+mod disk_migration;
 mod fault_support;
 mod faults;
 mod forced_collection;

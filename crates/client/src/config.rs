@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::artifacts::ArtifactConfig;
+use super::disk::DiskReads;
 pub use super::drivers::docker::settings::DockerConfig;
 use super::drivers::exec::NamespaceMode;
 use super::task_api::TaskApi;
@@ -21,6 +22,8 @@ pub struct Config {
     pub task_api: Option<Arc<dyn TaskApi>>,
     /// Reads of templates by the HTTP API of the agent; none: templates cannot read from servers.
     pub api_reads: Option<Arc<dyn ApiReads>>,
+    /// Reads the disks of allocations from the agents of other nodes; none: they are not moved.
+    pub disk_reads: Option<Arc<dyn DiskReads>>,
     /// Templates.
     pub template: TemplateConfig,
     /// Development mode: nothing is stored, waits are short, allocations are destroyed at shutdown.
@@ -131,6 +134,7 @@ impl Default for Config {
         Config {
             task_api: None,
             api_reads: None,
+            disk_reads: None,
             template: TemplateConfig::default(),
             dev: false,
             state_dir: None,

@@ -12,6 +12,9 @@ mod tmpfs;
 /// The user who owns what tasks share.
 const NOBODY: u32 = 65_534;
 
+/// The directory below `alloc` for a disk that arrives from another node.
+const ARRIVALS: &str = ".arrivals";
+
 /// The directory of one allocation. Tasks write to all of it but its own names, so nothing below is reached by path
 /// alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,10 +119,29 @@ impl AllocDir {
     /// Moves `alloc/data` and the tasks' `local` out of a previous allocation of this node into this one
     /// (`docs/spec/client.md §9.3`). To be called before the tasks' parts are built.
     pub fn take_over(&self, previous: &AllocDir, tasks: &[String]) -> io::Result<()> {
-        let from = match previous.open() {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            from => from?,
-        };
+        match previous.open() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            from => self.take_from(&from?, tasks),
+        }
+    }
+
+    /// A new directory for the disk of a previous allocation of another node, before it is moved to its place. Only the
+    /// agent can reach it; no task has its name.
+    pub(crate) fn arrivals(&self) -> io::Result<Directory> {
+        let shared = self.open()?.open_dir("alloc", Links::Refused)?;
+        shared.remove_tree(ARRIVALS)?;
+        let arrivals = shared.make_dir(ARRIVALS, 0o700, None)?;
+        arrivals.make_dir("alloc", 0o700, None)?;
+        Ok(arrivals)
+    }
+
+    /// Moves what arrived to its place, as [`AllocDir::take_over`] does.
+    pub(crate) fn take_arrivals(&self, arrivals: &Directory, tasks: &[String]) -> io::Result<()> {
+        self.take_from(arrivals, tasks)?;
+        Ok(self.open()?.open_dir("alloc", Links::Refused)?.remove_tree(ARRIVALS)?)
+    }
+
+    fn take_from(&self, from: &Directory, tasks: &[String]) -> io::Result<()> {
         let to = self.open()?;
         let shared = to.open_dir("alloc", Links::Refused)?;
         from.open_dir("alloc", Links::Refused)?.move_dir("data", &shared)?;

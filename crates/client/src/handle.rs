@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::agent::{Agent, stats};
+use super::disk::{self, DiskBytes};
 use super::drivers::{ExecRequest, ExecSession};
 use super::error::{ClientError, Unhealthy};
 use super::files::{AllocFiles, Contents};
@@ -257,6 +258,40 @@ impl Handle {
         files.open(path)?;
         let open = move || files.open(&name).map_err(std::io::Error::other);
         Ok(stream::file(Arc::new(open), path.into(), origin == Origin::End, offset, follow))
+    }
+
+    /// The disk of an allocation that has ended here, for the node with its migrate token: a tar archive
+    /// (`docs/spec/client.md §9.3`).
+    ///
+    /// # Errors
+    /// The token is not that of the allocation, which may be unknown. The allocation has not ended, or its disk is gone.
+    pub async fn disk(&self, alloc: &str, token: &str) -> Result<DiskBytes, ClientError> {
+        if !encamp_model::is_migrate_token(token, alloc, &self.agent.who().secret_id) {
+            return Err(ClientError::Denied("Permission denied".into()));
+        }
+        let runner = self.runner(alloc)?;
+        if !runner.is_terminal() {
+            return Err(ClientError::BadRequest(format!("allocation {} has not ended", quoted(alloc))));
+        }
+        let slot = tokio::time::timeout(disk::TURN, self.agent.disk_slots.clone().acquire_owned()).await;
+        let slot = slot.map_err(|_| ClientError::failed("too many disks are being read from this node"))?;
+        let slot = slot.map_err(ClientError::failed)?;
+        let gone = || ClientError::NotFound(format!("the disk of allocation {} is gone", quoted(alloc)));
+        let dir = Some(&runner).filter(|r| !r.is_destroyed()).and_then(|r| r.dirs.open().ok()).ok_or_else(gone)?;
+        let tasks = runner.tasks.iter().map(|t| t.name.clone()).collect();
+        let (mut to, bytes) = disk::pipe::Sender::new();
+        tokio::task::spawn_blocking(move || {
+            let _slot = slot;
+            let removed = || runner.is_destroyed();
+            let sent = disk::pack::pack(&dir, &runner.id, &tasks, removed, &mut to).and_then(|()| to.end());
+            match sent {
+                Ok(()) => runner.disk_was_given(),
+                Err(error) => {
+                    tracing::warn!(target: "client.alloc_migrator", alloc_id = runner.id, %error, "the disk was not sent to another node");
+                }
+            }
+        });
+        Ok(bytes)
     }
 
     /// Output of a task as frames.

@@ -5,7 +5,8 @@
 //! - [`config`]: its settings. [`servers`]: its calls to the servers. [`types`]: its responses.
 //! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: requests to it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
-//! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`processes`], [`cgroups`],
+//! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`disk`]: disks that
+//!   move to other nodes. [`processes`], [`cgroups`],
 //!   [`netns`]: processes of tasks. `users`: their users.
 //! - [`artifacts`]: downloads before tasks start. [`services`]: services and their checks. [`task_api`]: the HTTP API
 //!   for tasks. [`templates`]: templates of tasks.
@@ -14,7 +15,8 @@
 //! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`], `hex`: helpers.
 //!
 //! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`, `encamp_template`; calls to the servers go through the
-//! trait [`Servers`], reads of templates through [`templates::ApiReads`].
+//! trait [`Servers`], reads of templates through [`templates::ApiReads`], reads of disks of other nodes through
+//! [`disk::DiskReads`].
 //! **Never** holds scheduling, HTTP types.
 
 #![warn(missing_docs)]
@@ -27,6 +29,7 @@ pub mod config;
 mod csi;
 pub mod directory;
 pub mod dirs;
+pub mod disk;
 pub mod drivers;
 pub mod env;
 pub mod error;

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
-    SecretString, ServiceRegistration, SignedIdentity,
+    PreviousDisk, SecretString, ServiceRegistration, SignedIdentity,
 };
 
 /// An answer in the making.
@@ -43,6 +43,13 @@ pub trait Servers: Send + Sync + 'static {
 
     /// `Alloc.GetAllocs`: the allocations in full, read from a state newer than `min_index`; unknown ones are left out.
     fn allocs<'a>(&'a self, who: &'a Credentials, ids: &'a [String], min_index: u64) -> Answer<'a, AllocsGetResponse>;
+
+    /// `Alloc.GetPreviousDisk`: where the disk is that an allocation of this node takes over from another node. Servers
+    /// that move no disks, as by default, know none.
+    fn previous_disk<'a>(&'a self, who: &'a Credentials, alloc_id: &'a str) -> Answer<'a, Option<PreviousDisk>> {
+        let _ = (who, alloc_id);
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// `Node.UpdateAlloc`: reports allocations; only the fields of `docs/spec/client.md §7` are set. Gives the index.
     fn update_allocs<'a>(&'a self, who: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64>;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::body::Body;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -184,6 +185,15 @@ pub(super) async fn send_signal(mut request: Request, id: String) -> Outcome {
 pub(super) async fn collect(request: Request, id: String) -> Outcome {
     of_alloc(&request, &id)?.collect(&id).await?;
     Ok(Response::empty())
+}
+
+/// The disk of an allocation of this very node. The migrate token decides, whether ACLs are on or not.
+pub(super) async fn snapshot(request: Request, id: String) -> Outcome {
+    let Some(client) = request.app().client() else {
+        return Err(Error::bad("No local Node and node_id not provided"));
+    };
+    let bytes = client.disk(&id, request.token()).await?;
+    Ok(Response::stream("application/x-tar", Body::from_stream(bytes)))
 }
 
 pub(super) async fn pause(mut request: Request) -> Outcome {

@@ -229,7 +229,9 @@ async fn dispatch(
             let metric = if app.server().is_some() { matched.route.metric } else { Metric::NotCounted };
             let trail = request.extensions().get::<Trail>().cloned();
             let (begin, metrics, handler) = (Instant::now(), app.metrics().clone(), matched.route.handler);
-            let authorization = Arc::new(Authorization::begin(&app, request::token_of(request.headers()), trail).await);
+            let own_token = matched.route.has_own_token();
+            let token = if own_token { "" } else { request::token_of(request.headers()) };
+            let authorization = Arc::new(Authorization::begin(&app, token, trail).await);
             if let Some(denied) = authorization.denied() {
                 refuse_guesses(&app, origin_of(&request).as_ref(), denied)?;
             }

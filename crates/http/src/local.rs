@@ -149,6 +149,9 @@ pub trait LocalClient: Send + Sync {
     /// The output of a task.
     fn logs<'a>(&'a self, alloc_id: &'a str, request: LogsRequest) -> Pending<'a, Result<Frames, Error>>;
 
+    /// The disk of an allocation that has ended, for the node that has its migrate token: a tar archive.
+    fn disk<'a>(&'a self, alloc_id: &'a str, token: &'a str) -> Pending<'a, Result<ByteStream, Error>>;
+
     /// Runs a command in a task.
     fn exec<'a>(&'a self, alloc_id: &'a str, request: ExecRequest) -> Pending<'a, Result<ExecSession, Error>>;
 

@@ -44,6 +44,12 @@ impl Route {
         matches!((self.prefix, self.rest), ("/v1/client/allocation/", "{id}/stats") | ("/v1/acl/access", ""))
     }
 
+    /// Whether its requests have a token that is none of access control: the migrate token of an allocation
+    /// (`docs/spec/http-api.md §5.4`).
+    pub(crate) fn has_own_token(&self) -> bool {
+        (self.prefix, self.rest) == ("/v1/client/allocation/", "{id}/snapshot")
+    }
+
     /// Whether its requests open a session over a websocket, which has its own first message.
     pub(crate) fn opens_session(&self) -> bool {
         [("/v1/job/", "{*id}/action"), ("/v1/client/allocation/", "{id}/exec")].contains(&(self.prefix, self.rest))

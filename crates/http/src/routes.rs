@@ -213,6 +213,7 @@ pub(crate) static ROUTES: &[Route] = &[
         any_of(&[Capability::SubmitJob, Capability::GcAllocation]), NotCounted),
     route(GET, "/v1/client/allocation/", "{id}/pause", handler!(client::pause_state), AGENT, ANONYMOUS, NotCounted),
     route(WRITE, "/v1/client/allocation/", "{id}/pause", handler!(client::pause), AGENT, ANONYMOUS, NotCounted),
+    route(GET, "/v1/client/allocation/", "{id}/snapshot", handler!(client::snapshot, id), AGENT, ANONYMOUS, NotCounted),
     route(ANY, "/v1/client/allocation/", "{id}/exec", handler!(exec::exec, id), ALLOC_NODE, ALLOC_EXEC, NotCounted),
     route(ANY, "/v1/client/allocation/", "{*path}", handler!(allocs::nothing), AGENT, ANONYMOUS, NotCounted),
 

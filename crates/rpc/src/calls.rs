@@ -14,7 +14,7 @@ use encamp_http::node_forward::{NodeCall, NodeReply};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
-    SecretString, ServiceRegistration, SignedIdentity,
+    PreviousDisk, SecretString, ServiceRegistration, SignedIdentity,
 };
 use encamp_raft::ServerId;
 use encamp_server::Error;
@@ -268,6 +268,13 @@ calls_of_nodes! {
         ids: Vec<String>,
         /// The least index.
         min_index: u64,
+    }
+
+    /// Where the disk is that an allocation of the node takes over from another node; nothing if there is none to move.
+    /// From the leader's state: a server that lags behind would take the previous allocation for running.
+    GetPreviousDisk = "Alloc.GetPreviousDisk" [REPEATABLE, SECRETS] -> Option<PreviousDisk> {
+        /// The allocation that takes it over.
+        alloc_id: String,
     }
 
     /// Reports of a node on its allocations. Gives the index.

@@ -23,7 +23,7 @@ use encamp_http::duplex;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
-    SecretString, ServiceRegistration, SignedIdentity,
+    PreviousDisk, SecretString, ServiceRegistration, SignedIdentity,
 };
 use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::error::ErrorKind;
@@ -284,6 +284,10 @@ macro_rules! servers {
             ) -> Answer<'a, AllocsGetResponse> {
                 let call = GetAllocs { who: who(c), ids: ids.to_vec(), min_index };
                 Box::pin(self.call(call, HOLD))
+            }
+
+            fn previous_disk<'a>(&'a self, c: &'a Credentials, alloc_id: &'a str) -> Answer<'a, Option<PreviousDisk>> {
+                Box::pin(self.call(GetPreviousDisk { who: who(c), alloc_id: alloc_id.into() }, Duration::ZERO))
             }
 
             fn update_allocs<'a>(&'a self, c: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {

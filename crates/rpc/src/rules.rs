@@ -97,6 +97,7 @@ macro_rules! with_calls {
             GetClientAllocs(AGENTS, Proof::Node, 4 << 10);
             GetClientAllocsConsistent(AGENTS, Proof::Node, 4 << 10);
             GetAllocs(AGENTS, Proof::Node, 1 << 20);
+            GetPreviousDisk(AGENTS, Proof::Node, 4 << 10);
             UpdateAlloc(AGENTS, Proof::Node, 16 << 20);
             EmitEvents(AGENTS, Proof::Node, 1 << 20);
             UpsertServices(AGENTS, Proof::Node, 4 << 20);

@@ -31,6 +31,7 @@ use encamp_server::endpoints::csi;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_auth;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
+use encamp_server::endpoints::previous_disk;
 use encamp_server::error::ErrorKind;
 use encamp_server::pipeline::worker_calls;
 use encamp_server::{Error, Server};
@@ -417,6 +418,7 @@ answers! {
         let (allocs, index) = node_rpc::allocs(&s.server, &c.who.node_id, &c.who.proof, &c.ids, c.min_index).await?;
         Ok(AllocsGetResponse { allocs, index })
     };
+    GetPreviousDisk |s, c| previous_disk::find(&s.server, &c.who.node_id, &c.who.proof, &c.alloc_id);
     UpdateAlloc |s, c| node_rpc::update_allocs(&s.server, &c.who.node_id, &c.who.proof, c.allocs).await;
     EmitEvents |s, c| node_rpc::emit_events(&s.server, &c.who.node_id, &c.who.proof, c.events).await;
     UpsertServices |s, c| {
@@ -474,6 +476,7 @@ fn metric(method: &str) -> Metric {
         GetClientAllocs::METHOD | GetClientAllocsConsistent::METHOD => Metric::List("client", "get_client_allocs"),
         GetNode::METHOD => Metric::Read("client", "get_node"),
         GetAllocs::METHOD => Metric::List("alloc", "get_allocs"),
+        GetPreviousDisk::METHOD => Metric::Read("alloc", "get_previous_disk"),
         SignIdentities::METHOD => Metric::Write("alloc", "sign_identities"),
         ClaimCsiVolume::METHOD => Metric::Write("csi_volume", "claim"),
         ReleaseCsiVolume::METHOD => Metric::Write("csi_volume", "unpublish"),

@@ -130,7 +130,7 @@ async fn beside_a_slow_removal(name: &str, slots: usize) -> bool {
         others.push(ended(&servers).await);
     }
     servers.forget(&slow);
-    // It has its slot when its record says so.
+    // It is ended when its record says so.
     let record = dir.0.join("client/allocs").join(&slow).join("state.json");
     let begun = || std::fs::read_to_string(&record).ok().filter(|text| text.contains(r#""removal":{"#));
     until("it is being removed", begun).await;
@@ -151,9 +151,36 @@ async fn beside_a_slow_removal(name: &str, slots: usize) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_removal_that_blocks_holds_only_its_slot() {
+async fn an_allocation_that_takes_long_to_end_holds_no_slot() {
     assert!(beside_a_slow_removal("slots-2", 2).await);
-    assert!(!beside_a_slow_removal("slots-1", 1).await);
+    assert!(beside_a_slow_removal("slots-1", 1).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forgotten_allocations_end_all_at_once() {
+    const COUNT: usize = 12;
+    const KILL_TIMEOUT: Duration = Duration::from_secs(3);
+    let (servers, dir) = (Fake::new(), TempDir::new("forgotten"));
+    let client = node(&servers, &dir, 50, 1).await;
+    // Only SIGKILL ends it.
+    let stubborn = "trap '' INT TERM; touch $NOMAD_TASK_DIR/ready; while :; do sleep 0.05; done";
+    let task = shell("main", stubborn, r#","KillTimeout":3000000000"#);
+    let all = |_| write(&servers, alloc(JobType::Service, &format!("[{task}]")));
+    let ids: Vec<String> = (0..COUNT).map(all).collect();
+    for id in &ids {
+        let ready = files(&dir, id).join("main/local/ready");
+        until("the task ignores signals", || ready.exists().then_some(())).await;
+    }
+    let begin = Instant::now();
+    ids.iter().for_each(|id| servers.forget(id));
+    for id in &ids {
+        gone(&dir, id).await;
+    }
+    let took = begin.elapsed();
+    assert!(took >= KILL_TIMEOUT, "the tasks did not ignore the signal: {took:?}");
+    // One after the other, they would take twelve times as long as one; in pairs, six times.
+    assert!(took < KILL_TIMEOUT * 4, "{took:?}");
+    stop(client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

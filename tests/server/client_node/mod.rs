@@ -1,10 +1,11 @@
 //! A node with fake servers.
 //!
 //! - [`tasks`]: running and stopping tasks. [`node`]: reports to the servers, restarts, garbage collection.
-//!   [`collection`]: which allocations it collects.
+//!   [`collection`]: which allocations it collects. [`disks`]: disks that come from other nodes.
 //! - [`requests`]: files, logs, commands.
 
 mod collection;
+mod disks;
 mod node;
 mod requests;
 mod tasks;
@@ -63,6 +64,8 @@ pub struct Known {
     pub allocs: BTreeMap<String, Allocation>,
     pub nodes: Vec<Node>,
     pub services: BTreeMap<String, ServiceRegistration>,
+    /// Disks of other nodes, by the allocation that takes each over.
+    pub disks: BTreeMap<String, PreviousDisk>,
     pub beats: usize,
     pub reports: usize,
     /// Whether they do not respond.
@@ -198,6 +201,13 @@ impl Servers for Fake {
             let known = self.known.lock().unwrap();
             let allocs = ids.iter().filter_map(|id| known.allocs.get(id).cloned().map(Arc::new)).collect();
             Ok(AllocsGetResponse { allocs, index: *self.index.borrow() })
+        })
+    }
+
+    fn previous_disk<'a>(&'a self, _: &'a Credentials, id: &'a str) -> Answer<'a, Option<PreviousDisk>> {
+        Box::pin(async move {
+            self.up()?;
+            Ok(self.known.lock().unwrap().disks.get(id).cloned())
         })
     }
 

@@ -211,6 +211,8 @@ fn attacks_on_servers_are_refused_and_cost_little() {
         let wanted = json!({"wanted": [{"AllocID": alloc, "Task": "t", "Identity": "default"}]});
         let signed = peer.call("Alloc.SignIdentities", &head, packed(&wanted));
         assert!(!signed.text.contains("ey"), "{signed:?}");
+        let disk = peer.call("Alloc.GetPreviousDisk", &head, packed(&json!({ "alloc_id": alloc })));
+        assert!(disk.status == 200 && !disk.text.contains("token"), "{disk:?}");
         let service = |node: &str| {
             json!({"services": [{"ID": "s", "ServiceName": "s", "Namespace": "default", "NodeID": node, "AllocID": alloc}]})
         };

@@ -11,7 +11,7 @@ use crate::program::Folder;
 use crate::tls::Authority;
 
 /// Calls, and whether nodes may make them.
-const CALLS: [(&str, bool); 28] = [
+const CALLS: [(&str, bool); 29] = [
     ("Status.Ping", true),
     ("Node.Register", true),
     ("Node.UpdateStatus", true),
@@ -24,6 +24,7 @@ const CALLS: [(&str, bool); 28] = [
     ("Node.Connect", true),
     ("Alloc.GetAllocs", true),
     ("Alloc.SignIdentities", true),
+    ("Alloc.GetPreviousDisk", true),
     ("ServiceRegistration.Upsert", true),
     ("ServiceRegistration.DeleteByID", true),
     ("CSIVolume.Claim", true),
@@ -82,7 +83,7 @@ fn every_certificate_can_only_make_the_calls_of_its_role() {
             if may { allowed += 1 } else { refused += 1 }
         }
     }
-    assert_eq!((allowed, refused), (28 * 2 + 16 * 2, 12 * 2 + 28 * 4));
+    assert_eq!((allowed, refused), (29 * 2 + 17 * 2, 12 * 2 + 29 * 4));
     // Without a certificate no call gets as far as that.
     for (method, _) in CALLS {
         let peer = Peer::try_with(&server.rpc(), Some(without_certificate(&folder)));

@@ -126,7 +126,7 @@ impl World {
     /// A call and its message.
     fn call(&self, random: &mut Random) -> (&'static str, Json) {
         let wait = json!({"secs": random.below(2), "nanos": 0});
-        match random.below(26) {
+        match random.below(27) {
             0 => ("Status.Ping", json!({})),
             1 => ("Node.Register", json!({"node": node(random), "token": random.text()})),
             2 => {
@@ -158,6 +158,7 @@ impl World {
             22 => ("Node.Connect", json!({"bytes": random.text()})),
             23 => ("Node.Connected", json!({"node_id": random.uuid()})),
             24 => ("Node.Call", json!({"node_id": random.uuid(), "call": {"DeleteVolume": random.text()}})),
+            25 => ("Alloc.GetPreviousDisk", json!({"alloc_id": random.text()})),
             _ => ("Raft.Message", json!({"to": self.server(random), "message": self.message(random)})),
         }
     }

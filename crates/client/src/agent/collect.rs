@@ -99,7 +99,8 @@ impl Agent {
         let runners = self.all();
         let awaited = runners.iter().filter_map(|r| r.awaited_disk());
         let postponed = runners.iter().filter(|r| gc::is_replaced_later(&r.alloc())).map(|r| r.id.clone());
-        awaited.chain(postponed).collect()
+        let held = runners.iter().filter(|r| r.is_held()).map(|r| r.id.clone());
+        awaited.chain(postponed).chain(held).collect()
     }
 
     /// Notes that an allocation is going to be removed; false if it is already, or is gone.
@@ -112,7 +113,8 @@ impl Agent {
         true
     }
 
-    /// Destroys one allocation (`docs/spec/client.md §27.5`) whose removal has begun, as soon as there is a slot.
+    /// Destroys one allocation (`docs/spec/client.md §27.5`) whose removal has begun: ends its tasks at once, and removes
+    /// its files as soon as there is a slot.
     ///
     /// # Errors
     /// What is still there: it is removed later.
@@ -124,12 +126,21 @@ impl Agent {
     ) -> Result<(), ClientError> {
         let id = runner.id.clone();
         tracing::info!(target: "client.gc", alloc_id = id, reason, "garbage collecting allocation");
+        let begun = |since| {
+            self.gc.removing.lock().insert(id.clone(), since);
+        };
+        begun(Some(Instant::now()));
+        // Tasks that do not end for a while are in nobody's way.
+        runner.end().await;
         let slot = match slot {
             Some(slot) => slot,
-            None => self.gc.slots.clone().acquire_owned().await.map_err(ClientError::failed)?,
+            None => {
+                begun(None);
+                self.gc.slots.clone().acquire_owned().await.map_err(ClientError::failed)?
+            }
         };
-        self.gc.removing.lock().insert(id.clone(), Some(Instant::now()));
-        let removed = runner.destroy().await;
+        begun(Some(Instant::now()));
+        let removed = runner.remove_files().await;
         drop(slot);
         let text = removed.as_ref().err().map(ToString::to_string);
         match removed {

@@ -63,6 +63,8 @@ pub struct Agent {
     events: Mutex<VecDeque<NodeEvent>>,
     events_changed: Notify,
     pub(super) gc: Gc,
+    /// Bounds the disks that are sent to other nodes at a time.
+    pub(super) disk_slots: Arc<Semaphore>,
     pub(super) host: Mutex<HostStats>,
     pub(super) mhz_per_core: f64,
     pub(super) stop: channel::Sender<bool>,
@@ -84,7 +86,7 @@ pub(super) struct Gc {
     pub removing: Mutex<BTreeMap<String, Option<Instant>>>,
     /// How many removals have ended.
     pub ended: AtomicU64,
-    /// Bounds the removals at a time.
+    /// Bounds the removals of files at a time.
     pub slots: Arc<Semaphore>,
     /// Held while an update of the servers is applied, and while a pass decides.
     pub applying: tokio::sync::Mutex<()>,

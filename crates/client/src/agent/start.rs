@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::super::config::Config;
 use super::super::csi::Csi;
 use super::super::directory::Directory;
+use super::super::disk;
 use super::super::drivers::Driver;
 use super::super::drivers::docker::Docker;
 use super::super::drivers::exec::Exec;
@@ -217,6 +218,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         events: Mutex::default(),
         events_changed: Notify::new(),
         gc,
+        disk_slots: Arc::new(Semaphore::new(disk::AT_ONCE)),
         host: Mutex::default(),
         mhz_per_core,
         stop: watch::channel(false).0,

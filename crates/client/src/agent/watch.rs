@@ -8,7 +8,7 @@ use std::{fmt, io};
 use tokio::task::JoinError;
 
 use super::super::events;
-use super::super::policy::{backoff, pull};
+use super::super::policy::{backoff, gc, pull};
 use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
 use super::super::servers::{Servers, ServersError};
@@ -192,7 +192,9 @@ impl Agent {
         let remote = elsewhere.then(|| {
             let (servers, who) = (self.servers.clone(), self.who());
             let id = alloc.previous_allocation.clone();
-            Box::pin(async move { wait_remote(servers.as_ref(), &who, id).await }) as _
+            // Its tasks write until they have ended, not until the servers want them to end.
+            let ended = if gc::migrates(alloc) { Allocation::client_terminal } else { Allocation::terminal };
+            Box::pin(async move { wait_remote(servers.as_ref(), &who, id, ended).await }) as _
         });
         Previous { local, preempted, remote }
     }
@@ -226,14 +228,12 @@ impl Agent {
     }
 }
 
-/// Ends when an allocation of another node is terminal, unknown, or not there any more.
-async fn wait_remote(servers: &dyn Servers, who: &super::Credentials, id: String) {
+/// Ends when an allocation of another node has ended, is unknown, or not there any more.
+async fn wait_remote(servers: &dyn Servers, who: &super::Credentials, id: String, ended: fn(&Allocation) -> bool) {
     let ids = [id];
     loop {
         match servers.allocs(who, &ids, 0).await {
-            Ok(reply)
-                if reply.allocs.first().is_none_or(|a| a.terminal() || a.client_status == ClientStatus::Unknown) =>
-            {
+            Ok(reply) if reply.allocs.first().is_none_or(|a| ended(a) || a.client_status == ClientStatus::Unknown) => {
                 return;
             }
             _ => tokio::time::sleep(REMOTE_POLL).await,

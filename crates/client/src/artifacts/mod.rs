@@ -17,7 +17,7 @@ mod fetch;
 mod git;
 mod http;
 mod isolation;
-mod publish;
+pub(crate) mod publish;
 mod s3;
 mod source;
 

@@ -99,7 +99,7 @@ fn check_below(
 
 /// Whether a link of a directory of that level may lead out of the tree. `..` may only be at the beginning: behind a
 /// name that is a link itself, it would mean something else.
-fn leads_out(target: &Path, level: usize) -> bool {
+pub(crate) fn leads_out(target: &Path, level: usize) -> bool {
     let (mut up, mut down) = (0, false);
     for part in target.components() {
         match part {

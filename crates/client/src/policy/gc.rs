@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::config::GcConfig;
-use encamp_model::{Allocation, EphemeralDisk};
+use encamp_model::{Allocation, ClientStatus, EphemeralDisk, MINUTE};
 
 /// The moments at which allocations are marked for collection: each is later than all before it, whatever the clock
 /// says.
@@ -179,13 +179,29 @@ pub(crate) fn warns(now: &Pressure, limits: &GcConfig) -> bool {
         || now.live >= limits.max_allocs.saturating_mul(2)
 }
 
-/// Whether the disk of an allocation outlives it: its replacement takes the data over (`docs/spec/client.md §9.3`).
+/// Whether the disk of an allocation outlives it: its replacement takes the data over (`docs/spec/client.md §9.3`). What
+/// moves to other nodes also stays on its own.
 fn is_sticky(alloc: &Allocation) -> bool {
-    disk(alloc).is_some_and(|disk| disk.sticky)
+    disk(alloc).is_some_and(|disk| disk.sticky || disk.migrate)
+}
+
+/// Whether the disk of an allocation comes with it from another node.
+pub(crate) fn migrates(alloc: &Allocation) -> bool {
+    disk(alloc).is_some_and(|disk| disk.migrate)
 }
 
 fn disk(alloc: &Allocation) -> Option<&EphemeralDisk> {
     alloc.group()?.ephemeral_disk.as_ref()
+}
+
+/// How long the disk of an allocation that ended is kept for a node that has not read it yet, in nanoseconds.
+const HOLD: i64 = 5 * MINUTE;
+
+/// Whether a node that gets the replacement of an allocation that ended is going to read its disk, as far as can be
+/// known here. `marked`: when it was marked for collection. `taken`: its disk was read, or taken over on this node.
+pub(crate) fn is_held(alloc: &Allocation, ended: &ClientStatus, marked: i64, taken: bool, now: i64) -> bool {
+    let replaced = alloc.server_terminal() || *ended == ClientStatus::Failed;
+    migrates(alloc) && replaced && !taken && now.saturating_sub(marked) < HOLD
 }
 
 /// The allocation whose disk an allocation that runs takes over; `taken`: it did, or it does not get it any more.
@@ -278,8 +294,8 @@ mod tests {
 
     #[test]
     fn disks_are_pinned_until_their_replacement_has_them() {
-        let alloc = |sticky| {
-            let disk = EphemeralDisk { sticky, migrate: true, ..EphemeralDisk::default() };
+        let with = |sticky, migrate| {
+            let disk = EphemeralDisk { sticky, migrate, ..EphemeralDisk::default() };
             let group = TaskGroup { name: "g".into(), ephemeral_disk: Some(disk), ..TaskGroup::default() };
             let job = Job { task_groups: vec![group], ..Job::default() };
             Allocation {
@@ -291,9 +307,20 @@ mod tests {
                 ..Allocation::default()
             }
         };
+        let alloc = |sticky| with(sticky, false);
         let waiting = alloc(true);
+        assert_eq!(awaited_disk(&with(false, true), false), Some("old"), "what migrates is sticky");
+        assert!(migrates(&with(false, true)) && !migrates(&waiting));
         assert_eq!((awaited_disk(&waiting, false), awaited_disk(&waiting, true)), (Some("old"), None));
         assert_eq!(awaited_disk(&alloc(false), false), None);
+        let stopped = |migrate| Allocation { desired_status: DesiredStatus::Stop, ..with(true, migrate) };
+        let held = |alloc: &Allocation, ended, taken, now| is_held(alloc, &ended, 1, taken, now);
+        assert!(held(&stopped(true), ClientStatus::Complete, false, HOLD));
+        assert!(held(&with(true, true), ClientStatus::Failed, false, HOLD), "the servers may replace it");
+        assert!(!held(&with(true, true), ClientStatus::Complete, false, 1), "nothing replaces it");
+        assert!(!held(&stopped(false), ClientStatus::Complete, false, 1));
+        assert!(!held(&stopped(true), ClientStatus::Complete, true, 1), "it was read");
+        assert!(!held(&stopped(true), ClientStatus::Complete, false, HOLD + 1), "nobody reads it");
         assert_eq!(awaited_disk(&Allocation { previous_allocation: String::new(), ..waiting.clone() }, false), None);
         assert!(is_replaced_later(&waiting) && !is_replaced_later(&alloc(false)));
         let replaced = Allocation { next_allocation: "new".into(), ..waiting.clone() };

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use super::Shared;
 use super::collect::has_disk;
+use super::disk::Disk;
 use super::error::{InvalidAlloc, PrerunError};
 use super::identity::Identities;
 use super::network::Made;
@@ -79,6 +80,8 @@ pub struct AllocRunner {
     pub(super) marked: AtomicI64,
     /// It has the disk of its predecessor, or does not get it any more.
     pub(super) disk_taken: AtomicBool,
+    /// Its own disk was read by another node, or taken over by its replacement on this one.
+    pub(super) disk_given: AtomicBool,
     /// Its removal, if that began.
     pub(super) removal: Mutex<Option<RemovalRecord>>,
     /// It waits for other allocations to end.
@@ -154,6 +157,7 @@ impl AllocRunner {
                 destroyed: AtomicBool::new(false),
                 marked: AtomicI64::new(record.marked.max(0)),
                 disk_taken: AtomicBool::new(disk_taken),
+                disk_given: AtomicBool::new(false),
                 removal: Mutex::new(record.removal.take()),
                 waiting: AtomicBool::new(false),
                 shutdown,
@@ -401,7 +405,9 @@ impl AllocRunner {
         if !ready {
             return Ok(());
         }
-        self.take_disk(local.as_deref()).await?;
+        if self.take_disk(local.as_deref()).await? == Disk::GivenUp {
+            return Ok(());
+        }
         let begin = Instant::now();
         let connected = self.make_network().await;
         timed("network", begin, connected.is_ok());

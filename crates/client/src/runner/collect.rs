@@ -1,12 +1,11 @@
-//! An allocation in local collection: its mark, the disk that it takes over from its predecessor, and its removal
-//! (`docs/spec/client.md §9.3`, `§27`).
+//! An allocation in local collection: its mark, whose disk it waits for, and its removal (`docs/spec/client.md §9.3`,
+//! `§27`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Shared;
 use super::alloc::AllocRunner;
-use super::error::PrerunError;
 use crate::clock;
 use crate::directory::remove::NotRemoved;
 use crate::dirs::AllocDir;
@@ -60,32 +59,21 @@ impl AllocRunner {
         gc::awaited_disk(&self.alloc(), taken).filter(|_| !self.is_terminal()).map(String::from)
     }
 
+    /// Whether its disk is kept for a node that has not read it yet.
+    pub(crate) fn is_held(&self) -> bool {
+        let (marked, given) = (self.marked.load(Ordering::Relaxed), self.disk_given.load(Ordering::Relaxed));
+        !self.is_destroyed() && gc::is_held(&self.alloc(), &self.view().client_status, marked, given, clock::now())
+    }
+
+    /// Its disk was read by another node, or taken over on this one.
+    pub(crate) fn disk_was_given(&self) {
+        self.disk_given.store(true, Ordering::Relaxed);
+        self.shared.collect.notify_one();
+    }
+
     /// Whether it waits, or has to wait again after a restart of the agent, for the allocation that it replaces.
     pub(crate) fn follows_another(&self) -> bool {
         !self.disk_taken.load(Ordering::Relaxed)
-    }
-
-    /// Takes over the disk of the predecessor on this node, if its group is sticky.
-    pub(super) async fn take_disk(self: &Arc<Self>, previous: Option<&AllocRunner>) -> Result<(), PrerunError> {
-        if self.disk_taken.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let awaited = self.awaited_disk();
-        if let Some(previous) = previous.filter(|p| awaited.as_ref() == Some(&p.id)) {
-            let names: Vec<String> = self.tasks.iter().map(|t| t.name.clone()).collect();
-            if let Err(error) = self.dirs.take_over(&previous.dirs, &names) {
-                tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to take over the previous disk");
-                let again = self.dirs.destroy().map_err(std::io::Error::from).and_then(|()| self.dirs.build());
-                again.map_err(PrerunError::MigrateDisk)?;
-            }
-        }
-        self.disk_taken.store(true, Ordering::Relaxed);
-        if awaited.is_some() {
-            // A task must not run before: after a restart of the agent, its data would be replaced.
-            self.persist().await;
-            self.shared.collect.notify_one();
-        }
-        Ok(())
     }
 
     /// Whether its removal began, also in an earlier run of the agent.
@@ -98,8 +86,14 @@ impl AllocRunner {
     /// # Errors
     /// What is still there. The allocation counts as removed; [`remove_all`] tries again.
     pub async fn destroy(self: &Arc<Self>) -> Result<(), NotRemoved> {
+        self.end().await;
+        self.remove_files().await
+    }
+
+    /// The first part of [`AllocRunner::destroy`]: ends the tasks, and waits until they have ended.
+    pub(crate) async fn end(self: &Arc<Self>) {
         if self.is_destroyed() {
-            return Ok(());
+            return;
         }
         self.removal.lock().get_or_insert_default();
         self.persist().await;
@@ -108,6 +102,16 @@ impl AllocRunner {
         // What could not be removed when it ended.
         self.remove_network().await;
         (self.shared.report)(self.view());
+    }
+
+    /// The second part: removes everything here.
+    ///
+    /// # Errors
+    /// Those of [`AllocRunner::destroy`].
+    pub(crate) async fn remove_files(self: &Arc<Self>) -> Result<(), NotRemoved> {
+        if self.is_destroyed() {
+            return Ok(());
+        }
         let _order = self.persisting.lock().await;
         self.destroyed.store(true, Ordering::Release);
         let (shared, id) = (self.shared.clone(), self.id.clone());

@@ -4,7 +4,7 @@
 //!   requests to a running allocation. [`collect`]: its place in local collection, and its removal.
 //! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
 //!   workload identity tokens.
-//! - `artifacts`: downloads before the start. `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
+//! - `artifacts`: downloads before the start. `disk`: the disk of the predecessor. `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
 //!   `templates`: templates. `volumes`: what is mounted in tasks.
 //! - `network`: the network of an allocation. [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
@@ -13,6 +13,7 @@ pub mod alloc;
 mod artifacts;
 pub mod collect;
 mod csi;
+mod disk;
 pub mod error;
 pub mod identity;
 pub mod kill;

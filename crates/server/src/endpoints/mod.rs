@@ -4,6 +4,7 @@
 //!   and tagging them. [`dispatch`], [`scale`]. [`job_reads`]: read calls.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: calls of node agents; [`identity`]: identity tokens of nodes and tasks.
+//!   [`previous_disk`]: disks that move between nodes.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: cluster operations.
 //! - [`acl`]: policies, tokens, roles, auth methods. [`variables`]: variables and their locks. [`volume`]: host volumes.
 //!   [`csi`]: CSI volumes.
@@ -28,6 +29,7 @@ mod node_auth_tests;
 pub mod node_rpc;
 pub mod operator;
 pub mod pool;
+pub mod previous_disk;
 pub mod scale;
 pub mod search;
 pub mod service;

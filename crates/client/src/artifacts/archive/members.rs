@@ -37,7 +37,7 @@ pub(super) fn path(name: &[u8]) -> Result<Option<PathBuf>, UnpackError> {
 }
 
 /// A name in an error.
-pub(super) fn shown(name: &[u8]) -> String {
+pub(crate) fn shown(name: &[u8]) -> String {
     const MOST: usize = 200;
     let name = String::from_utf8_lossy(name);
     match name.char_indices().nth(MOST) {

@@ -1,10 +1,10 @@
 //! Unpacks archives (`docs/spec/client.md §18`). They come from anywhere: names, links, sizes and modes are checked, and
 //! what is unpacked is bounded.
 //!
-//! [`members`]: what a member may be. `tape`: tar. `zipped`: zip.
+//! [`members`]: what a member may be. [`tape`]: tar. `zipped`: zip.
 
 mod members;
-mod tape;
+pub(crate) mod tape;
 mod zipped;
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::{Directory, PathError};
 
-pub(crate) use members::MOST_LEVELS;
+pub(crate) use members::{MOST_LEVELS, shown};
 
 /// Most memory that the decompression of xz takes, in KiB; the highest level of `xz` needs 65 MiB.
 const XZ_MEMORY: u32 = 256 * 1024;

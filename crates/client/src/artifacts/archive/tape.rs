@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +16,7 @@ use crate::directory::Directory;
 const HEADERS: u64 = 1 << 20;
 
 /// A reader that reads the headers of a member up to a bound, and its contents without one.
-struct Bounded<R> {
+pub(crate) struct Bounded<R> {
     inner: R,
     /// What may be read of headers; none: contents are read.
     left: Rc<Cell<Option<u64>>>,
@@ -37,8 +38,24 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Unpacks all members into a directory.
-pub(super) fn unpack(from: impl Read, root: &Directory, budget: &mut Budget) -> Result<(), UnpackError> {
+/// A member of a tar archive.
+pub(crate) struct Member {
+    /// Its name, as the archive has it.
+    pub name: Vec<u8>,
+    /// Where it belongs, below the directory that is unpacked to; none: it is that directory.
+    pub at: Option<PathBuf>,
+    /// Its kind. Old archives mark directories only by their names; they are directories here.
+    pub kind: EntryType,
+}
+
+/// A member as it is read.
+pub(crate) type Entry<'a, R> = tar::Entry<'a, Bounded<R>>;
+
+/// Hands all members to a function, which has to read those with contents to their ends. Their names are checked.
+pub(crate) fn each_member<R: Read, E: From<UnpackError>>(
+    from: R,
+    mut take: impl FnMut(&mut Entry<'_, R>, Member) -> Result<(), E>,
+) -> Result<(), E> {
     let (left, exceeded) = (Rc::new(Cell::new(Some(HEADERS))), Rc::new(Cell::new(false)));
     let wrong = |e: io::Error| if exceeded.get() { UnpackError::Header } else { UnpackError::Read(e) };
     let mut archive = tar::Archive::new(Bounded { inner: from, left: left.clone(), exceeded: exceeded.clone() });
@@ -52,42 +69,51 @@ pub(super) fn unpack(from: impl Read, root: &Directory, budget: &mut Budget) -> 
         if matches!(kind, EntryType::XGlobalHeader) {
             continue;
         }
-        budget.add_member()?;
         let name = entry.path_bytes().into_owned();
-        let Some(at) = path(&name)? else {
+        let at = path(&name)?;
+        let is_directory = kind == EntryType::Regular && name.ends_with(b"/");
+        let kind = if is_directory { EntryType::Directory } else { kind };
+        take(&mut entry, Member { name, at, kind })?;
+    }
+}
+
+/// Unpacks all members into a directory.
+pub(super) fn unpack(from: impl Read, root: &Directory, budget: &mut Budget) -> Result<(), UnpackError> {
+    each_member(from, |entry, member| {
+        budget.add_member()?;
+        let Member { name, at, kind } = member;
+        let Some(at) = at else {
             // The directory itself, as archives of `.` have it.
-            if kind == EntryType::Directory {
-                continue;
-            }
-            return Err(UnpackError::Name(shown(&name)));
+            return if kind == EntryType::Directory { Ok(()) } else { Err(UnpackError::Name(shown(&name))) };
         };
         let mode = entry.header().mode().unwrap_or(0o644);
-        // Old archives mark directories only by their names.
-        let is_directory = kind == EntryType::Directory || kind == EntryType::Regular && name.ends_with(b"/");
-        if is_directory {
-            Place::new(root, &at)?.directory(mode)?;
-            continue;
-        }
         match kind {
+            EntryType::Directory => Place::new(root, &at)?.directory(mode),
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-                let modified = entry.header().mtime().ok();
-                let file = Place::new(root, &at)?.file(&mut entry, mode, budget)?;
-                let modified = modified.and_then(|s| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(s)));
+                let modified = modified(entry);
+                let file = Place::new(root, &at)?.file(entry, mode, budget)?;
                 if let Some(modified) = modified {
                     // A time that the file system does not know does no harm.
                     let _ = file.set_modified(modified);
                 }
+                Ok(())
             }
             EntryType::Symlink => {
                 let target = entry.link_name_bytes().unwrap_or_default().into_owned();
-                Place::new(root, &at)?.link(&target)?;
+                Place::new(root, &at)?.link(&target)
             }
             EntryType::Link => {
                 let target = entry.link_name_bytes().unwrap_or_default().into_owned();
                 let target = path(&target)?.ok_or_else(|| UnpackError::HardLink(shown(&name)))?;
-                Place::new(root, &at)?.hard_link(root, &target)?;
+                Place::new(root, &at)?.hard_link(root, &target)
             }
-            _ => return Err(UnpackError::Type(shown(&name))),
+            _ => Err(UnpackError::Type(shown(&name))),
         }
-    }
+    })
+}
+
+/// When the file of a member was changed, if the archive says so.
+pub(crate) fn modified<R: Read>(entry: &Entry<'_, R>) -> Option<SystemTime> {
+    let seconds = entry.header().mtime().ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
