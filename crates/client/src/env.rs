@@ -39,6 +39,8 @@ pub struct Input<'a> {
     pub host: &'a BTreeMap<String, String>,
     /// `env.denylist` of the options.
     pub denied: Option<&'a str>,
+    /// `secret.<name>.<key>` with their values.
+    pub secrets: BTreeMap<String, String>,
 }
 
 /// The environment of a task. May hold secrets.
@@ -46,7 +48,7 @@ pub struct Input<'a> {
 pub struct TaskEnv {
     /// By name, as job files spell them.
     vars: BTreeMap<String, String>,
-    /// `node.…`, `attr.…` and `meta.…`.
+    /// `node.…`, `attr.…`, `meta.…` and `secret.…`.
     node: BTreeMap<String, String>,
 }
 
@@ -54,6 +56,7 @@ impl TaskEnv {
     /// The environment, without what hooks add later.
     pub fn build(input: &Input) -> TaskEnv {
         let mut env = TaskEnv { vars: built_in(input), node: of_node(input.node, input.region) };
+        env.node.extend(input.secrets.clone());
         for (k, v) in meta(input) {
             let v = env.replace(&v);
             env.vars.insert(format!("NOMAD_META_{}", k.to_uppercase()), v.clone());
@@ -279,6 +282,7 @@ mod tests {
                 ("A", "${NOMAD_META_foo-bar}-${node.datacenter}"),
                 ("B", "${NOMAD_META_foo_bar} ${x"),
                 ("HOME", "/h"),
+                ("DB", "${secret.db.password}-${secret.db.user}"),
             ]
             .map(|(k, v)| (k.to_string(), v.to_string()))
             .into(),
@@ -326,6 +330,7 @@ mod tests {
             isolation,
             host: &host.into(),
             denied: None,
+            secrets: [("secret.db.password".to_string(), "hush ${HOME}".to_string())].into(),
         })
     }
 
@@ -349,9 +354,11 @@ mod tests {
             ("PATH", "/bin"),
             ("A", "linux-dc1"),
             ("B", "${NOMAD_META_foo_bar} ${x"),
+            ("DB", "hush ${HOME}-${secret.db.user}"),
         ] {
             assert_eq!(vars.get(k).map(String::as_str), Some(v), "{k}");
         }
+        assert!(vars.keys().all(|name| !name.starts_with("secret.")));
         assert!(!vars.contains_key("VAULT_TOKEN") && !vars.contains_key("NOMAD_CPU_LIMIT"));
     }
 

@@ -5,6 +5,7 @@
 
 mod collection;
 mod links;
+mod secret_blocks;
 mod state;
 mod task_api;
 mod templates;

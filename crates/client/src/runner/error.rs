@@ -13,6 +13,7 @@ use crate::network::ConnectError;
 use crate::policy::network::RefusedNetwork;
 use crate::servers::ServersError;
 use crate::services::{AddressError, RegistrationError};
+use crate::templates::NoAnswer;
 use crate::users::UserError;
 
 use super::volumes::VolumeError;
@@ -154,9 +155,44 @@ pub(super) enum HookError {
     /// A CSI volume can't be mounted.
     #[error(transparent)]
     CsiVolume(VolumeError),
-    /// The agent does not have what the task asks for.
-    #[error("this agent does not support {0}")]
-    Unsupported(&'static str),
+    /// A secret can't be read.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+/// Why a secret of a task is not there.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SecretError {
+    /// Its provider is not known.
+    #[error("secret \"{secret}\": this agent has no provider \"{provider}\"; the only one is \"nomad\"")]
+    Provider {
+        /// The secret.
+        secret: String,
+        /// The provider.
+        provider: String,
+    },
+    /// Its provider does not know a setting.
+    #[error("secret \"{secret}\": config: \"{setting}\" is not known")]
+    Setting {
+        /// The secret.
+        secret: String,
+        /// The setting.
+        setting: String,
+    },
+    /// Its namespace is no text.
+    #[error("secret \"{secret}\": config: namespace is no text")]
+    Namespace {
+        /// The secret.
+        secret: String,
+    },
+    /// The servers did not answer, or refused.
+    #[error("secret \"{secret}\": {reason}")]
+    NoAnswer {
+        /// The secret.
+        secret: String,
+        /// The reason.
+        reason: NoAnswer,
+    },
 }
 
 /// Why a task does not get its token.

@@ -59,8 +59,8 @@ impl AllocRunner {
             let task = t.task();
             let mut all: Vec<_> = identity::wanted(&task).map(|i| self.request(&task, i)).collect();
             let own = self.default_request(&task.name);
-            // Templates read with the default identity, whether the task sees it or not.
-            if !task.templates.is_empty() && !all.contains(&own) {
+            // Templates and secrets are read with the default identity, whether the task sees it or not.
+            if (!task.templates.is_empty() || !task.secrets.is_empty()) && !all.contains(&own) {
                 all.push(own);
             }
             all

@@ -58,6 +58,7 @@ impl TaskRunner {
             FATAL
         };
         let mut mounts = self.prepare(&owner, &task, driver.as_ref()).map_err(failed)?;
+        self.read_secrets(&owner, &task).await?;
         self.download_artifacts(&owner, &task).await?;
         mounts.extend(self.prepare_further(&owner, &task, driver.as_ref()).map_err(failed)?);
         self.render_templates(&owner).await?;
@@ -160,6 +161,7 @@ impl TaskRunner {
             isolation: self.isolation(),
             host: &self.shared.host_env,
             denied: self.shared.config.options.get("env.denylist").map(String::as_str),
+            secrets: self.secrets.names(),
         });
         env.extend(self.token_variables(owner, task));
         env.extend(self.csi_variables(owner, task));
@@ -226,7 +228,6 @@ impl TaskRunner {
         })?;
         run("identity", &|| Ok(self.write_tokens(owner, task)?))?;
         run("api", &|| self.open_api(owner, driver).map_err(HookError::TaskApi))?;
-        run("secrets", &|| unsupported(task.secrets.is_empty(), "secret blocks"))?;
         if first {
             run("dispatch_payload", &|| dispatch_payload(owner, task))?;
         }
@@ -286,11 +287,6 @@ impl TaskRunner {
         }
         Ok(())
     }
-}
-
-/// A hook for what this agent does not have.
-fn unsupported(is_empty: bool, what: &'static str) -> Result<(), HookError> {
-    if is_empty { Ok(()) } else { Err(HookError::Unsupported(what)) }
 }
 
 /// Whether a user is among those that are denied, by whatever name or number a job calls it.

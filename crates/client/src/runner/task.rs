@@ -9,6 +9,7 @@ use super::Shared;
 use super::alloc::AllocRunner;
 use super::setup::NotStarted;
 use super::templates::Templates;
+use super::templates::secret_blocks::Secrets;
 use crate::clock;
 use crate::drivers::{DriverError, Exit, Isolation, RunningTask};
 use crate::events;
@@ -45,6 +46,8 @@ pub struct TaskRunner {
     pub(super) api: Mutex<Option<Box<dyn Send + Sync>>>,
     /// Its templates.
     pub(super) templates: Templates,
+    /// Its `secret` blocks.
+    pub(super) secrets: Secrets,
     /// The agent goes, the task stays.
     pub(super) shutdown: watch::Receiver<bool>,
 }
@@ -107,6 +110,7 @@ impl TaskRunner {
             changed: watch::channel(0).0,
             api: Mutex::default(),
             templates: Templates::default(),
+            secrets: Secrets::default(),
             shutdown,
         }
     }
@@ -272,6 +276,7 @@ impl TaskRunner {
         match driver.recover(&handle).await {
             Ok(task) => {
                 self.inner.lock().handle = Some(task.clone());
+                self.resume_secrets();
                 self.resume_templates();
                 let opened = self.owner.upgrade().map(|o| self.open_api(&o, driver.as_ref()));
                 if let Some(Err(error)) = opened {

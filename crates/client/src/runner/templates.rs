@@ -1,5 +1,6 @@
 //! The hook `template` of the task runner (`docs/spec/client.md §19.1`): renders the templates of a task before it
-//! starts, watches what they depend on, and tells the task about changes.
+//! starts, watches what they depend on, and tells the task about changes. [`secret_blocks`]: the `secret` blocks of a
+//! task, which are read in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use reader::Reader;
 
 mod change;
 mod reader;
+pub(super) mod secret_blocks;
 
 /// The shortest time between two events about missing dependencies.
 const MISSING_PAUSE: Duration = Duration::from_secs(3);

@@ -122,6 +122,15 @@ fn metadata(v: &Variable) -> Value {
     Value::object(Object { type_name: "nomadVarMeta", fields: fields.into(), entries: None, text })
 }
 
+/// The items of the variable that an answer holds; `None`: there is no such variable.
+pub(crate) fn variable_items(answer: &ApiAnswer) -> Result<Option<BTreeMap<String, String>>, NoAnswer> {
+    match answer.status {
+        200 => Ok(Some(read::<Variable>(&answer.body)?.items)),
+        404 => Ok(None),
+        other => Err(NoAnswer::Status(other)),
+    }
+}
+
 /// The items of a variable: a map with `.Keys`, `.Values`, `.Tuples`, `.Metadata` and `.Parent`.
 fn items(v: &Variable) -> Result<Value, NoAnswer> {
     let about = metadata(v);

@@ -17,13 +17,13 @@ use encamp_template::{Answer, Dependency, Value};
 /// How often files are read again.
 const FILE_PAUSE: Duration = Duration::from_secs(2);
 /// The shortest time between two reads of a dependency.
-const READ_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const READ_PAUSE: Duration = Duration::from_millis(100);
 /// The pause after an answer that came at once, and says nothing new.
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
 /// How much longer than it blocks a read may take.
-const READ_SLACK: Duration = Duration::from_secs(60);
+pub(super) const READ_SLACK: Duration = Duration::from_secs(60);
 /// How long the first read waits for the identity of the task.
-const TOKEN_WAIT: Duration = Duration::from_secs(60);
+pub(super) const TOKEN_WAIT: Duration = Duration::from_secs(60);
 
 /// Reads a dependency again and again.
 pub(super) struct Reader {
