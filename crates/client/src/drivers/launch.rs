@@ -117,6 +117,7 @@ impl Launcher {
                     exit_file: order.exit_file,
                     dir: order.dir,
                     user: order.user,
+                    network_namespace: order.network_namespace,
                     groups: order.groups,
                     init: init.zip(order.inside).map(|(init, inside)| init.of(inside.privileges)),
                 };

@@ -16,13 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::exec::enter::{self, Entry};
 use super::exec::privileges::Privileges;
 use super::supervisor::{ExitFile, Init};
 use super::*;
 use crate::cgroups::{Cgroups, Counters, TaskGroups};
+use crate::netns;
 use crate::processes::{self, to_pid};
 use encamp_model::stats::{CpuStats, MemoryStats, ResourceUsage};
 
@@ -49,6 +50,9 @@ pub(crate) struct State {
     /// Working directory and user, for commands beside the task.
     pub dir: PathBuf,
     pub user: Option<(u32, u32)>,
+    /// The network namespace of the task; none: the host's.
+    #[serde(default)]
+    pub network_namespace: Option<PathBuf>,
     /// The cgroups that limit the task.
     #[serde(default)]
     pub groups: Option<TaskGroups>,
@@ -247,6 +251,21 @@ impl Handle {
         if processes::is_alive(init.pid, init.ticks) { Ok((master, slave)) } else { Err(rustix::io::Errno::SRCH) }
     }
 
+    /// Starts a command in the network of the task. One of an isolated task enters all of its namespaces by itself.
+    async fn spawn(&self, mut command: Command) -> std::io::Result<Child> {
+        let Some(namespace) = self.state.network_namespace.clone().filter(|_| self.state.init.is_none()) else {
+            return command.spawn();
+        };
+        let (tell, child) = oneshot::channel();
+        let runtime = tokio::runtime::Handle::current();
+        // A thread of its own, which ends after that: it stays in the namespace.
+        std::thread::Builder::new().name("exec-network".into()).spawn(move || {
+            let _entered = runtime.enter();
+            let _ = tell.send(netns::enter(&namespace).and_then(|()| command.spawn()));
+        })?;
+        child.await.map_err(std::io::Error::other)?
+    }
+
     async fn run_beside(&self, request: ExecRequest) -> Result<ExecSession, ExecError> {
         let (program, args) = request.command.split_first().ok_or(ExecError::NoCommand)?;
         let failed = |source| ExecError::Run { program: program.clone(), source };
@@ -281,8 +300,7 @@ impl Handle {
             let (master, slave) = self.terminal()?;
             let copy = |fd: &OwnedFd| fd.try_clone().map_err(ExecError::Descriptor);
             command.stdin(Stdio::from(copy(&slave)?)).stdout(Stdio::from(copy(&slave)?)).stderr(Stdio::from(slave));
-            let child = command.spawn().map_err(failed)?;
-            drop(command);
+            let child = self.spawn(command).await.map_err(failed)?;
             let size = copy(&master)?;
             let reader = tokio::fs::File::from_std(File::from(copy(&master)?));
             let writer = tokio::fs::File::from_std(File::from(master));
@@ -290,7 +308,7 @@ impl Handle {
             tokio::spawn(collect(child, gentle, Some(reader), None::<tokio::fs::File>, to_user));
         } else {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-            let mut child = command.spawn().map_err(failed)?;
+            let mut child = self.spawn(command).await.map_err(failed)?;
             tokio::spawn(feed(from_user, child.stdin.take(), None));
             let (out, err) = (child.stdout.take(), child.stderr.take());
             tokio::spawn(collect(child, gentle, out, err, to_user));
