@@ -4,9 +4,12 @@
 //!   simulated tasks.
 //! - [`exec`], [`java`]: processes with a root of their own. [`launch`]: starts tasks that have a supervisor.
 //! - [`docker`]: containers of a daemon that speaks Docker's interface.
-//! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
+//! - [`start`]: what a driver gets to start a task. [`command`]: commands beside tasks.
+//! - [`signals`]: names of signals. [`config`]: values of a task's `config` block. [`capabilities`]: those of containers.
 //! - [`network`]: networks of allocations.
 
+mod capabilities;
+mod command;
 pub mod config;
 pub mod docker;
 pub mod exec;
@@ -17,23 +20,25 @@ pub mod network;
 pub mod raw_exec;
 pub(crate) mod raw_handle;
 pub mod signals;
+mod start;
 pub mod supervisor;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
 
-use self::config::ConfigError;
-use self::network::{MadeNamespace, TaskNetwork, WantedNamespace};
+pub use self::command::{ExecError, ExecInput, ExecOutput, ExecRequest, ExecSession};
+use self::network::{MadeNamespace, WantedNamespace};
+pub use self::start::{
+    Compute, DriverNetwork, Events, LogSettings, Mount, MountedVolume, Names, Propagation, StartFailure, StartTask,
+    Started, VolumeMounts,
+};
 use super::cgroups::Limits;
 use super::processes::Table;
 use encamp_model::stats::TaskResourceUsage;
-use encamp_model::{AllocatedPortMapping, TaskEvent};
 
 /// A kind of task.
 pub trait Driver: Send + Sync + 'static {
@@ -190,199 +195,6 @@ impl Fingerprint {
     }
 }
 
-/// A task to be started.
-#[derive(Clone, Default)]
-pub struct StartTask {
-    /// `<alloc id>/<task>/<8 hex>`.
-    pub id: String,
-    /// Name of the task.
-    pub task: String,
-    /// The `config` block, interpolated.
-    pub config: BTreeMap<String, Value>,
-    /// The environment; may hold secrets.
-    pub env: BTreeMap<String, String>,
-    /// The user to run as, empty: the driver's choice.
-    pub user: String,
-    /// The allocation's directory.
-    pub alloc_dir: PathBuf,
-    /// The resources that the task may use.
-    pub limits: Limits,
-    /// The network namespace to run in; none: the host's.
-    pub network_namespace: Option<PathBuf>,
-    /// What is to be mounted in the task, in order; only for drivers with the capability `mounts`.
-    pub mounts: Vec<Mount>,
-    /// The network of the allocation, for tasks with a file system of their own.
-    pub network: TaskNetwork,
-    /// How the output is kept; none: it is not.
-    pub logs: Option<LogSettings>,
-    /// The names of what the task belongs to.
-    pub names: Names,
-    /// The ports of the allocation.
-    pub ports: Vec<AllocatedPortMapping>,
-    /// The processors of the node.
-    pub compute: Compute,
-    /// Takes events of a start that lasts.
-    pub events: Events,
-    /// True when the task is to end: a start that lasts is given up. None: it never is.
-    pub killed: Option<watch::Receiver<bool>>,
-}
-
-/// The names of what a task belongs to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
-    /// ID of the allocation.
-    pub alloc_id: String,
-    /// ID of the job.
-    pub job_id: String,
-    /// Name of the job.
-    pub job_name: String,
-    /// ID of the job that this one was made from; empty: none.
-    pub parent_job_id: String,
-    /// Name of the group.
-    pub group: String,
-    /// Namespace of the job.
-    pub namespace: String,
-    /// Name of the node.
-    pub node_name: String,
-}
-
-/// The processors of a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Compute {
-    /// MHz that tasks may use together; 0: unknown.
-    pub mhz: i64,
-    /// Processors.
-    pub cores: u32,
-}
-
-/// Takes task events of a driver; by default, drops them.
-#[derive(Clone, Default)]
-pub struct Events(Option<Arc<dyn Fn(TaskEvent) + Send + Sync>>);
-
-impl Events {
-    /// Gives them to a function.
-    pub(crate) fn to(take: impl Fn(TaskEvent) + Send + Sync + 'static) -> Events {
-        Events(Some(Arc::new(take)))
-    }
-
-    /// Passes an event on.
-    pub(crate) fn emit(&self, event: TaskEvent) {
-        if let Some(take) = &self.0 {
-            take(event);
-        }
-    }
-}
-
-/// A directory or file of the host that a task gets.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Mount {
-    /// The path on the host.
-    pub host: PathBuf,
-    /// The path in the task; a relative one begins at the root of the task.
-    pub task: PathBuf,
-    /// The task only reads.
-    pub read_only: bool,
-    /// Which later mounts below are seen on both sides.
-    pub propagation: Propagation,
-}
-
-/// Which mounts below a mounted directory are seen on both sides (`propagation_mode` of a `volume_mount` block).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Propagation {
-    /// None that are made later.
-    #[default]
-    Private,
-    /// Those of the host are seen in the task.
-    HostToTask,
-    /// Those of each are seen in the other one.
-    Bidirectional,
-}
-
-impl Propagation {
-    /// The one of a job's word; `None` for an unknown word.
-    pub(crate) fn of_word(word: &str) -> Option<Propagation> {
-        match word {
-            "" | "private" => Some(Propagation::Private),
-            "host-to-task" => Some(Propagation::HostToTask),
-            "bidirectional" => Some(Propagation::Bidirectional),
-            _ => None,
-        }
-    }
-}
-
-/// The mounted CSI volumes of an allocation, by the name that its group gives them (`docs/spec/client.md §24.2`).
-pub type VolumeMounts = BTreeMap<String, MountedVolume>;
-
-/// A CSI volume that is mounted for an allocation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MountedVolume {
-    /// Where, on the host: a directory, or the file of a block device.
-    pub path: PathBuf,
-    /// The allocation only reads.
-    pub read_only: bool,
-}
-
-impl StartTask {
-    /// The task's directory.
-    pub(crate) fn task_dir(&self) -> PathBuf {
-        self.alloc_dir.join(&self.task)
-    }
-}
-
-/// How the output of a task is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct LogSettings {
-    /// Files per stream.
-    pub max_files: u64,
-    /// Bytes per file.
-    pub max_bytes: u64,
-}
-
-/// A task that was started.
-pub struct Started {
-    /// The task.
-    pub handle: Arc<dyn RunningTask>,
-    /// Its own network, if the driver made one.
-    pub network: Option<DriverNetwork>,
-}
-
-/// A network that a driver made for a task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct DriverNetwork {
-    /// Address of the task.
-    pub ip: String,
-    /// Whether services are to be found there.
-    pub advertise: bool,
-    /// Ports by label.
-    pub ports: BTreeMap<String, i64>,
-}
-
-/// Why a task did not start.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StartFailure {
-    /// The `config` block is wrong.
-    #[error(transparent)]
-    Invalid(#[from] ConfigError),
-    /// It was tried.
-    #[error("{text}")]
-    Failed {
-        /// The error.
-        text: String,
-        /// Whether another try may help.
-        recoverable: bool,
-    },
-    /// It was given up because the task is to end.
-    #[error("the start was given up: the task is to end")]
-    Killed,
-}
-
-impl StartFailure {
-    /// A failure that another try does not mend.
-    pub(crate) fn fatal(error: impl ToString) -> StartFailure {
-        StartFailure::Failed { text: error.to_string(), recoverable: false }
-    }
-}
-
 /// Why a driver can't find, stop or signal a task.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
@@ -424,34 +236,6 @@ pub enum DriverError {
     UnknownSignal(String),
 }
 
-/// Why a command beside a task did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ExecError {
-    /// There is no command.
-    #[error("command is not present")]
-    NoCommand,
-    /// There is no terminal.
-    #[error("failed to open a terminal: {0}")]
-    Terminal(#[from] rustix::io::Errno),
-    /// The descriptor of a terminal can't be copied.
-    #[error(transparent)]
-    Descriptor(std::io::Error),
-    /// The program does not start.
-    #[error("failed to run {program}: {source}")]
-    Run {
-        /// The program.
-        program: String,
-        /// The error of the system.
-        source: std::io::Error,
-    },
-    /// The task is simulated, and no command beside it is.
-    #[error("mock_driver: no exec_command is configured")]
-    NotSimulated,
-    /// The daemon that holds the task did not do it.
-    #[error(transparent)]
-    Daemon(#[from] docker::DaemonError),
-}
-
 /// How a task ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
@@ -473,59 +257,4 @@ impl Exit {
     pub fn success(&self) -> bool {
         self.code == 0 && self.signal == 0 && self.message.is_empty()
     }
-}
-
-/// A command to be run beside a task.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct ExecRequest {
-    /// Program and arguments.
-    pub command: Vec<String>,
-    /// The environment; may hold secrets.
-    pub env: BTreeMap<String, String>,
-    /// In a terminal.
-    pub tty: bool,
-}
-
-/// A running command: its input and its output. Dropping it ends the command.
-pub struct ExecSession {
-    /// The input of the command.
-    pub input: mpsc::Sender<ExecInput>,
-    /// The output of the command; closed after [`ExecOutput::Exited`].
-    pub output: mpsc::Receiver<ExecOutput>,
-}
-
-/// The input of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExecInput {
-    /// Bytes to read.
-    Stdin(Vec<u8>),
-    /// No more bytes.
-    CloseStdin,
-    /// Size of its terminal.
-    Resize {
-        /// Rows.
-        height: u16,
-        /// Columns.
-        width: u16,
-    },
-}
-
-/// The output of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExecOutput {
-    /// Bytes.
-    Stdout(Vec<u8>),
-    /// Bytes.
-    Stderr(Vec<u8>),
-    /// No more bytes.
-    StdoutClosed,
-    /// No more bytes.
-    StderrClosed,
-    /// It ended.
-    Exited {
-        /// Its code.
-        code: i64,
-        /// The signal that ended it, 0: none.
-        signal: i64,
-    },
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::directory::{Directory, PathError};
 use encamp_model::DnsConfig;
 
 /// A namespace that a driver is to make.
@@ -59,6 +60,11 @@ impl TaskNetwork {
     pub fn files(&self) -> Vec<(String, String)> {
         let files = [("resolv.conf", self.resolv_conf()), ("hosts", self.hosts())];
         files.into_iter().filter_map(|(name, content)| Some((name.into(), content?))).collect()
+    }
+
+    /// Writes such files into the private directory of a task, where the task can't change them.
+    pub(super) fn write_files(private: &Directory, files: &[(String, String)]) -> Result<(), PathError> {
+        files.iter().try_for_each(|(name, content)| private.replace(name, content.as_bytes(), 0o644, None))
     }
 
     /// The content of `/etc/hosts`; none: the allocation has no host name or no address of its own.

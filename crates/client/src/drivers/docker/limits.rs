@@ -5,29 +5,13 @@ use std::collections::BTreeSet;
 
 use bollard::models::{DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, ResourcesUlimits};
 
+use super::super::capabilities::GIVEN;
 use super::super::{Compute, StartTask};
 use super::settings::DockerConfig;
 use super::task::{Device, TaskConfig};
 use crate::cgroups::Limits;
 use crate::ranges;
 
-/// The capabilities that Docker gives a container.
-pub(super) const GIVEN: [&str; 14] = [
-    "audit_write",
-    "chown",
-    "dac_override",
-    "fowner",
-    "fsetid",
-    "kill",
-    "mknod",
-    "net_bind_service",
-    "net_raw",
-    "setfcap",
-    "setgid",
-    "setpcap",
-    "setuid",
-    "sys_chroot",
-];
 /// All capabilities.
 const ALL: &str = "all";
 /// The period of the CPU time that a hard limit is a part of, in microseconds.
@@ -92,8 +76,15 @@ pub(crate) fn cap_name(name: &str) -> String {
     name.strip_prefix("cap_").map(String::from).unwrap_or(name)
 }
 
-/// The capabilities of a container, exactly.
-fn caps(config: &DockerConfig, task: &TaskConfig) -> Result<BTreeSet<String>, NotAllowed> {
+/// What is added to and taken from the capabilities that a daemon gives.
+struct CapabilityChange {
+    add: BTreeSet<String>,
+    drop: BTreeSet<String>,
+}
+
+/// The capabilities of a container. Only those are added that the task asks for: with Podman, users who are not root get
+/// what is added, and nothing else.
+fn caps(config: &DockerConfig, task: &TaskConfig) -> Result<CapabilityChange, NotAllowed> {
     let names = |list: &[String]| -> BTreeSet<String> { list.iter().map(|c| cap_name(c)).collect() };
     let (allowed, add, drop) = (names(&config.allow_caps), names(&task.cap_add), names(&task.cap_drop));
     let allows = |cap: &str| allowed.contains(ALL) || allowed.contains(cap);
@@ -101,15 +92,18 @@ fn caps(config: &DockerConfig, task: &TaskConfig) -> Result<BTreeSet<String>, No
     if !denied.is_empty() {
         return Err(NotAllowed::Caps(denied));
     }
-    let mut out: BTreeSet<String> = match drop.contains(ALL) {
-        true => BTreeSet::new(),
-        false => GIVEN.iter().filter(|c| allows(c) && !drop.contains(**c)).map(ToString::to_string).collect(),
-    };
+    let mut added: BTreeSet<String> = add.iter().filter(|c| *c != ALL).cloned().collect();
     if add.contains(ALL) {
-        out.extend(allowed);
+        added.extend(allowed.iter().cloned());
     }
-    out.extend(add.into_iter().filter(|c| c != ALL));
-    Ok(out)
+    let dropped = match drop.contains(ALL) {
+        true => [ALL.to_string()].into(),
+        false => {
+            let keeps = |cap: &str| added.contains(cap) || (allows(cap) && !drop.contains(cap));
+            GIVEN.iter().filter(|cap| !keeps(cap)).map(ToString::to_string).collect()
+        }
+    };
+    Ok(CapabilityChange { add: added, drop: dropped })
 }
 
 /// Whether a namespace is the container's own.
@@ -224,8 +218,9 @@ pub(super) fn apply(
     if task.privileged {
         host.privileged = Some(true);
     } else {
-        host.cap_drop = Some(vec!["ALL".into()]);
-        host.cap_add = set(caps(config, task)?.iter().map(|c| c.to_ascii_uppercase()).collect());
+        let change = caps(config, task)?;
+        let list = |names: &BTreeSet<String>| set(names.iter().map(|c| c.to_ascii_uppercase()).collect());
+        (host.cap_add, host.cap_drop) = (list(&change.add), list(&change.drop));
     }
     host.devices = set(task
         .devices
@@ -300,10 +295,17 @@ mod tests {
             cap_drop: list(drop),
             ..TaskConfig::default()
         };
-        let got = |task: TaskConfig| applied(&config(), task).map(|h| h.cap_add.unwrap_or_default());
-        assert_eq!(got(with(&[], &[])).unwrap().len(), 13, "not NET_RAW");
-        assert_eq!(got(with(&["CAP_CHOWN"], &["ALL"])), Ok(list(&["CHOWN"])));
-        assert_eq!(got(with(&["all"], &["all"])).unwrap().len(), 13);
+        let change = |config: &DockerConfig, task: TaskConfig| {
+            applied(config, task).map(|h| (h.cap_add.unwrap_or_default(), h.cap_drop.unwrap_or_default()))
+        };
+        let got = |task: TaskConfig| change(&config(), task);
+        assert_eq!(got(with(&[], &[])), Ok((list(&[]), list(&["NET_RAW"]))));
+        assert_eq!(got(with(&["mknod"], &["cap_kill"])), Ok((list(&["MKNOD"]), list(&["KILL", "NET_RAW"]))));
+        assert_eq!(got(with(&["kill"], &["kill"])), Ok((list(&["KILL"]), list(&["NET_RAW"]))));
+        assert_eq!(got(with(&["CAP_CHOWN"], &["ALL"])), Ok((list(&["CHOWN"]), list(&["ALL"]))));
+        assert_eq!(got(with(&["all"], &["all"])).unwrap().0.len(), 13, "not NET_RAW");
+        let few = DockerConfig { allow_caps: list(&["chown"]), ..config() };
+        assert_eq!(change(&few, with(&[], &[])).unwrap().1.len(), 13);
         assert_eq!(
             got(with(&["net_raw", "sys_admin", "chown"], &[])),
             Err(NotAllowed::Caps(list(&["net_raw", "sys_admin"])))

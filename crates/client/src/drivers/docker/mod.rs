@@ -146,6 +146,15 @@ fn failed(error: DaemonError) -> StartFailure {
     StartFailure::Failed { recoverable: error.is_temporary(), text: error.to_string() }
 }
 
+/// What becomes of a container of the same allocation that has the name of a new one, and does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// It makes way.
+    Replaced,
+    /// It is used again where it can't be removed: Podman keeps one as long as others are to share its network.
+    Kept,
+}
+
 impl Docker {
     /// A driver whose containers' output is collected by `program`, which calls [`log_process::main`].
     pub(crate) fn new(config: DockerConfig, program: PathBuf) -> Docker {
@@ -179,7 +188,7 @@ impl Docker {
         shared.images.take(&image, &task.id);
         made.image = Some(image.clone());
         let body = create::container(&shared.config, &config, &task, &image, &shared.node_id())?;
-        let container = self.create(&name, &config, &task, body).await?;
+        let container = self.create(&name, &config, &task, body, Taken::Replaced).await?;
         made.container = Some(container.clone());
         self.run(&container).await.map_err(failed)?;
         let logger = self.collect_output(&container, &task).await;
@@ -197,6 +206,7 @@ impl Docker {
         config: &TaskConfig,
         task: &StartTask,
         body: ContainerCreateBody,
+        taken: Taken,
     ) -> Result<String, StartFailure> {
         let daemon = &self.shared.daemon;
         let attempts = config.exists_attempts.unwrap_or(self.shared.config.container_exists_attempts).max(1);
@@ -232,7 +242,11 @@ impl Docker {
             if left == 0 {
                 return Err(failed(error));
             }
-            handle::remove(daemon, &id).await.map_err(failed)?;
+            match (handle::remove(daemon, &id).await, taken) {
+                (Ok(()), _) => {}
+                (Err(DaemonError::Refused { .. }), Taken::Kept) => return Ok(id),
+                (Err(e), _) => return Err(failed(e)),
+            }
             tokio::time::sleep(pause).await;
             pause *= 2;
         }

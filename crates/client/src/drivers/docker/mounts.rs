@@ -12,6 +12,7 @@ use bollard::models::{
     MountVolumeOptions, MountVolumeOptionsDriverConfig,
 };
 
+use super::super::network::TaskNetwork;
 use super::super::{Propagation, StartTask};
 use super::network::Holder;
 use super::settings::DockerConfig;
@@ -37,6 +38,8 @@ const OPTIONS: [&str; 14] = [
 ];
 /// The directory of a task that only the agent uses.
 const PRIVATE: &str = "private";
+/// A directory without files; in the private one.
+const EMPTY: &str = "empty";
 
 /// The mode of a file system in memory that names none: as Docker has it.
 const TMPFS_MODE: i64 = 0o1777;
@@ -74,6 +77,19 @@ pub(crate) enum MountError {
     },
 }
 
+/// Which part of its allocation a task mounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All of the task's directory, with that of the agent, which is covered.
+    Task,
+    /// All of the shared directory, with the logs, which are mounted read-only.
+    Shared,
+    /// The logs, or one of them: only read.
+    Logs,
+    /// Any other directory or file.
+    Other,
+}
+
 /// Puts the mounts of a container into its settings.
 pub(super) fn apply(
     host: &mut HostConfig,
@@ -99,30 +115,48 @@ pub(super) fn apply(
             binds.push(bind(&path, &format!("/etc/{name}"), "ro"));
         }
     }
+    let mut mounts: Vec<Mount> = start.mounts.iter().map(given).collect();
+    let mut targets = Vec::new();
     for volume in &task.volumes {
-        binds.push(self::volume(config, task, start, volume, &label)?);
+        let (text, target, part) = self::volume(config, task, start, volume, &label)?;
+        binds.push(text);
+        targets.push((target, part));
+    }
+    for m in &task.mounts {
+        let (mount, part) = mount(config, start, m)?;
+        mounts.push(mount);
+        targets.push((m.target.clone(), part));
+    }
+    for (target, part) in targets {
+        let below = |name: &str| format!("{}/{name}", target.trim_end_matches('/'));
+        match part {
+            Part::Shared => binds.push(bind(&start.alloc_dir.join("alloc/logs"), &below("logs"), "ro")),
+            Part::Task => binds.push(bind(&empty(start)?, &below(PRIVATE), "ro")),
+            Part::Logs | Part::Other => {}
+        }
     }
     host.binds = Some(binds);
-    let mut mounts: Vec<Mount> = start.mounts.iter().map(given).collect();
-    for m in &task.mounts {
-        mounts.push(mount(config, start, m)?);
-    }
     host.mounts = Some(mounts).filter(|m| !m.is_empty());
     host.volume_driver = (!task.volume_driver.is_empty()).then(|| task.volume_driver.clone());
     Ok(())
 }
 
+/// The directory of a task that only the agent uses.
+fn private(start: &StartTask) -> Result<Directory, PathError> {
+    let task = Directory::open(&start.alloc_dir)?.open_dir(&start.task, Links::Refused)?;
+    task.make_dir(PRIVATE, 0o700, None)
+}
+
 /// Writes the files of `/etc` by which the task knows the network of its allocation, where the task can't change them.
 fn etc(start: &StartTask) -> Result<Vec<(String, PathBuf)>, MountError> {
-    let write = |(name, content): (String, String)| {
-        let written = Directory::open(&start.alloc_dir).map_err(PathError::from).and_then(|root| {
-            let private = root.open_dir(&start.task, Links::Refused)?.make_dir(PRIVATE, 0o700, None)?;
-            private.replace(&name, content.as_bytes(), 0o644, None)
-        });
-        let path = start.task_dir().join(PRIVATE).join(&name);
-        written.map_err(|source| MountError::Path { path: format!("/etc/{name}"), source }).map(|()| (name, path))
+    let files = start.network.files();
+    let written = match files.is_empty() {
+        true => Ok(()),
+        false => private(start).and_then(|private| TaskNetwork::write_files(&private, &files)),
     };
-    start.network.files().into_iter().map(write).collect()
+    written.map_err(|source| MountError::Path { path: "/etc".into(), source })?;
+    let below = start.task_dir().join(PRIVATE);
+    Ok(files.into_iter().map(|(name, _)| (name.clone(), below.join(name))).collect())
 }
 
 /// A mount that the agent gives the task, such as a volume.
@@ -142,14 +176,22 @@ fn given(m: &super::super::Mount) -> Mount {
     }
 }
 
-/// A volume of the form `source:target[:options]`, as the daemon gets it.
+/// Makes a directory that stays empty. It covers others: a file system in memory would not do, as Podman copies what it
+/// covers.
+fn empty(start: &StartTask) -> Result<PathBuf, MountError> {
+    let made = private(start).and_then(|private| private.make_dir(EMPTY, 0o555, None));
+    let path = start.task_dir().join(PRIVATE).join(EMPTY);
+    made.map_err(|source| MountError::Path { path: format!("{PRIVATE}/{EMPTY}"), source }).map(|_| path)
+}
+
+/// A volume of the form `source:target[:options]`, as the daemon gets it; its target, and what it is a part of.
 fn volume(
     config: &DockerConfig,
     task: &TaskConfig,
     start: &StartTask,
     volume: &str,
     label: &dyn Fn(&str) -> String,
-) -> Result<String, MountError> {
+) -> Result<(String, String, Part), MountError> {
     let parts: Vec<&str> = volume.split(':').collect();
     let (source, target, options) = match parts.as_slice() {
         [source, target] => (*source, *target, ""),
@@ -162,30 +204,43 @@ fn volume(
     if let Some(option) = options.split(',').find(|o| !o.is_empty() && !OPTIONS.contains(o)) {
         return Err(MountError::Option { volume: volume.into(), option: option.into() });
     }
-    let source = match task.volume_driver.as_str() {
-        // What a link leads to may have colons, too.
-        "" => match self::source(config, start, source)?.display().to_string() {
-            path if path.contains(':') => return Err(MountError::Volume(volume.into())),
-            path => path,
-        },
-        _ if config.volumes_enabled => source.to_string(),
+    let (source, part) = match task.volume_driver.as_str() {
+        "" => {
+            let (path, part) = self::source(config, start, source)?;
+            (path.display().to_string(), part)
+        }
+        _ if config.volumes_enabled => (source.to_string(), Part::Other),
         driver => return Err(MountError::Driver(driver.into())),
     };
-    Ok(format!("{source}:{target}{}", label(options)))
+    // What a link leads to may have colons, too.
+    if task.volume_driver.is_empty() && source.contains(':') {
+        return Err(MountError::Volume(volume.into()));
+    }
+    let options = match part {
+        Part::Logs => {
+            let others = options.split(',').filter(|o| !matches!(*o, "" | "rw" | "ro"));
+            others.chain(["ro"]).collect::<Vec<_>>().join(",")
+        }
+        Part::Task | Part::Shared | Part::Other => options.into(),
+    };
+    Ok((format!("{source}:{target}{}", label(&options)), target.into(), part))
 }
 
-/// The path of the host that a task means.
-fn source(config: &DockerConfig, start: &StartTask, path: &str) -> Result<PathBuf, MountError> {
+/// The path of the host that a task means, and what it is a part of.
+fn source(config: &DockerConfig, start: &StartTask, path: &str) -> Result<(PathBuf, Part), MountError> {
+    let of_host = |host: PathBuf| match config.volumes_enabled {
+        true => Ok((host, Part::Other)),
+        false => Err(MountError::HostPath(path.into())),
+    };
     if Path::new(path).is_absolute() {
-        return if config.volumes_enabled { Ok(path.into()) } else { Err(MountError::HostPath(path.into())) };
+        return of_host(path.into());
     }
     let wrong = |source: PathError| MountError::Path { path: path.into(), source };
     let root = Directory::open(&start.alloc_dir).map_err(|e| wrong(e.into()))?;
     let inside = Path::new(&start.task).join(path);
     let real = match found_or_made(&root, &inside) {
         Ok(real) => real,
-        Err(PathError::Escapes) if config.volumes_enabled => return Ok(start.task_dir().join(path)),
-        Err(PathError::Escapes) => return Err(MountError::HostPath(path.into())),
+        Err(PathError::Escapes) => return of_host(start.task_dir().join(path)),
         Err(e) => return Err(wrong(e)),
     };
     let mut names = real.components().map(Component::as_os_str);
@@ -193,7 +248,16 @@ fn source(config: &DockerConfig, start: &StartTask, path: &str) -> Result<PathBu
     let own = first.is_some_and(|n| n == start.task.as_str()) && second.is_none_or(|n| n != PRIVATE);
     let shared = first.is_some_and(|n| n == "alloc");
     // Neighbours keep their secrets.
-    if own || shared { Ok(start.alloc_dir.join(real)) } else { Err(MountError::HostPath(path.into())) }
+    if !own && !shared {
+        return Err(MountError::HostPath(path.into()));
+    }
+    let part = match second {
+        None if shared => Part::Shared,
+        None => Part::Task,
+        Some(name) if shared && name == "logs" => Part::Logs,
+        Some(_) => Part::Other,
+    };
+    Ok((start.alloc_dir.join(real), part))
 }
 
 /// The path below a directory, after all links; directories that are missing are made.
@@ -230,17 +294,22 @@ fn propagation(name: &str) -> Result<Option<MountBindOptionsPropagationEnum>, Mo
     }))
 }
 
-/// A mount as the daemon gets it.
-fn mount(config: &DockerConfig, start: &StartTask, m: &MountConfig) -> Result<Mount, MountError> {
+/// A mount as the daemon gets it, and what it is a part of.
+fn mount(config: &DockerConfig, start: &StartTask, m: &MountConfig) -> Result<(Mount, Part), MountError> {
     let plain = Mount { target: Some(m.target.clone()), read_only: Some(m.read_only), ..Mount::default() };
-    Ok(match &m.kind {
-        MountKind::Bind { propagation: mode } => Mount {
-            typ: Some(MountType::BIND),
-            source: Some(source(config, start, &m.source)?.display().to_string()),
-            bind_options: propagation(mode)?
-                .map(|p| MountBindOptions { propagation: Some(p), ..MountBindOptions::default() }),
-            ..plain
-        },
+    let mount = match &m.kind {
+        MountKind::Bind { propagation: mode } => {
+            let (source, part) = source(config, start, &m.source)?;
+            let bind = Mount {
+                typ: Some(MountType::BIND),
+                source: Some(source.display().to_string()),
+                read_only: Some(m.read_only || part == Part::Logs),
+                bind_options: propagation(mode)?
+                    .map(|p| MountBindOptions { propagation: Some(p), ..MountBindOptions::default() }),
+                ..plain
+            };
+            return Ok((bind, part));
+        }
         MountKind::Volume { no_copy, labels, driver, options } => {
             // Options of a volume can make it any directory or device of the host.
             if !config.volumes_enabled && (!options.is_empty() || !matches!(driver.as_str(), "" | "local")) {
@@ -277,7 +346,8 @@ fn mount(config: &DockerConfig, start: &StartTask, m: &MountConfig) -> Result<Mo
             }),
             ..plain
         },
-    })
+    };
+    Ok((mount, Part::Other))
 }
 
 #[cfg(test)]
@@ -307,8 +377,35 @@ mod tests {
 
         fn mount(&self, kind: MountKind, source: &str) -> Result<Mount, MountError> {
             let m = MountConfig { kind, source: source.into(), target: "/x".into(), read_only: false };
-            mount(&DockerConfig::default(), &self.1, &m)
+            mount(&DockerConfig::default(), &self.1, &m).map(|(mount, _)| mount)
         }
+
+        /// All directories that a task with that volume gets: source, target and options.
+        fn all(&self, volume: &str) -> Vec<String> {
+            let task = TaskConfig { volumes: vec![volume.into()], ..TaskConfig::default() };
+            let mut host = HostConfig::default();
+            apply(&mut host, &DockerConfig::default(), &task, &self.1).unwrap();
+            host.binds.unwrap()
+        }
+    }
+
+    #[test]
+    fn whole_directories_come_without_what_is_the_agents() {
+        let p = place();
+        std::fs::create_dir(p.0.path().join("alloc/logs")).unwrap();
+        let logs = p.0.path().join("alloc/logs").display().to_string();
+        let binds = p.all("../alloc:/x/");
+        assert!(binds.contains(&format!("{logs}:/x/logs:ro")), "{binds:?}");
+        let binds = p.all("../alloc/logs:/x:rw,z");
+        assert_eq!(binds.last(), Some(&format!("{logs}:/x:z,ro")));
+        for path in [".", "local/.."] {
+            let binds = p.all(&format!("{path}:/x"));
+            let empty = p.0.path().join("t/private/empty");
+            assert_eq!(binds.last(), Some(&format!("{}:/x/private:ro", empty.display())));
+            assert!(empty.is_dir());
+        }
+        let bind = MountKind::Bind { propagation: String::new() };
+        assert_eq!(p.mount(bind, "../alloc/logs").unwrap().read_only, Some(true));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::connect::SHORT;
 use super::create::{ALLOC_LABEL, NODE_LABEL};
 use super::handle::{self, Found};
 use super::task::TaskConfig;
-use super::{Docker, Shared, Unfinished};
+use super::{Docker, Shared, Taken, Unfinished};
 use crate::netns;
 
 /// What the driver keeps of a namespace that it made.
@@ -115,7 +115,7 @@ impl Docker {
         shared.images.take(&image, &holder_name);
         made.image = Some(image.clone());
         let body = body(shared, wanted, &image);
-        let container = self.create(&holder_name, &config, &start, body).await.map_err(unable)?;
+        let container = self.create(&holder_name, &config, &start, body, Taken::Kept).await.map_err(unable)?;
         made.container = Some(container.clone());
         self.run(&container).await?;
         let path = self.name_namespace(&container, &wanted.alloc_id).await?;
@@ -150,8 +150,10 @@ impl Docker {
         let (shared, name, id) = (&self.shared, name(alloc_id), alloc_id.to_string());
         let unnamed = tokio::task::spawn_blocking(move || netns::remove(&id)).await;
         let unnamed = unnamed.map_err(std::io::Error::other).and_then(|removed| removed);
-        handle::remove(&shared.daemon, &name).await?;
+        let removed = handle::remove(&shared.daemon, &name).await;
+        // One that can't be removed now is removed as those of no task are.
         shared.untrack(&name);
+        removed?;
         if let Some(holder) = Holder::of(state) {
             shared.images.release(&shared.config, &holder.holder_image, &name);
         }

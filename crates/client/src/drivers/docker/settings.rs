@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::super::capabilities::default_names;
 use super::super::config::{Block, ConfigError};
-use super::limits::GIVEN;
 
-/// The capability that Docker gives containers and tasks have only if `allow_caps` says so.
-const NOT_ALLOWED: &str = "net_raw";
 /// The devices of the host that tasks may use unless `allow_devices` says otherwise: none of them gives the files or the
 /// memory of the host away.
 const DEVICES: [&str; 6] = ["/dev/fuse", "/dev/net/tun", "/dev/kvm", "/dev/dri/*", "/dev/nvidia*", "/dev/snd/*"];
@@ -171,7 +169,7 @@ impl Default for DockerConfig {
             volumes_enabled: false,
             selinux_label: String::new(),
             allow_privileged: false,
-            allow_caps: GIVEN.iter().filter(|c| **c != NOT_ALLOWED).map(ToString::to_string).collect(),
+            allow_caps: default_names().map(String::from).collect(),
             allow_devices: owned(&DEVICES),
             allow_runtimes: owned(&["runc", "nvidia"]),
             infra_image: infra_image(),

@@ -3,6 +3,7 @@
 use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
+use super::super::capabilities::default_names;
 use super::super::config::ConfigError;
 
 /// The names, in lower case and without `CAP_`.
@@ -51,20 +52,6 @@ const NAMES: [(&str, CapabilitySet); 41] = [
 ];
 /// Those that were split off others later; root does not get them.
 const LATER: CapabilitySet = CapabilitySet::PERFMON.union(CapabilitySet::BPF).union(CapabilitySet::CHECKPOINT_RESTORE);
-/// Those that tasks have, and may ask for, unless the agent's configuration says otherwise.
-const DEFAULT: CapabilitySet = CapabilitySet::AUDIT_WRITE
-    .union(CapabilitySet::CHOWN)
-    .union(CapabilitySet::DAC_OVERRIDE)
-    .union(CapabilitySet::FOWNER)
-    .union(CapabilitySet::FSETID)
-    .union(CapabilitySet::KILL)
-    .union(CapabilitySet::MKNOD)
-    .union(CapabilitySet::NET_BIND_SERVICE)
-    .union(CapabilitySet::SETFCAP)
-    .union(CapabilitySet::SETGID)
-    .union(CapabilitySet::SETPCAP)
-    .union(CapabilitySet::SETUID)
-    .union(CapabilitySet::SYS_CHROOT);
 /// The name for all of them.
 const ALL: &str = "all";
 
@@ -99,6 +86,12 @@ impl Capabilities {
     }
 }
 
+/// Those that tasks have, and may ask for, unless the agent's configuration says otherwise.
+fn default_set() -> CapabilitySet {
+    let known = default_names().filter_map(|name| NAMES.iter().find(|(known, _)| *known == name));
+    known.fold(CapabilitySet::empty(), |all, (_, one)| all.union(*one))
+}
+
 fn every() -> CapabilitySet {
     NAMES.iter().fold(CapabilitySet::empty(), |all, (_, one)| all.union(*one))
 }
@@ -124,7 +117,7 @@ pub(crate) fn of_task(
     drop: &[String],
     root: bool,
 ) -> Result<Capabilities, ConfigError> {
-    let allowed = allowed.map_or(Ok(DEFAULT), named)?;
+    let allowed = allowed.map_or_else(|| Ok(default_set()), named)?;
     let asked = named(add)?;
     let everything = asked == every();
     let refused = asked.difference(allowed);
@@ -132,7 +125,7 @@ pub(crate) fn of_task(
         let names: Vec<_> = NAMES.iter().filter(|(_, one)| refused.contains(*one)).map(|(name, _)| *name).collect();
         return Err(ConfigError::CapabilitiesDenied(names.join(", ")));
     }
-    let basis = if root { Capabilities::of_root().set() } else { DEFAULT.intersection(allowed) };
+    let basis = if root { Capabilities::of_root().set() } else { default_set().intersection(allowed) };
     let kept = basis.difference(named(drop)?);
     Ok(Capabilities(kept.union(asked.intersection(allowed)).bits()))
 }
@@ -160,7 +153,7 @@ mod tests {
         assert_eq!(of(Some(&["chown"]), &[], &[]).unwrap(), CapabilitySet::CHOWN, "others are not allowed");
         assert!(of(Some(&["all"]), &["sys_admin"], &[]).unwrap().contains(CapabilitySet::SYS_ADMIN));
         assert_eq!(of(Some(&["all"]), &["all"], &[]).unwrap(), every());
-        assert_eq!(of(None, &["all"], &[]).unwrap(), DEFAULT, "all that are allowed");
+        assert_eq!(of(None, &["all"], &[]).unwrap(), default_set(), "all that are allowed");
         let denied = "driver does not allow the following capabilities: net_raw, sys_admin";
         assert_eq!(of(None, &["sys_admin", "net_raw", "kill"], &[]).unwrap_err(), denied);
         assert_eq!(of(None, &["nope"], &[]).unwrap_err(), "unknown capability \"nope\"");

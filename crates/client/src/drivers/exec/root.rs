@@ -19,6 +19,7 @@ use rustix::process::{chdir, chroot, pivot_root};
 
 use super::Inside;
 use crate::directory::{Directory, Links, PathError, by_descriptor};
+use crate::drivers::network::TaskNetwork;
 use crate::drivers::{Mount, Propagation};
 
 /// Flags of every mount of a task: no devices, and no programs that gain privileges.
@@ -158,8 +159,8 @@ impl Root {
             return Ok(Vec::new());
         }
         let (private, etc) = (self.0.open_dir("private", Links::Refused)?, self.make(Path::new("etc"))?);
-        let write = |(name, content): &(String, String)| {
-            private.replace(name, content.as_bytes(), 0o644, None)?;
+        TaskNetwork::write_files(&private, files)?;
+        let place = |(name, _): &(String, String)| {
             if etc.metadata(name).is_ok_and(|found| !found.is_file()) {
                 etc.remove_file(name)?;
             }
@@ -167,7 +168,7 @@ impl Root {
             self.prepare(&path, false)?;
             Ok((path, private.open_place(name)?))
         };
-        files.iter().map(write).collect()
+        files.iter().map(place).collect()
     }
 
     /// Mounts a volume.
