@@ -65,6 +65,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         end_processes(&self.0);
+        remove_cgroups(&self.0);
         unmount_below(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -91,6 +92,67 @@ pub fn end_processes(folder: &Path) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
+}
+
+/// Where cgroups are mounted: the only hierarchy of version 2, or those of version 1.
+const CGROUPS: &str = "/sys/fs/cgroup";
+/// The groups in which agents make those of tasks.
+const PARENTS: [&str; 5] =
+    ["nomad.slice", "nomad.slice/share.slice", "nomad.slice/reserve.slice", "nomad.slice/share", "nomad.slice/reserve"];
+/// How deep below a folder the directories of allocations are.
+const DEEPEST: usize = 6;
+/// How long the processes of a killed task may take to die.
+const DEATH: Duration = Duration::from_secs(5);
+
+/// Removes the cgroups of the allocations in a folder, with the processes in there: an agent that was killed left them,
+/// and so did a supervisor.
+pub fn remove_cgroups(folder: &Path) {
+    let mut allocs = Vec::new();
+    find_allocs(folder, DEEPEST, &mut allocs);
+    let end = Instant::now() + DEATH;
+    for dir in cgroups_of(&allocs) {
+        let is_left = || {
+            for pid in std::fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default().lines() {
+                if let Some(pid) = pid.parse().ok().and_then(Pid::from_raw) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+            // It can't be removed before its last process is gone.
+            std::fs::remove_dir(&dir).is_err() && dir.exists()
+        };
+        while is_left() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// The names of the directories of allocations.
+fn find_allocs(dir: &Path, depth: usize, found: &mut Vec<String>) {
+    let is_alloc = |name: &str| name.len() == 36 && name.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if is_alloc(&name) {
+            found.push(name);
+        } else if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            find_allocs(&entry.path(), depth - 1, found);
+        }
+    }
+}
+
+/// The cgroups of the tasks of allocations.
+fn cgroups_of(allocs: &[String]) -> Vec<PathBuf> {
+    let list = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
+    if allocs.is_empty() {
+        return Vec::new();
+    }
+    let hierarchies: Vec<PathBuf> = list(CGROUPS.into()).map(|e| e.path()).chain([PathBuf::from(CGROUPS)]).collect();
+    let parents = hierarchies.iter().flat_map(|root| PARENTS.map(|parent| root.join(parent)));
+    let groups = parents.flat_map(|parent| list(parent).map(|e| e.path()));
+    let of_alloc = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.split_once('.').is_some_and(|(id, _)| allocs.iter().any(|alloc| alloc == id))
+    };
+    groups.filter(of_alloc).collect()
 }
 
 /// Runs the program in a folder with an otherwise empty environment.

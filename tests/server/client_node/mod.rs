@@ -22,7 +22,7 @@ use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeU
 use encamp_model::*;
 use tokio::sync::watch;
 
-use super::program::unmount_below;
+use super::program::{remove_cgroups, unmount_below};
 
 /// Maximum time of any wait in these tests.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,6 +53,7 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
+        remove_cgroups(&self.0);
         unmount_below(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
     }

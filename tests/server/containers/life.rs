@@ -20,7 +20,10 @@ fn a_container_lives_and_goes() {
     let alloc = run(&agent, &job("life", JobType::Service, task), ClientStatus::Running);
     says(&agent, &alloc, "secrets");
     assert_eq!(output(&agent, &alloc, "stdout"), "begin /local /alloc\nsecrets\n");
-    assert_eq!(output(&agent, &alloc, "stderr"), "err\n");
+    wait_for("the other output", || match output(&agent, &alloc, "stderr") {
+        text if text == "err\n" => Ok(()),
+        other => Err(other),
+    });
     let dir = folder.path().join("data/alloc").join(id(&alloc));
     assert_eq!(std::fs::read_to_string(dir.join("t/local/x")).expect("a file"), "x\n");
     assert_eq!(std::fs::read_to_string(dir.join("alloc/data/y")).expect("a file"), "y\n");

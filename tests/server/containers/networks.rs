@@ -10,19 +10,19 @@ use crate::networks::Net;
 const HOLDER: &str = "localhost/waits:1";
 
 /// The name of a namespace.
-fn namespace(alloc: &Json) -> String {
+pub fn namespace(alloc: &Json) -> String {
     format!("/var/run/netns/{}", id(alloc))
 }
 
 /// Imports the image of containers that hold networks; gives the setting that names it.
-fn with_holder(podman: &Podman) -> String {
+pub fn with_holder(podman: &Podman) -> String {
     let archive = podman.archive().display().to_string();
     podman.run(&["import", "--change", "CMD [\"/bin/sleep\", \"1000000\"]", &archive, HOLDER]);
     format!("infra_image = \"{HOLDER}\"")
 }
 
 /// A job whose tasks `t` and `u` are to reach each other at the loopback address.
-fn pair(name: &str, network: &Json) -> Json {
+pub fn pair(name: &str, network: &Json) -> Json {
     let says = "cat /etc/hosts /etc/resolv.conf; while :; do echo hello | nc -l -p 8000; done";
     let mut job = job(name, JobType::Service, task(says, &json!({})));
     let asks = "while ! nc 127.0.0.1 8000 >/alloc/data/u; do sleep 0.1; done; sleep 1000";
@@ -34,7 +34,7 @@ fn pair(name: &str, network: &Json) -> Json {
     job
 }
 
-fn heard(folder: &Folder, alloc: &Json) {
+pub fn heard(folder: &Folder, alloc: &Json) {
     let file = folder.path().join("data/alloc").join(id(alloc)).join("alloc/data/u");
     wait_for("what the neighbor says", || match std::fs::read_to_string(&file).unwrap_or_default() {
         text if text == "hello\n" => Ok(()),

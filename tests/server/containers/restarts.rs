@@ -69,7 +69,7 @@ fn containers_and_their_output_outlive_the_agent() {
 }
 
 /// The log processes of a folder.
-fn log_processes(folder: &Folder) -> Vec<i32> {
+pub fn log_processes(folder: &Folder) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").expect("processes").flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse::<i32>().ok()) else { continue };

@@ -1,19 +1,63 @@
 //! Attempts of a task to get out: none succeeds, and `docs/dev/isolation.md` says why.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
 
+use super::host::{Host, SECRET};
 use super::*;
 
-/// The results of attempts that succeed in nothing, one line each: name, tab, results separated by bars.
+/// The results of attempts that succeed in nothing, one line each: name, tab, results in a task of `exec`, tab, those in
+/// a task of `docker`. Results are separated by bars; `-`: the attempt is not made there.
 const EXPECTED: &str = include_str!("expected.tsv");
+/// Attempts of containers alone that the tests make, and not the program that runs in tasks.
+const BY_CONTAINERS: [&str; 2] = ["volume_by_a_link_of_another_task", "working_directory_of_the_runtime"];
 
-fn expected() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let rows = EXPECTED.lines().skip(1).filter_map(|l| l.split_once('\t'));
-    rows.map(|(name, results)| (name, results.split('|').collect())).collect()
+/// Attempts that tests make with tasks of both kinds.
+fn by_tests() -> Vec<&'static str> {
+    std::iter::once("program_of_the_agent_during_commands").chain(agent_files::names()).collect()
+}
+
+/// Which tasks make the attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Those of the driver `exec`.
+    Exec,
+    /// Those of the driver `docker`.
+    Docker,
+}
+
+/// The attempts, and the results that are fine in tasks of that kind; without results: the attempt is not made.
+fn expected(kind: Kind) -> Vec<(&'static str, Option<Vec<&'static str>>)> {
+    let row = |line: &'static str| {
+        let mut cells = line.split('\t');
+        let (name, exec, docker) = (cells.next()?, cells.next()?, cells.next()?);
+        let results = match kind {
+            Kind::Exec => exec,
+            Kind::Docker => docker,
+        };
+        Some((name, (results != "-").then(|| results.split('|').collect())))
+    };
+    EXPECTED.lines().skip(1).filter_map(row).collect()
+}
+
+/// The names of attempts that tasks of that kind do not make, as the program gets them.
+pub fn not_made(kind: Kind) -> String {
+    let names = expected(kind).into_iter().filter(|(_, results)| results.is_none());
+    names.map(|(name, _)| name).collect::<Vec<_>>().join(",")
+}
+
+/// Compares what the program says with the results that are fine; `open`: attempts whose result does not matter.
+pub fn compare(kind: Kind, said: &str, open: &[&str]) {
+    let mut wrong = Vec::new();
+    let mut results: BTreeMap<&str, &str> = said.lines().filter_map(|l| l.split_once('\t')).collect();
+    results.remove("done");
+    for (name, allowed) in expected(kind) {
+        let Some(allowed) = allowed else { continue };
+        match results.remove(name) {
+            Some(result) if allowed.contains(&result) || open.contains(&name) => {}
+            result => wrong.push(format!("{name}: {result:?} instead of {allowed:?}")),
+        }
+    }
+    assert!(wrong.is_empty() && results.is_empty(), "{}\n{results:?}", wrong.join("\n"));
 }
 
 #[test]
@@ -21,80 +65,36 @@ fn the_documentation_lists_the_attempts() {
     let text = file("docs/dev/isolation.md");
     let rows = text.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('`'));
     let named: Vec<&str> = rows.map(|(name, _)| name).collect();
-    let mut wanted: Vec<&str> = EXPECTED.lines().skip(1).filter_map(|l| Some(l.split_once('\t')?.0)).collect();
-    wanted.push("program_of_the_agent_during_commands");
+    let mut wanted: Vec<&str> = expected(Kind::Exec).into_iter().map(|(name, _)| name).collect();
+    wanted.extend(by_tests());
+    wanted.extend(BY_CONTAINERS);
     assert_eq!(named, wanted);
-    assert!(named.len() >= 60);
-}
-
-/// A segment of shared memory of the host, which is removed in the end.
-struct Segment(i32);
-
-impl Segment {
-    fn new() -> Option<Segment> {
-        let key = i32::try_from(std::process::id()).ok()? + 0x4000_0000;
-        let script = format!("defined shmget({key}, 4096, 0666 | 01000) or exit 1");
-        Command::new("perl").args(["-e", &script]).status().ok()?.success().then_some(Segment(key))
-    }
-}
-
-impl Drop for Segment {
-    fn drop(&mut self) {
-        let script = format!("shmctl(shmget({}, 0, 0), 0, 0)", self.0);
-        let _ = Command::new("perl").args(["-e", &script]).status();
+    // A column says "-" where the attempt is not made.
+    for (column, kind) in [(2, Kind::Exec), (3, Kind::Docker)] {
+        let cells = text.lines().filter(|l| l.starts_with("| `")).filter_map(|l| l.split(" | ").nth(column));
+        let without: Vec<bool> = cells.map(|cell| cell.trim_end_matches(" |") == "-").collect();
+        let of_program = expected(kind).into_iter().map(|(_, results)| results.is_none());
+        let of_tests = by_tests().into_iter().map(|_| false);
+        let of_containers = BY_CONTAINERS.map(|_| kind == Kind::Exec);
+        assert_eq!(without, of_program.chain(of_tests).chain(of_containers).collect::<Vec<_>>(), "{kind:?}");
+        assert!(without.iter().filter(|without| !**without).count() >= 60, "{kind:?}");
     }
 }
 
 #[test]
 fn no_task_gets_out() {
-    if cfg!(not(target_arch = "x86_64")) {
-        println!("skipped: the attempts have the numbers of system calls of x86-64");
-        return;
-    }
     let folder = Folder::new("escapes");
-    let tools = folder.path().join("tools");
-    std::fs::create_dir(&tools).expect("a folder");
-    std::fs::write(tools.join("attempts.pl"), file("tests/server/isolation/attempts.pl")).expect("a file");
-    std::fs::write(tools.join("mine"), "mine").expect("a file");
-    std::fs::write(tools.join("secret"), "secret").expect("a file");
-    std::fs::set_permissions(tools.join("secret"), std::fs::Permissions::from_mode(0o600)).expect("a mode");
-    let canary = folder.file("canary", "secret");
+    let Some(host) = Host::new(&folder, "escapes") else { return };
     let Some(agent) = start(&folder, "  pids_limit = 64") else { return };
-    let Some(segment) = Segment::new() else {
-        println!("skipped: the attempts need perl");
-        return;
-    };
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let name = format!("encamp-escapes-{}", std::process::id());
-    let abstract_address = SocketAddr::from_abstract_name(&name).expect("an address");
-    let _abstract = UnixListener::bind_addr(&abstract_address).expect("a socket");
-    let mut other = Command::new("sleep").arg("600").spawn().expect("a process of the host");
-
-    let canary_path = canary.display().to_string();
-    let victim_key = format!("{}/data/alloc/${{NOMAD_ALLOC_ID}}/victim/secrets/key", folder.path().display());
     let mut attacker = task("exec", "");
-    attacker["Config"] = json!({"command": "/usr/bin/perl", "args": [
-        "/tools/attempts.pl", canary_path, other.id().to_string(),
-        listener.local_addr().expect("an address").port().to_string(), name, segment.0.to_string(), victim_key,
-    ]});
+    attacker["Config"] = json!({"command": "/usr/bin/perl", "args": host.arguments(Kind::Exec)});
     attacker["Resources"]["MemoryMB"] = json!(128);
     let mut victim = task("exec", "echo key > /secrets/key; sleep 600; : victim-of-isolation");
     victim["Name"] = json!("victim");
     let mut job = job("escapes", JobType::Service, &[attacker, victim]);
     job["TaskGroups"][0]["Networks"] = json!([{"Mode": "none"}]);
     let alloc = run(&agent, &job, ClientStatus::Running);
-    let text = until_output(&folder, &alloc, "main", "\ndone\t\n");
-
-    let mut wrong = Vec::new();
-    let mut results: BTreeMap<&str, &str> = text.lines().filter_map(|l| l.split_once('\t')).collect();
-    results.remove("done");
-    for (name, allowed) in expected() {
-        match results.remove(name) {
-            Some(result) if allowed.contains(&result) => {}
-            result => wrong.push(format!("{name}: {result:?} instead of {allowed:?}")),
-        }
-    }
-    assert!(wrong.is_empty() && results.is_empty(), "{}\n{results:?}", wrong.join("\n"));
+    compare(Kind::Exec, &until_output(&folder, &alloc, "main", "\ndone\t\n"), &[]);
 
     // The program that runs commands in the task can't be changed while it does.
     for _ in 0..10 {
@@ -102,15 +102,22 @@ fn no_task_gets_out() {
     }
     let text = output(&folder, &alloc, "main");
     assert!(!text.contains("opened"), "{text}");
-
-    // What could have been changed of the host was not.
-    assert_eq!(std::fs::read_to_string(tools.join("mine")).expect("a file"), "mine");
-    let mode = tools.join("mine").metadata().expect("a file").permissions().mode() & 0o777;
-    assert_ne!(mode, 0o777);
-    assert!(other.try_wait().expect("a process").is_none());
-    other.kill().expect("the end");
-    other.wait().expect("the end");
+    host.stays_unharmed();
     collect(&folder, &agent, "escapes", id(&alloc));
+}
+
+#[test]
+fn files_of_tasks_do_not_lead_the_agent_out() {
+    let folder = Folder::new("escapes-files");
+    let canary = folder.file("canary", SECRET);
+    let Some(agent) = start(&folder, "") else { return };
+    let mut victim = task("exec", "echo key > /secrets/key; sleep 600");
+    victim["Name"] = json!("victim");
+    let attacker = task("exec", &agent_files::script(&canary, ""));
+    let alloc = run(&agent, &job("files", JobType::Service, &[attacker, victim]), ClientStatus::Running);
+    until_output(&folder, &alloc, "main", "made\n");
+    agent_files::lead_nowhere(&agent, id(&alloc), "main", &canary);
+    collect(&folder, &agent, "files", id(&alloc));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //!
 //! Without root, or without cgroups, the tests say so and end.
 
-mod escapes;
+pub mod agent_files;
+pub mod escapes;
+pub mod host;
 mod life;
 mod restarts;
 
@@ -15,7 +17,7 @@ use encamp_model::{ClientStatus, JobType};
 use serde_json::{Value as Json, json};
 
 /// Directories of the host that the tasks of these tests see: they hold a shell, perl, Java and their libraries.
-const EMBEDDED: [&str; 12] = [
+pub const EMBEDDED: [&str; 12] = [
     "/bin",
     "/lib",
     "/lib64",
@@ -202,7 +204,7 @@ fn collect(folder: &Folder, agent: &Agent, job: &str, alloc: &str) {
 }
 
 /// A file of this repository.
-fn file(path: &str) -> String {
+pub fn file(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }

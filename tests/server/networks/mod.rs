@@ -2,6 +2,7 @@
 //! need root, the Debian packages `containernetworking-plugins` and `iptables`, and a kernel with bridges.
 
 mod bridge;
+mod commands;
 mod kills;
 mod plugins;
 
@@ -15,15 +16,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::agent::{Agent, wait_for};
+use crate::isolation::EMBEDDED;
 use crate::program::{Folder, run_for};
 use encamp_model::ClientStatus;
 use serde_json::{Value as Json, json};
 
 /// Where the Debian package has the plugins.
 const PLUGINS: &str = "/usr/lib/cni";
-/// The few files of the host that isolated tasks need.
-const EMBEDDED: [&str; 8] =
-    ["/bin", "/lib", "/lib64", "/usr/bin", "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/etc/passwd", "/etc/group"];
 /// How long one connection to a task may take.
 const CONNECTION: Duration = Duration::from_secs(5);
 
