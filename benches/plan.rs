@@ -12,7 +12,7 @@ use std::time::Instant;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_jobspec::parse::{ParseOptions, parse};
 use encamp_plan::capacity::{Subject, subject};
-use encamp_plan::survival::{Loss, survival};
+use encamp_plan::survival::{Accuracy, Loss, survival};
 use encamp_plan::{dry_run, plan_job, server_context};
 use encamp_sim::cluster::EPOCH;
 use encamp_sim::{ClusterOptions, cluster};
@@ -79,13 +79,14 @@ job "plain" {
 "#;
 
 /// Looks once for the worst loss and prints how long that takes.
-fn worst_loss(state: &State, loss: Loss, convert: &ConvertOptions, now: i64) {
+fn worst_loss(state: &State, loss: Loss, accuracy: Accuracy, convert: &ConvertOptions, now: i64) {
     let job = parse(PLAIN_JOB.as_bytes(), &ParseOptions::default()).expect("a job");
     let job = subject(state, &job, convert, &server_context(state), now).expect("a valid job");
     let subject = Subject { group: job.task_groups[0].clone(), job };
     let start = Instant::now();
-    let worst = survival(state, &subject, loss, now).expect("the nodes exist").expect("something to lose");
-    let (what, seconds) = (format!("the worst loss: {loss:?}, {} of {} tried", worst.tried, worst.of), start.elapsed());
+    let worst = survival(state, &subject, loss, accuracy, now).expect("the nodes exist").expect("something to lose");
+    let (what, seconds) =
+        (format!("a worst loss: {loss:?}, {accuracy:?}, {} of {} tried", worst.tried, worst.of), start.elapsed());
     println!("{what:<44}{:>10.1}", seconds.as_secs_f64() * 1000.0);
 }
 
@@ -131,8 +132,9 @@ fn main() {
     });
     step("scheduling alone", || dry_run(&state, &planned.run.job, now).expect("a plan"));
     drop(planned);
-    for loss in [Loss::Node, Loss::Datacenter] {
-        worst_loss(&state, loss, &convert, now);
+    let searches = [(Loss::Node, Accuracy::Near), (Loss::Node, Accuracy::Exact), (Loss::Datacenter, Accuracy::Near)];
+    for (loss, accuracy) in searches {
+        worst_loss(&state, loss, accuracy, &convert, now);
     }
     drop(state);
 
