@@ -4,6 +4,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::*;
+use crate::program::{end_processes, remove_cgroups, unmount_below};
 
 /// When the agent is killed, in milliseconds after the job was registered.
 const MOMENTS: [u64; 6] = [0, 40, 120, 300, 700, 1500];
@@ -86,6 +87,66 @@ fn a_running_task_survives_the_agent_and_its_end_is_known() {
         assert!(running(id(&ended)).is_empty());
         collect(&folder, &agent, &name, id(&ended));
     }
+}
+
+/// A host that loses power: all processes end at the same time, what is in memory only is gone, and no restart of the
+/// job's policy is used up.
+#[test]
+fn tasks_start_again_after_the_host_did() {
+    let folder = Folder::new("restarts-reboot");
+    let Some(mut agent) = start(&folder, "") else { return };
+    let script = "echo run >> local/runs; echo mine > secrets/mine; exec sleep 600";
+    let drivers = ["raw_exec", "exec"];
+    let mut allocs = Vec::new();
+    for driver in drivers {
+        let found = run(
+            &agent,
+            &job(&format!("on-{driver}"), JobType::Service, &[task(driver, script)]),
+            ClientStatus::Running,
+        );
+        let once = job(&format!("once-{driver}"), JobType::Batch, &[task(driver, "echo run >> local/runs")]);
+        allocs.push((found, run(&agent, &once, ClientStatus::Complete)));
+    }
+    let runs = |alloc: &Json| {
+        let text = std::fs::read_to_string(dir(&folder, alloc).join("main/local/runs")).unwrap_or_default();
+        text.lines().count()
+    };
+    let one_process = |alloc: &Json, count: usize| {
+        wait_for("one process", || match (runs(alloc), running(id(alloc)).as_slice()) {
+            (found, [_]) if found == count => Ok(()),
+            other => Err(format!("{other:?} {}", agent_state(&folder, alloc))),
+        });
+    };
+    allocs.iter().for_each(|(on, _)| one_process(on, 1));
+
+    agent.kill();
+    end_processes(folder.path());
+    remove_cgroups(folder.path());
+    unmount_below(folder.path());
+    for (on, once) in &allocs {
+        let left: Vec<String> = [on, once].into_iter().flat_map(|alloc| left(&folder, id(alloc))).collect();
+        assert!(left.iter().all(|what| what == "the directory"), "{left:?}");
+    }
+
+    agent = start_again(&folder);
+    for (driver, (on, once)) in drivers.into_iter().zip(&allocs) {
+        one_process(on, 2);
+        let again = alloc(&agent, &format!("on-{driver}"), ClientStatus::Running);
+        assert_eq!((id(&again), again["TaskStates"]["main"]["Restarts"].as_u64()), (id(on), Some(0)));
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
+        let secrets = dir(&folder, on).join("main/secrets").display().to_string();
+        assert!(mounts.contains(&secrets), "{driver}: the secrets are in memory again");
+        let ended = agent.get(&format!("/v1/allocation/{}", id(once)));
+        assert_eq!((ended["ClientStatus"].as_str(), runs(once)), (Some("complete"), 1));
+        collect(&folder, &agent, &format!("on-{driver}"), id(on));
+        collect(&folder, &agent, &format!("once-{driver}"), id(once));
+    }
+}
+
+/// What the agent stored of an allocation.
+fn agent_state(folder: &Folder, alloc: &Json) -> String {
+    let path = folder.path().join("data/client/allocs").join(id(alloc)).join("state.json");
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 /// The supervisor above a process of a task.

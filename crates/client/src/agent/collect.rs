@@ -129,6 +129,11 @@ impl Agent {
         let begun = |since| {
             self.gc.removing.lock().insert(id.clone(), since);
         };
+        // Who has ended takes its turn: removals that began earlier are not overtaken by those of a pass.
+        let slot = match slot {
+            None if runner.is_terminal() => Some(self.slot().await?),
+            slot => slot,
+        };
         begun(Some(Instant::now()));
         // Tasks that do not end for a while are in nobody's way.
         runner.end().await;
@@ -136,7 +141,7 @@ impl Agent {
             Some(slot) => slot,
             None => {
                 begun(None);
-                self.gc.slots.clone().acquire_owned().await.map_err(ClientError::failed)?
+                self.slot().await?
             }
         };
         begun(Some(Instant::now()));
@@ -156,6 +161,10 @@ impl Agent {
         let failed =
             |why| ClientError::Failed(format!("allocation {id} could not be removed: {why}; it is tried again"));
         text.map_or(Ok(()), |why| Err(failed(why)))
+    }
+
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, ClientError> {
+        self.gc.slots.clone().acquire_owned().await.map_err(ClientError::failed)
     }
 
     /// Marks a terminal allocation for collection, and wants a pass.
