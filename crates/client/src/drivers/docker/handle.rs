@@ -29,8 +29,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long a killed container may take to end.
 const AFTER_KILL: Duration = Duration::from_secs(15);
-/// How long the last output of a container may take to be written.
-const LAST_OUTPUT: Duration = Duration::from_secs(10);
+/// How long the last output of a container may take to be written; on a busy host, a log process takes long to begin.
+const LAST_OUTPUT: Duration = Duration::from_secs(30);
 /// The exit code of a container that was killed.
 const KILLED: i64 = 137;
 

@@ -29,6 +29,8 @@ const NOTE: Duration = Duration::from_millis(200);
 /// Pauses between attempts to reach the daemon.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// So often in a row a daemon refuses to give any output before that is taken as its last word.
+const REFUSALS: u32 = 4;
 /// How long the daemon may take to begin the stream, and to say something at the end of the container.
 const QUIET: Duration = Duration::from_secs(30);
 /// A day: streams are asked for again now and then, in case one hangs.
@@ -150,7 +152,7 @@ impl Writer {
 
     /// Copies until the container has ended and all that it said is written, or the container or the task is gone.
     async fn follow(mut self) -> Result<(), LogError> {
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, mut refusals) = (FIRST_PAUSE, 0);
         loop {
             // Asked before the stream: what the container says until then is in the stream.
             let running = match self.is_running().await {
@@ -169,11 +171,14 @@ impl Writer {
             match streamed {
                 Streamed::Ended if !running => return Ok(()),
                 Streamed::Broken(e) if e.is_not_found() => return Ok(()),
-                // The log driver of the container keeps nothing that can be read.
+                // The log driver of the container keeps nothing that can be read, or does not do so yet.
                 Streamed::Broken(e @ DaemonError::Refused { status: 400 | 500 | 501, .. })
                     if before.time.is_empty() =>
                 {
-                    return Err(e.into());
+                    refusals += 1;
+                    if refusals == REFUSALS {
+                        return Err(e.into());
+                    }
                 }
                 Streamed::Ended | Streamed::Broken(_) => {}
             }
