@@ -21,6 +21,8 @@ use encamp_model::PreviousDisk;
 /// How long the servers are asked where the disk is, and how often.
 const ASK: Duration = Duration::from_secs(30);
 const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// The same while they answer that it is nowhere: its node may be missing for a moment.
+const ASK_ABSENT: Duration = Duration::from_secs(10);
 /// The size of a disk whose group has none, in MiB.
 const DEFAULT_SIZE: u64 = 300;
 
@@ -124,13 +126,14 @@ impl AllocRunner {
 
     /// Asks the servers where the disk is.
     async fn find_remote(&self) -> Result<Option<PreviousDisk>, DiskError> {
-        let end = Instant::now() + ASK;
+        let begin = Instant::now();
         loop {
             let who = self.shared.who();
             match self.shared.servers.previous_disk(&who, &self.id).await {
-                Ok(disk) => return Ok(disk),
-                Err(error) if Instant::now() >= end => return Err(error.into()),
-                Err(_) => tokio::time::sleep(ASK_AGAIN).await,
+                Ok(Some(disk)) => return Ok(Some(disk)),
+                Ok(None) if begin.elapsed() >= ASK_ABSENT => return Ok(None),
+                Err(error) if begin.elapsed() >= ASK => return Err(error.into()),
+                Ok(None) | Err(_) => tokio::time::sleep(ASK_AGAIN).await,
             }
         }
     }
