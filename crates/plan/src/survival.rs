@@ -151,43 +151,39 @@ pub fn survival(
 /// The nodes that can be lost.
 fn nodes(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
     let (total, up) = (base.total(), state.nodes().filter(|e| e.node.status != NodeStatus::Down));
-    let candidate = |e: &Arc<NodeEntry>| {
-        let at_least = Taken::by(state, e, base, demands).copies.map_or(0, |taken| total.saturating_sub(taken).max(0));
-        Candidate { name: e.node.name.clone(), nodes: Nodes::One(e.node.id.clone()), at_least }
+    let candidate = |e: &Arc<NodeEntry>| Candidate {
+        name: e.node.name.clone(),
+        nodes: Nodes::One(e.node.id.clone()),
+        at_least: at_least(total, taken(state, e, base, demands)),
     };
     up.map(candidate).collect()
 }
 
-/// The datacenters that can be lost.
+/// The datacenters that can be lost. What nodes take together is no more than the sum.
 fn datacenters(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
-    let mut taken: BTreeMap<&str, Taken> = BTreeMap::new();
+    let (total, mut sums) = (base.total(), BTreeMap::<&str, Option<i64>>::new());
     for e in state.nodes().filter(|e| e.node.status != NodeStatus::Down) {
-        let of_datacenter = taken.entry(&e.node.datacenter).or_insert(Taken { copies: Some(0) });
-        of_datacenter.add(Taken::by(state, e, base, demands));
+        let sum = sums.entry(&e.node.datacenter).or_insert(Some(0));
+        *sum = sum.zip(taken(state, e, base, demands)).map(|(a, b)| a.saturating_add(b));
     }
-    let candidate = |(name, taken): (&str, Taken)| Candidate {
+    let candidate = |(name, sum): (&str, Option<i64>)| Candidate {
         name: name.to_string(),
         nodes: Nodes::Datacenter(name.to_string()),
-        at_least: taken.copies.map_or(0, |taken| base.total().saturating_sub(taken).max(0)),
+        at_least: at_least(total, sum),
     };
-    taken.into_iter().map(candidate).collect()
+    sums.into_iter().map(candidate).collect()
 }
 
-/// How many copies less fit at most after a loss: on the nodes themselves, and where others take their allocations;
-/// `None` if that is not known beforehand. What nodes take together is no more than the sum.
-struct Taken {
-    copies: Option<i64>,
+/// How many copies less fit at most after the loss of a node: on itself, and where others take its allocations; `None`
+/// if that is not known beforehand.
+fn taken(state: &Snapshot, node: &NodeEntry, base: &Count, demands: &Demands) -> Option<i64> {
+    let displaced = demands.displaced(state, node).filter(|_| !base.capped)?;
+    Some(displaced.saturating_add(base.on(node.slot)))
 }
 
-impl Taken {
-    fn by(state: &Snapshot, node: &NodeEntry, base: &Count, demands: &Demands) -> Taken {
-        let displaced = demands.displaced(state, node).filter(|_| !base.capped);
-        Taken { copies: displaced.map(|displaced| displaced.saturating_add(base.on(node.slot))) }
-    }
-
-    fn add(&mut self, other: Taken) {
-        self.copies = self.copies.zip(other.copies).map(|(a, b)| a.saturating_add(b));
-    }
+/// The fewest of all copies that fit after a loss that takes so many.
+fn at_least(total: i64, taken: Option<i64>) -> i64 {
+    taken.map_or(0, |taken| total.saturating_sub(taken).max(0))
 }
 
 /// The state in which losses are simulated.

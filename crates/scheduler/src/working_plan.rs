@@ -263,17 +263,13 @@ impl Overlay {
     /// Brings the usage up to date: what was added is added to it where that gives the same sums.
     fn sum_up(&mut self, node: &NodeEntry) {
         let count = self.added.len();
+        if self.usage.as_ref().is_some_and(|known| known.1 == count) {
+            return;
+        }
         let (mut usage, included) = match self.usage.take() {
-            Some(known) if known.1 == count => {
-                self.usage = Some(known);
-                return;
-            }
             Some(known) => *known,
             None if self.removed.is_empty() => (node.usage.clone(), 0),
-            None => {
-                self.usage = Some(Box::new((self.usage_from_all(node), count)));
-                return;
-            }
+            None => (self.usage_from_all(node), count),
         };
         let new = |a: &AllocEntry| !a.phase.client_terminal() && node.allocs.get(&a.alloc.id).is_none();
         let mut more = self.added.iter().skip(included);
