@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::archive;
+use super::{archive, parallel};
 use encamp_api::json::{JsonError, explained};
 use encamp_model::json::or_default;
 use encamp_model::*;
@@ -365,7 +365,10 @@ pub fn parse(json: &[u8]) -> Result<SnapshotFile, ContentError> {
     if json.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
         return Err(ContentError::NotAnObject);
     }
-    let file = serde_json::from_slice::<SnapshotFile>(json).map_err(|e| explain(json, e))?;
+    let file = match parallel::parse(json) {
+        Some(file) => file,
+        None => serde_json::from_slice::<SnapshotFile>(json).map_err(|e| explain(json, e))?,
+    };
     check_version(file.version)?;
     Ok(file)
 }

@@ -1,7 +1,8 @@
 //! Cluster snapshots: everything that planning needs to know about a cluster, in one JSON file, plain or compressed
 //! (`docs/reference/snapshot-format.md`).
 //!
-//! - [`mod@file`]: the format, and reading it. [`mod@save`]: writing it. [`compact`]: JSON without zero members.
+//! - [`mod@file`]: the format, and reading it; `parallel`: in several threads. [`mod@save`]: writing it. [`compact`]:
+//!   JSON without zero members.
 //! - [`mod@unload`]: a state as a file. [`mod@inspect`]: the summary of a snapshot. [`mod@diff`]: compares two.
 //! - [`anonymize`]: snapshots without names and secrets that produce the same plans.
 //! - [`mod@replace`]: atomic replacement of files, snapshots and others.
@@ -18,6 +19,7 @@ pub mod diff;
 pub mod file;
 pub mod inspect;
 pub mod live;
+mod parallel;
 pub mod replace;
 pub mod save;
 pub mod unload;
