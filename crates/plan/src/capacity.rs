@@ -130,7 +130,7 @@ pub(super) fn sums_of(subject: &Subject) -> Option<AllocUsage> {
 /// How many times an ask fits beside what is used on a node that could run it.
 fn times(ask: &AllocUsage, node: &NodeEntry) -> i64 {
     let (has, used) = (&node.info, &node.usage);
-    if has.invalid_ports || used.port_collision || fits(has, 0, used, ask).1.is_err() {
+    if has.invalid_ports || used.port_collision || fits(has, used, ask).1.is_err() {
         return 0;
     }
     let part = |asked: i64, free: i64| if asked > 0 { free / asked } else { i64::MAX };
@@ -144,7 +144,7 @@ fn times(ask: &AllocUsage, node: &NodeEntry) -> i64 {
 
 /// Whether copies on a node can be counted by [`times`] once it takes one.
 fn countable(node: &NodeEntry) -> bool {
-    node.node.node_max_allocs == 0
+    node.info.max_allocs == 0
 }
 
 /// Copies by node slot, and what the next one lacks.

@@ -16,15 +16,15 @@ pub struct Total {
 
 /// Adds an ask to the usage of a node. `Err` names the dimension that does not suffice; the total is what scoring uses
 /// (zero where too many allocations are the reason).
-pub fn fits(
-    info: &NodeInfo,
-    max_allocs: i64,
-    usage: &NodeUsage,
-    ask: &AllocUsage,
-) -> (Total, Result<(), &'static str>) {
-    if max_allocs != 0 && max_allocs < usage.count + 1 {
+pub fn fits(info: &NodeInfo, usage: &NodeUsage, ask: &AllocUsage) -> (Total, Result<(), &'static str>) {
+    if info.max_allocs != 0 && info.max_allocs < usage.count + 1 {
         return (Total::default(), Err("max allocation exceeded"));
     }
+    amounts_fit(info, usage, ask)
+}
+
+/// The same, however many allocations there are.
+fn amounts_fit(info: &NodeInfo, usage: &NodeUsage, ask: &AllocUsage) -> (Total, Result<(), &'static str>) {
     let total = Total { cpu: usage.cpu.saturating_add(ask.cpu), memory: usage.memory.saturating_add(ask.memory) };
     if usage.core_overlap || ask.cores.iter().any(|c| usage.cores.binary_search(c).is_ok()) {
         return (total, Err("cores"));
@@ -44,11 +44,11 @@ pub fn fits(
 }
 
 /// Whether all that is counted in `usage` fits the node, ports included; the dimension that does not suffice.
-pub(crate) fn fits_whole(info: &NodeInfo, max_allocs: i64, usage: &NodeUsage) -> Result<(), &'static str> {
-    if max_allocs != 0 && max_allocs < usage.count {
+pub(crate) fn fits_whole(info: &NodeInfo, usage: &NodeUsage) -> Result<(), &'static str> {
+    if info.max_allocs != 0 && info.max_allocs < usage.count {
         return Err("max allocation exceeded");
     }
-    fits(info, 0, usage, &AllocUsage::default()).1?;
+    amounts_fit(info, usage, &AllocUsage::default()).1?;
     if info.invalid_ports {
         return Err("reserved node port collision: a list of reserved ports is not valid");
     }

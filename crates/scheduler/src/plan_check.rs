@@ -182,9 +182,7 @@ fn check_node(state: &State, plan: &Plan, id: &str) -> Result<(), Refusal> {
 fn fits_beside_all(entry: &NodeEntry, new: &[AllocEntry]) -> bool {
     let mut usage = entry.usage.clone();
     usage.extend(&entry.info, new);
-    fits_whole(&entry.info, entry.node.node_max_allocs, &usage).is_ok()
-        && !usage.device_overlap
-        && entry.node.host_volumes.is_empty()
+    fits_whole(&entry.info, &usage).is_ok() && !usage.device_overlap && entry.node.host_volumes.is_empty()
 }
 
 fn refuse_unless(fits: bool, reason: Refusal) -> Result<(), Refusal> {
@@ -206,7 +204,7 @@ fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<
     }
     allocs.extend(new.iter().map(|a| (a.alloc.id.as_str(), a)));
     let usage = NodeUsage::of(&entry.info, allocs.values().copied());
-    fits_whole(&entry.info, entry.node.node_max_allocs, &usage).map_err(Refusal::Exhausted)?;
+    fits_whole(&entry.info, &usage).map_err(Refusal::Exhausted)?;
     if usage.device_overlap {
         return Err(Refusal::Devices);
     }

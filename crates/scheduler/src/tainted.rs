@@ -1,15 +1,15 @@
 //! Tainted nodes, which can't be relied on to run their allocations (`docs/spec/reconciliation.md §4`, steps 2 and 3).
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::descriptions;
 use super::working_plan::WorkingPlan;
 use encamp_model::*;
-use encamp_state::{NodeEntry, Snapshot};
+use encamp_state::{IdHash, NodeEntry, Snapshot};
 
 /// Nodes by ID that are gone (`None`), down, disconnected or draining. A merely ineligible node is not among them.
-pub(crate) type TaintedNodes = BTreeMap<String, Option<Arc<NodeEntry>>>;
+pub(crate) type TaintedNodes = HashMap<String, Option<Arc<NodeEntry>>, IdHash>;
 
 /// The tainted ones among the nodes of a job's allocations, which are given.
 pub(crate) fn tainted_nodes<'a>(
@@ -38,10 +38,9 @@ pub(crate) fn stop_lost<'a>(
     allocs: impl IntoIterator<Item = &'a Arc<Allocation>>,
 ) {
     for a in allocs {
-        let gone =
-            tainted.get(&a.node_id).is_some_and(|n| n.as_ref().is_none_or(|n| n.node.status == NodeStatus::Down));
         let live = matches!(a.client_status, ClientStatus::Running | ClientStatus::Pending);
-        if gone && live && a.server_terminal() {
+        let down = |node: &Option<Arc<NodeEntry>>| node.as_ref().is_none_or(|n| n.node.status == NodeStatus::Down);
+        if live && a.server_terminal() && tainted.get(&a.node_id).is_some_and(down) {
             plan.append_stop(a, descriptions::LOST, ClientStatus::Lost, "");
         }
     }

@@ -211,6 +211,11 @@ impl WorkingPlan {
         stored.filter(kept).chain(overlay.into_iter().flat_map(|o| &o.added))
     }
 
+    /// Whether the plan changes anything on the node in a slot.
+    pub(crate) fn touches(&self, slot: u32) -> bool {
+        overlay_of(&self.touched, slot).is_some()
+    }
+
     /// Brings the usage of a node up to date after changes; call before [`Self::usage_of`].
     pub fn refresh(&mut self, node: &NodeEntry) {
         if let Some(o) = overlay_of(&self.touched, node.slot).and_then(|i| self.overlays.get_mut(i)) {

@@ -201,16 +201,11 @@ impl State {
             if old_slot != Some(slot) {
                 self.allocs.note_slot(&id, &entry.alloc, slot);
             }
-            match self.nodes.get_mut(slot as usize) {
-                Some(node) => {
-                    if !Arc::make_mut(node).put_alloc(id, entry) {
-                        stale.push(slot);
-                    }
-                }
-                None => {
-                    self.allocs.orphaned_by_node.insert((Id::new(&entry.alloc.node_id), id.clone()));
-                    self.allocs.orphaned.insert(id, entry);
-                }
+            if slot == NO_SLOT {
+                self.allocs.orphaned_by_node.insert((Id::new(&entry.alloc.node_id), id.clone()));
+                self.allocs.orphaned.insert(id, entry);
+            } else if self.change_node(slot, |node| node.put_alloc(id, entry)) == Some(false) {
+                stale.push(slot);
             }
         }
         self.sum_up(stale);
@@ -242,22 +237,18 @@ impl State {
 
     /// Removes an allocation from its node; tells whether the node's usage is to be summed up.
     fn take_from(&mut self, slot: u32, id: &Id, node_id: &str) -> bool {
-        match self.nodes.get_mut(slot as usize) {
-            Some(node) => Arc::make_mut(node).take_alloc(id),
-            None => {
-                self.allocs.leave_orphaned(id, node_id);
-                false
-            }
+        if slot == NO_SLOT {
+            self.allocs.leave_orphaned(id, node_id);
+            return false;
         }
+        self.change_node(slot, |node| node.take_alloc(id)) == Some(true)
     }
 
     fn sum_up(&mut self, mut stale: Vec<u32>) {
         stale.sort_unstable();
         stale.dedup();
         for slot in stale {
-            if let Some(node) = self.nodes.get_mut(slot as usize) {
-                Arc::make_mut(node).sum_up();
-            }
+            self.change_node(slot, NodeEntry::sum_up);
         }
     }
 

@@ -9,7 +9,7 @@
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
 //! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
 //! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
-//! - [`ports`]: port lists and port sets.
+//! - [`NodeSummary`]: the numbers of a node that decide about most placements. [`ports`]: port lists and port sets.
 //!
 //! State makes no scheduling decisions.
 //!
@@ -25,6 +25,7 @@ pub mod node;
 pub mod ports;
 mod remove;
 pub mod store;
+mod summary;
 mod tables;
 pub mod usage;
 
@@ -34,5 +35,6 @@ pub use id::Id;
 pub use index::{NodeIndex, Verdicts};
 pub use node::{DEFAULT_NETWORK, NodeEntry, NodeInfo};
 pub use store::{StateStore, StoreSnapshot, Table};
+pub use summary::NodeSummary;
 pub use tables::{JobEntry, Snapshot, State};
 pub use usage::{AllocEntry, AllocPhase, AllocUsage, NodeUsage};

@@ -29,6 +29,8 @@ pub struct NodeInfo {
     pub memory: i64,
     /// MB of disk jobs can have.
     pub disk: i64,
+    /// The most allocations it takes; 0 if there is no limit.
+    pub max_allocs: i64,
     /// Enabled cores with their MHz, ascending: what tasks are given cores from, reserved ones included.
     pub cores: Vec<(u16, i64)>,
     /// Enabled cores that are not reserved, ascending: what allocations may hold.
@@ -57,6 +59,7 @@ pub struct NodeInfo {
 fn same_facts(a: &Node, b: &Node) -> bool {
     a.node_resources == b.node_resources
         && a.reserved_resources == b.reserved_resources
+        && a.node_max_allocs == b.node_max_allocs
         && a.computed_class == b.computed_class
         && a.datacenter == b.datacenter
         && a.node_pool == b.node_pool
@@ -75,7 +78,8 @@ impl NodeInfo {
     /// Derives the facts of a node.
     pub fn new(node: &Node) -> NodeInfo {
         let class_holds = node.computed_class == node.compute_class();
-        let mut info = NodeInfo { dynamic_range: (20_000, 32_000), class_holds, ..Default::default() };
+        let max_allocs = node.node_max_allocs;
+        let mut info = NodeInfo { dynamic_range: (20_000, 32_000), class_holds, max_allocs, ..Default::default() };
         let Some(r) = &node.node_resources else { return info };
         let reserved = node.reserved_resources.clone().unwrap_or_default();
         let mut cores: Vec<(u16, i64)> = Vec::new();
@@ -228,14 +232,14 @@ impl NodeEntry {
             (None, false) => true,
             (None, true) => self.usage.try_add(&self.info, &entry.usage),
             (Some(old), true) => old.usage == entry.usage,
-            (Some(old), false) => self.usage.try_sub(&old.usage),
+            (Some(old), false) => self.usage.try_sub(&self.info, &old.usage),
         }
     }
 
     /// Removes an allocation; true if the usage is to be summed up afterwards.
     pub(super) fn take_alloc(&mut self, id: &Id) -> bool {
         let old = self.allocs.remove(id).filter(|e| !e.phase.client_terminal());
-        old.is_some_and(|old| !self.usage.try_sub(&old.usage))
+        old.is_some_and(|old| !self.usage.try_sub(&self.info, &old.usage))
     }
 
     /// Replaces the node, keeping its allocations.

@@ -23,6 +23,11 @@ impl PortSet {
         }
     }
 
+    /// Removes a port; false if it was not there.
+    pub(crate) fn remove(&mut self, port: u16) -> bool {
+        self.ports.binary_search(&port).map(|i| self.ports.remove(i)).is_ok()
+    }
+
     /// Whether the port is in the set.
     pub fn contains(&self, port: u16) -> bool {
         self.ports.binary_search(&port).is_ok()

@@ -12,8 +12,8 @@ impl State {
     pub fn remove_node(&mut self, id: &str) -> Option<Arc<Node>> {
         let slot = self.slots.remove(id)?;
         self.slots_in_order.remove(id);
-        let empty = Arc::new(NodeEntry::new(Arc::new(Node::default()), slot));
-        let old = self.nodes.set(slot as usize, empty);
+        let old = self.node_at(slot)?.clone();
+        self.set_entry(NodeEntry::new(Arc::new(Node::default()), slot));
         self.free_slots.push_back(slot);
         self.node_index = Arc::default();
         self.send_away(id, &old.allocs);

@@ -11,6 +11,7 @@ use super::hash::IdHash;
 use super::id::Id;
 use super::index::{NodeIndex, client_version};
 use super::node::NodeEntry;
+use super::summary::NodeSummary;
 use encamp_model::*;
 
 /// A read-only view of the state at one moment.
@@ -42,6 +43,8 @@ pub struct State {
     pub server_settings: Option<Arc<ServerSettings>>,
     /// Nodes by slot.
     pub(super) nodes: Vector<Arc<NodeEntry>>,
+    /// The same in numbers.
+    pub(super) summaries: Vector<NodeSummary>,
     pub(super) slots: IdMap<u32>,
     /// Slots of nodes that were removed: they hold empty entries until they are given away again.
     pub(super) free_slots: Vector<u32>,
@@ -88,8 +91,32 @@ impl State {
         self.nodes.get(slot as usize)
     }
 
-    fn node_mut(&mut self, id: &str) -> Option<&mut Arc<NodeEntry>> {
-        self.nodes.get_mut(*self.slots.get(id)? as usize)
+    /// The summary of the node in a slot.
+    pub fn node_summary(&self, slot: u32) -> Option<NodeSummary> {
+        self.summaries.get(slot as usize).copied()
+    }
+
+    /// Changes the entry in a slot and keeps its summary in step; `None` if there is no such slot.
+    pub(super) fn change_node<T>(&mut self, slot: u32, change: impl FnOnce(&mut NodeEntry) -> T) -> Option<T> {
+        let entry = Arc::make_mut(self.nodes.get_mut(slot as usize)?);
+        let changed = change(entry);
+        let summary = NodeSummary::of(entry);
+        if self.summaries.get(slot as usize) != Some(&summary) {
+            self.summaries.set(slot as usize, summary);
+        }
+        Some(changed)
+    }
+
+    /// Stores the entry of a slot, which is in use already or the next one.
+    pub(super) fn set_entry(&mut self, entry: NodeEntry) {
+        let (slot, summary) = (entry.slot as usize, NodeSummary::of(&entry));
+        if slot < self.nodes.len() {
+            self.nodes.set(slot, Arc::new(entry));
+            self.summaries.set(slot, summary);
+        } else {
+            self.nodes.push_back(Arc::new(entry));
+            self.summaries.push_back(summary);
+        }
     }
 
     /// One more than the largest slot of a node.
@@ -110,11 +137,11 @@ impl State {
 
     fn replace_node(&mut self, node: Arc<Node>, set: fn(&mut NodeEntry, Arc<Node>), same_facts: bool) {
         self.touch(node.modify_index);
-        let Some(e) = self.node_mut(&node.id) else { return };
+        let Some(e) = self.node(&node.id) else { return };
         let (named_alike, same_ready) = (listed_alike(&e.node, &node), e.node.ready() == node.ready());
         let same_facts = same_facts || checked_alike(&e.node, &node);
         let (slot, ready) = (e.slot, node.ready());
-        set(Arc::make_mut(e), node);
+        self.change_node(slot, |e| set(e, node));
         if named_alike && same_ready && same_facts {
             return;
         }
@@ -142,10 +169,7 @@ impl State {
         entry.put_allocs(self.bring_home(&node.id, slot));
         self.slots.insert(node.id.clone(), slot);
         self.slots_in_order.insert(node.id.clone(), slot);
-        match free {
-            Some(slot) => drop(self.nodes.set(slot as usize, Arc::new(entry))),
-            None => self.nodes.push_back(Arc::new(entry)),
-        }
+        self.set_entry(entry);
         self.node_index = Arc::default();
     }
 

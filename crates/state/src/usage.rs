@@ -224,6 +224,8 @@ pub struct NodeUsage {
     pub core_overlap: bool,
     /// Ports per address of the node, in the order of [`NodeInfo::addresses`], without the reserved ones.
     pub ports: Vec<PortSet>,
+    /// How many ports allocations hold on these addresses; one that is held twice counts twice.
+    pub held_ports: usize,
     /// Ports on addresses the node does not have.
     pub foreign_ports: Vec<(String, PortSet)>,
     /// Two allocations (or an allocation and a reservation) hold the same port, or a port is out of range.
@@ -274,15 +276,33 @@ impl NodeUsage {
     }
 
     /// Takes off an allocation that was added; false if the sum has to be computed again.
-    pub(super) fn try_sub(&mut self, a: &AllocUsage) -> bool {
-        let plain = a.cores.is_empty() && a.ports.is_empty() && a.devices.is_empty();
-        if !plain || !self.is_moderate(a) || a.mbits.iter().any(|(device, _)| !device.is_empty()) {
+    pub(super) fn try_sub(&mut self, info: &NodeInfo, a: &AllocUsage) -> bool {
+        let plain = a.cores.is_empty() && a.devices.is_empty() && a.mbits.iter().all(|(device, _)| device.is_empty());
+        if !plain || !self.is_moderate(a) || !self.try_sub_ports(info, &a.ports) {
             return false;
         }
         self.count -= 1;
         self.cpu -= a.cpu;
         self.memory -= a.memory;
         self.disk -= a.disk;
+        true
+    }
+
+    /// Takes off ports; false, without a change, unless every port on the node is held once.
+    fn try_sub_ports(&mut self, info: &NodeInfo, ports: &[UsedPort]) -> bool {
+        if ports.is_empty() {
+            return true;
+        }
+        let held: usize = self.ports.iter().map(PortSet::len).sum();
+        let place = |p: &UsedPort| Some((info.address_index(&p.ip)?, u16::try_from(p.value).ok()?));
+        let places: Option<Vec<(usize, u16)>> = ports.iter().map(place).collect();
+        let Some(places) = places.filter(|_| held == self.held_ports && !self.port_collision) else { return false };
+        for (address, port) in places {
+            self.held_ports -= usize::from(self.ports.get_mut(address).is_some_and(|set| set.remove(port)));
+        }
+        if self.held_ports == 0 {
+            self.ports.clear();
+        }
         true
     }
 
@@ -331,6 +351,7 @@ impl NodeUsage {
         };
         let fresh = match info.address_index(&p.ip) {
             Some(i) => {
+                self.held_ports += 1;
                 if self.ports.is_empty() {
                     self.ports = vec![PortSet::default(); info.addresses.len()];
                 }

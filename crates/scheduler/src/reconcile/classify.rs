@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn class(a: &Allocation, on: &On) -> Class {
-        let mut tainted = TaintedNodes::new();
+        let mut tainted = TaintedNodes::default();
         let entry = |status| NodeEntry::new(Arc::new(Node { status, ..Node::default() }), 0);
         match on {
             On::NotTainted => None,

@@ -101,7 +101,7 @@ struct Run {
 
 impl Default for Run {
     fn default() -> Run {
-        let tainted = TaintedNodes::new();
+        let tainted = TaintedNodes::default();
         Run { deployment: None, tainted, now: NOW, eval_id: "e", destructive: true }
     }
 }

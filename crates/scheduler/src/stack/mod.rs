@@ -327,6 +327,10 @@ impl Stack {
             self.offset += 1;
             self.seen += 1;
             tally.evaluate();
+            if let Some(dimension) = self.surely_exhausted(slot, plan, search) {
+                tally.exhaust(self.index.node_class_of(slot), dimension.into());
+                continue;
+            }
             let Some(entry) = state.node_at(slot) else { continue };
             if !self.feasible(entry, plan, search, tally) {
                 continue;

@@ -107,8 +107,7 @@ pub(crate) fn fit_group(
         resources = Some(Arc::new(r));
         &assigned
     };
-    let max_allocs = node.node.node_max_allocs;
-    let (mut total, fit) = fit::fits(&node.info, max_allocs, &p.usage, ask);
+    let (mut total, fit) = fit::fits(&node.info, &p.usage, ask);
     if let Err(dimension) = fit {
         let victims = if terms.preempt {
             p.entries();

@@ -1,7 +1,8 @@
 //! Searches on small clusters: cases that the recorded ones do not cover (`docs/spec/scheduling.md`).
 
 use super::*;
-use encamp_state::State;
+use encamp_model::random::Random;
+use encamp_state::{AllocUsage, State};
 
 fn task(name: &str, resources: Resources) -> Task {
     Task { name: name.into(), driver: "exec".into(), resources: Some(resources), ..Default::default() }
@@ -172,4 +173,33 @@ fn devices_are_freed_by_priority() {
     check(vec![holder("a10", 10, "A", &["A1"]), holder("a20", 20, "A", &["A2"]), rest()], &["b"]);
     // Equal priorities count once.
     check(vec![holder("a1", 20, "A", &["A1"]), holder("a2", 20, "A", &["A2"]), rest()], &["a1", "a2"]);
+}
+
+#[test]
+fn a_summary_lacks_what_the_fit_lacks() {
+    let mut random = Random::new(1, "summaries of nodes");
+    let mut lacking: BTreeMap<&str, usize> = BTreeMap::new();
+    for _ in 0..3000 {
+        let mut state = State::new();
+        let mut node = node();
+        node.node_max_allocs = [0, 0, 0, 2][random.below(4) as usize];
+        state.upsert_node(Arc::new(node));
+        for i in 0..random.below(3) {
+            let mut used = AllocatedTaskResources::default();
+            used.cpu.cpu_shares = [100, 2000, i64::MAX][random.below(3) as usize];
+            used.memory.memory_mb = [100, 2000, 5000][random.below(3) as usize];
+            used.cpu.reserved_cores = if random.below(4) == 0 { vec![1 + random.below(2)] } else { Vec::new() };
+            state.upsert_allocs([running(&format!("a{i}"), job("j", 50, Vec::new()), used)]);
+        }
+        let mut amount = || [0, 1000, 3000, i64::MAX][random.below(4) as usize];
+        let ask = AllocUsage { cpu: amount(), memory: amount(), disk: amount(), ..AllocUsage::default() };
+        let entry = state.node("n1").expect("the node");
+        let summary = state.node_summary(entry.slot).expect("its summary");
+        if let Some(dimension) = summary.lacks(&ask, 0) {
+            assert_eq!(crate::fit::fits(&entry.info, &entry.usage, &ask).1, Err(dimension), "{entry:?} {ask:?}");
+            *lacking.entry(dimension).or_default() += 1;
+            assert_eq!(summary.lacks(&ask, 12_000), None, "so many ports may decide before");
+        }
+    }
+    assert!(lacking.len() == 3 && lacking.values().all(|n| *n > 50), "{lacking:?}");
 }

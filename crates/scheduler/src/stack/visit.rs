@@ -42,6 +42,26 @@ pub(crate) struct Search<'a> {
 }
 
 impl Stack {
+    /// The dimension that a node lacks, as far as its summary and what is known about its class tell. `None`: it is to be
+    /// visited.
+    pub(super) fn surely_exhausted(&self, slot: u32, plan: &WorkingPlan, search: &Search) -> Option<&'static str> {
+        let (current, group) = (self.current.as_ref()?, &*search.group);
+        let state = &current.groups[search.number];
+        let distinct = current.distinct_hosts || group.distinct_hosts;
+        let every_node_alike = !distinct && current.distinct.is_empty() && state.distinct.is_empty();
+        let ports = if group.simple { 0 } else { group.late_default? };
+        if !every_node_alike || search.volumes.is_some() || search.preempt || plan.touches(slot) {
+            return None;
+        }
+        let class = self.index.class_of(slot);
+        let suits = !current.escaped()
+            && !group.escaped
+            && self.classes.job(class) == Some(true)
+            && self.classes.group(state.class_number, class) == Some(true);
+        let summary = self.state.node_summary(slot).filter(|s| suits && s.class_holds())?;
+        summary.lacks(&group.usage, ports)
+    }
+
     /// All checks before ranking (`docs/spec/scheduling.md §5.3, 6.8, 6.9`).
     pub(super) fn feasible(
         &mut self,

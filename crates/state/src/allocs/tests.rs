@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::NodeUsage;
+use crate::{NodeSummary, NodeUsage};
 use encamp_model::random::Random;
 use encamp_model::*;
 
@@ -79,6 +79,7 @@ fn allocation(random: &mut Random, stored: Option<&Allocation>) -> Allocation {
 fn check(state: &State, all: &BTreeMap<String, Allocation>) {
     for n in state.nodes() {
         assert_eq!(n.usage, NodeUsage::of(&n.info, n.live_allocs().map(|a| &**a)), "usage of {}", n.node.id);
+        assert_eq!(state.node_summary(n.slot), Some(NodeSummary::of(n)), "summary of {}", n.node.id);
     }
     let ids = |list: &mut dyn Iterator<Item = &Arc<AllocEntry>>| list.map(|a| a.alloc.id.clone()).collect::<Vec<_>>();
     let of =
