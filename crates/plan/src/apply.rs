@@ -15,28 +15,35 @@ use encamp_state::State;
 /// nanoseconds).
 pub fn apply(state: &State, plan: &Plan, now: i64) -> State {
     let mut next = state.clone();
+    write(&mut next, plan, now);
+    next
+}
+
+/// [`apply`] to the state itself. Rows that no other state shares are changed where they are.
+pub fn write(state: &mut State, plan: &Plan, now: i64) {
     let index = state.index + 1;
     if let Some(d) = &plan.deployment {
-        next.upsert_deployment(Arc::new(merged_deployment(state, d, index)));
+        state.upsert_deployment(Arc::new(merged_deployment(state, d, index)));
     }
     for u in &plan.deployment_updates {
         // The first one that is refused ends the list.
-        let Some(d) = next.deployment(&u.deployment_id).filter(|d| d.active()) else { break };
+        let Some(d) = state.deployment(&u.deployment_id).filter(|d| d.active()) else { break };
         let mut d = Deployment::clone(d);
         (d.status, d.status_description, d.modify_index) = (u.status.clone(), u.status_description.clone(), index);
-        next.upsert_deployment(Arc::new(d));
+        state.upsert_deployment(Arc::new(d));
     }
-    let mut written = Written { state, allocs: BTreeMap::new() };
+    let mut written = Written::default();
     for a in plan.node_allocation.values().flatten() {
-        let alloc = match written.current(&a.id) {
+        let new = state.alloc(&a.id).is_none();
+        let alloc = match written.take(state, &a.id) {
             None if unwanted(state, a) => continue,
             None => new_alloc(a, plan, index, now),
             Some(old) => updated_alloc(a, &old, plan, index, now),
         };
-        if state.alloc(&a.id).is_none() {
-            count_in_deployment(&mut next, &alloc, index);
-            claim_volumes(&mut next, &alloc, index);
-            if let Some(mut previous) = written.current(&a.previous_allocation) {
+        if new {
+            count_in_deployment(state, &alloc, index);
+            claim_volumes(state, &alloc, index);
+            if let Some(mut previous) = written.take(state, &a.previous_allocation) {
                 (previous.next_allocation, previous.modify_index) = (a.id.clone(), index);
                 written.put(previous);
             }
@@ -44,35 +51,33 @@ pub fn apply(state: &State, plan: &Plan, now: i64) -> State {
         written.put(alloc);
     }
     for a in plan.node_update.values().flatten() {
-        if let Some(stored) = written.current(&a.id) {
+        if let Some(stored) = written.take(state, &a.id) {
             written.put(stopped_alloc(stored, a, index, now));
         }
     }
     for v in plan.node_preemptions.values().flatten() {
-        if let Some(mut stored) = written.current(&v.id) {
+        if let Some(mut stored) = written.take(state, &v.id) {
             stored.preempted_by_allocation = v.preempted_by_allocation.clone();
             written.put(stopped_alloc(stored, v, index, now));
         }
     }
-    next.upsert_allocs(written.allocs.into_values().map(Arc::new));
-    next.index = next.index.max(index);
-    next
+    state.upsert_allocs(written.0.into_values().map(Arc::new));
+    state.index = state.index.max(index);
 }
 
 /// Allocations as the plan leaves them: one may be planned twice, as unknown and updated in place.
-struct Written<'a> {
-    state: &'a State,
-    allocs: BTreeMap<String, Allocation>,
-}
+#[derive(Default)]
+struct Written(BTreeMap<String, Allocation>);
 
-impl Written<'_> {
-    fn current(&self, id: &str) -> Option<Allocation> {
-        let stored = || self.state.alloc(id).map(|e| Allocation::clone(&e.alloc));
-        self.allocs.get(id).cloned().or_else(stored)
+impl Written {
+    /// An allocation as it is so far, to be put back.
+    fn take(&mut self, state: &State, id: &str) -> Option<Allocation> {
+        let stored = || state.alloc(id).map(|e| Allocation::clone(&e.alloc));
+        self.0.remove(id).or_else(stored)
     }
 
     fn put(&mut self, alloc: Allocation) {
-        self.allocs.insert(alloc.id.clone(), alloc);
+        self.0.insert(alloc.id.clone(), alloc);
     }
 }
 
@@ -106,8 +111,8 @@ pub fn merged_deployment(state: &State, d: &Deployment, index: u64) -> Deploymen
     d
 }
 
-fn count_in_deployment(next: &mut State, a: &Allocation, index: u64) {
-    let Some(d) = next.deployment(&a.deployment_id) else { return };
+fn count_in_deployment(state: &mut State, a: &Allocation, index: u64) {
+    let Some(d) = state.deployment(&a.deployment_id) else { return };
     let mut d = Deployment::clone(d);
     if let Some(Some(s)) = d.task_groups.get_mut(&a.task_group) {
         s.placed_allocs += 1;
@@ -116,12 +121,12 @@ fn count_in_deployment(next: &mut State, a: &Allocation, index: u64) {
         }
     }
     d.modify_index = index;
-    next.upsert_deployment(Arc::new(d));
+    state.upsert_deployment(Arc::new(d));
 }
 
-fn claim_volumes(next: &mut State, a: &Allocation, index: u64) {
-    for claim in volume_claims(next, a, index) {
-        next.upsert_host_volume_claim(Arc::new(claim));
+fn claim_volumes(state: &mut State, a: &Allocation, index: u64) {
+    for claim in volume_claims(state, a, index) {
+        state.upsert_host_volume_claim(Arc::new(claim));
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::evaluate::{Made, evaluate};
+use super::threads::in_threads;
 use super::what_if::{JobKey, Quiet, waiting::short_jobs};
 use encamp_model::*;
 use encamp_scheduler::candidates::{covers, datacenter_matches, in_pool};
@@ -124,22 +125,12 @@ impl Demands {
     pub(crate) fn new(state: &Snapshot, units: &Units, now: i64) -> Demands {
         let short = short_jobs(state);
         let all: Vec<&Arc<Job>> = state.jobs().map(|e| &e.current).collect();
-        let size = all.len().div_ceil(threads()).max(1);
-        let jobs: BTreeMap<JobKey, JobDemand> = std::thread::scope(|scope| {
-            let work = |part: &[&Arc<Job>]| -> Vec<(JobKey, JobDemand)> {
-                let one = |job: &&Arc<Job>| {
-                    let key = (job.namespace.clone(), job.id.clone());
-                    let demand = JobDemand::new(state, job, units, short.contains(&key), now);
-                    (key, demand)
-                };
-                part.iter().map(one).collect()
-            };
-            let running: Vec<_> = all.chunks(size).map(|part| scope.spawn(move || work(part))).collect();
-            running
-                .into_iter()
-                .flat_map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
+        let demands = in_threads(&all, |job| {
+            let key = (job.namespace.clone(), job.id.clone());
+            let demand = JobDemand::new(state, job, units, short.contains(&key), now);
+            (key, demand)
         });
+        let jobs: BTreeMap<JobKey, JobDemand> = demands.into_iter().collect();
         let settled = |j: &JobDemand| j.r#type != DemandType::PerNode && j.activity == Activity::Settled;
         let settled = jobs.iter().filter(|(_, j)| settled(j)).map(|(key, _)| key.clone()).collect();
         let quiet = jobs.iter().filter_map(|(key, j)| Some((key.clone(), j.quiet.clone()?))).collect();
@@ -445,9 +436,4 @@ fn calm(state: &Snapshot, job: &Job) -> bool {
     let groups = job.task_groups.iter().filter(|g| g.count > 0);
     let wanted: BTreeMap<&str, i64> = groups.map(|g| (g.name.as_str(), g.count)).collect();
     live == wanted
-}
-
-/// How many threads share the work.
-pub(crate) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(16)
 }

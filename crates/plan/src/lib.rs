@@ -12,7 +12,8 @@
 //! - [`mod@drain_plan`]: batches in which several nodes can be drained.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`settings`]: the scheduler configuration by name.
-//! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan.
+//! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan. `threads`: work on many items in
+//!   several threads.
 //!
 //! **May use** `encamp_jobspec`, `encamp_model`, `encamp_scheduler`, `encamp_state`. **Never** holds I/O, clocks.
 
@@ -31,6 +32,7 @@ pub mod past;
 pub mod review;
 pub mod settings;
 pub mod survival;
+mod threads;
 pub mod what_if;
 
 pub use dry_run::{DryRun, dry_run};

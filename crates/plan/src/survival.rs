@@ -8,12 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
 use super::capacity::{Count, MOST_COPIES, Subject, independent, sums_of};
-use super::demand::{Demands, Units, threads};
+use super::demand::{Demands, Units};
+use super::threads::in_threads;
 use super::what_if::change::Nodes;
 use super::what_if::{ChangeError, Known, lose};
 use encamp_model::NodeStatus;
@@ -25,7 +25,7 @@ const NODES_AT_ONCE: usize = 16;
 /// The same of datacenters: there are few, and each takes long.
 const DATACENTERS_AT_ONCE: usize = 2;
 /// Until so many losses were tried, the search goes on in any case.
-const ALWAYS_TRIED: usize = 64;
+const ALWAYS_TRIED: usize = 32;
 
 /// How exact an answer has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,8 @@ pub fn survival(
             at_least = others;
             break;
         }
-        for (i, left) in trial.all(batch)?.into_iter().enumerate() {
+        for (i, left) in in_threads(batch, |c| trial.one(c)).into_iter().enumerate() {
+            let left = left?;
             let rank = |l: &Left| (l.copies, Reverse(l.unplaced));
             if worst.as_ref().is_none_or(|(_, w)| rank(&left) < rank(w)) {
                 worst = Some((tried + i, left));
@@ -150,21 +151,27 @@ pub fn survival(
 
 /// The nodes that can be lost.
 fn nodes(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
-    let (total, up) = (base.total(), state.nodes().filter(|e| e.node.status != NodeStatus::Down));
-    let candidate = |e: &Arc<NodeEntry>| Candidate {
+    let total = base.total();
+    let candidate = |(e, taken): (&Arc<NodeEntry>, Option<i64>)| Candidate {
         name: e.node.name.clone(),
         nodes: Nodes::One(e.node.id.clone()),
-        at_least: at_least(total, taken(state, e, base, demands)),
+        at_least: at_least(total, taken),
     };
-    up.map(candidate).collect()
+    taken_by_each(state, base, demands).into_iter().map(candidate).collect()
+}
+
+/// What the loss of each node takes that is not down.
+fn taken_by_each<'a>(state: &'a Snapshot, base: &Count, demands: &Demands) -> Vec<(&'a Arc<NodeEntry>, Option<i64>)> {
+    let up: Vec<&Arc<NodeEntry>> = state.nodes().filter(|e| e.node.status != NodeStatus::Down).collect();
+    in_threads(&up, |e| (*e, taken(state, e, base, demands)))
 }
 
 /// The datacenters that can be lost. What nodes take together is no more than the sum.
 fn datacenters(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
     let (total, mut sums) = (base.total(), BTreeMap::<&str, Option<i64>>::new());
-    for e in state.nodes().filter(|e| e.node.status != NodeStatus::Down) {
+    for (e, taken) in taken_by_each(state, base, demands) {
         let sum = sums.entry(&e.node.datacenter).or_insert(Some(0));
-        *sum = sum.zip(taken(state, e, base, demands)).map(|(a, b)| a.saturating_add(b));
+        *sum = sum.zip(taken).map(|(a, b)| a.saturating_add(b));
     }
     let candidate = |(name, sum): (&str, Option<i64>)| Candidate {
         name: name.to_string(),
@@ -210,33 +217,5 @@ impl Trial<'_> {
         let lost = lose(self.state, &candidate.nodes, known, self.now)?;
         let copies = self.base.total_after(&lost.state, &lost.changed, self.subject, self.limit, self.now);
         Ok(Left { copies: copies.min(MOST_COPIES), unplaced: lost.unplaced })
-    }
-
-    /// Tries all of them, some at the same time; the results are in their order.
-    fn all(&self, batch: &[Candidate]) -> Result<Vec<Left>, ChangeError> {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
-            while let Some((i, candidate)) = {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                batch.get(i).map(|c| (i, c))
-            } {
-                done.push((i, self.one(candidate)));
-            }
-            done
-        };
-        let mut all = std::thread::scope(|scope| {
-            let running: Vec<_> = (1..threads().min(batch.len())).map(|_| scope.spawn(work)).collect();
-            let mut all = work();
-            for thread in running {
-                match thread.join() {
-                    Ok(done) => all.extend(done),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            all
-        });
-        all.sort_by_key(|(i, _)| *i);
-        all.into_iter().map(|(_, left)| left).collect()
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::drain;
 use super::edit::{Edited, JobKey, Trigger, Triggers};
 use super::waiting::{absent_system_jobs, short_jobs};
-use crate::apply::apply;
+use crate::apply;
 use crate::demand::stable;
 use crate::evaluate::{Answer, Made, evaluate};
 use encamp_model::*;
@@ -348,8 +348,8 @@ impl Cascade {
         let leaving = plan.node_update.iter().chain(&plan.node_preemptions).filter(|(_, list)| !list.is_empty());
         let ready = |id: &&String| self.state.node(id).is_some_and(|n| n.node.ready());
         self.freed.extend(leaving.map(|(node, _)| node).filter(ready).cloned());
-        self.gave_room |= gives_room(&self.state, plan);
-        self.state = apply(&self.state, plan, self.now);
+        self.gave_room = self.gave_room || gives_room(&self.state, plan);
+        apply::write(&mut self.state, plan, self.now);
         if !plan.is_no_op() {
             self.to_repeat.insert(key.clone());
         }
@@ -441,16 +441,16 @@ fn stopped(a: &Allocation) -> Allocation {
 
 /// Whether a ready node may have more room once a plan is applied.
 fn gives_room(state: &State, plan: &Plan) -> bool {
-    let ready = |a: &Allocation| state.node(&a.node_id).is_some_and(|n| n.node.ready());
-    let leaving = plan.node_update.values().chain(plan.node_preemptions.values()).flatten();
-    let mut held = leaving.filter_map(|a| state.alloc(&a.id)).map(|e| &e.alloc);
+    let ready = |id: &str| state.node(id).is_some_and(|n| n.node.ready());
+    let leaving = plan.node_update.iter().chain(&plan.node_preemptions).filter(|(id, _)| ready(id));
+    let mut held = leaving.flat_map(|(_, list)| list).filter_map(|a| state.alloc(&a.id)).map(|e| &e.alloc);
     let differs = |a: &Allocation, old: &Allocation| {
         a.client_terminal() || a.node_id != old.node_id || a.allocated_resources != old.allocated_resources
     };
     let written = plan.node_allocation.values().flatten();
     let mut updated = written.filter_map(|a| Some((a, &state.alloc(&a.id)?.alloc)));
-    held.any(|a| !a.client_terminal() && ready(a))
-        || updated.any(|(a, old)| !old.client_terminal() && ready(old) && differs(a, old))
+    held.any(|a| !a.client_terminal())
+        || updated.any(|(a, old)| !old.client_terminal() && ready(&old.node_id) && differs(a, old))
 }
 
 fn job_of(eval: &Evaluation) -> JobKey {

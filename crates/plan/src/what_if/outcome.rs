@@ -1,7 +1,6 @@
 //! The fate of every allocation: compares the initial state with the final state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -169,15 +168,20 @@ pub(super) fn outcome(
     notes: Vec<String>,
 ) -> Outcome {
     let after = cascade.state();
-    let mut ids = cascade.touched.clone();
+    let mut ids: BTreeSet<&str> = cascade.touched.iter().map(String::as_str).collect();
     for entry in draining.iter().chain(down).filter_map(|id| before.node(id)) {
-        ids.extend(entry.allocs.iter().map(|a| a.alloc.id.clone()));
+        ids.extend(entry.allocs.iter().map(|a| a.alloc.id.as_str()));
     }
-    let mut successors = Successors::new(before, after, &ids);
-    let mut gone: Vec<(Arc<Allocation>, Arc<Allocation>, Cause)> = Vec::new();
+    let mut gone: Vec<(&Allocation, &Allocation, Cause)> = Vec::new();
+    let mut new_allocs: Vec<&Allocation> = Vec::new();
     for id in &ids {
-        let (Some(old), Some(new)) = (before.alloc(id), after.alloc(id)) else { continue };
-        let (old, new) = (&old.alloc, &new.alloc);
+        let Some(new) = after.alloc(id) else { continue };
+        let new = &*new.alloc;
+        let Some(old) = before.alloc(id) else {
+            new_allocs.extend((!new.terminal()).then_some(new));
+            continue;
+        };
+        let old = &*old.alloc;
         if old.terminal() {
             continue;
         }
@@ -191,23 +195,24 @@ pub(super) fn outcome(
             () => Cause::Stopped,
         };
         if new.terminal() || matches!(cause, Cause::Drained | Cause::Lost) {
-            gone.push((old.clone(), new.clone(), cause));
+            gone.push((old, new, cause));
         }
     }
+    let mut successors = Successors::new(after, new_allocs);
     let mut short: BTreeMap<(JobKey, String), i64> = BTreeMap::new();
     for (key, groups) in &cascade.failed {
         short.extend(groups.iter().map(|(g, m)| ((key.clone(), g.clone()), m.failures())));
     }
-    gone.sort_by(|a, b| owner(&a.0).cmp(&owner(&b.0)).then_with(|| order(&a.0).cmp(&order(&b.0))));
+    gone.sort_by(|(a, ..), (b, ..)| order(a).cmp(&order(b)));
     let direct: Vec<Option<Place>> = gone.iter().map(|(old, ..)| successors.chained(old)).collect();
     let mut displaced = Vec::with_capacity(gone.len());
     for ((old, new, cause), direct) in gone.into_iter().zip(direct) {
-        let place = direct.or_else(|| successors.namesake(&old, cause));
+        let place = direct.or_else(|| successors.namesake(old, cause));
         let lacking = short.get_mut(&((old.namespace.clone(), old.job_id.clone()), old.task_group.clone()));
         let fate = match &place {
             Some(_) => Fate::Moved,
-            None if !new.terminal() && *kind(&old) != JobType::Sysbatch => Fate::Stays,
-            None if cause == Cause::Stopped || !moves(&new) => Fate::Stopped,
+            None if !new.terminal() && *kind(old) != JobType::Sysbatch => Fate::Stays,
+            None if cause == Cause::Stopped || !moves(new) => Fate::Stopped,
             None => match lacking.filter(|n| **n > 0) {
                 Some(n) => {
                     *n -= 1;
@@ -216,7 +221,7 @@ pub(super) fn outcome(
                 None => Fate::Stopped,
             },
         };
-        let (owner, from) = (owner(&old), place_of(&old));
+        let (owner, from) = (owner(old), place_of(old));
         let priority = old.job.as_ref().map_or(0, |j| j.priority);
         displaced.push(Displaced { owner, name: old.name.clone(), priority, from, cause, fate, to: place });
     }
@@ -263,8 +268,9 @@ fn owner(a: &Allocation) -> Owner {
     }
 }
 
-fn order(a: &Allocation) -> (usize, &str) {
-    (a.index(), &a.id)
+/// What the list is sorted by: as [`owner`], then by name.
+fn order(a: &Allocation) -> (&str, &str, &JobType, &str, usize, &str) {
+    (&a.namespace, &a.job_id, kind(a), &a.task_group, a.index(), &a.id)
 }
 
 fn place_of(a: &Allocation) -> Place {
@@ -274,7 +280,7 @@ fn place_of(a: &Allocation) -> Place {
 /// The allocations that are new in the end, less those that were taken as somebody's successor.
 struct Successors<'a> {
     after: &'a State,
-    new: BTreeMap<&'a str, &'a Arc<Allocation>>,
+    new: BTreeMap<&'a str, &'a Allocation>,
     /// IDs of the same by group, then by name.
     by_group: BTreeMap<Group<'a>, BTreeSet<(&'a str, &'a str)>>,
 }
@@ -287,9 +293,9 @@ fn group_of(a: &Allocation) -> Group<'_> {
 }
 
 impl<'a> Successors<'a> {
-    fn new(before: &State, after: &'a State, touched: &BTreeSet<String>) -> Successors<'a> {
-        let new = touched.iter().filter(|id| before.alloc(id).is_none()).filter_map(|id| after.alloc(id));
-        let new: BTreeMap<_, _> = new.map(|e| &e.alloc).filter(|a| !a.terminal()).map(|a| (a.id.as_str(), a)).collect();
+    /// `new`: in the state `after` only.
+    fn new(after: &'a State, new: Vec<&'a Allocation>) -> Successors<'a> {
+        let new: BTreeMap<_, _> = new.into_iter().map(|a| (a.id.as_str(), a)).collect();
         let mut by_group: BTreeMap<Group<'a>, BTreeSet<(&str, &str)>> = BTreeMap::new();
         for a in new.values() {
             by_group.entry(group_of(a)).or_default().insert((&a.name, &a.id));
@@ -334,7 +340,7 @@ impl<'a> Successors<'a> {
         self.take(&id)
     }
 
-    fn rest(&self) -> impl Iterator<Item = &&'a Arc<Allocation>> {
-        self.new.values()
+    fn rest(&self) -> impl Iterator<Item = &'a Allocation> {
+        self.new.values().copied()
     }
 }

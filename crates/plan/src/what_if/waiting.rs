@@ -2,16 +2,19 @@
 //! of jobs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::edit::{JobKey, key, targets};
+use crate::threads::in_threads;
 use encamp_model::*;
 use encamp_state::State;
 
 /// The service and batch jobs with fewer allocations than they want.
 pub(crate) fn short_jobs(state: &State) -> BTreeSet<JobKey> {
     let jobs = state.jobs().map(|e| &e.current).filter(|j| !j.stop && !j.is_template());
-    let generic = jobs.filter(|j| matches!(j.r#type, JobType::Service | JobType::Batch));
-    generic.filter(|j| short(state, j)).map(|j| key(j)).collect()
+    let generic: Vec<&Arc<Job>> = jobs.filter(|j| matches!(j.r#type, JobType::Service | JobType::Batch)).collect();
+    let short = in_threads(&generic, |j| short(state, j).then(|| key(j)));
+    short.into_iter().flatten().collect()
 }
 
 fn short(state: &State, job: &Job) -> bool {
