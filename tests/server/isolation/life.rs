@@ -194,23 +194,18 @@ fn java_programs_are_isolated() {
     std::fs::create_dir_all(folder.path().join("tools")).expect("a folder");
     std::fs::write(folder.path().join("tools/Main.java"), program).expect("a file");
     let Some(agent) = start(&folder, "") else { return };
-    let nodes = agent.get("/v1/nodes?os=true");
-    let java = &nodes[0]["Drivers"]["java"];
-    // The command of a run-time environment alone does not compile.
-    let compiles = Command::new("javac").arg("-version").output().is_ok_and(|o| o.status.success());
-    if java["Healthy"] != true || !compiles {
-        println!("skipped: {}", java["HealthDescription"]);
+    if !runs_java_sources(&agent) {
         return;
     }
+    let nodes = agent.get("/v1/nodes?os=true");
+    let java = &nodes[0]["Drivers"]["java"];
     assert!(java["Attributes"]["driver.java.version"].as_str().is_some_and(|v| !v.is_empty()), "{java}");
     let node = agent.get(&format!("/v1/node/{}", nodes[0]["ID"].as_str().expect("an ID")));
     for name in ["version", "runtime", "vm"] {
         let value = node["Attributes"][format!("driver.java.{name}")].as_str().unwrap_or_default();
         assert!(!value.is_empty(), "{name}: {}", node["Attributes"]);
     }
-    let mut main = task("java", "");
-    main["Config"] = json!({"class": "/tools/Main.java", "args": ["told"], "jvm_options": ["-Xmx128m"]});
-    main["Resources"]["MemoryMB"] = json!(512);
+    let mut main = java_task(&["told"]);
     let alloc = run(&agent, &job("java", JobType::Batch, &[main.clone()]), ClientStatus::Complete);
     let text = output(&folder, &alloc, "main");
     assert!(text.contains("user nobody told false"), "{text}");

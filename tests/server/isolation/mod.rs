@@ -92,6 +92,26 @@ fn task(driver: &str, script: &str) -> Json {
     })
 }
 
+/// A task that runs the Java program `tools/Main.java`.
+fn java_task(args: &[&str]) -> Json {
+    let mut task = task("java", "");
+    task["Config"] = json!({"class": "/tools/Main.java", "args": args, "jvm_options": ["-Xmx128m"]});
+    task["Resources"]["MemoryMB"] = json!(512);
+    task
+}
+
+/// Whether the node runs Java programs given as source, for which the command of a run-time environment alone does not
+/// do.
+fn runs_java_sources(agent: &Agent) -> bool {
+    let java = &agent.get("/v1/nodes")[0]["Drivers"]["java"];
+    let compiles = Command::new("javac").arg("-version").output().is_ok_and(|o| o.status.success());
+    let runs = java["Healthy"] == true && compiles;
+    if !runs {
+        println!("skipped: Java: {}", java["HealthDescription"]);
+    }
+    runs
+}
+
 /// A job with one group.
 fn job(id: &str, kind: JobType, tasks: &[Json]) -> Json {
     json!({

@@ -9,11 +9,15 @@ use crate::program::{end_processes, remove_cgroups, unmount_below};
 /// When the agent is killed, in milliseconds after the job was registered.
 const MOMENTS: [u64; 6] = [0, 40, 120, 300, 700, 1500];
 
+/// A Java program that runs the command it is given.
+const RUNS_A_COMMAND: &str = "public class Main { public static void main(String[] a) throws Exception { \
+                              System.exit(new ProcessBuilder(a).inheritIO().start().waitFor()); } }";
+
 /// The processes of a task that run its command.
 fn running(alloc: &str) -> Vec<i32> {
     let command = |pid: &i32| {
         let line = procfs::process::Process::new(*pid).and_then(|p| p.cmdline()).unwrap_or_default();
-        line.iter().any(|arg| arg == "sleep")
+        line.first().is_some_and(|arg| arg == "sleep")
     };
     processes(alloc).into_iter().filter(command).collect()
 }
@@ -95,10 +99,16 @@ fn a_running_task_survives_the_agent_and_its_end_is_known() {
 fn tasks_start_again_after_the_host_did() {
     let folder = Folder::new("restarts-reboot");
     let Some(mut agent) = start(&folder, "") else { return };
+    std::fs::write(folder.path().join("tools/Main.java"), RUNS_A_COMMAND).expect("a file");
+    let mut drivers = vec!["raw_exec", "exec"];
+    drivers.extend(runs_java_sources(&agent).then_some("java"));
+    let task = |driver: &str, script: &str| match driver {
+        "java" => java_task(&["/bin/sh", "-c", script]),
+        _ => task(driver, script),
+    };
     let script = "echo run >> local/runs; echo mine > secrets/mine; exec sleep 600";
-    let drivers = ["raw_exec", "exec"];
     let mut allocs = Vec::new();
-    for driver in drivers {
+    for driver in &drivers {
         let found = run(
             &agent,
             &job(&format!("on-{driver}"), JobType::Service, &[task(driver, script)]),
@@ -129,7 +139,7 @@ fn tasks_start_again_after_the_host_did() {
     }
 
     agent = start_again(&folder);
-    for (driver, (on, once)) in drivers.into_iter().zip(&allocs) {
+    for (driver, (on, once)) in drivers.iter().zip(&allocs) {
         one_process(on, 2);
         let again = alloc(&agent, &format!("on-{driver}"), ClientStatus::Running);
         assert_eq!((id(&again), again["TaskStates"]["main"]["Restarts"].as_u64()), (id(on), Some(0)));
