@@ -61,23 +61,23 @@ pub fn write(state: &mut State, plan: &Plan, now: i64) {
             written.put(stopped_alloc(stored, v, index, now));
         }
     }
-    state.upsert_allocs(written.0.into_values().map(Arc::new));
+    state.upsert_allocs(written.0.into_values());
     state.index = state.index.max(index);
 }
 
 /// Allocations as the plan leaves them: one may be planned twice, as unknown and updated in place.
 #[derive(Default)]
-struct Written(BTreeMap<String, Allocation>);
+struct Written(BTreeMap<String, Arc<Allocation>>);
 
 impl Written {
     /// An allocation as it is so far, to be put back.
     fn take(&mut self, state: &State, id: &str) -> Option<Allocation> {
         let stored = || state.alloc(id).map(|e| Allocation::clone(&e.alloc));
-        self.0.remove(id).or_else(stored)
+        self.0.remove(id).map(Arc::unwrap_or_clone).or_else(stored)
     }
 
     fn put(&mut self, alloc: Allocation) {
-        self.0.insert(alloc.id.clone(), alloc);
+        self.0.insert(alloc.id.clone(), Arc::new(alloc));
     }
 }
 

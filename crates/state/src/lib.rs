@@ -24,6 +24,7 @@ pub mod index;
 pub mod node;
 pub mod ports;
 mod remove;
+mod slots;
 pub mod store;
 mod summary;
 mod tables;

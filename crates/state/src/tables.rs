@@ -11,6 +11,7 @@ use super::hash::IdHash;
 use super::id::Id;
 use super::index::{NodeIndex, client_version};
 use super::node::NodeEntry;
+use super::slots::Slots;
 use super::summary::NodeSummary;
 use encamp_model::*;
 
@@ -42,9 +43,9 @@ pub struct State {
     /// The settings of the servers, where a snapshot contains them. Servers themselves read their configuration.
     pub server_settings: Option<Arc<ServerSettings>>,
     /// Nodes by slot.
-    pub(super) nodes: Vector<Arc<NodeEntry>>,
+    pub(super) nodes: Slots<Arc<NodeEntry>>,
     /// The same in numbers.
-    pub(super) summaries: Vector<NodeSummary>,
+    pub(super) summaries: Slots<NodeSummary>,
     pub(super) slots: IdMap<u32>,
     /// Slots of nodes that were removed: they hold empty entries until they are given away again.
     pub(super) free_slots: Vector<u32>,
@@ -109,14 +110,9 @@ impl State {
 
     /// Stores the entry of a slot, which is in use already or the next one.
     pub(super) fn set_entry(&mut self, entry: NodeEntry) {
-        let (slot, summary) = (entry.slot as usize, NodeSummary::of(&entry));
-        if slot < self.nodes.len() {
-            self.nodes.set(slot, Arc::new(entry));
-            self.summaries.set(slot, summary);
-        } else {
-            self.nodes.push_back(Arc::new(entry));
-            self.summaries.push_back(summary);
-        }
+        let slot = entry.slot as usize;
+        self.summaries.set(slot, NodeSummary::of(&entry));
+        self.nodes.set(slot, Arc::new(entry));
     }
 
     /// One more than the largest slot of a node.

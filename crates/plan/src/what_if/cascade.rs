@@ -17,7 +17,7 @@ use crate::evaluate::{Answer, Made, evaluate};
 use encamp_model::*;
 use encamp_scheduler::descriptions;
 use encamp_scheduler::plan_check::{check, rejections};
-use encamp_state::State;
+use encamp_state::{Id, State};
 
 /// Most rejections of servers that are named.
 const MOST_REJECTIONS: usize = 8;
@@ -79,7 +79,7 @@ pub(crate) struct Cascade {
     freed: BTreeSet<String>,
     gained: bool,
     /// All allocations that plans wrote.
-    pub(super) touched: BTreeSet<String>,
+    pub(super) touched: BTreeSet<Id>,
     pub(super) evaluations: usize,
     errors: BTreeSet<String>,
     /// Which nodes would reject what, in words.
@@ -344,7 +344,7 @@ impl Cascade {
     fn carry_out(&mut self, key: &JobKey, plan: &Plan) {
         let lists = [&plan.node_update, &plan.node_allocation, &plan.node_preemptions];
         let written = lists.into_iter().flat_map(|l| l.values().flatten());
-        self.touched.extend(written.map(|a| a.id.clone()));
+        self.touched.extend(written.map(|a| Id::new(&a.id)));
         let leaving = plan.node_update.iter().chain(&plan.node_preemptions).filter(|(_, list)| !list.is_empty());
         let ready = |id: &&String| self.state.node(id).is_some_and(|n| n.node.ready());
         self.freed.extend(leaving.map(|(node, _)| node).filter(ready).cloned());
@@ -405,7 +405,7 @@ impl Cascade {
         if marked.is_empty() {
             return false;
         }
-        self.touched.extend(marked.iter().map(|a| a.id.clone()));
+        self.touched.extend(marked.iter().map(|a| Id::new(&a.id)));
         self.state.upsert_allocs(marked);
         self.changed.clear();
         self.enqueue_all(&triggers);

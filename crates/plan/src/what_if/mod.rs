@@ -34,7 +34,7 @@ use std::sync::Arc;
 use cascade::Cascade;
 use change::Nodes;
 use encamp_model::Node;
-use encamp_state::State;
+use encamp_state::{Id, State};
 
 /// The state after the changes and all that follows from them, and what that was.
 #[derive(Debug, Clone)]
@@ -126,7 +126,7 @@ pub(super) fn lose(
     }
     let outcome = outcome::outcome(before, &cascade, (&BTreeSet::new(), &down), Vec::new(), Vec::new());
     let unplaced = outcome.count(None, Fate::Unplaced);
-    let of = |state: &State, id: &str| state.alloc(id).and_then(|e| Some(state.node(&e.alloc.node_id)?.slot));
+    let of = |state: &State, id: &Id| state.alloc_at(id).and_then(|e| Some(state.node(&e.alloc.node_id)?.slot));
     let mut changed: BTreeSet<u32> = down.iter().filter_map(|id| Some(before.node(id)?.slot)).collect();
     for id in &cascade.touched {
         changed.extend([before, cascade.state()].into_iter().filter_map(|state| of(state, id)));

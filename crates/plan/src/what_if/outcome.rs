@@ -9,7 +9,7 @@ use super::edit::JobKey;
 use super::headroom::{DatacenterRoom, PoolRoom};
 use encamp_model::*;
 use encamp_scheduler::descriptions;
-use encamp_state::State;
+use encamp_state::{Id, State};
 
 /// Why an allocation was displaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -168,16 +168,16 @@ pub(super) fn outcome(
     notes: Vec<String>,
 ) -> Outcome {
     let after = cascade.state();
-    let mut ids: BTreeSet<&str> = cascade.touched.iter().map(String::as_str).collect();
+    let mut ids = cascade.touched.clone();
     for entry in draining.iter().chain(down).filter_map(|id| before.node(id)) {
-        ids.extend(entry.allocs.iter().map(|a| a.alloc.id.as_str()));
+        ids.extend(entry.allocs.iter().map(|a| Id::new(&a.alloc.id)));
     }
     let mut gone: Vec<(&Allocation, &Allocation, Cause)> = Vec::new();
     let mut new_allocs: Vec<&Allocation> = Vec::new();
     for id in &ids {
-        let Some(new) = after.alloc(id) else { continue };
+        let Some(new) = after.alloc_at(id) else { continue };
         let new = &*new.alloc;
-        let Some(old) = before.alloc(id) else {
+        let Some(old) = before.alloc_at(id) else {
             new_allocs.extend((!new.terminal()).then_some(new));
             continue;
         };

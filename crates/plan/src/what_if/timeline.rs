@@ -9,7 +9,7 @@ use super::edit::{Edited, edit, join};
 use super::outcome::{Outcome, outcome};
 use crate::evaluate::Made;
 use encamp_model::*;
-use encamp_state::State;
+use encamp_state::{Id, State};
 
 /// A series of IDs of its own: a [`what_if`](super::what_if) of the state makes others.
 const SERIES: u16 = 4;
@@ -76,7 +76,7 @@ impl Timeline {
         let cascade = Cascade::run_with(&before, edited, &Known::default(), now, made);
         notes.extend(cascade.notes());
         let outcome = outcome(&before, &cascade, (&draining, &down), changes, notes);
-        let touched: Vec<String> = cascade.touched.iter().cloned().collect();
+        let touched: Vec<Id> = cascade.touched.iter().cloned().collect();
         (self.state, self.made) = cascade.into_parts();
         self.settle(&touched);
         outcome
@@ -84,8 +84,8 @@ impl Timeline {
 
     /// The actions of servers meanwhile: deployments succeed, and terminal objects are collected. Terminal batch work
     /// stays: it keeps its place in its job.
-    fn settle(&mut self, touched: &[String]) {
-        let entries = || touched.iter().filter_map(|id| self.state.alloc(id)).map(|e| &e.alloc);
+    fn settle(&mut self, touched: &[Id]) {
+        let entries = || touched.iter().filter_map(|id| self.state.alloc_at(id)).map(|e| &e.alloc);
         let ended = entries().filter(|a| a.terminal() && !a.of_batch_job()).map(|a| a.id.clone());
         let ended: Vec<String> = ended.collect();
         self.state.remove_allocs(ended.iter().map(String::as_str));
