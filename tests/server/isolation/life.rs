@@ -185,32 +185,3 @@ fn volumes_of_the_host_are_mounted() {
     let events = alloc["TaskStates"]["main"]["Events"].to_string();
     assert!(events.contains("does not support host volumes"), "{events}");
 }
-
-#[test]
-fn java_programs_are_isolated() {
-    let folder = Folder::new("life-java");
-    let program = "public class Main { public static void main(String[] a) { System.out.println(\"user \" + \
-                   System.getProperty(\"user.name\") + \" \" + a[0] + \" \" + new java.io.File(\"/proc/1/exe\").canRead()); } }";
-    std::fs::create_dir_all(folder.path().join("tools")).expect("a folder");
-    std::fs::write(folder.path().join("tools/Main.java"), program).expect("a file");
-    let Some(agent) = start(&folder, "") else { return };
-    if !runs_java_sources(&agent) {
-        return;
-    }
-    let nodes = agent.get("/v1/nodes?os=true");
-    let java = &nodes[0]["Drivers"]["java"];
-    assert!(java["Attributes"]["driver.java.version"].as_str().is_some_and(|v| !v.is_empty()), "{java}");
-    let node = agent.get(&format!("/v1/node/{}", nodes[0]["ID"].as_str().expect("an ID")));
-    for name in ["version", "runtime", "vm"] {
-        let value = node["Attributes"][format!("driver.java.{name}")].as_str().unwrap_or_default();
-        assert!(!value.is_empty(), "{name}: {}", node["Attributes"]);
-    }
-    let mut main = java_task(&["told"]);
-    let alloc = run(&agent, &job("java", JobType::Batch, &[main.clone()]), ClientStatus::Complete);
-    let text = output(&folder, &alloc, "main");
-    assert!(text.contains("user nobody told false"), "{text}");
-    main["Config"] = json!({"args": ["x"]});
-    let alloc = run(&agent, &job("nothing", JobType::Batch, &[main]), ClientStatus::Failed);
-    let events = alloc["TaskStates"]["main"]["Events"].to_string();
-    assert!(events.contains("jar_path or class must be specified"), "{events}");
-}

@@ -5,6 +5,7 @@
 pub mod agent_files;
 pub mod escapes;
 pub mod host;
+mod java;
 mod life;
 mod restarts;
 
@@ -92,7 +93,7 @@ fn task(driver: &str, script: &str) -> Json {
     })
 }
 
-/// A task that runs the Java program `tools/Main.java`.
+/// A task that runs `Main.java`.
 fn java_task(args: &[&str]) -> Json {
     let mut task = task("java", "");
     task["Config"] = json!({"class": "/tools/Main.java", "args": args, "jvm_options": ["-Xmx128m"]});
@@ -100,9 +101,24 @@ fn java_task(args: &[&str]) -> Json {
     task
 }
 
+/// A task of any driver that runs a script.
+fn scripted(driver: &str, script: &str) -> Json {
+    match driver {
+        "java" => java_task(&["command", "/bin/sh", "-c", script]),
+        _ => task(driver, script),
+    }
+}
+
+/// The drivers of the node that run processes.
+fn drivers(folder: &Folder, agent: &Agent) -> Vec<&'static str> {
+    let java = runs_java_sources(folder, agent).then_some("java");
+    ["raw_exec", "exec"].into_iter().chain(java).collect()
+}
+
 /// Whether the node runs Java programs given as source, for which the command of a run-time environment alone does not
-/// do.
-fn runs_java_sources(agent: &Agent) -> bool {
+/// do. `Main.java` is there then.
+fn runs_java_sources(folder: &Folder, agent: &Agent) -> bool {
+    std::fs::write(folder.path().join("tools/Main.java"), include_str!("Main.java")).expect("a file");
     let java = &agent.get("/v1/nodes")[0]["Drivers"]["java"];
     let compiles = Command::new("javac").arg("-version").output().is_ok_and(|o| o.status.success());
     let runs = java["Healthy"] == true && compiles;

@@ -9,10 +9,6 @@ use crate::program::{end_processes, remove_cgroups, unmount_below};
 /// When the agent is killed, in milliseconds after the job was registered.
 const MOMENTS: [u64; 6] = [0, 40, 120, 300, 700, 1500];
 
-/// A Java program that runs the command it is given.
-const RUNS_A_COMMAND: &str = "public class Main { public static void main(String[] a) throws Exception { \
-                              System.exit(new ProcessBuilder(a).inheritIO().start().waitFor()); } }";
-
 /// The processes of a task that run its command.
 fn running(alloc: &str) -> Vec<i32> {
     let command = |pid: &i32| {
@@ -26,10 +22,10 @@ fn running(alloc: &str) -> Vec<i32> {
 fn a_killed_agent_finds_its_tasks_again() {
     let folder = Folder::new("restarts");
     let Some(mut agent) = start(&folder, "") else { return };
-    for driver in ["raw_exec", "exec"] {
+    for driver in drivers(&folder, &agent) {
         for moment in MOMENTS {
             let name = format!("kill-{driver}-{moment}");
-            register(&agent, &job(&name, JobType::Service, &[task(driver, "exec sleep 600")]));
+            register(&agent, &job(&name, JobType::Service, &[scripted(driver, "exec sleep 600")]));
             sleep(Duration::from_millis(moment));
             agent.kill();
             agent = start_again(&folder);
@@ -49,11 +45,11 @@ fn a_killed_agent_finds_its_tasks_again() {
 fn a_running_task_survives_the_agent_and_its_end_is_known() {
     let folder = Folder::new("restarts-running");
     let Some(mut agent) = start(&folder, "") else { return };
-    for driver in ["raw_exec", "exec"] {
+    for driver in drivers(&folder, &agent) {
         // It runs on.
         let name = format!("on-{driver}");
         let found =
-            run(&agent, &job(&name, JobType::Service, &[task(driver, "exec sleep 600")]), ClientStatus::Running);
+            run(&agent, &job(&name, JobType::Service, &[scripted(driver, "exec sleep 600")]), ClientStatus::Running);
         let before = running(id(&found));
         agent.kill();
         agent = start_again(&folder);
@@ -68,7 +64,7 @@ fn a_running_task_survives_the_agent_and_its_end_is_known() {
         // It ends while there is no agent.
         let name = format!("ends-{driver}");
         let script = "while ! test -e local/go; do sleep 0.05; done; exit 3";
-        let found = run(&agent, &job(&name, JobType::Batch, &[task(driver, script)]), ClientStatus::Running);
+        let found = run(&agent, &job(&name, JobType::Batch, &[scripted(driver, script)]), ClientStatus::Running);
         agent.kill();
         std::fs::write(dir(&folder, &found).join("main/local/go"), "").expect("a file");
         wait_for("the end", || {
@@ -83,7 +79,8 @@ fn a_running_task_survives_the_agent_and_its_end_is_known() {
 
         // Its supervisor is killed: the task does not go on alone.
         let name = format!("alone-{driver}");
-        let found = run(&agent, &job(&name, JobType::Batch, &[task(driver, "exec sleep 600")]), ClientStatus::Running);
+        let found =
+            run(&agent, &job(&name, JobType::Batch, &[scripted(driver, "exec sleep 600")]), ClientStatus::Running);
         let pid = running(id(&found))[0];
         let supervisor = supervisor_of(pid);
         let _ = rustix::process::kill_process(supervisor, rustix::process::Signal::KILL);
@@ -99,22 +96,16 @@ fn a_running_task_survives_the_agent_and_its_end_is_known() {
 fn tasks_start_again_after_the_host_did() {
     let folder = Folder::new("restarts-reboot");
     let Some(mut agent) = start(&folder, "") else { return };
-    std::fs::write(folder.path().join("tools/Main.java"), RUNS_A_COMMAND).expect("a file");
-    let mut drivers = vec!["raw_exec", "exec"];
-    drivers.extend(runs_java_sources(&agent).then_some("java"));
-    let task = |driver: &str, script: &str| match driver {
-        "java" => java_task(&["/bin/sh", "-c", script]),
-        _ => task(driver, script),
-    };
+    let drivers = drivers(&folder, &agent);
     let script = "echo run >> local/runs; echo mine > secrets/mine; exec sleep 600";
     let mut allocs = Vec::new();
     for driver in &drivers {
         let found = run(
             &agent,
-            &job(&format!("on-{driver}"), JobType::Service, &[task(driver, script)]),
+            &job(&format!("on-{driver}"), JobType::Service, &[scripted(driver, script)]),
             ClientStatus::Running,
         );
-        let once = job(&format!("once-{driver}"), JobType::Batch, &[task(driver, "echo run >> local/runs")]);
+        let once = job(&format!("once-{driver}"), JobType::Batch, &[scripted(driver, "echo run >> local/runs")]);
         allocs.push((found, run(&agent, &once, ClientStatus::Complete)));
     }
     let runs = |alloc: &Json| {
