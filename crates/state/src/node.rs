@@ -176,6 +176,12 @@ impl NodeInfo {
         self.host_networks.iter().find(|(a, _)| a == alias).map_or(&[], |(_, list)| list)
     }
 
+    /// How many dynamic ports an address surely has free if so many ports are taken there.
+    pub fn free_dynamic_ports(&self, taken: usize) -> usize {
+        let (min, max) = self.dynamic_range;
+        usize::from(max.saturating_sub(min)).saturating_sub(taken)
+    }
+
     /// The number of a device instance on this node.
     pub(crate) fn device_instance(&self, group: &(String, String, String), id: &str) -> Option<usize> {
         let g = self.device_groups.iter().position(|(name, _)| name == group)?;

@@ -1,8 +1,8 @@
 //! A few numbers of each node, side by side in memory: searches pass over most full nodes without reading their
 //! entries, which are all over the memory.
 
-use super::node::{NodeEntry, NodeInfo};
-use super::usage::{AllocUsage, NodeUsage};
+use super::node::NodeEntry;
+use super::usage::AllocUsage;
 
 /// What decides about most placements on a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct NodeSummary {
     ports: usize,
     /// Whether CPU, memory and disk decide alone about what asks for nothing but those and ports.
     amounts_decide: bool,
-    /// [`NodeInfo::class_holds`].
+    /// [`NodeInfo::class_holds`](super::node::NodeInfo::class_holds).
     class_holds: bool,
 }
 
@@ -35,7 +35,7 @@ impl NodeSummary {
             cpu: cpu.unwrap_or_default(),
             memory: memory.unwrap_or_default(),
             disk: disk.unwrap_or_default(),
-            ports: free_ports(info, usage),
+            ports: info.default_address.map_or(0, |(_, n)| info.free_dynamic_ports(n + usage.held_ports)),
             amounts_decide: countable && unlimited && valid_ports,
             class_holds: info.class_holds,
         }
@@ -62,10 +62,4 @@ impl NodeSummary {
     pub fn class_holds(&self) -> bool {
         self.class_holds
     }
-}
-
-fn free_ports(info: &NodeInfo, usage: &NodeUsage) -> usize {
-    let (min, max) = info.dynamic_range;
-    let taken = info.default_address.map(|(_, reserved)| reserved + usage.held_ports);
-    taken.map_or(0, |taken| usize::from(max.saturating_sub(min)).saturating_sub(taken))
 }

@@ -298,8 +298,7 @@ pub(crate) fn surely_dynamic(info: &NodeInfo, usage: &NodeUsage, asked: usize) -
 
 /// Whether an address has more free dynamic ports than can be taken.
 fn has_dynamic(info: &NodeInfo, usage: &NodeUsage, address: usize, reserved: usize, asked: usize) -> bool {
-    let (min, max) = info.dynamic_range;
-    let suffices = |held: usize| min <= max && usize::from(max.saturating_sub(min)) > reserved + held + asked;
+    let suffices = |held: usize| info.free_dynamic_ports(reserved + held) > asked;
     // No address has more than all have, which is known without the sets.
     suffices(usage.held_ports) || suffices(usage.ports.get(address).map_or(0, |s| s.len()))
 }
