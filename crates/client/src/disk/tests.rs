@@ -13,7 +13,7 @@ use super::unpack::{Wanted, unpack};
 use super::*;
 use crate::directory::{Directory, Links};
 use crate::dirs::AllocDir;
-use crate::testing::TempDir;
+use crate::testing::{TempDir, tar_member};
 
 const OLD: &str = "0aaaaaaa-0000-4000-8000-000000000001";
 
@@ -197,23 +197,8 @@ fn the_sender_reports_what_it_could_not_read() {
     assert!(place.tar(&[other], &wanted(&["t"])).is_ok());
 }
 
-/// A member as it is, whatever its name is.
 fn member(kind: EntryType, name: &[u8], link: &[u8], content: &[u8]) -> Vec<u8> {
-    let mut header = Header::new_gnu();
-    let old = header.as_old_mut();
-    old.name[..name.len()].copy_from_slice(name);
-    old.linkname[..link.len()].copy_from_slice(link);
-    header.set_entry_type(kind);
-    header.set_mode(0o777);
-    header.set_uid(0);
-    header.set_gid(0);
-    header.set_mtime(1);
-    header.set_size(content.len() as u64);
-    header.set_cksum();
-    let mut out = header.as_bytes().to_vec();
-    out.extend_from_slice(content);
-    out.resize(out.len().next_multiple_of(512), 0);
-    out
+    tar_member(0o777, kind, name, link, content)
 }
 
 fn file(name: &str, content: &str) -> Vec<u8> {

@@ -4,31 +4,18 @@ use std::path::Path;
 
 use base64::Engine;
 use flate2::write::GzEncoder;
-use tar::{EntryType, Header};
+use tar::EntryType;
 
 use super::*;
 use crate::artifacts::publish;
-use crate::testing::TempDir;
+use crate::testing::{TempDir, tar_member};
 
 const NO_LIMITS: Limits = Limits { bytes: None, members: None };
 /// `content`, as `xz -0` compresses it.
 const XZ: &str = "/Td6WFoAAATm1rRGAgAhAQwAAACPmEGcAQAGY29udGVudAAA3I01Iv/BR3sAAR8HFi64cx+2830BAAAAAARZWg==";
 
-/// A member as it is, whatever its name is.
 fn member(kind: EntryType, name: &[u8], link: &[u8], content: &[u8]) -> Vec<u8> {
-    let mut header = Header::new_gnu();
-    let old = header.as_old_mut();
-    old.name[..name.len()].copy_from_slice(name);
-    old.linkname[..link.len()].copy_from_slice(link);
-    header.set_entry_type(kind);
-    header.set_mode(0o6777);
-    header.set_mtime(1);
-    header.set_size(content.len() as u64);
-    header.set_cksum();
-    let mut out = header.as_bytes().to_vec();
-    out.extend_from_slice(content);
-    out.resize(out.len().next_multiple_of(512), 0);
-    out
+    tar_member(0o6777, kind, name, link, content)
 }
 
 fn file(name: &str, content: &str) -> Vec<u8> {
