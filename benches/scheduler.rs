@@ -4,19 +4,13 @@
 //! submitting the plan to a planner that accepts it at once. Loading is not measured. Every run's plan is compared with
 //! the recorded one. `cargo bench --bench scheduler -- 5000` runs the scenarios whose names contain the text.
 
-#[allow(unreachable_pub)]
-#[path = "../tests/oracle_support/mod.rs"]
-mod oracle_support;
-#[allow(unreachable_pub)]
-#[path = "../tests/support/recorded.rs"]
-mod recorded;
-
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use encamp_model::*;
 use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner, SubmitError};
+use encamp_test_support::{recorded, scheduler_cases};
 
 /// The command's own allocator.
 #[global_allocator]
@@ -124,7 +118,7 @@ fn main() {
             println!("skipped: there is no {name}");
             continue;
         };
-        let case = oracle_support::parse_case(text).expect("a case");
+        let case = scheduler_cases::parse_case(text).expect("a case");
         let state = case.input.state();
         let eval = &case.input.eval;
         let list = |key: &str| case.expected[key].as_array().map_or(0, Vec::len);

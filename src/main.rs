@@ -14,5 +14,5 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = helper {
         return code;
     }
-    encamp::cli::main()
+    encamp_cli::main()
 }

@@ -2,11 +2,10 @@
 //! takes, and what it may cost.
 
 #[allow(dead_code)]
-#[path = "../../tests/fuzz_support/meter.rs"]
-mod meter;
-#[allow(dead_code)]
 #[path = "../../tests/fuzz_support/pipeline.rs"]
 pub mod pipeline;
+
+use encamp_test_support::meter;
 
 #[global_allocator]
 static ALLOCATOR: meter::Counting<std::alloc::System> = meter::Counting(std::alloc::System);

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use encamp::cli::command::Registry;
-use encamp::cli::completion::SHELLS;
-use encamp::cli::manual;
+use encamp_cli::command::Registry;
+use encamp_cli::completion::SHELLS;
+use encamp_cli::manual;
 
 fn generated() -> BTreeMap<PathBuf, String> {
     let registry = Registry::new();

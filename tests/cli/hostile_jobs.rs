@@ -7,6 +7,7 @@
 
 use crate::hostile;
 use crate::program;
+use encamp_test_support::notes;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -113,12 +114,12 @@ fn problem(case: &Case, run: &Run) -> Option<String> {
 #[test]
 fn hostile_files_end_soon_and_small() {
     if times(std::process::id()).is_none() {
-        println!("skipped: no /proc");
+        notes::skipped("hostile job files", "there is no /proc");
         return;
     }
     let only = std::env::var("ENCAMP_HOSTILE").ok();
     if !program::optimised() && only.is_none() {
-        println!("skipped: needs --release, or ENCAMP_PROGRAM");
+        notes::skipped("hostile job files", "the program is not optimised: ENCAMP_PROGRAM names another one");
         return;
     }
     let folder = program::Folder::new("hostile");

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use clap::Arg;
 
-use encamp::cli::command::{Entry, Listing, Registry};
+use encamp_cli::command::{Entry, Listing, Registry};
 
 use crate::program::run;
 

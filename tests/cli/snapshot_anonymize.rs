@@ -1,11 +1,11 @@
 //! Anonymous snapshots: the same plans, and nothing left of names and secrets.
 
-use crate::oracle_support;
 use crate::recorded;
+use crate::scheduler_cases;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use encamp::cli::snapshot_anonymize::judge;
+use encamp_cli::snapshot_anonymize::judge;
 use encamp_model::{Allocation, Job};
 use encamp_plan::dry_run;
 use encamp_sim::cluster::{ClusterOptions, EPOCH, cluster};
@@ -412,11 +412,11 @@ fn leaks(file: &SnapshotFile) -> Vec<String> {
 fn recorded_clusters_plan_alike_and_nothing_telling_is_left() {
     let Some(folder) = recorded::folder("scheduler") else { return };
     let (mut placements, mut cases) = (0, 0);
-    for (_, lines) in oracle_support::families(&folder) {
+    for (_, lines) in scheduler_cases::families(&folder) {
         // Every case is some variation of its family; two of each will do.
         let step = (lines.len() / 4).max(1);
         for line in lines.iter().step_by(step).take(2) {
-            let case = oracle_support::parse_case(line).unwrap();
+            let case = scheduler_cases::parse_case(line).unwrap();
             let state = case.input.state();
             let taken_at = encamp_model::Time::from_unix_nanos(case.now);
             let state = State::clone(&state);

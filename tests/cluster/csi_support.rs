@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 use super::agent::{PATIENCE, Reply, call_as, wait_for};
@@ -150,7 +151,7 @@ impl Cluster {
     /// Starts so many servers and nodes, and waits until they work. `None` without the right to mount.
     pub fn start(servers: usize, nodes: usize, settings: &str) -> Option<Cluster> {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: mounting needs root");
+            notes::skipped("storage plugins", "the user is not root");
             return None;
         }
         let mut all: Vec<Member> = Vec::new();

@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use encamp::cli::render::plan::PlanView;
-use encamp::cli::render::ui::{Colours, Ui};
-use encamp::cli::render::{diff, findings, json, markup, plan};
+use encamp_cli::render::plan::PlanView;
+use encamp_cli::render::ui::{Colours, Ui};
+use encamp_cli::render::{diff, findings, json, markup, plan};
 use encamp_jobspec::admission::{ServerContext, check, check_offline, check_update, error_list};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::{ConvertOptions, to_server};

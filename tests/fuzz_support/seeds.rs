@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::hostile;
 use crate::recorded;
+use encamp_test_support::hostile;
 
 /// Inputs of the three targets.
 #[derive(Default)]

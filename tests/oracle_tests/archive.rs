@@ -11,6 +11,7 @@ use encamp_snapshot::archive::{self, Archive, ArchiveError, Options};
 use encamp_snapshot::file::{self, SnapshotFile};
 use encamp_snapshot::save::{self, Compression};
 use encamp_state::State;
+use encamp_test_support::notes;
 use serde_json::Value;
 
 use crate::answers::{self as http, compact, json, keys_only, members, without};
@@ -394,8 +395,7 @@ fn variants(folder: &Path, sample: &str, out: &Path, flags: &[&str]) -> Option<V
             Some(serde_json::from_slice(&std::fs::read(out.join("manifest.json")).expect("a manifest")).expect("JSON"))
         }
         Err(e) => {
-            assert!(std::env::var_os("CI").is_none(), "python3: {e}");
-            println!("skipped: no python3");
+            notes::missing("backups that scripts change", &format!("python3: {e}"));
             None
         }
     }

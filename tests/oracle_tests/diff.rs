@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use encamp::cli::render::{diff as text, markup::markup};
+use encamp_cli::render::{diff as text, markup::markup};
 use encamp_jobspec::diff::{annotate, diff_jobs};
 use encamp_model::{JobDiff, PlanAnnotations};
 use serde_json::Value;

@@ -11,10 +11,10 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::fuzz_support::meter::{FACTOR, measure};
 use crate::fuzz_support::pipeline::{self, Reached};
 use crate::fuzz_support::{mutate, seeds};
 use encamp_model::random::Random;
+use encamp_test_support::meter::{FACTOR, measure};
 
 /// Largest input, in bytes.
 const MAX_INPUT: usize = 1 << 20;

@@ -8,26 +8,14 @@
 // What modules share is public in them.
 #![allow(unreachable_pub)]
 
-#[path = "../support/agent.rs"]
-mod agent;
-#[path = "../support/answers.rs"]
-mod answers;
+use encamp_test_support::{agent, answers, oracle, program, recorded, scheduler_cases, server};
+
 #[path = "../fuzz_support/mod.rs"]
 mod fuzz_support;
-#[path = "../support/oracle.rs"]
-mod oracle;
-#[path = "../oracle_support/mod.rs"]
-mod oracle_support;
 #[path = "../pipeline_support/mod.rs"]
 mod pipeline_support;
-#[path = "../support/program.rs"]
-mod program;
 #[path = "../property_support/mod.rs"]
 mod property_support;
-#[path = "../support/recorded.rs"]
-mod recorded;
-#[path = "../support/server.rs"]
-mod server;
 
 mod archive;
 mod canonical;
@@ -42,7 +30,7 @@ mod scheduler;
 mod scheduler_mutations;
 mod scheduler_properties;
 
-use fuzz_support::meter::Counting;
+use encamp_test_support::meter::Counting;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// As in the program, and counted for the fuzzer of job files.

@@ -8,8 +8,8 @@ use crate::pipeline_support::Verdict;
 use crate::pipeline_support::events;
 use crate::pipeline_support::tally::{EVENTS, Tally};
 use crate::pipeline_support::world::World;
-use crate::property_support::dice::Dice;
 use crate::property_support::runner::{Suite, setting};
+use encamp_test_support::dice::Dice;
 
 /// How many cases a plain run has.
 const CASES: u64 = 150;

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::oracle;
-use crate::oracle_support::compare::Difference;
-use crate::oracle_support::{Case, check, families, frequencies, parse_case};
+use crate::scheduler_cases::compare::Difference;
+use crate::scheduler_cases::{Case, check, families, frequencies, parse_case};
 use encamp_model::JobType;
 
 /// Cases that must be equal: all there are.

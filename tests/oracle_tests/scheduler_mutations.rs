@@ -1,13 +1,13 @@
 //! Damaged input must not crash the schedulers: recorded states with random damage end in an outcome or an error, never
 //! in a panic. `ENCAMP_MUTATIONS=n` damages each state n times (2); every 16th recorded state is used.
 
-use crate::oracle_support;
+use crate::scheduler_cases;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Mutex;
 
-use crate::oracle_support::{families, run};
 use crate::recorded;
+use crate::scheduler_cases::{families, run};
 use encamp_scheduler::NodeOrder;
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ fn damaged_states_do_not_panic() {
                     let mut at = random.below(size(&input));
                     damage(&mut input, "", &mut at, &mut random);
                 }
-                let Ok(input) = serde_json::from_value::<oracle_support::Input>(input) else {
+                let Ok(input) = serde_json::from_value::<scheduler_cases::Input>(input) else {
                     refused += 1;
                     continue;
                 };

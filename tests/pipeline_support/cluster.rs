@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use encamp_model::random::Random;
 use encamp_model::*;
 
-use crate::property_support::dice::Dice;
+use encamp_test_support::dice::Dice;
 
 const PRIORITIES: [i64; 5] = [10, 30, 50, 70, 90];
 const PORTS: [i64; 3] = [80, 443, 8080];

@@ -12,7 +12,7 @@ use encamp_server::nodes::node_evals::{
 
 use super::cluster;
 use super::world::World;
-use crate::property_support::dice::Dice;
+use encamp_test_support::dice::Dice;
 
 /// Maximum number of jobs.
 const MOST_JOBS: usize = 8;

@@ -8,7 +8,7 @@ use encamp_server::fsm::Change;
 use encamp_state::{State, StateStore};
 
 use super::Verdict;
-use crate::property_support::count::within_capacity;
+use encamp_test_support::count::within_capacity;
 
 /// Checks the nodes affected by changes.
 pub fn after(store: &StateStore, changes: &[Change]) -> Verdict {

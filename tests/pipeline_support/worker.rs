@@ -15,7 +15,7 @@ use encamp_state::StoreSnapshot;
 use super::events;
 use super::rules;
 use super::world::World;
-use crate::property_support::dice::Dice;
+use encamp_test_support::dice::Dice;
 
 const SCHEDULERS: [JobType; 4] = [JobType::Service, JobType::Batch, JobType::System, JobType::Sysbatch];
 /// The number of workers.

@@ -18,7 +18,7 @@ use encamp_state::{StateStore, StoreSnapshot};
 
 use super::tally::Tally;
 use super::{cluster, replayed, rules};
-use crate::property_support::dice::Dice;
+use encamp_test_support::dice::Dice;
 
 /// The start of the simulated time.
 const START: i64 = 1_700_000_000 * SECOND;

@@ -9,7 +9,7 @@ use encamp_model::*;
 use encamp_state::State;
 
 use super::Verdict;
-use super::count::{Room, Taken, room, taken};
+use encamp_test_support::count::{Room, Taken, room, taken};
 
 /// The allocations of a node that hold something once the plan is applied.
 pub fn after(before: &State, plan: &Plan, node: &str) -> Vec<Arc<Allocation>> {

@@ -8,9 +8,9 @@ use encamp_scheduler::NodeOrder;
 use encamp_state::State;
 
 use super::apply::{Outcome, Terms, apply, run};
-use super::dice::Dice;
 use super::tally::Tally;
 use super::{Verdict, again, capacity, cluster, eligible, events, jobs, order, preemption, replayed};
+use encamp_test_support::dice::Dice;
 
 /// The start of the simulated time.
 const START: i64 = 1_700_000_000 * SECOND;

@@ -7,7 +7,7 @@ use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_state::State;
 
-use super::dice::Dice;
+use encamp_test_support::dice::Dice;
 
 /// Datacenters of nodes and jobs.
 pub const DATACENTERS: [&str; 3] = ["dc1", "dc2", "east-1"];

@@ -7,8 +7,8 @@ use encamp_model::*;
 use encamp_state::State;
 
 use super::cluster::{condition, configuration};
-use super::dice::Dice;
 use super::jobs;
+use encamp_test_support::dice::Dice;
 
 /// Lets one thing happen.
 pub fn happen(random: &mut Random, state: &mut State, now: i64) {

@@ -6,7 +6,7 @@ use encamp_model::random::Random;
 use encamp_model::*;
 
 use super::cluster::{DATACENTERS, VOLUMES};
-use super::dice::Dice;
+use encamp_test_support::dice::Dice;
 
 const KINDS: [JobType; 4] = [JobType::Service, JobType::Batch, JobType::System, JobType::Sysbatch];
 const PRIORITIES: [i64; 9] = [1, 10, 20, 30, 40, 49, 50, 60, 100];

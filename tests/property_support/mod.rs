@@ -1,8 +1,8 @@
 //! Checks plans for random clusters against the rules that every plan has to satisfy (`docs/dev/reliability.md`).
 //!
-//! - [`dice`]: random choices. `cluster`, `jobs`: generated nodes and jobs. `events`: events between evaluations.
+//! - `cluster`, `jobs`: generated nodes and jobs. `events`: events between evaluations.
 //! - `apply`: runs an evaluation and applies its plan as the plan applier would.
-//! - `capacity`, `eligible`, `preemption`: rules for plans; `count`: usage and capacity. `again`, `order`: changes that
+//! - `capacity`, `eligible`, `preemption`: rules for plans. `again`, `order`: changes that
 //!   must not affect a plan.
 //! - `case`: one seed, one cluster, several evaluations. [`runner`]: many seeds. `tally`: counts what occurred.
 
@@ -11,9 +11,6 @@ pub mod apply;
 pub mod capacity;
 pub mod case;
 pub mod cluster;
-#[allow(dead_code, reason = "not every test asks about whole nodes")]
-pub mod count;
-pub mod dice;
 pub mod eligible;
 pub mod events;
 pub mod jobs;

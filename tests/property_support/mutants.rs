@@ -7,7 +7,9 @@ use encamp_scheduler::NodeOrder;
 use encamp_state::State;
 
 use super::apply::{Outcome, Terms, run};
-use super::{again, capacity, count, eligible, order, preemption};
+use encamp_test_support::count;
+
+use super::{again, capacity, eligible, order, preemption};
 
 fn node(id: &str) -> Node {
     let core = |id| Core { id, base_speed: 1000, ..Default::default() };

@@ -9,7 +9,7 @@ use encamp_state::State;
 
 use super::Verdict;
 use super::apply::{Outcome, Terms, run};
-use super::dice::Dice;
+use encamp_test_support::dice::Dice;
 
 /// The same state, written in random order; without one node, if one is named.
 pub fn rewritten(state: &State, random: &mut Random, without: &str) -> State {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::agent::{Agent, PATIENCE, wait_for};
 use crate::program::{Folder, path, run_in};
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -157,7 +158,7 @@ fn promtool_reads_the_metrics() {
     let text = folder.file("metrics.txt", body);
     let input = std::fs::File::open(text).expect("the metrics");
     let Ok(ran) = Command::new(tool).args(["check", "metrics"]).stdin(input).output() else {
-        println!("skipped: no promtool");
+        notes::skipped("metrics read by promtool", "promtool is not installed");
         return;
     };
     let complaints = String::from_utf8_lossy(&ran.stderr).into_owned();

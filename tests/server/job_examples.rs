@@ -13,6 +13,7 @@ use crate::agent::{Agent, wait_for};
 use crate::containers::podman::{IMAGE, Podman};
 use crate::networks::Net;
 use crate::program::{Folder, run_for};
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 /// How long one command may take.
@@ -268,7 +269,7 @@ fn every_job_file_runs() {
     let mut running = Vec::new();
     for name in names() {
         match missing(&name, &node, net.is_some()) {
-            Some(why) => println!("{name} is skipped: {why}"),
+            Some(why) => notes::skipped(&format!("job file {name}"), why),
             None => {
                 run(folder, &agent, &name);
                 running.push((started(&agent, &name), name));

@@ -3,8 +3,8 @@
 // Items shared between modules are public.
 #![allow(unreachable_pub)]
 
-#[path = "../support/agent.rs"]
-mod agent;
+use encamp_test_support::{agent, csi_plugin, member, program, scaling_group, tls};
+
 mod agent_process;
 mod api;
 mod artifacts;
@@ -18,8 +18,6 @@ mod client_libraries;
 mod client_node;
 mod containers;
 mod csi;
-#[path = "../support/csi_plugin.rs"]
-mod csi_plugin;
 mod first_service;
 mod garbage_collection;
 mod hardship;
@@ -35,16 +33,8 @@ mod local_collection;
 mod log_export;
 mod logins;
 mod many_allocations;
-#[path = "../support/member.rs"]
-mod member;
 mod networks;
 mod node_agent;
-#[path = "../support/program.rs"]
-mod program;
-#[path = "../support/scaling_group.rs"]
-mod scaling_group;
 mod secrets;
 mod snapshot_restore;
-#[path = "../support/tls.rs"]
-mod tls;
 mod variables;

@@ -1,9 +1,5 @@
 //! A node with a storage plugin: `csi-test-plugin` as a process, whose task is one of the mock driver. Servers are fake.
 
-#[path = "../../../tests/support/csi_plugin.rs"]
-#[expect(unreachable_pub, reason = "tests of other packages use it too")]
-mod csi_plugin;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -15,6 +11,7 @@ use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
 use encamp_client::{Client, Handle};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::*;
+use encamp_test_support::csi_plugin;
 use serde_json::json;
 use tokio::sync::watch;
 

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::acl_tests::{ask, bootstrap, done, start, text};
-use super::recorded;
 use super::testing::Answer;
+use encamp_test_support::recorded;
 
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 

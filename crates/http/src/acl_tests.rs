@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::app::HttpSettings;
-use super::recorded;
 use super::testing::{Answer, TestServer};
 use encamp_model::{AclToken, AclTokenType, SecretString, Time};
 use encamp_ops::{AclChange, Operation};
+use encamp_test_support::recorded;
 
 const BOOTSTRAP: &str = "/v1/acl/bootstrap";
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::recorded;
 use super::shapes::{differences, same_text};
 use super::testing::TestServer;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc;
+use encamp_test_support::recorded;
 
 pub(crate) const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
 pub(crate) const SECRET: &str = "11111111-5264-effb-1a7c-30be40b9a44c";

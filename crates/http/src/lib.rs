@@ -83,10 +83,6 @@ pub mod paths;
 pub(crate) mod pattern;
 pub mod plain;
 pub mod pools;
-#[cfg(test)]
-#[allow(unreachable_pub)]
-#[path = "../../../tests/support/recorded.rs"]
-mod recorded;
 pub(crate) mod remote_access;
 pub mod request;
 pub mod response;

@@ -4,10 +4,10 @@
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use super::recorded;
 use super::testing::TestServer;
 use encamp_model::Node;
 use encamp_server::endpoints::node_rpc;
+use encamp_test_support::recorded;
 
 /// The recorded exchanges in their order, by the names of their files.
 fn exchanges() -> Option<Vec<(String, Value)>> {

@@ -1,6 +1,6 @@
 //! A cluster with access control, for the examples about it.
 
-use encamp::cli::command_examples::{Example, IDS, Named};
+use encamp_cli::command_examples::{Example, IDS, Named};
 
 use super::directory::ExampleDirectory;
 use super::end;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use encamp::cli::command_examples::{Example, IDS, Named};
+use encamp_cli::command_examples::{Example, IDS, Named};
 use serde_json::Value;
 
 use super::directory::ExampleDirectory;

@@ -10,9 +10,9 @@ mod storage;
 
 use std::collections::BTreeSet;
 
-use encamp::cli::command::{Listing, Registry};
-use encamp::cli::command_documentation::{CommandDocumentation, GeneralOptions};
-use encamp::cli::command_examples::{self, Example, IDS};
+use encamp_cli::command::{Listing, Registry};
+use encamp_cli::command_documentation::{CommandDocumentation, GeneralOptions};
+use encamp_cli::command_examples::{self, Example, IDS};
 use regex::Regex;
 
 use cluster::DevCluster;
@@ -220,7 +220,7 @@ fn help_describes_general_options_once() {
     let registry = Registry::new();
     for entry in registry.entries() {
         let documentation = CommandDocumentation::of(&registry, entry);
-        let help = encamp::cli::help::command(&registry, entry.path);
+        let help = encamp_cli::help::command(&registry, entry.path);
         assert_eq!(
             help.contains("encamp options"),
             documentation.general != GeneralOptions::None || entry.path == "options"

@@ -1,6 +1,6 @@
 //! Three servers for the examples about servers.
 
-use encamp::cli::command_examples::{Example, IDS, Named};
+use encamp_cli::command_examples::{Example, IDS, Named};
 use serde_json::Value;
 
 use super::directory::ExampleDirectory;

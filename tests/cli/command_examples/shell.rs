@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use encamp::cli::exit_status;
+use encamp_cli::exit_status;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::directory::ExampleDirectory;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use encamp::cli::command_examples::Example;
+use encamp_cli::command_examples::Example;
 
 use super::directory::ExampleDirectory;
 use super::end;

@@ -1,6 +1,6 @@
 //! A cluster with a CSI volume and its plugin, as commands see it: canned answers.
 
-use encamp::cli::command_examples::Example;
+use encamp_cli::command_examples::Example;
 use serde_json::json;
 
 use super::directory::ExampleDirectory;

@@ -7,6 +7,7 @@ mod browser;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use encamp_test_support::notes;
 use serde_json::Value;
 
 use crate::program::{Folder, Ran, run_in};
@@ -189,15 +190,9 @@ fn axe() -> Option<String> {
     let script = fetched.join("node_modules/axe-core/axe.min.js");
     let script = std::fs::read_to_string(script).ok().filter(|_| current);
     if script.is_none() {
-        skipped("accessibility is not checked", "tests/axe/fetch fetches what is missing");
+        notes::missing("accessibility of reports", "tests/axe/fetch has not fetched axe-core");
     }
     script
-}
-
-/// Says that a check is skipped; with `CI=true` that is a failure.
-fn skipped(what: &str, why: &str) {
-    assert!(std::env::var("CI").is_err(), "{what}: {why}");
-    println!("skipped: {what}: {why}");
 }
 
 /// The accessibility problems that axe-core finds on the open page.
@@ -222,7 +217,7 @@ fn by_keyboard(browser: &mut Browser) {
 fn reports_in_a_browser() {
     let folder = Folder::new("html-browser");
     let Some(mut browser) = Browser::start(folder.path()) else {
-        return skipped("no report is opened", "chromium is missing");
+        return notes::missing("reports in a browser", "chromium is not installed");
     };
     let axe = axe();
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-html");

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -95,9 +96,9 @@ fn is_possible() -> bool {
         .find(|p| Command::new(p).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err());
     let root = rustix::process::geteuid().is_root();
     match missing {
-        Some(program) => println!("skipped: no {program}"),
-        None if !root => println!("skipped: containers need root"),
-        None if !Path::new("/bin/busybox").exists() => println!("skipped: no /bin/busybox"),
+        Some(program) => notes::missing("containers", &format!("{program} is not installed")),
+        None if !root => notes::skipped("containers", "the user is not root"),
+        None if !Path::new("/bin/busybox").exists() => notes::missing("containers", "there is no /bin/busybox"),
         None => return true,
     }
     false
@@ -119,7 +120,7 @@ impl Podman {
             Profile::Default => String::new(),
             Profile::Strict => {
                 let Some(strict) = strict() else {
-                    println!("skipped: no {PROFILE}");
+                    notes::missing("containers with a strict profile", &format!("there is no {PROFILE}"));
                     return None;
                 };
                 format!("seccomp_profile = {:?}\n", folder.file("seccomp.json", strict.to_string()))
@@ -147,7 +148,7 @@ impl Podman {
         let tried = podman.command().args(["run", "--rm", "--network=none", IMAGE, "echo", "works"]).output();
         let tried = tried.expect("podman");
         if !tried.status.success() {
-            println!("skipped: podman runs no containers here: {}", String::from_utf8_lossy(&tried.stderr));
+            notes::skipped("containers", &format!("podman runs none here: {}", String::from_utf8_lossy(&tried.stderr)));
             return None;
         }
         let mut podman = podman;

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Output};
 
+use encamp_test_support::notes;
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, PATIENCE, wait_for};
@@ -139,7 +140,7 @@ pub fn with_mounts(folder: &Folder, mounts: &str) -> Option<Command> {
     };
     let tried: std::io::Result<Output> = shell(mounts).output();
     if !tried.as_ref().is_ok_and(|o| o.status.success()) {
-        println!("skipped: no mounts here: {tried:?}");
+        notes::skipped("full and read-only disks", &format!("no mounts: {tried:?}"));
         return None;
     }
     let mut command = shell(&format!("{mounts} && exec \"$0\" \"$@\""));

@@ -10,6 +10,7 @@ use std::process::{Child, Command};
 use super::escapes::{Kind, not_made};
 use super::file;
 use crate::program::Folder;
+use encamp_test_support::notes;
 
 /// The content of a file of the host's root user.
 pub const SECRET: &str = "secret of the host";
@@ -35,7 +36,7 @@ impl Host {
     /// `None`, with a message: the attempts can't be made here.
     pub fn new(folder: &Folder, name: &str) -> Option<Host> {
         if cfg!(not(target_arch = "x86_64")) {
-            println!("skipped: the attempts have the numbers of system calls of x86-64");
+            notes::skipped("attempts to escape", "they use the numbers of system calls of x86-64");
             return None;
         }
         let tools = folder.path().join("tools");
@@ -51,7 +52,7 @@ impl Host {
         let address = SocketAddr::from_abstract_name(&abstract_name).expect("an address");
         let sockets = [UnixListener::bind_addr(&address), UnixListener::bind(&daemon)].map(|s| s.expect("a socket"));
         let Some((segment, key)) = Segment::new(name).zip(Key::new(name)) else {
-            println!("skipped: the attempts need perl, shared memory and keys");
+            notes::skipped("attempts to escape", "perl, shared memory or keys are missing");
             return None;
         };
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use super::*;
+use encamp_test_support::notes;
 
 const DRIVERS: [&str; 2] = ["raw_exec", "exec"];
 
@@ -143,7 +144,7 @@ fn limits_of_memory_and_processors_hold() {
 fn volumes_of_the_host_are_mounted() {
     let folder = Folder::new("life-volumes");
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: isolation needs root");
+        notes::skipped("isolated tasks", "the user is not root");
         return;
     }
     let store = folder.path().join("store");
@@ -157,7 +158,7 @@ fn volumes_of_the_host_are_mounted() {
     let agent = Agent::start(&folder, &config, &[]);
     ready(&agent);
     if agent.get("/v1/nodes")[0]["Drivers"]["exec"]["Healthy"] != true {
-        println!("skipped: no cgroups");
+        notes::skipped("isolated tasks", "the driver exec is not healthy here");
         return;
     }
     let mut main = task(

@@ -15,6 +15,7 @@ use std::process::Command;
 use crate::agent::{Agent, wait_for};
 use crate::program::{Folder, run_with};
 use encamp_model::{ClientStatus, JobType};
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 /// Directories of the host that the tasks of these tests see: they hold a shell, perl, Java and their libraries.
@@ -52,7 +53,7 @@ fn config(folder: &Folder, plugin: &str) -> String {
 /// An agent whose node runs isolated tasks; none where that is not possible, which is said.
 fn start(folder: &Folder, plugin: &str) -> Option<Agent> {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: isolation needs root");
+        notes::skipped("isolated tasks", "the user is not root");
         return None;
     }
     std::fs::create_dir_all(folder.path().join("tools")).expect("a folder");
@@ -60,7 +61,7 @@ fn start(folder: &Folder, plugin: &str) -> Option<Agent> {
     ready(&agent);
     let nodes = agent.get("/v1/nodes");
     if nodes[0]["Drivers"]["exec"]["Healthy"] != true {
-        println!("skipped: {}", nodes[0]["Drivers"]["exec"]["HealthDescription"]);
+        notes::skipped("isolated tasks", &nodes[0]["Drivers"]["exec"]["HealthDescription"].to_string());
         return None;
     }
     Some(agent)
@@ -123,7 +124,7 @@ fn runs_java_sources(folder: &Folder, agent: &Agent) -> bool {
     let compiles = Command::new("javac").arg("-version").output().is_ok_and(|o| o.status.success());
     let runs = java["Healthy"] == true && compiles;
     if !runs {
-        println!("skipped: Java: {}", java["HealthDescription"]);
+        notes::skipped("Java tasks", &format!("no JDK: {}", java["HealthDescription"]));
     }
     runs
 }

@@ -3,6 +3,7 @@
 
 use crate::agent::{Agent, wait_for};
 use crate::program::{Folder, Ran, run_for};
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 use super::{COMMAND, config, output, prepare, ready, run, state, submit, text};
@@ -194,7 +195,7 @@ fn a_changed_variable_reaches_the_tasks() {
 fn a_claimed_volume_keeps_its_content() {
     let node = Node::new("job-examples-claim");
     if !node.driver("exec") {
-        println!("database-volume-claim is skipped: no isolation");
+        notes::skipped("job file database-volume-claim", "the driver exec is not healthy here");
         return;
     }
     node.run(&["database-volume-claim"]);
@@ -212,7 +213,7 @@ fn a_java_service_answers() {
     let node = Node::new("job-examples-java");
     let compiler = std::process::Command::new("javac").arg("-version").output().is_ok_and(|o| o.status.success());
     if !(node.driver("java") && compiler) {
-        println!("service-java is skipped: no JDK or no isolation");
+        notes::skipped("job file service-java", "no JDK, or the driver java is not healthy here");
         return;
     }
     node.run(&["service-java"]);

@@ -14,6 +14,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 use crate::agent::{Agent, wait_for};
@@ -94,7 +95,7 @@ fn done(program: &str, args: &[&OsStr]) -> bool {
     let out = Command::new(program).args(args).output();
     let done = out.as_ref().is_ok_and(|o| o.status.success());
     if !done {
-        println!("skipped: {program} {args:?}: {out:?}");
+        notes::skipped("clean-up of file systems", &format!("{program} {args:?}: {out:?}"));
     }
     done
 }

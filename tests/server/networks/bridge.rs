@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::*;
+use encamp_test_support::notes;
 
 fn at(address: &str, port: u16) -> SocketAddr {
     SocketAddr::new(address.parse().expect("an address"), port)
@@ -98,7 +99,7 @@ fn isolated_tasks_have_host_names_and_dns_settings() {
     let node = agent.list("/v1/nodes")[0]["ID"].as_str().expect("an ID").to_string();
     let driver = agent.get(&format!("/v1/node/{node}"))["Drivers"]["exec"].clone();
     if driver["Healthy"] != true {
-        println!("skipped: the driver exec does not work here: {driver}");
+        notes::skipped("host names of isolated tasks", &format!("the driver exec is not healthy here: {driver}"));
         return;
     }
     let network = json!({

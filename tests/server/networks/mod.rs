@@ -19,6 +19,7 @@ use crate::agent::{Agent, wait_for};
 use crate::isolation::EMBEDDED;
 use crate::program::{Folder, run_for};
 use encamp_model::ClientStatus;
+use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
 
 /// Where the Debian package has the plugins.
@@ -55,7 +56,7 @@ impl Net {
     pub fn new(name: &str) -> Option<Net> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if let Some(missing) = lacking() {
-            println!("skipped: {missing}");
+            notes::skipped("networks of allocations", missing);
             return None;
         }
         let (number, pid) = (NEXT.fetch_add(1, Ordering::Relaxed), std::process::id());

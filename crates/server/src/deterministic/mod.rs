@@ -12,9 +12,6 @@
 //! The server itself is unmodified: it uses the [simulation](encamp_host::simulation) of the current thread.
 
 pub(crate) mod cluster;
-#[allow(unreachable_pub)]
-#[path = "../../../../tests/property_support/count.rs"]
-mod count;
 pub(crate) mod disk;
 pub(crate) mod faults;
 pub(crate) mod guest;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::count::{taken, within_capacity};
 use super::network::Place;
 use super::sim::{self, Sim};
 use super::{Verdict, violation};
@@ -13,6 +12,7 @@ use encamp_ops::Operation;
 use encamp_ops::codec;
 use encamp_raft::{Message, ServerId};
 use encamp_state::{State, StateStore};
+use encamp_test_support::count::{taken, within_capacity};
 
 /// The observations so far.
 #[derive(Default)]

@@ -10,6 +10,7 @@ use encamp_csi::{
     AccessMode, AttachVolume, Attachment, Capability, CapacityRange, Context, CreateVolume, ExternalNodeId, Limits,
     MountVolume, Plugin, Secrets, StageVolume, Volume, VolumeId,
 };
+use encamp_test_support::notes;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -26,7 +27,7 @@ impl Place {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let tried = std::process::Command::new("unshare").args(["--mount", "true"]).output();
         if !tried.as_ref().is_ok_and(|ran| ran.status.success()) {
-            println!("skipped: no mount namespaces here: {tried:?}");
+            notes::skipped("the storage plugin for tests", &format!("no mount namespaces: {tried:?}"));
             return None;
         }
         let number = MADE.fetch_add(1, Ordering::Relaxed);

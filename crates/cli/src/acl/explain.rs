@@ -1,0 +1,117 @@
+//! `acl explain` (`docs/spec/cli.md §13`): why a token may do something or not.
+
+use std::collections::BTreeSet;
+
+use super::{asked, is_expired, policy_names};
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::data::{list, text};
+use crate::error::{CommandError, CommandResult};
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use encamp_acl::explain::parse_need;
+use encamp_acl::{Acl, Rules};
+use encamp_api::AclKind;
+
+/// Explain why a token may do something or not
+///
+/// Compiles the policies of the token and its roles, and prints which rule of which policy decides, and which other
+/// rules match but are farther away. Nothing is done.
+///
+/// The first argument is the accessor ID of the token, or - for the token of the command. The second is a capability:
+/// submit-job and the others of namespaces, variable:read, pool:write, host-volume:mount-readonly, node:read,
+/// agent:write, operator:read, plugin:list, keyring-rotate and the others of operators, or management. The third is the
+/// object: a namespace (default: default), namespace and path of a variable with a colon between them, or the name of a
+/// node pool or host volume.
+#[derive(Debug, clap::Parser)]
+pub struct AclExplain {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "accessor> <capability> [object]", allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclExplain {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (accessor, capability, object) = match self.args.as_slice() {
+            [accessor, capability] => (accessor, capability, ""),
+            [accessor, capability, object] => (accessor, capability, object.as_str()),
+            _ => {
+                return context
+                    .usage_error("This command takes two or three arguments: <accessor> <capability> [object]");
+            }
+        };
+        let need = match parse_need(capability, object) {
+            Ok(need) => need,
+            Err(e) => return context.usage_error(&e.to_string()),
+        };
+        context.connected(&self.general, |c, context| {
+            let formatted = self.format.wanted().map_err(|e| e.with_exit_code(2))?;
+            let rights = rights_of(c, accessor, context.env.now).map_err(|e| e.with_exit_code(2))?;
+            let explained = need.explained_by(&rights.acl);
+            if formatted {
+                self.format.print(context.ui, &explained, "*encamp.Explanation")?;
+            } else {
+                context.ui.output(explained.to_string().trim_end());
+                for remark in &rights.remarks {
+                    context.ui.output(remark);
+                }
+            }
+            Ok(u8::from(!explained.allowed || rights.expired))
+        })
+    }
+}
+
+/// What a token may do, as compiled by this command.
+struct Rights {
+    acl: Acl,
+    expired: bool,
+    /// What else is to be known: policies and roles that do not exist, expiry.
+    remarks: Vec<String>,
+}
+
+/// The rights of a token; `-` for the token of the command.
+fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> {
+    if accessor == "-" {
+        return own_rights(c);
+    }
+    let token = asked(c, c.client.acl_object(AclKind::Token, accessor), "Error fetching token")?;
+    let mut remarks = Vec::new();
+    let expired = is_expired(&token, now);
+    if expired {
+        remarks.push(format!(
+            "The token expired at {}: it is refused whatever its policies are.",
+            text(&token, "ExpirationTime")
+        ));
+    }
+    if text(&token, "Type") == "management" {
+        return Ok(Rights { acl: Acl::management(), expired, remarks });
+    }
+    let mut names: BTreeSet<String> = policy_names(&token).into_iter().collect();
+    for role in list(&token, "Roles") {
+        match c.wait(c.client.acl_object(AclKind::Role, text(role, "ID"))) {
+            Ok((role, _)) => names.extend(policy_names(&role)),
+            Err(e) if e.is_not_found() => remarks.push(format!("The role {} does not exist.", text(role, "ID"))),
+            Err(e) => return Err(CommandError::new(format!("Error reading ACL role: {e}"))),
+        }
+    }
+    let mut rules = Vec::new();
+    for name in names {
+        match c.wait(c.client.acl_object(AclKind::Policy, &name)) {
+            Ok((policy, _)) => rules.push((name, Rules::parse_stored(text(&policy, "Rules")))),
+            Err(e) if e.is_not_found() => remarks.push(format!("The policy {name} does not exist: it grants nothing.")),
+            Err(e) => return Err(CommandError::new(format!("Error fetching info on ACL policy: {e}"))),
+        }
+    }
+    let acl = Acl::merge(rules.iter().map(|(name, rules)| (name.as_str(), rules)));
+    Ok(Rights { acl, expired, remarks })
+}
+
+/// The rights of the token of the command, as a server tells them.
+fn own_rights(c: &Connection) -> CommandResult<Rights> {
+    let told = asked(c, c.client.acl_access(), "Error fetching the rights of the token")?;
+    Ok(Rights { acl: Acl::of_answer(&told), expired: false, remarks: Vec::new() })
+}

@@ -1,0 +1,139 @@
+//! `login` (`docs/spec/cli.md §13`).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+
+use super::browser_login::{Callback, open, state_of};
+use super::tokens::block;
+use super::{asked, read_text};
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::data::{flag, text};
+use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use encamp_api::{AclKind, OidcCallback};
+use encamp_host::ids;
+use encamp_model::{AuthMethodType, SecretString};
+
+/// Log in with an auth method
+///
+/// Exchanges an identity of another system for a token of this cluster, with the rights that the binding rules of the
+/// auth method give. Prints the token with its secret, which is the value for -token and NOMAD_TOKEN.
+///
+/// With a method of type OIDC the command opens the page of the identity provider in a browser, prints its address, and
+/// waits until the browser comes back. With a method of type JWT it needs a token of the other system; as the argument
+/// or the value of -login-token, - stands for standard input.
+#[derive(Debug, clap::Parser)]
+pub struct Login {
+    /// Name of the auth method. Default: the default method
+    #[arg(long, value_name = "name", default_value = "", hide_default_value = true)]
+    pub method: String,
+    /// Type of the default method that is meant: OIDC or JWT
+    #[arg(long, value_name = "type", default_value = "", hide_default_value = true)]
+    pub r#type: String,
+    /// Address of this machine to which the browser comes back
+    #[arg(long, value_name = "address", default_value = "localhost:4649")]
+    pub oidc_callback_addr: String,
+    /// JSON Web Token of the other system
+    #[arg(long, value_name = "token", default_value = "", hide_default_value = true)]
+    pub login_token: String,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Login {
+    /// The token of the other system; none without.
+    fn token(&self, context: &Context<'_, '_>) -> CommandResult<Option<SecretString>> {
+        let from_input = self.login_token == "-" || !self.optional_args.is_empty();
+        let given = if from_input { read_text("-", context)? } else { self.login_token.clone() };
+        let given = SecretString::from(given.trim());
+        match (from_input, given.is_empty()) {
+            (true, true) => Err(CommandError::new("There is no token on standard input")),
+            (false, true) => Ok(None),
+            (_, false) => Ok(Some(given)),
+        }
+    }
+
+    /// The method that is meant. A token is for methods of type JWT.
+    fn chosen<'m>(&self, methods: &'m [Value], token: bool) -> CommandResult<&'m Value> {
+        if !self.method.is_empty() {
+            let named = methods.iter().find(|m| text(m, "Name") == self.method);
+            let line = format!("Error: method {} not found in the state store. ", self.method);
+            return named.ok_or_else(|| CommandError::new(line));
+        }
+        let types = match (self.r#type.as_str(), token) {
+            ("", true) => vec![AuthMethodType::Jwt],
+            ("", false) => vec![AuthMethodType::Oidc, AuthMethodType::Jwt],
+            (given, _) => vec![AuthMethodType::from(given.to_uppercase())],
+        };
+        let default = |t: &AuthMethodType| methods.iter().find(|m| flag(m, "Default") && text(m, "Type") == t.as_str());
+        let line = "Must specify an auth method name, no default found";
+        types.iter().find_map(default).ok_or_else(|| CommandError::new(line))
+    }
+}
+
+impl Run for Login {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        match self.optional_args.as_slice() {
+            [] => {}
+            [one] if one == "-" && self.login_token.is_empty() => {}
+            _ => return context.usage_error("This command takes no arguments, or - for a token on standard input"),
+        }
+        context.connected(&self.general, |c, context| {
+            let formatted = self.format.wanted()?;
+            let given = self.token(context)?;
+            let methods = asked(c, c.client.acl_objects(AclKind::AuthMethod), "Error listing ACL auth methods")?;
+            let chosen = self.chosen(&methods, given.is_some())?;
+            let (method, kind) = (text(chosen, "Name"), text(chosen, "Type"));
+            let by_browser = kind == AuthMethodType::Oidc.as_str();
+            let token = match (by_browser, given) {
+                (true, None) => with_browser(c, context, method, &self.oidc_callback_addr)?,
+                (true, Some(_)) => {
+                    let line = format!(
+                        "A login with the auth method {method} of type OIDC takes no token: it needs a browser"
+                    );
+                    return Err(CommandError::new(line));
+                }
+                (false, Some(given)) => asked(c, c.client.acl_login(method, given.expose()), "Error performing login")?,
+                (false, None) => {
+                    let line = format!(
+                        "A login with the auth method {method} needs a token of its provider: use -login-token"
+                    );
+                    return Err(CommandError::new(line));
+                }
+            };
+            if formatted {
+                return self.format.print(context.ui, &token, "*api.ACLToken");
+            }
+            context.ui.output(&format!("Successfully logged in via {kind} and {method}\n\n{}", block(&token)));
+            Ok(0)
+        })
+    }
+}
+
+/// The login of a user at the provider of a method.
+fn with_browser(c: &Connection, context: &mut Context<'_, '_>, method: &str, address: &str) -> CommandResult<Value> {
+    const FAILED: &str = "Error performing login";
+    let mut bytes = [0; 32];
+    ids::secret(&mut bytes).map_err(|e| CommandError::new(format!("{FAILED}: no random numbers: {e}")))?;
+    let nonce = SecretString::from(URL_SAFE_NO_PAD.encode(bytes));
+    let callback = c.wait(Callback::listen(address)).context(FAILED)?;
+    let redirect_uri = callback.redirect_uri().to_string();
+    let url = asked(c, c.client.acl_oidc_auth_url(method, &redirect_uri, &nonce), FAILED)?;
+    let state = state_of(&url).context(FAILED)?;
+    // Standard output is for the token.
+    context.ui.error_plain(&format!("Log in at this address, which opens in your browser:\n\n    {url}\n"));
+    if let Err(e) = open(&url) {
+        context.ui.error_plain(&format!("The browser can't be opened ({e}): open the address yourself."));
+    }
+    let code = c.wait(callback.code(&state)).context(FAILED)?;
+    let login = OidcCallback { method, redirect_uri: &redirect_uri, nonce: &nonce, state: &state, code: &code };
+    asked(c, c.client.acl_oidc_complete_auth(&login), FAILED)
+}

@@ -1,0 +1,220 @@
+//! `acl role …` (`docs/spec/cli.md §13`).
+
+use serde_json::{Value, json};
+
+use super::{Objects, asked, no_arguments, policy_names, shown};
+use crate::command::Run;
+use crate::context::Context;
+use crate::data::{list, text};
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use crate::render::table::{Form, pairs, table};
+use encamp_api::AclKind;
+
+const ROLE: Objects = Objects {
+    kind: AclKind::Role,
+    argument: "id",
+    type_name: "*api.ACLRole",
+    row_type_name: "[]*api.ACLRoleListStub",
+    reading: "Error reading ACL role",
+    creating: "Error creating ACL role",
+    updating: "Error updating ACL role",
+    deleting: "Error deleting ACL role",
+    listing: "Error listing ACL roles",
+    print: |context, object| context.ui.output(&block(object)),
+};
+
+fn policies(role: &Value) -> String {
+    let mut names = policy_names(role);
+    names.sort_unstable();
+    names.join(",")
+}
+
+fn block(role: &Value) -> String {
+    pairs(&[
+        ("ID", text(role, "ID").to_string()),
+        ("Name", text(role, "Name").to_string()),
+        ("Description", text(role, "Description").to_string()),
+        ("Policies", policies(role)),
+        ("Create Index", shown(role, "CreateIndex")),
+        ("Modify Index", shown(role, "ModifyIndex")),
+    ])
+}
+
+fn links(names: &[String]) -> Vec<Value> {
+    names.iter().map(|name| json!({ "Name": name })).collect()
+}
+
+/// Create a role
+///
+/// A role is a named set of policies; tokens refer to it by its ID or name.
+#[derive(Debug, clap::Parser)]
+pub struct AclRoleCreate {
+    /// Name of the role
+    #[arg(long, value_name = "name", default_value = "", hide_default_value = true)]
+    pub name: String,
+    /// Description of the role
+    #[arg(long, value_name = "text", default_value = "", hide_default_value = true)]
+    pub description: String,
+    /// Policy of the role; can be repeated
+    #[arg(long, value_name = "name")]
+    pub policy: Vec<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclRoleCreate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if let Some(code) = no_arguments(context, &self.optional_args) {
+            return code;
+        }
+        if self.name.is_empty() {
+            return context.usage_error("ACL role name must be specified using the -name flag");
+        }
+        if self.policy.is_empty() {
+            return context.usage_error("At least one policy name must be specified using the -policy flag");
+        }
+        let role = json!({ "Name": self.name, "Description": self.description, "Policies": links(&self.policy) });
+        ROLE.show(context, (&self.general, &self.format), |c, _| ROLE.create(c, &role))
+    }
+}
+
+/// Update a role
+///
+/// Changes what is given; policies are added to those of the role. With -no-merge the role is replaced. The argument is
+/// the ID of the role.
+#[derive(Debug, clap::Parser)]
+pub struct AclRoleUpdate {
+    /// Name of the role
+    #[arg(long, value_name = "name")]
+    pub name: Option<String>,
+    /// Description of the role
+    #[arg(long, value_name = "text")]
+    pub description: Option<String>,
+    /// Policy of the role; can be repeated
+    #[arg(long, value_name = "name")]
+    pub policy: Vec<String>,
+    /// Replace the role by what is given
+    #[arg(long)]
+    pub no_merge: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "id")]
+    pub(crate) args: Vec<String>,
+}
+
+impl AclRoleUpdate {
+    /// The role with the changes.
+    fn changed(&self, mut role: Value) -> Value {
+        for (member, value) in [("Name", &self.name), ("Description", &self.description)] {
+            if value.is_some() || self.no_merge {
+                role[member] = json!(value.clone().unwrap_or_default());
+            }
+        }
+        let mut all = if self.no_merge { Vec::new() } else { list(&role, "Policies").to_vec() };
+        for link in links(&self.policy) {
+            if !all.contains(&link) {
+                all.push(link);
+            }
+        }
+        role["Policies"] = json!(all);
+        role
+    }
+}
+
+impl Run for AclRoleUpdate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        ROLE.with_argument(context, &self.args, |context, id| {
+            if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
+                return context.usage_error("-no-merge needs -name and at least one -policy");
+            }
+            if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
+                return context.usage_error("Please provide at least one flag to update the ACL role");
+            }
+            ROLE.show(context, (&self.general, &self.format), |c, _| {
+                let role = self.changed(ROLE.read(c, id)?);
+                ROLE.put(c, id, &role)
+            })
+        })
+    }
+}
+
+/// Show a role
+///
+/// The argument is the ID of the role.
+#[derive(Debug, clap::Parser)]
+pub struct AclRoleInfo {
+    /// Take the argument for the name of the role
+    #[arg(long)]
+    pub by_name: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "id")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclRoleInfo {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        ROLE.with_argument(context, &self.args, |context, id| {
+            ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
+                true => asked(c, c.client.acl_role_by_name(id), ROLE.reading),
+                false => ROLE.read(c, id),
+            })
+        })
+    }
+}
+
+/// Delete a role
+///
+/// Tokens keep the ID of the role, which grants nothing any more. The argument is the ID of the role.
+#[derive(Debug, clap::Parser)]
+pub struct AclRoleDelete {
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "id")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclRoleDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        ROLE.delete(context, &self.general, &self.args, |id| format!("ACL role {id} successfully deleted"))
+    }
+}
+
+/// List roles
+///
+/// Lists the roles; without a management token, those of the token.
+#[derive(Debug, clap::Parser)]
+pub struct AclRoleList {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclRoleList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        ROLE.list(context, (&self.general, &self.format), &self.optional_args, |roles, _| {
+            if roles.is_empty() {
+                return "No ACL roles found".into();
+            }
+            let mut lines = vec!["ID|Name|Description|Policies".to_string()];
+            lines.extend(
+                roles.iter().map(|r| {
+                    format!("{}|{}|{}|{}", text(r, "ID"), text(r, "Name"), text(r, "Description"), policies(r))
+                }),
+            );
+            table(&lines, Form::List)
+        })
+    }
+}

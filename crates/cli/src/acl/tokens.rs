@@ -1,0 +1,333 @@
+//! `acl bootstrap`, `acl token …` (`docs/spec/cli.md §13`).
+
+use serde_json::{Value, json};
+
+use super::{Objects, asked, is_expired, no_arguments, read_text, shown, time};
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::data::{flag, joined, list, text};
+use crate::error::CommandResult;
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use crate::render::table::{Form, pairs, table};
+use encamp_api::AclKind;
+use encamp_model::duration::parse_duration;
+use encamp_model::format_duration;
+
+const TOKEN: Objects = Objects {
+    kind: AclKind::Token,
+    argument: "accessor",
+    type_name: "*api.ACLToken",
+    row_type_name: "[]*api.ACLTokenListStub",
+    reading: "Error fetching token",
+    creating: "Error creating token",
+    updating: "Error updating token",
+    deleting: "Error deleting token",
+    listing: "Error listing ACL tokens",
+    print: |context, token| context.ui.output(&block(token)),
+};
+
+/// A token with its secret.
+pub(super) fn block(token: &Value) -> String {
+    let mut rows = vec![
+        ("Accessor ID", text(token, "AccessorID").to_string()),
+        ("Secret ID", text(token, "SecretID").to_string()),
+        ("Name", text(token, "Name").to_string()),
+        ("Type", text(token, "Type").to_string()),
+        ("Global", flag(token, "Global").to_string()),
+        ("Create Time", time(token, "CreateTime")),
+        ("Expiry Time", time(token, "ExpirationTime")),
+        ("Create Index", shown(token, "CreateIndex")),
+        ("Modify Index", shown(token, "ModifyIndex")),
+    ];
+    if text(token, "Type") == "management" {
+        rows.push(("Policies", "n/a".into()));
+        rows.push(("Roles", "n/a".into()));
+        return pairs(&rows);
+    }
+    rows.push(("Policies", format!("[{}]", joined(token, "Policies", " "))));
+    let roles = list(token, "Roles");
+    let mut lines = vec!["ID|Name".to_string()];
+    lines.extend(roles.iter().map(|r| format!("{}|{}", text(r, "ID"), text(r, "Name"))));
+    let roles = if roles.is_empty() { "<none>".to_string() } else { table(&lines, Form::List) };
+    format!("{}\n\nRoles\n{roles}", pairs(&rows))
+}
+
+/// Create the first management token of a cluster
+///
+/// Access control is enabled by the setting acl.enabled of the agents. The command succeeds once; the error of a second
+/// call names the reset index: written to the file acl-bootstrap-reset in the data directory of the leader, it allows
+/// one more call.
+///
+/// The argument is the path of a file with the secret of the token, a UUID, or - for standard input. Default: the
+/// servers choose the secret.
+#[derive(Debug, clap::Parser)]
+pub struct AclBootstrap {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "file")]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclBootstrap {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let secret = match self.optional_args.as_slice() {
+            [] => String::new(),
+            [file] => match read_text(file, context) {
+                Ok(secret) => secret.trim().to_string(),
+                Err(e) => return context.report(&e),
+            },
+            _ => return context.usage_error("This command takes up to one argument"),
+        };
+        TOKEN.show(context, (&self.general, &self.format), |c, _| {
+            asked(c, c.client.acl_bootstrap(&secret), "Error bootstrapping")
+        })
+    }
+}
+
+/// Policies and roles of a token.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Links {
+    /// Policy of the token; can be repeated
+    #[arg(long, value_name = "name")]
+    policy: Vec<String>,
+    /// ID of a role of the token; can be repeated
+    #[arg(long, value_name = "id")]
+    role_id: Vec<String>,
+    /// Name of a role of the token; can be repeated
+    #[arg(long, value_name = "name")]
+    role_name: Vec<String>,
+}
+
+impl Links {
+    fn roles(&self) -> Vec<Value> {
+        let by_id = self.role_id.iter().map(|id| json!({ "ID": id }));
+        by_id.chain(self.role_name.iter().map(|name| json!({ "Name": name }))).collect()
+    }
+
+    /// Warns about policies that do not exist: they grant nothing until they do.
+    fn warn(&self, c: &Connection, context: &mut Context<'_, '_>) {
+        for name in &self.policy {
+            if let Err(e) = c.wait(c.client.acl_object(AclKind::Policy, name)) {
+                context.ui.warn(&format!("Error fetching info on {name} policy: {e}"));
+            }
+        }
+    }
+}
+
+/// Create a token
+///
+/// Prints the token with its secret, which is the value for -token and NOMAD_TOKEN.
+///
+/// The argument is the path of a file with the secret of the token, a UUID, or - for standard input; it needs
+/// -accessor. Default: the servers choose the secret.
+#[derive(Debug, clap::Parser)]
+pub struct AclTokenCreate {
+    /// Name of the token, for people
+    #[arg(long, value_name = "text", default_value = "", hide_default_value = true)]
+    pub name: String,
+    /// Type of the token: client or management
+    #[arg(long, value_name = "type", default_value = "client")]
+    pub r#type: String,
+    /// Make the token valid in all regions
+    #[arg(long)]
+    pub global: bool,
+    #[command(flatten)]
+    pub(crate) links: Links,
+    /// Time after which the token expires. Default: never
+    #[arg(long, value_name = "duration", default_value = "0s", hide_default_value = true, value_parser = parse_duration)]
+    pub ttl: i64,
+    /// Accessor ID of the token, a UUID
+    #[arg(long, value_name = "id", default_value = "", hide_default_value = true)]
+    pub accessor: String,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "file")]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclTokenCreate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let secret = match self.optional_args.as_slice() {
+            [] => String::new(),
+            [_] if self.accessor.is_empty() => {
+                return context.usage_error("A file with a secret needs the flag -accessor");
+            }
+            [file] => match read_text(file, context) {
+                Ok(secret) => secret.trim().to_string(),
+                Err(e) => return context.report(&e),
+            },
+            _ => return context.usage_error("This command takes up to one argument"),
+        };
+        let mut token = json!({
+            "Name": self.name, "Type": self.r#type, "Global": self.global, "Policies": self.links.policy,
+            "Roles": self.links.roles(), "AccessorID": self.accessor, "SecretID": secret,
+        });
+        if self.ttl != 0 {
+            token["ExpirationTTL"] = format_duration(self.ttl).into();
+        }
+        TOKEN.show(context, (&self.general, &self.format), |c, context| {
+            self.links.warn(c, context);
+            TOKEN.create(c, &token)
+        })
+    }
+}
+
+/// Update a token
+///
+/// Changes the name, type, policies and roles of a token; what is not given stays. Policies and roles replace the
+/// existing ones. The argument is the accessor ID of the token.
+#[derive(Debug, clap::Parser)]
+pub struct AclTokenUpdate {
+    /// Name of the token, for people
+    #[arg(long, value_name = "text")]
+    pub name: Option<String>,
+    /// Type of the token: client or management
+    #[arg(long, value_name = "type")]
+    pub r#type: Option<String>,
+    #[command(flatten)]
+    pub(crate) links: Links,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "accessor")]
+    pub(crate) args: Vec<String>,
+}
+
+impl AclTokenUpdate {
+    /// The token with the changes.
+    fn changed(&self, mut token: Value) -> Value {
+        for (member, value) in [("Name", &self.name), ("Type", &self.r#type)] {
+            if let Some(value) = value {
+                token[member] = json!(value);
+            }
+        }
+        if !self.links.policy.is_empty() {
+            token["Policies"] = json!(self.links.policy);
+        }
+        let roles = self.links.roles();
+        if !roles.is_empty() {
+            token["Roles"] = json!(roles);
+        }
+        token
+    }
+}
+
+impl Run for AclTokenUpdate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        TOKEN.with_argument(context, &self.args, |context, accessor| {
+            TOKEN.show(context, (&self.general, &self.format), |c, context| {
+                let token = self.changed(TOKEN.read(c, accessor)?);
+                self.links.warn(c, context);
+                TOKEN.put(c, accessor, &token)
+            })
+        })
+    }
+}
+
+/// Show a token
+///
+/// The argument is the accessor ID of the token.
+#[derive(Debug, clap::Parser)]
+pub struct AclTokenInfo {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "accessor")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclTokenInfo {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        TOKEN.info(context, (&self.general, &self.format), &self.args)
+    }
+}
+
+/// Delete a token
+///
+/// Requests with the token are refused at once, and its open streams end. The argument is the accessor ID of the token.
+#[derive(Debug, clap::Parser)]
+pub struct AclTokenDelete {
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "accessor")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AclTokenDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        TOKEN.delete(context, &self.general, &self.args, |id| format!("Token {id} successfully deleted"))
+    }
+}
+
+/// List tokens
+///
+/// Secrets are not shown.
+#[derive(Debug, clap::Parser)]
+pub struct AclTokenList {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclTokenList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        TOKEN.list(context, (&self.general, &self.format), &self.optional_args, |tokens, context| {
+            listed(tokens, context.env.now)
+        })
+    }
+}
+
+fn listed(tokens: &[Value], now: i64) -> String {
+    if tokens.is_empty() {
+        return "No tokens found".into();
+    }
+    let mut lines = vec!["Name|Type|Global|Accessor ID|Expired".to_string()];
+    lines.extend(tokens.iter().map(|t| {
+        let (name, kind, accessor) = (text(t, "Name"), text(t, "Type"), text(t, "AccessorID"));
+        format!("{name}|{kind}|{}|{accessor}|{}", flag(t, "Global"), is_expired(t, now))
+    }));
+    table(&lines, Form::List)
+}
+
+/// Show the token of the command
+///
+/// Shows the token that -token or NOMAD_TOKEN contains the secret of.
+#[derive(Debug, clap::Parser)]
+pub struct AclTokenSelf {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for AclTokenSelf {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if let Some(code) = no_arguments(context, &self.optional_args) {
+            return code;
+        }
+        TOKEN.show(context, (&self.general, &self.format), |c, _| own(c))
+    }
+}
+
+/// The token of the requests.
+fn own(c: &Connection) -> CommandResult<Value> {
+    let token = asked(c, c.client.acl_token_self(), "Error fetching self token")?;
+    if text(&token, "AccessorID") == "anonymous" {
+        let line = "No token present in the environment or set via the CLI flag";
+        return Err(crate::error::CommandError::new(line));
+    }
+    Ok(token)
+}

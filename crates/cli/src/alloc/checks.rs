@@ -1,0 +1,77 @@
+//! `alloc checks`: the newest results of an allocation's service checks (`docs/spec/cli.md §9.2`).
+
+use serde_json::Value;
+
+use crate::command::Run;
+use crate::context::Context;
+use crate::data::{number, text};
+use crate::error::ErrorContext;
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use crate::render::table::{Form, table};
+use crate::render::values;
+use encamp_model::SECOND;
+
+/// Display the health checks of an allocation
+///
+/// Shows the latest result of each Nomad service check of an allocation.
+#[derive(Debug, clap::Parser)]
+pub struct AllocChecks {
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "allocation")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AllocChecks {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <alloc-id>");
+        };
+        context.connected(&self.general, |c, context| {
+            let stub = super::named(c, context, prefix, self.verbose)?;
+            let read = c.wait(c.client.allocation_checks(Some(&stub.namespace), &stub.id));
+            let (results, _) = read.context("Error querying allocation service checks")?;
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &results, "api.AllocCheckStatuses");
+            }
+            let checks: Vec<&Value> = results.as_object().map(|map| map.values().collect()).unwrap_or_default();
+            context.ui.output(&format!("Status of {} Nomad Service Checks\n", checks.len()));
+            for check in checks {
+                context.ui.output(&format!("{}\n", block(check, &c.zone)));
+            }
+            Ok(0)
+        })
+    }
+}
+
+fn block(check: &Value, zone: &jiff::tz::TimeZone) -> String {
+    let task = match text(check, "Task") {
+        "" => "(group)",
+        task => task,
+    };
+    let mut rows = vec![
+        ("ID", text(check, "ID").to_string()),
+        ("Name", text(check, "Check").into()),
+        ("Group", text(check, "Group").into()),
+        ("Task", task.into()),
+        ("Service", text(check, "Service").into()),
+        ("Status", text(check, "Status").into()),
+    ];
+    let code = number(check, "StatusCode");
+    if code > 0 {
+        rows.push(("StatusCode", code.to_string()));
+    }
+    rows.extend([
+        ("Mode", text(check, "Mode").to_string()),
+        ("Timestamp", values::time(number(check, "Timestamp").saturating_mul(SECOND), zone)),
+        ("Output", text(check, "Output").into()),
+    ]);
+    let lines: Vec<String> = rows.into_iter().map(|(key, value)| format!("{key}|=|{value}")).collect();
+    table(&lines, Form::List)
+}

@@ -1,0 +1,89 @@
+//! `alloc exec`: runs a command in a task (`docs/spec/cli.md §9.2`).
+
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::exec_session::{Session, SessionError, SessionFlags};
+use crate::general::GeneralFlags;
+use crate::objects;
+use encamp_api::{Query, path};
+
+/// Execute a command in a task
+///
+/// Runs a command inside the environment of a task, connected to this terminal or to the standard streams. The exit
+/// code is that of the command.
+///
+/// On a terminal, ~. at the beginning of a line closes the connection, and ~~ sends one ~.
+#[derive(Debug, clap::Parser)]
+pub struct AllocExec {
+    /// The task. Optional if the allocation has only one
+    #[arg(long, value_name = "task")]
+    pub task: Option<String>,
+    /// Treat the first argument as a job and select one of its allocations
+    #[arg(long)]
+    pub job: bool,
+    /// With -job, select an allocation of this task group
+    #[arg(long, value_name = "group")]
+    pub group: Option<String>,
+    /// The same as -i -t
+    #[arg(long = "it", hide = true)]
+    pub both: bool,
+    /// The same as -i -t
+    #[arg(long = "ti", hide = true)]
+    pub both_turned: bool,
+    #[command(flatten)]
+    pub(crate) streams: SessionFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "<allocation> <command> [argument]...")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AllocExec {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (name, command) = match self.args.split_first() {
+            Some((name, command)) if !command.is_empty() => (name, command),
+            Some(_) => return context.usage_error("A command is required"),
+            None if self.job => return context.usage_error("A job ID is required"),
+            None => return context.usage_error("An allocation ID is required"),
+        };
+        let session = match self.streams.session(self.both || self.both_turned) {
+            Ok(session) => session,
+            Err(e @ SessionError::NoInput) => return context.failure(&e.to_string()),
+            Err(e @ SessionError::Escape) => return context.usage_error(&e.to_string()),
+        };
+        context.connected(&self.general, |c, context| self.exec(c, context, &session, name, command))
+    }
+}
+
+impl AllocExec {
+    fn exec(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        session: &Session,
+        name: &str,
+        command: &[String],
+    ) -> CommandResult<u8> {
+        let stub = if self.job {
+            objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
+        } else if objects::is_too_short(name) {
+            return Err(CommandError::new("Alloc ID must contain at least two characters"));
+        } else {
+            objects::allocation(c, name, false, &context.clock())?
+        };
+        let alloc = super::in_full(c, &stub)?;
+        let task = match self.task.as_deref().filter(|t| !t.is_empty()) {
+            Some(task) => {
+                super::known_task(&alloc, task)?;
+                task.to_string()
+            }
+            None => super::only_task(&alloc).context("Failed to validate task")?,
+        };
+        let command = serde_json::to_string(command).context("failed to exec into task")?;
+        let query = Query::in_namespace(&stub.namespace).with("task", task).with("command", command);
+        let to = path("/v1/client/allocation/", &stub.id, "/exec");
+        session.run(c, context.ui, &to, &query).context("failed to exec into task")
+    }
+}

@@ -1,0 +1,168 @@
+//! `alloc fs`: files of an allocation (`docs/spec/cli.md §9.2`).
+
+use super::tail::{Start, copy, last_lines};
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::flags::parse_int;
+use crate::general::GeneralFlags;
+use crate::objects;
+use crate::render::table::{Form, table};
+use crate::render::values::{self, written_time};
+use encamp_api::{ApiError, Query, path};
+use encamp_model::AllocListStub;
+use encamp_model::responses::AllocFileInfo;
+
+/// Inspect the files of an allocation
+///
+/// Lists a directory of an allocation or prints a file. The second argument is the path; the default is the root of the
+/// allocation directory.
+#[derive(Debug, clap::Parser)]
+pub struct AllocFs {
+    /// Print sizes in bytes
+    #[arg(long = "H")]
+    pub machine: bool,
+    /// Show file information instead of the contents
+    #[arg(long)]
+    pub stat: bool,
+    /// Follow the file as it grows
+    #[arg(long = "f")]
+    pub follow: bool,
+    /// Start near the end
+    #[arg(long)]
+    pub tail: bool,
+    /// With -tail, the number of lines. Default: 10
+    #[arg(
+        long = "n",
+        value_name = "lines",
+        default_value = "-1",
+        hide_default_value = true,
+        value_parser = parse_int,
+        allow_hyphen_values = true
+    )]
+    pub lines: i64,
+    /// With -tail, the number of bytes, instead of lines
+    #[arg(
+        long = "c",
+        value_name = "bytes",
+        default_value = "-1",
+        hide_default_value = true,
+        value_parser = parse_int,
+        allow_hyphen_values = true
+    )]
+    pub bytes: i64,
+    /// Treat the first argument as a job and select one of its allocations
+    #[arg(long)]
+    pub job: bool,
+    /// With -job, select an allocation of this task group
+    #[arg(long, value_name = "group")]
+    pub group: Option<String>,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "<allocation> [path]")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for AllocFs {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (name, file) = match self.args.as_slice() {
+            [name] => (name, "/"),
+            [name, file] => (name, file.as_str()),
+            [] if self.job => return context.usage_error("A job ID is required"),
+            [] => return context.usage_error("An allocation ID is required"),
+            _ => return context.usage_error("This command takes one or two arguments: <allocation> [<path>]"),
+        };
+        let start = match Start::new(self.tail, self.lines, self.bytes) {
+            Ok(start) => start,
+            Err(e) => return context.failure(&e.to_string()),
+        };
+        context.connected(&self.general, |c, context| {
+            let stub = if self.job {
+                objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
+            } else {
+                super::named(c, context, name, self.verbose)?
+            };
+            Ok(self.show(c, context, &stub, file, start)?)
+        })
+    }
+}
+
+impl AllocFs {
+    fn show(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        stub: &AllocListStub,
+        file: &str,
+        start: Start,
+    ) -> Result<u8, ApiError> {
+        let (info, _) = c.wait(c.client.stat_file(&stub.namespace, &stub.id, file))?;
+        if self.stat {
+            let row = format!("{}|{}|{}", self.cells(&info), info.content_type, info.name);
+            let header = "Mode|Size|Modified Time|Content Type|Name".to_string();
+            context.ui.output(&table(&[header, row], Form::List));
+            return Ok(0);
+        }
+        if info.is_dir {
+            let (files, _) = c.wait(c.client.list_files(&stub.namespace, &stub.id, file))?;
+            let mut lines = vec!["Mode|Size|Modified Time|Name".to_string()];
+            lines.extend(
+                files.iter().map(|f| format!("{}|{}{}", self.cells(f), f.name, if f.is_dir { "/" } else { "" })),
+            );
+            context.ui.output(&table(&lines, Form::List));
+            return Ok(0);
+        }
+        let query = Query::in_namespace(&stub.namespace).with("path", file);
+        if self.follow {
+            return self.follow(c, context, stub, query, start);
+        }
+        match start.before_end {
+            None => self.copy(c, context, &path("/v1/client/fs/cat/", &stub.id, ""), &query),
+            Some(before_end) => {
+                let offset = info.size.saturating_sub(before_end);
+                let query = query.with("offset", offset.to_string()).with("limit", "0");
+                let to = path("/v1/client/fs/readat/", &stub.id, "");
+                let Some(lines) = start.lines else { return self.copy(c, context, &to, &query) };
+                let bytes = c.wait(c.client.bytes(&to, &query))?;
+                context.ui.bytes(last_lines(&bytes, lines));
+                Ok(0)
+            }
+        }
+    }
+
+    /// Mode, size and time of a file.
+    fn cells(&self, f: &AllocFileInfo) -> String {
+        let size = if self.machine { f.size.to_string() } else { values::bytes(f.size) };
+        format!("{}|{size}|{}", f.file_mode, written_time(f.mod_time))
+    }
+
+    fn copy(&self, c: &Connection, context: &mut Context<'_, '_>, to: &str, query: &Query) -> Result<u8, ApiError> {
+        c.wait(async {
+            let mut stream = c.client.stream(to, query, false).await?;
+            while let Some(bytes) = stream.next().await? {
+                if !context.ui.bytes(&bytes) {
+                    break;
+                }
+            }
+            Ok(0)
+        })
+    }
+
+    fn follow(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        stub: &AllocListStub,
+        query: Query,
+        start: Start,
+    ) -> Result<u8, ApiError> {
+        let query = start.added_to(query.with("follow", "true"));
+        c.wait(async {
+            let frames = c.client.frames(&path("/v1/client/fs/stream/", &stub.id, ""), &query).await?;
+            copy(frames, start.lines, |data| context.ui.bytes(data)).await.map(|()| 0)
+        })
+    }
+}

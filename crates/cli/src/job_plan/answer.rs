@@ -1,0 +1,126 @@
+//! The result of planning one job: the plan, notes, explanations, and differences to the servers' plan.
+
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::plan_file::Reviewed;
+use crate::render;
+use crate::render::html::heat::Heat;
+use encamp_model::JobPlanResponse;
+use encamp_plan::DryRun;
+use encamp_plan::explain::{self, GroupExplanation, NodeStory};
+use encamp_plan::what_if::Outcome;
+use encamp_plan::what_if::find::matching;
+use encamp_server::rollout_preview::Rollout;
+
+/// A plan with its notes.
+pub(super) struct Planned {
+    pub response: JobPlanResponse,
+    /// The record of the plan, if it was made locally.
+    pub reviewed: Option<Reviewed>,
+    /// The outcome of the assumed changes, which are applied before the job is planned.
+    pub changed: Option<Outcome>,
+    /// Notes about missing state, and about how the state was read.
+    pub notes: Vec<String>,
+    /// The differences to the servers' plan.
+    pub disagreements: Vec<String>,
+    pub explanation: Explanation,
+    /// The predicted rollout, if it was asked for.
+    pub rollout: Option<Rollout>,
+    /// The usage of nodes before and after, for the report.
+    pub heat: Option<Heat>,
+    /// The time at which the state was read or saved, Unix nanoseconds.
+    pub taken_at: i64,
+    /// The time at which the plan is made, Unix nanoseconds.
+    pub now: i64,
+}
+
+/// The output of `-explain`.
+#[derive(Default)]
+pub(super) enum Explanation {
+    #[default]
+    None,
+    Groups(Vec<GroupExplanation>),
+    Node {
+        name: String,
+        id: String,
+        stories: Vec<NodeStory>,
+    },
+}
+
+impl Explanation {
+    /// Explains the plan, or one node.
+    pub(super) fn new(run: &DryRun, node: &str, now: i64) -> CommandResult<Explanation> {
+        if node.is_empty() {
+            return Ok(Explanation::Groups(explain::explain(run, now)));
+        }
+        match matching(&run.state, node).as_slice() {
+            [] => Err(CommandError::new(format!("Error explaining the plan: no node has the name or ID {node:?}"))),
+            [found] => Ok(Explanation::Node {
+                name: found.name.clone(),
+                id: found.id.clone(),
+                stories: explain::node_story(run, &found.id, now),
+            }),
+            several => {
+                let names: Vec<String> = several.iter().take(10).map(|n| format!("{} ({})", n.name, n.id)).collect();
+                let names = names.join(", ");
+                Err(CommandError::new(format!("Error explaining the plan: {node:?} matches several nodes: {names}")))
+            }
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Explanation::None => None,
+            Explanation::Groups(groups) => Some(render::explain::groups(groups)),
+            Explanation::Node { name, id, stories } => Some(render::explain::node(name, id, stories)),
+        }
+    }
+
+    /// The JSON of the plan, with the explanation as an additional member.
+    pub(super) fn beside(&self, mut plan: Value) -> Value {
+        let explanation = match self {
+            Explanation::None => return plan,
+            Explanation::Groups(groups) => json!({"SchemaVersion": 1, "Groups": groups}),
+            Explanation::Node { name, id, stories } => {
+                json!({"SchemaVersion": 1, "Node": {"ID": id, "Name": name, "Groups": stories}})
+            }
+        };
+        if let Value::Object(members) = &mut plan {
+            members.insert("Explanation".into(), explanation);
+        }
+        plan
+    }
+}
+
+/// The JSON of a plan, with the outcome of assumed changes, if any, as an additional member
+/// (`docs/reference/job-plan.schema.json`).
+pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> CommandResult<Value> {
+    if let (Value::Object(members), Some(outcome)) = (&mut plan, changed) {
+        members.insert("WhatIf".into(), render::what_if::value(outcome).map_err(CommandError::new)?);
+    }
+    Ok(plan)
+}
+
+impl Planned {
+    /// The plan as JSON: the response, and the members that flags add.
+    pub(super) fn value(&self) -> CommandResult<Value> {
+        let plan = render::json::plan_response(&self.response).map_err(CommandError::new)?;
+        let mut value = self.explanation.beside(beside_changes(plan, self.changed.as_ref())?);
+        if let (Value::Object(members), Some(rollout)) = (&mut value, &self.rollout) {
+            members.insert("Rollout".into(), render::rollout::value(rollout).map_err(CommandError::new)?);
+        }
+        Ok(value)
+    }
+
+    pub(super) fn report_disagreements(&self, context: &mut Context<'_, '_>) {
+        if self.disagreements.is_empty() {
+            return;
+        }
+        context.ui.error("The servers' plan differs:");
+        for line in &self.disagreements {
+            context.ui.error(&format!("  {line}"));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Planning several job files: by descending priority, each on the state that the previous plans leave.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::answer::{Explanation, beside_changes};
+use super::gate::{self, Gated};
+use super::{JobPlan, report_failures};
+use crate::context::{Context, Environment};
+use crate::error::{CommandError, CommandResult};
+use crate::job_file::{JobFile, expanded};
+use crate::plan_file::RecordedState;
+use crate::render::html::heat::Heat;
+use crate::render::plan_summary::PlanCounts;
+use crate::render::table::{Form, cell, table};
+use crate::render::{html, json, markdown, plan, what_if};
+use encamp_model::JobPlanResponse;
+use encamp_plan::apply::apply;
+use encamp_plan::review;
+use encamp_plan::what_if::Outcome;
+use encamp_plan::{InTurn, assumed_settings, server_context};
+use encamp_snapshot::live::Detail;
+use encamp_state::State;
+
+/// A job file and its position in the order of planning.
+struct Entry {
+    path: String,
+    file: JobFile,
+    namespace: String,
+    id: String,
+    priority: i64,
+}
+
+/// A planned job.
+struct Done {
+    entry: Entry,
+    response: JobPlanResponse,
+    explanation: Explanation,
+    /// What the plan does.
+    outcome: review::Outcome,
+    /// The time at which the plan is made, Unix nanoseconds.
+    now: i64,
+}
+
+/// The plans of all jobs.
+struct Turn {
+    done: Vec<Done>,
+    /// The number of jobs that could not be planned.
+    unplanned: usize,
+    /// Their exit code, 0 without any.
+    failed: u8,
+    /// The state that the plans leave.
+    state: State,
+}
+
+impl Done {
+    fn gated(&self) -> Gated<'_> {
+        let Entry { path, id, namespace, priority, .. } = &self.entry;
+        Gated { path, job_id: id, namespace, priority: *priority, response: &self.response }
+    }
+}
+
+impl JobPlan {
+    /// Plans all files given as arguments. Returns the worst exit code of all plans.
+    pub(super) fn run_many(&self, context: &mut Context<'_, '_>) -> u8 {
+        if self.remote || self.check_remote || self.template.is_some() {
+            return context.failure("-remote, -check-remote and -t plan one job file at a time");
+        }
+        if self.rollout {
+            return context.failure("-rollout predicts the rollout of one job file at a time");
+        }
+        let entries = match self.entries(context) {
+            Ok(entries) => entries,
+            Err(code) => return code,
+        };
+        let wanted = entries.iter().map(|e| (e.namespace.clone(), e.id.clone())).collect();
+        let detail = if self.changes.is_empty() { Detail::Jobs(wanted) } else { Detail::Everything };
+        let loaded = self.cluster.load(&self.general, detail, context.env);
+        let cluster = match loaded {
+            Ok(cluster) => cluster,
+            Err(e) => return context.report(&e),
+        };
+        let taken_at = cluster.taken_at(context.env);
+        let (before, notes, now) = cluster.into_state(self.verbose, context.env);
+        let assumed = assumed_settings(&before);
+        notes.iter().map(String::as_str).chain(assumed).for_each(|note| context.ui.warn(note));
+        let namespace = self.general.namespace(context.env).unwrap_or("default");
+        let changed = match self.changes.carry_out(&before, namespace, now) {
+            Ok(changed) => changed,
+            Err(e) => return context.report(&e),
+        };
+        let (state, changed) = match changed {
+            None => (before.clone(), None),
+            Some(changed) => (changed.state, Some(changed.outcome)),
+        };
+        if let Some(outcome) = &changed {
+            outcome.notes.iter().for_each(|note| context.ui.warn(note));
+            what_if::print_short(context.ui, outcome, self.json_output || self.markdown);
+        }
+        let Turn { done, unplanned, failed, state } = self.plan_in_turn(entries, state, now, context);
+        let gated: Vec<Gated<'_>> = done.iter().map(Done::gated).collect();
+        let failures = match self.gate.apply(&gated, context.env) {
+            Ok(failures) => failures,
+            Err(e) => return context.report(&e),
+        };
+        let report = || {
+            let address = self.general.api_config(context.env).address;
+            let origin = RecordedState::new(taken_at, self.cluster.snapshot.as_deref(), &address);
+            let assumed = changed.as_ref();
+            let noted = notes.iter().map(String::as_str).chain(assumed_settings(&before));
+            let noted = noted.chain(assumed.iter().flat_map(|o| &o.notes).map(String::as_str));
+            let plans = html::plan::Plans {
+                origin: &html::Origin::new(origin, before.index),
+                assumed,
+                heat: &Heat::new(&before, &state),
+                failures: &failures,
+                disagreements: &[],
+                notes: &noted.map(String::from).collect::<Vec<_>>(),
+                unplanned,
+            };
+            html::plan::reports(&done.iter().map(|d| self.planned_job(d)).collect::<Vec<_>>(), &plans)
+        };
+        if let Err(e) = self.report.write(report, context.env) {
+            return context.report(&e);
+        }
+        let gate = if failures.is_empty() { 0 } else { gate::FAILED };
+        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(gate).max(failed);
+        let code = if self.json_output {
+            self.print_json(context, &done, changed.as_ref(), code)
+        } else {
+            if self.markdown {
+                context.ui.output(self.comment(&done, changed.as_ref(), now).trim_end());
+            } else {
+                self.print_all(context, &done);
+            }
+            code
+        };
+        report_failures(&failures, context);
+        code
+    }
+
+    /// The job files in the order in which they are planned. `Err` contains the exit code; the messages have been
+    /// printed.
+    fn entries(&self, context: &mut Context<'_, '_>) -> Result<Vec<Entry>, u8> {
+        let paths = expanded(&self.args, self.job.json, context.env).map_err(|e| context.report(&e))?;
+        let mut failed = 0_u8;
+        let mut entries: Vec<Entry> = Vec::new();
+        for path in paths {
+            match self.job.load(&path, context.env) {
+                Ok(file) => entries.push(self.entry(path, file, context.env)),
+                Err(e) => failed = failed.max(context.refuse(e, self.job.diagnostics)),
+            }
+        }
+        if failed > 0 {
+            return Err(failed);
+        }
+        if let Some((first, second)) = twice(&entries) {
+            let text = format!("{} and {} are files of the same job {:?}", first.path, second.path, first.id);
+            return Err(context.failure(&text));
+        }
+        entries.sort_by_key(|e| std::cmp::Reverse(e.priority));
+        Ok(entries)
+    }
+
+    /// A plan for the report.
+    fn planned_job<'a>(&self, done: &'a Done) -> html::plan::PlannedJob<'a> {
+        let Entry { path, id, namespace, priority, file } = &done.entry;
+        html::plan::PlannedJob {
+            view: self.view(&done.response, &file.job, path, done.now),
+            path,
+            id,
+            namespace,
+            priority: *priority,
+            outcome: &done.outcome,
+            explanation: done.explanation.text(),
+            rollout: None,
+        }
+    }
+
+    /// Plans each job on the state that the plans before it leave. The messages of jobs that could not be planned have
+    /// been printed.
+    fn plan_in_turn(&self, entries: Vec<Entry>, mut state: State, now: i64, context: &mut Context<'_, '_>) -> Turn {
+        let (mut failed, mut unplanned) = (0_u8, 0_usize);
+        let mut done: Vec<Done> = Vec::new();
+        let mut in_turn = InTurn::default();
+        for entry in entries {
+            let options = self.general.convert_options(&entry.file.job, context.env, &state);
+            let planned = in_turn.plan_job(&state, &entry.file.job, &options, &server_context(&state), now);
+            let planned = planned.map_err(|e| entry.file.refused(&e));
+            match planned.and_then(|p| Ok((self.explanation(&p.run, now)?, p))) {
+                Ok((explanation, planned)) => {
+                    state = apply(&planned.run.state, &planned.run.accepted(), now);
+                    let outcome = review::outcome(&planned);
+                    done.push(Done { entry, response: planned.response, explanation, outcome, now });
+                }
+                Err(mut e) => {
+                    e.error = e.error.within(&entry.path);
+                    unplanned = unplanned.saturating_add(1);
+                    failed = failed.max(context.refuse(e, self.job.diagnostics));
+                }
+            }
+        }
+        Turn { done, unplanned, failed, state }
+    }
+
+    fn entry(&self, path: String, file: JobFile, env: &Environment) -> Entry {
+        let namespace = self.general.namespace_of(&file.job, env).to_string();
+        let priority = gate::priority(file.job.priority);
+        Entry { path, namespace, id: file.job.id.clone().unwrap_or_default(), priority, file }
+    }
+
+    fn print_all(&self, context: &mut Context<'_, '_>, done: &[Done]) {
+        for d in done {
+            let Entry { path, id, priority, file, .. } = &d.entry;
+            context.ui.output_markup(&format!("[bold]==> {path}: job \"{id}\", priority {priority}[reset]\n"));
+            plan::print_body(context.ui, &self.view(&d.response, &file.job, path, d.now));
+            if let Some(text) = d.explanation.text() {
+                context.ui.output_markup(&text);
+            }
+            context.ui.output("");
+        }
+        context.ui.output_markup("[bold]Summary[reset]");
+        let mut rows =
+            vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|Unplaced|Preempted|Rejected".to_string()];
+        rows.extend(done.iter().map(|d| {
+            let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
+            format!("{}|{}|{}", cell(&d.entry.id), d.entry.priority, counts.join("|"))
+        }));
+        context.ui.output(&table(&rows, Form::Figures));
+        context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
+        for d in done {
+            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, d.now);
+            context.ui.output(&plan::run_command(&view));
+        }
+    }
+
+    fn print_json(&self, context: &mut Context<'_, '_>, done: &[Done], changed: Option<&Outcome>, code: u8) -> u8 {
+        let one = |d: &Done| -> CommandResult<Value> {
+            let counts: serde_json::Map<String, Value> =
+                counts(&d.response).into_iter().map(|(name, n)| (name.to_string(), n.into())).collect();
+            Ok(json!({
+                "File": d.entry.path,
+                "Namespace": d.entry.namespace,
+                "JobID": d.entry.id,
+                "Priority": d.entry.priority,
+                "Counts": counts,
+                "Plan": d.explanation.beside(json::plan_response(&d.response).map_err(CommandError::new)?),
+            }))
+        };
+        let plans = done.iter().map(one).collect::<CommandResult<Vec<Value>>>();
+        let all = plans.and_then(|plans| beside_changes(json!({"SchemaVersion": 1, "Plans": plans}), changed));
+        match all.and_then(|all| json::indented(&all).map_err(CommandError::new)) {
+            Ok(text) => {
+                context.ui.output(&text);
+                code
+            }
+            Err(e) => context.report(&e),
+        }
+    }
+
+    /// Formats all plans as one comment.
+    fn comment(&self, done: &[Done], changed: Option<&Outcome>, now: i64) -> String {
+        let names: Vec<&str> = done.first().iter().flat_map(|d| counts(&d.response)).map(|(name, _)| name).collect();
+        let assumed = changed.map(|c| format!("{}\n\n", what_if::markdown(c))).unwrap_or_default();
+        let mut out = format!(
+            "## Plan of {} jobs\n\n{assumed}| Job | {} |\n|---|{}\n",
+            done.len(),
+            names.join(" | "),
+            "---|".repeat(names.len())
+        );
+        for d in done {
+            let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
+            out += &format!("| {} | {} |\n", markdown::code(&d.entry.id), counts.join(" | "));
+        }
+        for d in done {
+            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, now);
+            out += &format!("\n{}", markdown::plan(&view, &d.entry.id, None, d.explanation.text().as_deref()));
+        }
+        out
+    }
+}
+
+/// Returns an error if two files define the same job.
+fn twice(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
+    let mut seen: BTreeMap<(&str, &str), &Entry> = BTreeMap::new();
+    entries.iter().find_map(|e| seen.insert((&e.namespace, &e.id), e).map(|first| (first, e)))
+}
+
+/// The counts of a plan, by the names that JSON and Markdown have for them.
+fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 9] {
+    let counts = PlanCounts::of(plan);
+    [
+        ("Create", counts.create),
+        ("Replace", counts.replace),
+        ("InPlace", counts.in_place),
+        ("Canary", counts.canary),
+        ("Migrate", counts.migrate),
+        ("Stop", counts.stop),
+        ("NoNode", counts.unplaced),
+        ("Preempted", counts.evicted),
+        ("Rejected", counts.rejected),
+    ]
+}

@@ -1,0 +1,48 @@
+//! `node config`: the servers that a node's agent knows (`docs/spec/cli.md §10.2`).
+
+use crate::command::Run;
+use crate::context::Context;
+use crate::error::ErrorContext;
+use crate::general::GeneralFlags;
+
+/// View or change the server list of a client
+///
+/// Applies to the contacted agent. With -update-servers, the arguments are the RPC addresses of its servers.
+#[derive(Debug, clap::Parser)]
+pub struct NodeConfig {
+    /// Print the known servers
+    #[arg(long)]
+    pub servers: bool,
+    /// Replace the server list by the arguments
+    #[arg(long)]
+    pub update_servers: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "[server]...")]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for NodeConfig {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.servers && !self.update_servers {
+            return context.usage_error("The '-servers' or '-update-servers' flag(s) must be set");
+        }
+        if self.update_servers && self.optional_args.is_empty() {
+            return context.usage_error("If the '-update-servers' flag is set, the addresses of servers must be given");
+        }
+        context.connected(&self.general, |c, context| {
+            if self.update_servers {
+                let done = c.wait(c.client.set_agent_servers(&self.optional_args));
+                done.context("Error updating server list")?;
+                context.ui.output("Updated server list");
+                return Ok(0);
+            }
+            let read = c.wait(c.client.agent_servers());
+            let (servers, _) = read.context("Error querying server list")?;
+            for server in servers {
+                context.ui.output(&server);
+            }
+            Ok(0)
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! `node identity`: the signed identities of nodes (`docs/spec/cli.md §10.2`).
+
+use serde_json::Value;
+
+use super::meant;
+use crate::command::Run;
+use crate::context::Context;
+use crate::data;
+use crate::error::ErrorContext;
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use crate::prompt::confirm;
+use crate::render::table::{Form, table};
+use crate::render::values;
+use encamp_model::{SECOND, quoted};
+
+/// View the claims of a node identity
+///
+/// The argument is the node ID or a prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIdentityGet {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodeIdentityGet {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node_id>");
+        };
+        context.connected(&self.general, |c, context| {
+            let id = meant(c, false, prefix, "Node ID")?;
+            let read = c.wait(c.client.node_identity(&id));
+            let (answer, _) = read.context("Error requesting node identity")?;
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &answer, "*api.NodeIdentityGetResp");
+            }
+            let text = claims(&answer, &c.zone);
+            context.ui.output(&text);
+            Ok(0)
+        })
+    }
+}
+
+/// The registered claims, followed by those specific to node identities.
+fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
+    let shown = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Number(n) => values::time(n.as_i64().unwrap_or(0).saturating_mul(SECOND), zone),
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
+    let mut lines = vec!["Claim Key|Claim Value".to_string()];
+    for own in [false, true] {
+        let some = data::map(answer, "Claims").filter(|(key, _)| key.starts_with("nomad") == own);
+        lines.extend(some.map(|(key, value)| format!("{key}|{}", shown(value))));
+    }
+    table(&lines, Form::List)
+}
+
+/// Force the renewal of a node identity
+///
+/// The argument is the node ID or a prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIdentityRenew {
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodeIdentityRenew {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node_id>");
+        };
+        context.connected(&self.general, |c, _| {
+            let id = meant(c, false, prefix, "Node ID")?;
+            let done = c.wait(c.client.renew_node_identity(&id));
+            done.context("Error requesting node identity renewal")?;
+            Ok(0)
+        })
+    }
+}
+
+/// Revoke the identity of a node that was stolen
+///
+/// The servers refuse the secret and the identities of the node for good, mark the node as down and replace its
+/// allocations. The node registers again with a new secret and an introduction token that is created after the
+/// revocation. The argument is the node ID or a prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIdentityRevoke {
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodeIdentityRevoke {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node_id>");
+        };
+        context.connected(&self.general, |c, context| {
+            let id = meant(c, false, prefix, "Node ID")?;
+            if *prefix != id && !self.yes {
+                let question = format!("Are you sure you want to revoke the identity of node {}? [y/N]", quoted(&id));
+                if let Err(code) = confirm(context.ui, &question, "Canceling revocation") {
+                    return Ok(code);
+                }
+            }
+            let done = c.wait(c.client.revoke_node_identity(&id));
+            done.context("Error revoking node identity")?;
+            context.ui.output(&format!("Node {} identity revoked", quoted(&id)));
+            Ok(0)
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! `node intro`: introduction tokens for new nodes (`docs/spec/cli.md §10.2`).
+
+use crate::command::Run;
+use crate::context::Context;
+use crate::data::text;
+use crate::error::ErrorContext;
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use encamp_model::duration::parse_duration;
+
+/// Create an introduction token for a node
+///
+/// A new node presents the token when it registers. Provide it to the agent in the file intro_token.jwt in its state
+/// directory, with -client-intro-token, or in NOMAD_CLIENT_INTRO_TOKEN.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIntroCreate {
+    /// Name of the node. Default: any
+    #[arg(long, value_name = "name")]
+    pub node_name: Option<String>,
+    /// Pool of the node. Default: default
+    #[arg(long, value_name = "pool")]
+    pub node_pool: Option<String>,
+    /// Validity of the token. Default: as configured on the servers
+    #[arg(long, value_name = "duration", default_value = "0s", hide_default_value = true, value_parser = parse_duration)]
+    pub ttl: i64,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "none", hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for NodeIntroCreate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        context.connected(&self.general, |c, context| {
+            let formatted = self.format.wanted()?;
+            let given = |value: &Option<String>| value.clone().unwrap_or_default();
+            let made = c.wait(c.client.introduce_node(&given(&self.node_name), &given(&self.node_pool), self.ttl));
+            let (answer, _) = made.context("Error generating client introduction token")?;
+            if formatted {
+                return self.format.print(context.ui, &answer, "*api.ACLIdentityClientIntroductionTokenResponse");
+            }
+            let token = text(&answer, "JWT");
+            context.ui.output(&format!("Successfully generated client introduction token:\n\n{token}"));
+            Ok(0)
+        })
+    }
+}

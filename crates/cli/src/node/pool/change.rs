@@ -1,0 +1,150 @@
+//! `node pool apply`, `node pool delete`, `node pool init` (`docs/spec/cli.md §10.3`).
+
+use serde_json::{Value, json};
+
+use crate::command::Run;
+use crate::context::Context;
+use crate::error::ErrorContext;
+use crate::examples;
+use crate::general::GeneralFlags;
+use crate::spec_file::{self, Spec, SpecError};
+use encamp_model::duration::parse_duration;
+use encamp_model::quoted;
+
+/// Create or update a node pool
+///
+/// Creates or updates a node pool. The argument is the path of a specification file, or - for standard input.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolApply {
+    /// Parse the file as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "input")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodePoolApply {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [path] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <input>");
+        };
+        let pool = spec_file::read(path, context.env).and_then(|bytes| {
+            let read =
+                if self.json { serde_json::from_slice(&bytes).map_err(SpecError::from) } else { hcl(&bytes, path) };
+            read.context("Failed to parse input content")
+        });
+        let pool = match pool {
+            Ok(pool) => pool,
+            Err(e) => return context.report(&e),
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.put_node_pool(&pool));
+            done.context("Error applying node pool")?;
+            let name = quoted(pool.get("Name").and_then(Value::as_str).unwrap_or_default());
+            context.ui.output(&format!("Successfully applied node pool {name}!"));
+            Ok(0)
+        })
+    }
+}
+
+/// A node pool in the form that servers read.
+fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
+    let file = Spec::hcl(bytes, path)?;
+    file.only(&["node_pool"])?;
+    let (name, pool) = file.labelled("node_pool")?.ok_or(SpecError::Missing("node_pool"))?;
+    pool.only(&["description", "meta", "node_identity_ttl", "scheduler_config"])?;
+    let mut out = json!({
+        "Name": name,
+        "Description": pool.text("description")?.unwrap_or_default(),
+        "Meta": pool.text_map("meta")?,
+    });
+    if let Some(ttl) = pool.text("node_identity_ttl")? {
+        let nanos = parse_duration(&ttl);
+        let nanos = nanos.map_err(|e| SpecError::Value { name: "node_identity_ttl", reason: e.to_string() })?;
+        out["NodeIdentityTTL"] = json!(nanos);
+    }
+    if let Some(config) = pool.block("scheduler_config")? {
+        config.only(&["scheduler_algorithm", "memory_oversubscription_enabled"])?;
+        out["SchedulerConfiguration"] = json!({
+            "SchedulerAlgorithm": config.text("scheduler_algorithm")?.unwrap_or_default(),
+            "MemoryOversubscriptionEnabled": config.bool("memory_oversubscription_enabled")?,
+        });
+    }
+    Ok(out)
+}
+
+/// Delete a node pool
+///
+/// The argument is the name of the pool. A pool with nodes or with running jobs cannot be deleted.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolDelete {
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "node-pool")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodePoolDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node-pool>");
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.delete_node_pool(name));
+            done.context("Error deleting node pool")?;
+            context.ui.output(&format!("Successfully deleted node pool {}!", quoted(name)));
+            Ok(0)
+        })
+    }
+}
+
+/// Create an example node pool specification
+///
+/// The default file name is pool.nomad.hcl or pool.nomad.json. An existing file is not overwritten.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolInit {
+    /// Format of the file: hcl or json
+    #[arg(long, value_name = "format", default_value = "hcl")]
+    pub out: String,
+    /// Write the example without comments
+    #[arg(long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "filename")]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for NodePoolInit {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let files = examples::Files {
+            hcl: ("pool.nomad.hcl", include_str!("../../examples/pool.nomad.hcl")),
+            json: ("pool.nomad.json", include_str!("../../examples/pool.nomad.json")),
+            what: "node pool",
+        };
+        examples::write(context, &files, &self.out, self.quiet, &self.optional_args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_become_what_servers_read() {
+        let text = include_bytes!("../../examples/pool.nomad.hcl");
+        let pool = hcl(text, "pool.nomad.hcl").unwrap();
+        let same: Value = serde_json::from_str(include_str!("../../examples/pool.nomad.json")).unwrap();
+        assert_eq!(pool, same);
+        assert!(hcl(b"node_pool \"a\" { nope = 1 }", "x").unwrap_err().to_string().contains("nope"));
+        assert!(hcl(b"", "x").unwrap_err().to_string().contains("missing"));
+        assert!(
+            hcl(b"node_pool \"a\" { node_identity_ttl = \"soon\" }", "x")
+                .unwrap_err()
+                .to_string()
+                .contains("node_identity_ttl")
+        );
+    }
+}

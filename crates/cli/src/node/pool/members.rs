@@ -1,0 +1,98 @@
+//! `node pool jobs`, `node pool nodes` (`docs/spec/cli.md §10.3`).
+
+use serde_json::Value;
+
+use super::find;
+use crate::command::Run;
+use crate::context::Context;
+use crate::data::{self, text};
+use crate::error::ErrorContext;
+use crate::format::{FormatFlags, PageFlags, next_page};
+use crate::general::GeneralFlags;
+use crate::lookup;
+use crate::objects::node_table;
+use encamp_api::Query;
+use encamp_model::responses::JobListStub;
+
+/// List the jobs of a node pool
+///
+/// The argument is the name of the pool or a prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolJobs {
+    #[command(flatten)]
+    pub(crate) page: PageFlags,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "node-pool")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodePoolJobs {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node-pool>");
+        };
+        context.connected(&self.general, |c, context| {
+            let pool = find(c, prefix)?;
+            let query = self.page.query(Query::default());
+            let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "jobs", &query));
+            let (jobs, meta) = read.context("Error querying jobs")?;
+            if jobs.is_empty() {
+                context.ui.output("No jobs");
+                return Ok(0);
+            }
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &jobs, "[]*api.JobListStub");
+            }
+            let stubs: Vec<JobListStub> = jobs.iter().map(data::typed).collect::<Result<_, _>>()?;
+            context.ui.output(&lookup::listed(&stubs, c.everywhere(), &c.zone));
+            next_page(context, &meta);
+            Ok(0)
+        })
+    }
+}
+
+/// List the nodes of a node pool
+///
+/// The argument is the name of the pool or a prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolNodes {
+    #[command(flatten)]
+    pub(crate) page: PageFlags,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "node-pool")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for NodePoolNodes {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node-pool>");
+        };
+        context.connected(&self.general, |c, context| {
+            let pool = find(c, prefix)?;
+            let query = self.page.query(Query::default());
+            let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "nodes", &query));
+            let (mut nodes, meta): (Vec<Value>, _) = read.context("Error querying nodes")?;
+            if nodes.is_empty() {
+                context.ui.output("No nodes");
+                return Ok(0);
+            }
+            data::newest_first(&mut nodes);
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &nodes, "[]*api.NodeListStub");
+            }
+            context.ui.output(&node_table(&nodes, self.verbose));
+            next_page(context, &meta);
+            Ok(0)
+        })
+    }
+}

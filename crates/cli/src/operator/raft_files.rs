@@ -1,0 +1,176 @@
+//! `operator raft info`, `logs` and `state`: the Raft log of a server that does not run (`docs/spec/cli.md §14`).
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::command::Run;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::general::LocalFlags;
+use encamp_model::{quoted, with_secrets};
+use encamp_raft::{StoreError, Stored, StoredEntry, StoredLog};
+use encamp_server::storage::offline::{log_directory, replay};
+use encamp_server::storage::persist;
+
+/// Opens the log below the data directory of a server.
+fn open(directory: &Path, name: &str) -> CommandResult<StoredLog> {
+    let absent = || {
+        CommandError::new(format!("no raft log found in {}", quoted(name)))
+            .with_hint("The argument is the data directory of a server, or the directory server/raft in it")
+    };
+    StoredLog::open(&log_directory(&directory.join(name))).map_err(|e| match e {
+        StoreError::Absent { .. } => absent(),
+        StoreError::Io { source, .. } if source.kind() == ErrorKind::NotFound => absent(),
+        StoreError::Locked { .. } => {
+            CommandError::new(e).with_hint("Stop the agent first, or copy its data directory and read the copy")
+        }
+        other => CommandError::new(other),
+    })
+}
+
+/// The one argument.
+fn directory(args: &[String]) -> Option<&str> {
+    match args {
+        [directory] => Some(directory),
+        _ => None,
+    }
+}
+
+const ONE_ARGUMENT: &str = "This command takes one argument: <data directory>";
+
+/// Show the extent of the Raft log of a stopped server
+///
+/// Prints the directory of the log, the number of its entries, and the indexes of the first and the last one. The
+/// argument is the data directory of the server. Its agent must not run. Nothing is changed.
+#[derive(Debug, clap::Parser)]
+pub struct RaftInfo {
+    #[arg(value_name = "<data directory>")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for RaftInfo {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
+        match open(&context.env.directory, name) {
+            Ok(log) => {
+                let (length, first, last) = (log.len(), log.first(), log.last());
+                context.ui.output(&format!("path:        {}", log.dir().display()));
+                context.ui.output(&format!("length:      {length}\nfirst index: {first}\nlast index:  {last}"));
+                0
+            }
+            Err(e) => context.report(&e),
+        }
+    }
+}
+
+/// Print the entries of the Raft log of a stopped server as JSON
+///
+/// Prints one JSON object for each entry, with its index, its term, the type of the operation and the operation itself.
+/// The argument is the data directory of the server. Its agent must not run. Nothing is changed. The output holds
+/// secrets, such as ACL tokens.
+#[derive(Debug, clap::Parser)]
+pub struct RaftLogs {
+    /// Indent the JSON
+    #[arg(long)]
+    pub pretty: bool,
+    #[command(flatten)]
+    pub(crate) general: LocalFlags,
+    #[arg(value_name = "<data directory>")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for RaftLogs {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
+        let printed = open(&context.env.directory, name).and_then(|log| self.print(&log, context));
+        context.end(printed.map(|()| 0))
+    }
+}
+
+impl RaftLogs {
+    fn print(&self, log: &StoredLog, context: &mut Context<'_, '_>) -> CommandResult<()> {
+        let mut failure = None;
+        let visited = with_secrets(|| {
+            log.visit(|entry| {
+                let value = object(&entry);
+                let text = value.and_then(|value| match self.pretty {
+                    true => serde_json::to_string_pretty(&value),
+                    false => serde_json::to_string(&value),
+                });
+                match text {
+                    Ok(text) => context.ui.output(&text),
+                    Err(e) => failure = Some(e),
+                }
+                failure.is_none()
+            })
+        });
+        visited.context("Error reading the log")?;
+        failure.map_or(Ok(()), Err).context("Error printing the log")
+    }
+}
+
+/// An entry as JSON.
+fn object(entry: &StoredEntry) -> serde_json::Result<Value> {
+    let (kind, command) = match &entry.content {
+        Stored::Operation(op) => ("LogCommand", Some(serde_json::to_value(&**op)?)),
+        Stored::Configuration(peers) => ("LogConfiguration", Some(json!({ "Configuration": peers }))),
+        Stored::Noop => ("LogNoop", None),
+    };
+    let mut value = json!({ "LogType": kind, "Term": entry.term, "Index": entry.index });
+    let (name, body) = match command {
+        // An operation without content is its name alone.
+        Some(Value::String(name)) => (name, Value::Null),
+        Some(Value::Object(of_one)) => of_one.into_iter().next().unwrap_or_default(),
+        _ => return Ok(value),
+    };
+    if let Value::Object(members) = &mut value {
+        members.insert("CommandType".into(), name.into());
+        members.insert("Body".into(), body);
+    }
+    Ok(value)
+}
+
+/// Print the state of a stopped server as JSON
+///
+/// Restores the newest snapshot of the server, applies the entries of its Raft log after it, and prints all objects by
+/// table. The argument is the data directory of the server. Its agent must not run. Nothing is changed. Entries at the
+/// end of the log that no quorum of servers had confirmed are applied, too. The output holds secrets.
+#[derive(Debug, clap::Parser)]
+pub struct RaftState {
+    /// Apply the log up to this index. A number below 1 is counted back from the last index
+    #[arg(long, value_name = "index", default_value_t = 0, allow_hyphen_values = true)]
+    pub last_index: i64,
+    #[arg(value_name = "<data directory>")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for RaftState {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
+        let state = open(&context.env.directory, name).and_then(|log| state(&log, self.last_index));
+        match state {
+            Ok(text) => {
+                context.ui.output(&text);
+                0
+            }
+            Err(e) => context.report(&e),
+        }
+    }
+}
+
+/// The objects of the state as JSON.
+fn state(log: &StoredLog, last_index: i64) -> CommandResult<String> {
+    let upto =
+        if last_index > 0 { last_index.unsigned_abs() } else { log.last().saturating_sub(last_index.unsigned_abs()) };
+    let state = replay(log, upto).context("Error reading the log")?;
+    with_secrets(|| {
+        let mut records = Vec::new();
+        persist::write(&state, &mut records).context("Error reading the state")?;
+        let mut tables = persist::Tables::new();
+        let visited = persist::visit(&mut records.as_slice(), |record| Ok(record.add_to(&mut tables)?));
+        visited.context("Error reading the state")?;
+        serde_json::to_string_pretty(&tables).context("Error printing the state")
+    })
+}

@@ -1,0 +1,198 @@
+//! `operator scheduler get-config`, `operator scheduler set-config` (`docs/spec/cli.md §14`).
+
+use serde_json::{Value, json};
+
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::data;
+use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::flags::{InvalidFlag, parse_int};
+use crate::format::FormatFlags;
+use crate::general::GeneralFlags;
+use crate::render::table::pairs;
+use crate::tristate::Tristate;
+use encamp_model::{SchedulerConfiguration, quoted};
+
+/// Display the current scheduler configuration
+///
+/// Shows the scheduler algorithm, for which job types preemption is enabled, and what is paused.
+#[derive(Debug, clap::Parser)]
+pub struct SchedulerGetConfig {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+/// The response of the server and the configuration in it.
+fn read(c: &Connection) -> CommandResult<(Value, SchedulerConfiguration)> {
+    let read = c.wait(c.client.scheduler_configuration_value());
+    let (answer, _) = read.context("Error querying for scheduler configuration")?;
+    let config = match answer.get("SchedulerConfig") {
+        None | Some(Value::Null) => SchedulerConfiguration::default(),
+        Some(config) => data::typed(config)?,
+    };
+    Ok((answer, config))
+}
+
+impl Run for SchedulerGetConfig {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        context.connected(&self.general, |c, context| {
+            let (answer, config) = read(c)?;
+            if self.format.wanted()? {
+                let shown = json!({
+                    "KnownLeader": data::flag(&answer, "KnownLeader"),
+                    "LastContact": data::number(&answer, "LastContact"),
+                    "LastIndex": 0,
+                    "NextToken": data::text(&answer, "NextToken"),
+                    "RequestTime": 0,
+                    "SchedulerConfig": answer.get("SchedulerConfig"),
+                });
+                return self.format.print(context.ui, &shown, "*api.SchedulerConfigurationResponse");
+            }
+            let preemption = &config.preemption_config;
+            context.ui.output(&pairs(&[
+                ("Scheduler Algorithm", config.scheduler_algorithm.to_string()),
+                ("Memory Oversubscription", config.memory_oversubscription_enabled.to_string()),
+                ("Reject Job Registration", config.reject_job_registration.to_string()),
+                ("Pause Eval Broker", config.pause_eval_broker.to_string()),
+                ("Preemption System Scheduler", preemption.system_scheduler_enabled.to_string()),
+                ("Preemption Service Scheduler", preemption.service_scheduler_enabled.to_string()),
+                ("Preemption Batch Scheduler", preemption.batch_scheduler_enabled.to_string()),
+                ("Preemption SysBatch Scheduler", preemption.sys_batch_scheduler_enabled.to_string()),
+                ("Node Limit For Feasibility Checks", config.node_limit_for_feasibility_checks.to_string()),
+                ("Modify Index", config.modify_index.to_string()),
+            ]));
+            Ok(0)
+        })
+    }
+}
+
+/// Modify the current scheduler configuration
+///
+/// Settings without a flag are not changed. The preemption flags enable preemption by job type: allocations of jobs
+/// with lower priority may then be stopped.
+#[derive(Debug, clap::Parser)]
+pub struct SchedulerSetConfig {
+    /// Change the configuration only if its modify index has this value
+    #[arg(long, value_name = "index")]
+    pub check_index: Option<String>,
+    /// Scheduler algorithm that ranks nodes: binpack or spread
+    #[arg(long, value_name = "algorithm")]
+    pub scheduler_algorithm: Option<String>,
+    /// Whether memory oversubscription is enabled
+    #[arg(long, value_name = "true|false")]
+    pub memory_oversubscription: Option<String>,
+    /// Whether job registrations are rejected
+    #[arg(long, value_name = "true|false")]
+    pub reject_job_registration: Option<String>,
+    /// Whether the eval broker is paused
+    #[arg(long, value_name = "true|false")]
+    pub pause_eval_broker: Option<String>,
+    /// Whether preemption is enabled for batch jobs
+    #[arg(long, value_name = "true|false")]
+    pub preempt_batch_scheduler: Option<String>,
+    /// Whether preemption is enabled for service jobs
+    #[arg(long, value_name = "true|false")]
+    pub preempt_service_scheduler: Option<String>,
+    /// Whether preemption is enabled for sysbatch jobs
+    #[arg(long, value_name = "true|false")]
+    pub preempt_sysbatch_scheduler: Option<String>,
+    /// Whether preemption is enabled for system jobs
+    #[arg(long, value_name = "true|false")]
+    pub preempt_system_scheduler: Option<String>,
+    /// Maximum number of nodes that are checked for feasibility per placement; 0 for the default
+    #[arg(long, value_name = "n", value_parser = parse_int)]
+    pub node_limit_for_feasibility_checks: Option<i64>,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+/// The settings that the flags change.
+struct Wanted {
+    memory_oversubscription: Tristate,
+    reject_job_registration: Tristate,
+    pause_eval_broker: Tristate,
+    batch: Tristate,
+    service: Tristate,
+    sysbatch: Tristate,
+    system: Tristate,
+}
+
+impl Run for SchedulerSetConfig {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let wanted = match self.wanted() {
+            Ok(wanted) => wanted,
+            Err(e) => return context.flag_error(&e.to_string()),
+        };
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let check = match self.check_index.as_deref().filter(|i| !i.is_empty()).map(|i| (i, i.parse::<u64>())) {
+            None => None,
+            Some((_, Ok(index))) => Some(index),
+            Some((text, Err(_))) => {
+                let text = quoted(text);
+                return context.failure(&format!(
+                    "Error parsing check-index value {text}: strconv.ParseUint: parsing {text}: invalid syntax"
+                ));
+            }
+        };
+        context.connected(&self.general, |c, context| {
+            let (_, mut config) = read(c)?;
+            let current = config.modify_index;
+            if let Some(check) = check.filter(|check| *check != current) {
+                let line = format!(
+                    "Error performing check index set: check-index {check} does not match does not match current state \
+                     value {current}"
+                );
+                return Err(CommandError::new(line));
+            }
+            self.merge(&wanted, &mut config);
+            let done = c.wait(c.client.set_scheduler_configuration(&config, current));
+            let (written, _) = done.context("Error setting scheduler configuration")?;
+            if !written {
+                context.ui.output("Scheduler configuration could not be atomically updated, please try again");
+                return Ok(1);
+            }
+            context.ui.output("Scheduler configuration updated!");
+            Ok(0)
+        })
+    }
+}
+
+impl SchedulerSetConfig {
+    fn wanted(&self) -> Result<Wanted, InvalidFlag> {
+        Ok(Wanted {
+            memory_oversubscription: Tristate::read("memory-oversubscription", &self.memory_oversubscription)?,
+            reject_job_registration: Tristate::read("reject-job-registration", &self.reject_job_registration)?,
+            pause_eval_broker: Tristate::read("pause-eval-broker", &self.pause_eval_broker)?,
+            batch: Tristate::read("preempt-batch-scheduler", &self.preempt_batch_scheduler)?,
+            service: Tristate::read("preempt-service-scheduler", &self.preempt_service_scheduler)?,
+            sysbatch: Tristate::read("preempt-sysbatch-scheduler", &self.preempt_sysbatch_scheduler)?,
+            system: Tristate::read("preempt-system-scheduler", &self.preempt_system_scheduler)?,
+        })
+    }
+
+    fn merge(&self, wanted: &Wanted, config: &mut SchedulerConfiguration) {
+        if let Some(algorithm) = self.scheduler_algorithm.as_ref().filter(|a| !a.is_empty()) {
+            config.scheduler_algorithm = algorithm.into();
+        }
+        wanted.memory_oversubscription.merge(&mut config.memory_oversubscription_enabled);
+        wanted.reject_job_registration.merge(&mut config.reject_job_registration);
+        wanted.pause_eval_broker.merge(&mut config.pause_eval_broker);
+        let preemption = &mut config.preemption_config;
+        wanted.batch.merge(&mut preemption.batch_scheduler_enabled);
+        wanted.service.merge(&mut preemption.service_scheduler_enabled);
+        wanted.sysbatch.merge(&mut preemption.sys_batch_scheduler_enabled);
+        wanted.system.merge(&mut preemption.system_scheduler_enabled);
+        if let Some(limit) = self.node_limit_for_feasibility_checks {
+            config.node_limit_for_feasibility_checks = u64::try_from(limit).unwrap_or(0);
+        }
+    }
+}

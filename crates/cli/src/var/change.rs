@@ -1,0 +1,77 @@
+//! `var purge`, `var init` (`docs/spec/cli.md §12.2`).
+
+use super::{conflict, one_namespace};
+use crate::command::Run;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::examples;
+use crate::flags::parse_int;
+use crate::general::GeneralFlags;
+use encamp_api::variables::VariableError;
+use encamp_model::quoted;
+
+/// Purge a variable
+///
+/// The argument is the path of the variable.
+#[derive(Debug, clap::Parser)]
+pub struct VarPurge {
+    /// Delete the variable only if its modify index has this value
+    #[arg(long, value_name = "index", value_parser = parse_int)]
+    pub check_index: Option<i64>,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "path")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VarPurge {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [path] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <path>");
+        };
+        if let Err(e) = one_namespace(&self.general, context.env) {
+            return context.report(&e);
+        }
+        let expected = self.check_index.and_then(|i| u64::try_from(i).ok());
+        context.connected(&self.general, |c, context| match c.wait(c.client.delete_variable(path, expected)) {
+            Ok(()) => {
+                context.ui.output(&format!("Successfully purged variable {}!", quoted(path)));
+                Ok(0)
+            }
+            Err(VariableError::Conflict(found)) => {
+                let text = conflict::text(expected.unwrap_or(0), &found, &c.zone, context.ui.colours_on());
+                context.ui.error(&text);
+                Ok(1)
+            }
+            Err(VariableError::Other(e)) => Err(CommandError::new(format!("Error purging variable: {e}"))),
+        })
+    }
+}
+
+/// Create an example variable specification
+///
+/// The default file name is spec.nv.hcl or spec.nv.json. An existing file is not overwritten.
+#[derive(Debug, clap::Parser)]
+pub struct VarInit {
+    /// Format of the file: hcl or json
+    #[arg(long, value_name = "format", default_value = "hcl")]
+    pub out: String,
+    /// Write the example without comments
+    #[arg(long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "filename")]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for VarInit {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let files = examples::Files {
+            hcl: ("spec.nv.hcl", include_str!("../examples/spec.nv.hcl")),
+            json: ("spec.nv.json", include_str!("../examples/spec.nv.json")),
+            what: "variable",
+        };
+        examples::write(context, &files, &self.out, self.quiet, &self.optional_args)
+    }
+}

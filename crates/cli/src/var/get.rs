@@ -1,0 +1,66 @@
+//! `var get` (`docs/spec/cli.md §12.2`).
+
+use super::form::{Form, FormFlags, rendered};
+use super::one_namespace;
+use crate::command::Run;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::general::GeneralFlags;
+use encamp_model::quoted;
+
+/// Read a variable
+///
+/// The argument is the path of the variable.
+#[derive(Debug, clap::Parser)]
+pub struct VarGet {
+    /// Print only the value of this key
+    #[arg(long, value_name = "key")]
+    pub item: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: FormFlags,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "path")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VarGet {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [path] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <path>");
+        };
+        let default = if context.env.stdout_is_terminal { Form::Table } else { Form::Json };
+        let form = match self.form.form(default) {
+            Ok(form) => form,
+            Err(line) => return context.usage_error(line),
+        };
+        if let Err(e) = one_namespace(&self.general, context.env) {
+            return context.report(&e);
+        }
+        context.connected(&self.general, |c, context| {
+            let variable = match c.wait(c.client.variable(path)) {
+                Ok(variable) => variable,
+                Err(e) if e.is_not_found() => {
+                    context.ui.warn("Variable not found");
+                    return Ok(1);
+                }
+                Err(e) => return Err(CommandError::new(format!("Error retrieving variable: {e}"))),
+            };
+            if let Some(key) = &self.item {
+                let value = variable.items.get(key);
+                let value = value
+                    .ok_or_else(|| CommandError::new(format!("Variable does not contain {} item", quoted(key))))?;
+                context.ui.content(value);
+                return Ok(0);
+            }
+            let text = rendered(&variable, &form, &c.zone)?;
+            if form != Form::None {
+                context.ui.output(&text);
+            }
+            Ok(0)
+        })
+    }
+}

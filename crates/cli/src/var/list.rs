@@ -1,0 +1,127 @@
+//! `var list` (`docs/spec/cli.md §12.2`).
+
+use serde_json::{Value, json};
+
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::data::{number, text};
+use crate::error::{CommandResult, ErrorContext};
+use crate::format::{FormatFlags, PageFlags};
+use crate::general::GeneralFlags;
+use crate::render::table::{Form, table};
+use crate::render::values;
+use encamp_api::Query;
+
+/// List variables
+///
+/// Lists all variables, or those whose path starts with the argument. Their values are not shown.
+#[derive(Debug, clap::Parser)]
+pub struct VarList {
+    #[command(flatten)]
+    pub(crate) page: PageFlags,
+    /// Output format: go-template, json, table or terse. Default: table on a terminal, otherwise json
+    #[arg(long, value_name = "format")]
+    pub out: Option<String>,
+    /// Go template, with -out=go-template
+    #[arg(long, value_name = "template")]
+    pub template: Option<String>,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "prefix")]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for VarList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let prefix = match self.optional_args.as_slice() {
+            [] => "",
+            [prefix] => prefix.as_str(),
+            _ => return context.usage_error("This command takes flags and either no arguments or one: <prefix>"),
+        };
+        let out = self.out.as_deref().unwrap_or(if context.env.stdout_is_terminal { "table" } else { "json" });
+        let template = self.template.clone().filter(|t| !t.is_empty());
+        match (out, &template) {
+            ("go-template", None) => {
+                return context
+                    .usage_error("A template must be supplied using '-template' when using go-template formatting");
+            }
+            ("go-template", Some(_)) => {}
+            (_, Some(_)) => {
+                return context.usage_error("The '-template' flag is only valid when using 'go-template' formatting");
+            }
+            ("json" | "table" | "terse", None) => {}
+            _ => {
+                return context
+                    .usage_error("Invalid value for \"-out\"; valid values are [go-template, json, table, terse]");
+            }
+        }
+        if self.page.filter.as_deref().is_some_and(|f| !f.is_empty()) {
+            context.ui.warn("Filter queries require a full scan of the data; use prefix searching where possible");
+        }
+        context.connected(&self.general, |c, context| self.show(c, context, prefix, out, template))
+    }
+}
+
+impl VarList {
+    fn show(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        prefix: &str,
+        out: &str,
+        template: Option<String>,
+    ) -> CommandResult<u8> {
+        let query = if prefix.is_empty() { Query::default() } else { Query::default().with("prefix", prefix) };
+        let read = c.wait(c.client.variables(&self.page.query(query)));
+        let (mut rows, meta) = read.context("Error retrieving vars")?;
+        rows.sort_by(|a, b| (text(a, "Namespace"), text(a, "Path")).cmp(&(text(b, "Namespace"), text(b, "Path"))));
+        if matches!(out, "json" | "go-template") {
+            let format = FormatFlags { json: out == "json", template };
+            if self.page.per_page <= 0 {
+                return format.print(context.ui, &rows, "[]*api.VariableMetadata");
+            }
+            let query_meta = json!({
+                "KnownLeader": meta.known_leader,
+                "LastContact": meta.last_contact,
+                "LastIndex": meta.index,
+                "NextToken": meta.next_token.unwrap_or_default(),
+                "RequestTime": 0,
+            });
+            return format.print(context.ui, &json!({"Data": rows, "QueryMeta": query_meta}), "struct");
+        }
+        if rows.is_empty() {
+            context.ui.output("No matching variables found");
+            return Ok(0);
+        }
+        let shown = if out == "terse" { terse(&rows, c.everywhere()) } else { listed(&rows, &c.zone) };
+        context.ui.output(&shown);
+        if let Some(token) = &meta.next_token {
+            context.ui.warn(&format!("Next page token: {token}"));
+        }
+        Ok(0)
+    }
+}
+
+fn terse(rows: &[Value], namespaces: bool) -> String {
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|row| match namespaces {
+            true => format!("{}|{}", text(row, "Namespace"), text(row, "Path")),
+            false => text(row, "Path").to_string(),
+        })
+        .collect();
+    table(&lines, Form::List)
+}
+
+fn listed(rows: &[Value], zone: &jiff::tz::TimeZone) -> String {
+    let mut lines = vec!["Namespace|Path|Last Updated".to_string()];
+    lines.extend(rows.iter().map(|row| {
+        let time = values::time(number(row, "ModifyTime"), zone);
+        format!("{}|{}|{time}", text(row, "Namespace"), text(row, "Path"))
+    }));
+    table(&lines, Form::List)
+}

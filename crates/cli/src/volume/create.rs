@@ -1,0 +1,159 @@
+//! `volume create`, `volume register` (`docs/spec/cli.md §12.3`).
+
+use serde_json::{Value, json};
+
+use super::spec::{self, Volume};
+use crate::command::Run;
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::data::{list, text};
+use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::general::GeneralFlags;
+use crate::monitor::volume as monitor;
+use encamp_api::{ApiError, Query};
+use encamp_model::{HostVolumeState, quoted};
+
+/// Create a volume
+///
+/// Creates a volume from a specification file, and waits until a dynamic host volume is ready. The argument is the path
+/// of the file, in HCL or JSON, or - for standard input. A specification with the ID of an existing volume changes it.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeCreate {
+    /// Exit immediately instead of waiting until the host volume is ready
+    #[arg(long)]
+    pub detach: bool,
+    /// ID of an existing volume to change, instead of the one in the specification
+    #[arg(long, value_name = "id")]
+    pub id: Option<String>,
+    /// Show full identifiers while the volume is monitored
+    #[arg(long)]
+    pub verbose: bool,
+    /// Override soft mandatory policies; community clusters have none
+    #[arg(long)]
+    pub policy_override: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "input")]
+    pub(crate) args: Vec<String>,
+}
+
+/// The specification of a command, with its ID replaced.
+fn given(args: &[String], id: Option<&str>, context: &mut Context<'_, '_>) -> Result<Volume, u8> {
+    let [path] = args else {
+        return Err(context.usage_error("This command takes one argument: <input>"));
+    };
+    let mut volume = spec::read(path, context.env).map_err(|e| context.report(&e))?;
+    if let Some(id) = id {
+        let (Volume::Host(object) | Volume::Csi(object)) = &mut volume;
+        object["ID"] = json!(id);
+    }
+    Ok(volume)
+}
+
+/// A query in the namespace that a volume names; else in that of the command.
+fn query(volume: &Value) -> Query {
+    match text(volume, "Namespace") {
+        "" => Query::default(),
+        namespace => Query::in_namespace(namespace),
+    }
+}
+
+/// Sends a host volume; returns the stored one.
+fn send_host(c: &Connection, path: &str, volume: &Value, policy_override: bool) -> Result<Value, ApiError> {
+    let body = json!({"Volume": volume, "PolicyOverride": policy_override});
+    let (answer, _) = c.wait(c.client.put::<_, Value>(path, &query(volume), &body))?;
+    Ok(answer.get("Volume").cloned().unwrap_or_default())
+}
+
+/// The path of a CSI volume. Its ID must not be empty.
+fn csi_path(volume: &Value, after: &str) -> CommandResult<String> {
+    match text(volume, "ID") {
+        "" => Err(CommandError::new("Error: the specification of a CSI volume needs an id")),
+        id => Ok(encamp_api::path("/v1/volume/csi/", id, after)),
+    }
+}
+
+impl Run for VolumeCreate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let volume = match given(&self.args, self.id.as_deref(), context) {
+            Ok(volume) => volume,
+            Err(code) => return code,
+        };
+        context.connected(&self.general, |c, context| match &volume {
+            Volume::Host(volume) => self.host(c, context, volume),
+            Volume::Csi(volume) => {
+                let body = json!({"Volumes": [volume]});
+                let done = c.wait(c.client.put::<_, Value>(&csi_path(volume, "/create")?, &query(volume), &body));
+                let (answer, _) = done.context("Error creating volume")?;
+                for made in list(&answer, "Volumes") {
+                    let (external, id) = (text(made, "ExternalID"), text(made, "ID"));
+                    context.ui.output(&format!("Created external volume {external} with ID {id}"));
+                }
+                Ok(0)
+            }
+        })
+    }
+}
+
+impl VolumeCreate {
+    fn host(&self, c: &Connection, context: &mut Context<'_, '_>, volume: &Value) -> CommandResult<u8> {
+        let made = send_host(c, "/v1/volume/host/create", volume, self.policy_override);
+        let made = made.context("Error creating volume")?;
+        let line = format!("Created host volume {} with ID {}", text(&made, "Name"), text(&made, "ID"));
+        if self.detach || HostVolumeState::from(text(&made, "State")) == HostVolumeState::Ready {
+            context.ui.output(&line);
+            return Ok(0);
+        }
+        context.ui.plain(&format!("==> {line}"));
+        monitor::watch(c, context.ui, &made, self.verbose)
+    }
+}
+
+/// Register an existing volume
+///
+/// Registers a volume that exists on a node or at a storage provider. The argument is the path of a specification file,
+/// in HCL or JSON, or - for standard input. A specification with the ID of a registered volume changes it.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeRegister {
+    /// ID of a registered volume to change, instead of the one in the specification
+    #[arg(long, value_name = "id")]
+    pub id: Option<String>,
+    /// Override soft mandatory policies; community clusters have none
+    #[arg(long)]
+    pub policy_override: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "input")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VolumeRegister {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let volume = match given(&self.args, self.id.as_deref(), context) {
+            Ok(volume) => volume,
+            Err(code) => return code,
+        };
+        if let Volume::Host(volume) = &volume
+            && text(volume, "NodeID").is_empty()
+        {
+            return context.failure("Node ID is required for registering");
+        }
+        context.connected(&self.general, |c, context| {
+            let line = match &volume {
+                Volume::Host(volume) => {
+                    let made = send_host(c, "/v1/volume/host/register", volume, self.policy_override);
+                    let made = made.context("Error registering volume")?;
+                    format!("Registered host volume {} with ID {}", text(&made, "Name"), text(&made, "ID"))
+                }
+                Volume::Csi(volume) => {
+                    let body = json!({"Volumes": [volume]});
+                    let done = c.wait(c.client.put::<_, Value>(&csi_path(volume, "")?, &query(volume), &body));
+                    done.context("Error registering volume")?;
+                    format!("Volume {} registered", quoted(text(volume, "ID")))
+                }
+            };
+            context.ui.output(&line);
+            Ok(0)
+        })
+    }
+}

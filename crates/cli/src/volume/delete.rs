@@ -1,0 +1,150 @@
+//! `volume delete`, `volume deregister`, `volume detach` (`docs/spec/cli.md §12.3`).
+
+use super::secrets::SecretFlags;
+use super::status::{Kind, find};
+use crate::command::Run;
+use crate::context::Context;
+use crate::data::text;
+use crate::error::{CommandError, ErrorContext};
+use crate::general::GeneralFlags;
+use crate::prompt;
+use encamp_api::{Query, path};
+use encamp_model::quoted;
+use serde_json::Value;
+
+/// Delete a volume
+///
+/// Deletes a volume with its content, on its node or at its storage provider. A host volume that was registered is
+/// forgotten, its content stays. The argument is the volume ID or a prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeDelete {
+    /// Type of the volume: csi or host
+    #[arg(long = "type", value_name = "type", default_value = "csi")]
+    pub kind: String,
+    /// Delete a host volume from the cluster even if its node cannot delete it
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub(crate) secrets: SecretFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "volume")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VolumeDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <volume>");
+        };
+        let Some(kind) = Kind::parse(&self.kind) else {
+            return context.failure(&format!("Error unknown volume type: {}", self.kind));
+        };
+        context.connected(&self.general, |c, context| {
+            let id = match kind {
+                Kind::Csi => {
+                    let volume = find(c, kind, given)?;
+                    let id = text(&volume, "ID").to_string();
+                    let query = Query::in_namespace(text(&volume, "Namespace"));
+                    let delete = path("/v1/volume/csi/", &id, "/delete");
+                    self.secrets.send(c, "DELETE", delete, query, "Error deleting volume")?;
+                    id
+                }
+                Kind::Host => {
+                    // A volume that only its node knows is in no list.
+                    let volume = match find(c, kind, given) {
+                        Ok(volume) => volume,
+                        Err(_) if self.force => serde_json::json!({"ID": given}),
+                        Err(e) => return Err(e),
+                    };
+                    let id = text(&volume, "ID").to_string();
+                    let mut query = match text(&volume, "Namespace") {
+                        "" => Query::default(),
+                        namespace => Query::in_namespace(namespace),
+                    };
+                    if self.force {
+                        query = query.with("force", "true");
+                    }
+                    let done = c.wait(c.client.delete::<Value>(&path("/v1/volume/host/", &id, ""), &query));
+                    done.context("Error deleting volume")?;
+                    id
+                }
+            };
+            context.ui.output(&format!("Successfully deleted volume {}!", quoted(&id)));
+            Ok(0)
+        })
+    }
+}
+
+/// Deregister a CSI volume
+///
+/// Removes a CSI volume from the cluster. The volume stays at its storage provider. The argument is the volume ID or a
+/// prefix of it.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeDeregister {
+    /// Deregister a volume that allocations still claim; asks for confirmation
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "volume")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VolumeDeregister {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <volume>");
+        };
+        context.connected(&self.general, |c, context| {
+            let volume = find(c, Kind::Csi, given)?;
+            let id = text(&volume, "ID");
+            let mut query = Query::in_namespace(text(&volume, "Namespace"));
+            if self.force {
+                let question = format!("Are you sure you want to force deregister volume {}? [y/N]", quoted(id));
+                if let Err(code) = prompt::confirm(context.ui, &question, "Cancelling volume deregister") {
+                    return Ok(code);
+                }
+                query = query.with("force", "true");
+            }
+            let done = c.wait(c.client.delete::<Value>(&path("/v1/volume/csi/", id, ""), &query));
+            done.context("Error deregistering volume")?;
+            context.ui.output(&format!("Successfully deregistered volume {}!", quoted(id)));
+            Ok(0)
+        })
+    }
+}
+
+/// Detach a CSI volume from a node
+///
+/// Detaches a CSI volume that no allocation of the node uses any more. The arguments are the volume ID and the node ID,
+/// or prefixes of them; the ID of a node that was collected has to be complete.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeDetach {
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "<volume> <node>")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VolumeDetach {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given, node] = self.args.as_slice() else {
+            return context.usage_error("This command takes two arguments: <volume> <node>");
+        };
+        context.connected(&self.general, |c, _| {
+            let volume = find(c, Kind::Csi, given)?;
+            let nodes = c.wait(c.client.nodes_with_prefix(node));
+            let (nodes, _) = nodes.context("Error detaching volume")?;
+            let node_id = match nodes.as_slice() {
+                [one] => text(one, "ID"),
+                [] => node.as_str(),
+                _ => return Err(CommandError::new(format!("Prefix {} matched multiple nodes", quoted(node)))),
+            };
+            let query = Query::in_namespace(text(&volume, "Namespace")).with("node", node_id);
+            let detach = path("/v1/volume/csi/", text(&volume, "ID"), "/detach");
+            c.wait(c.client.delete::<Value>(&detach, &query)).context("Error detaching volume")?;
+            Ok(0)
+        })
+    }
+}

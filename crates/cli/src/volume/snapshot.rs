@@ -1,0 +1,173 @@
+//! `volume snapshot create`, `volume snapshot delete`, `volume snapshot list` (`docs/spec/cli.md §12.3`).
+
+use serde_json::{Value, json};
+
+use super::plugin;
+use super::secrets::{SecretFlags, pairs};
+use super::status::{Kind, find};
+use crate::command::Run;
+use crate::context::Context;
+use crate::data::{flag, list, number, text};
+use crate::error::ErrorContext;
+use crate::flags::parse_int;
+use crate::format::without_token;
+use crate::general::GeneralFlags;
+use crate::render::table::{Form, table};
+use crate::render::values;
+use encamp_api::Query;
+
+/// The path of snapshots.
+const SNAPSHOTS: &str = "/v1/volumes/snapshot";
+
+/// Create a snapshot of a CSI volume
+///
+/// The arguments are the volume ID or a prefix of it, and, if the storage plugin takes it, a name for the snapshot.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeSnapshotCreate {
+    /// Parameter for the storage plugin as key=value; may be given several times
+    #[arg(long, value_name = "key=value")]
+    pub parameter: Vec<String>,
+    #[command(flatten)]
+    pub(crate) secrets: SecretFlags,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "<volume> [name]")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VolumeSnapshotCreate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (given, name) = match self.args.as_slice() {
+            [volume] => (volume, ""),
+            [volume, name] => (volume, name.as_str()),
+            _ => return context.usage_error("This command takes one or two arguments: <volume> [name]"),
+        };
+        context.connected(&self.general, |c, context| {
+            let (secrets, parameters) = (pairs("secret", &self.secrets.secret)?, pairs("parameter", &self.parameter)?);
+            let volume = find(c, Kind::Csi, given)?;
+            let body = json!({"Snapshots": [{
+                "SourceVolumeID": text(&volume, "ID"),
+                "Name": name,
+                "PluginID": text(&volume, "PluginID"),
+                "Secrets": secrets,
+                "Parameters": parameters,
+            }]});
+            let query = Query::in_namespace(text(&volume, "Namespace"));
+            let done = c.wait(c.client.put::<_, Value>(SNAPSHOTS, &query, &body));
+            let (answer, _) = done.context("Error creating snapshot")?;
+            context.ui.output(&listed(list(&answer, "Snapshots"), self.verbose, &c.zone));
+            Ok(0)
+        })
+    }
+}
+
+fn listed(snapshots: &[Value], verbose: bool, zone: &jiff::tz::TimeZone) -> String {
+    let mut lines = vec!["Snapshot ID|Volume ID|Size|Create Time|Ready?".to_string()];
+    lines.extend(snapshots.iter().map(|snapshot| {
+        let id = |name: &str| {
+            let full = text(snapshot, name);
+            if verbose { full.to_string() } else { full.chars().take(ID_WIDTH).collect() }
+        };
+        let size = u64::try_from(number(snapshot, "SizeBytes")).unwrap_or(0);
+        let seconds = number(snapshot, "CreateTime");
+        let time = values::time(seconds.saturating_mul(encamp_model::SECOND), zone);
+        let ready = flag(snapshot, "IsReady").to_string();
+        let external = id("ExternalSourceVolumeID");
+        let volume = if external.is_empty() { id("SourceVolumeID") } else { external };
+        [id("ID"), volume, values::bytes(size), time, ready].join("|")
+    }));
+    table(&lines, Form::List)
+}
+
+/// How much of an ID of the storage provider is shown.
+const ID_WIDTH: usize = 40;
+
+/// Delete a snapshot of a CSI volume
+///
+/// The arguments are the ID of the storage plugin and the ID of the snapshot.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeSnapshotDelete {
+    #[command(flatten)]
+    pub(crate) secrets: SecretFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "<plugin> <snapshot>")]
+    pub(crate) args: Vec<String>,
+}
+
+impl Run for VolumeSnapshotDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [plugin, snapshot] = self.args.as_slice() else {
+            return context.usage_error("This command takes two arguments: <plugin> <snapshot>");
+        };
+        context.connected(&self.general, |c, context| {
+            let query = Query::default().with("plugin_id", plugin).with("snapshot_id", snapshot);
+            self.secrets.send(c, "DELETE", SNAPSHOTS.into(), query, "Error deleting snapshot")?;
+            context.ui.output(&format!("Deleted snapshot {snapshot}"));
+            Ok(0)
+        })
+    }
+}
+
+/// List the snapshots of a storage plugin
+///
+/// Lists the snapshots that a storage provider has, also those of volumes that the cluster does not know.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeSnapshotList {
+    /// ID of the storage plugin, or a prefix of it; required
+    #[arg(long, value_name = "id")]
+    pub plugin: Option<String>,
+    /// Number of results per page
+    #[arg(long, value_name = "n", default_value = "30", value_parser = parse_int)]
+    pub per_page: i64,
+    /// Token of the page to start from, as printed after the previous page
+    #[arg(long, value_name = "token")]
+    pub page_token: Option<String>,
+    #[command(flatten)]
+    pub(crate) secrets: SecretFlags,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(hide = true)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl Run for VolumeSnapshotList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let Some(given) = self.plugin.as_deref().filter(|p| !p.is_empty()) else {
+            return context.usage_error("The -plugin flag is required");
+        };
+        context.connected(&self.general, |c, context| {
+            const FAILED: &str = "Error listing snapshots";
+            let plugin = plugin::find(c, given)?;
+            let mut query = Query::default().with("plugin_id", plugin).with("per_page", self.per_page.to_string());
+            if let Some(token) = self.page_token.as_deref().filter(|t| !t.is_empty()) {
+                query = query.with("next_token", token);
+            }
+            let answer = self.secrets.send(c, "GET", SNAPSHOTS.into(), query, FAILED)?;
+            let answer: Value = serde_json::from_slice(&answer).context(FAILED)?;
+            let snapshots = list(&answer, "Snapshots");
+            if snapshots.is_empty() {
+                context.ui.output("No snapshots found");
+                return Ok(0);
+            }
+            context.ui.output(&listed(snapshots, self.verbose, &c.zone));
+            let next = text(&answer, "NextToken");
+            if !next.is_empty() {
+                let command = without_token(context.args);
+                context.ui.output(&format!(
+                    "\nResults have been paginated. To get the next page run:\n\nencamp {command} -page-token {next}"
+                ));
+            }
+            Ok(0)
+        })
+    }
+}

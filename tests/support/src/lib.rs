@@ -1,0 +1,31 @@
+//! What the tests, benchmarks and fuzzers of encamp share.
+//!
+//! - The program: [`program`] runs it, [`agent`] and [`member`] run it as an agent, [`pty`] on a pseudo-terminal.
+//! - Peers of the program: [`server`] is an HTTP server that answers from a script, [`canned`] and [`cluster`] are
+//!   answers of clusters, [`scaling_group`] is an auto scaling group, [`mod@csi_plugin`] a storage plugin, [`tls`] makes
+//!   certificates.
+//! - Recorded results: [`recorded`] and [`oracle`] read them, [`scheduler_cases`] runs those of the scheduler,
+//!   [`answers`] converts them. [`schema`] checks JSON by the published schemas.
+//! - Generated input: [`dice`] for random choices, [`hostile`] for hostile job files, [`count`] for what allocations
+//!   take of a node, [`meter`] for what a run costs.
+
+pub mod agent;
+pub mod answers;
+pub mod canned;
+pub mod cluster;
+pub mod count;
+pub mod csi_plugin;
+pub mod dice;
+pub mod hostile;
+pub mod member;
+pub mod meter;
+pub mod notes;
+pub mod oracle;
+pub mod program;
+pub mod pty;
+pub mod recorded;
+pub mod scaling_group;
+pub mod scheduler_cases;
+pub mod schema;
+pub mod server;
+pub mod tls;
