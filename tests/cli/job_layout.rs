@@ -36,7 +36,7 @@ fn hcl_files(folder: &Path, out: &mut Vec<PathBuf>) {
 static TEXTS: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    for folder in ["fixtures", "src/cli/examples", "tests"] {
+    for folder in ["fixtures", "crates/cli/src/examples", "tests"] {
         hcl_files(&root.join(folder), &mut paths);
     }
     for folder in ["jobspec", "cli/jobs"].into_iter().filter_map(oracle::folder) {

@@ -36,7 +36,7 @@ const VARIABLES: [&str; 14] = [
 pub fn seeds() -> Seeds {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut seeds = Seeds::default();
-    let own = ["fixtures/demo", "fixtures/preemption", "src/cli/examples"].map(|folder| root.join(folder));
+    let own = ["fixtures/demo", "fixtures/preemption", "crates/cli/src/examples"].map(|folder| root.join(folder));
     for folder in ["jobspec", "diff"].into_iter().filter_map(recorded::folder).chain(own) {
         for (name, path) in recorded::files(&folder, "") {
             let Some(content) = recorded::bytes_at(&path) else { continue };

@@ -92,13 +92,13 @@ impl Batch {
     /// # Errors
     /// One of them can't be encoded.
     pub fn new(operations: Vec<Arc<Operation>>) -> Result<Batch, CodecError> {
-        let encoded = codec::encode(&operations)?;
+        let encoded = codec::encode_operations(&operations)?;
         Ok(Batch(Arc::new(Content { operations, encoded })))
     }
 
     /// Of an encoding.
     fn read(encoded: Vec<u8>) -> Result<Batch, CodecError> {
-        let operations = codec::decode(&encoded)?;
+        let operations = codec::decode_operations(&encoded)?;
         Ok(Batch(Arc::new(Content { operations, encoded })))
     }
 
@@ -123,7 +123,7 @@ impl Serialize for Batch {
 
 impl<'de> Deserialize<'de> for Batch {
     fn deserialize<D: de::Deserializer<'de>>(from: D) -> Result<Batch, D::Error> {
-        from.deserialize_any(Bytes)
+        from.deserialize_byte_buf(Bytes)
     }
 }
 

@@ -204,7 +204,7 @@ impl<'de> Deserializer<'de> for Loose {
     ) -> Result<V::Value, Refusal> {
         match self.value {
             Value::Object(members) => Loose::map(members, fields, visitor),
-            Value::Null => visitor.visit_map(MapDeserializer::new(std::iter::empty::<(String, Loose)>())),
+            Value::Null => Loose::map(serde_json::Map::new(), fields, visitor),
             other => {
                 let kind = if other.is_array() { Unexpected::Seq } else { Unexpected::Other("a scalar") };
                 Err(serde::de::Error::invalid_type(kind, &"an object"))

@@ -2,7 +2,7 @@
 //! to encamp and versioned.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -212,6 +212,17 @@ impl<R: Read> Read for Counted<R> {
         let read = self.from.read(to)?;
         self.bytes += read as u64;
         Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.from.fill_buf()
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.from.consume(n);
+        self.bytes += n as u64;
     }
 }
 

@@ -2,7 +2,7 @@
 //! `docs/guide/archives.md`).
 //!
 //! - [`container`]: gzip ([`inflate`]), tar ([`tar`]), checksums and `meta.json` ([`mod@meta`]).
-//! - [`records`]: the records of `state.bin`, [`wire`] and [`decode`]: their MessagePack.
+//! - [`records`]: the records of `state.bin`.
 //! - [`redact`]: copies of records without secrets. [`write`](mod@write): writing archives.
 //! - [`restore`]: changes that a server makes while it loads them. [`convert`]: the conversion to a snapshot file.
 //!
@@ -11,7 +11,6 @@
 
 mod container;
 mod convert;
-mod decode;
 mod error;
 mod inflate;
 pub mod meta;
@@ -19,7 +18,6 @@ pub mod records;
 mod redact;
 mod restore;
 mod tar;
-mod wire;
 mod write;
 
 use std::collections::BTreeMap;

@@ -9,12 +9,17 @@ use std::sync::mpsc::Receiver;
 use serde::de::DeserializeOwned;
 
 use super::container::Piece;
-use super::decode::{ValueError, decode, text_member};
 use super::error::ArchiveError;
-use super::wire::{Extent, Head, MAX_DEPTH, Malformed, head};
 use encamp_model::version::Version;
 use encamp_model::*;
+use encamp_msgpack::wire::{Extent, Head, MAX_DEPTH, Malformed, head};
+use encamp_msgpack::{Profile, ValueError, text_member};
 use encamp_state::IdHash;
+
+/// Makes an object of a record.
+fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, ValueError> {
+    encamp_msgpack::decode(value, Profile::Archive)
+}
 
 /// The most bytes a record may have.
 const MAX_RECORD: usize = 64 << 20;

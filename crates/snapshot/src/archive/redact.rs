@@ -5,7 +5,7 @@
 
 use super::error::ArchiveError;
 use super::records::type_name;
-use super::wire::{Extent, Head, MAX_DEPTH, Malformed, head};
+use encamp_msgpack::wire::{Extent, Head, MAX_DEPTH, Malformed, head};
 
 /// What a secret is replaced with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

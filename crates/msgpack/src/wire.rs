@@ -1,11 +1,11 @@
 //! MessagePack on the wire: the marker of a value, and its end (`docs/spec/snapshot-archive.md §7`).
 
 /// Containers in one another, at most.
-pub(crate) const MAX_DEPTH: usize = 1024;
+pub const MAX_DEPTH: usize = 1024;
 
 /// The marker of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Head {
+pub enum Head {
     /// nil
     Nil,
     /// A boolean.
@@ -28,8 +28,11 @@ pub(crate) enum Head {
 
 /// Reads what a value begins with and how many bytes that takes: `None` where the input ends within it, an error for a
 /// byte that begins no value known here.
+///
+/// # Errors
+/// That byte.
 #[inline]
-pub(crate) fn head(input: &[u8]) -> Result<Option<(Head, usize)>, u8> {
+pub fn head(input: &[u8]) -> Result<Option<(Head, usize)>, u8> {
     let Some(&first) = input.first() else { return Ok(None) };
     let small = |mask: u8| usize::from(first & mask);
     Ok(match first {
@@ -89,7 +92,7 @@ fn extension(first: u8, kind: Option<&u8>, size: usize, head: usize) -> Result<O
 
 /// Why a value has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Malformed {
+pub enum Malformed {
     /// A byte that begins no value.
     Byte(u8),
     /// Too many containers in one another.
@@ -100,7 +103,7 @@ pub(crate) enum Malformed {
 
 /// Looks for the end of one value, without recursion and in steps: as more input arrives it goes on where it was.
 #[derive(Debug, Default)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// How far it is.
     position: usize,
     /// Values still to come in each open container.
@@ -110,13 +113,16 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// How far it is: where the trouble is after an error.
-    pub(crate) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.position
     }
 
     /// The end of the value that `input` begins with, `None` if it lies further. `left` is how many bytes there are in
     /// all, those not arrived yet included.
-    pub(crate) fn advance(&mut self, input: &[u8], left: u64) -> Result<Option<usize>, Malformed> {
+    ///
+    /// # Errors
+    /// The value has no end, or none within `left` bytes.
+    pub fn advance(&mut self, input: &[u8], left: u64) -> Result<Option<usize>, Malformed> {
         let fits = |start: usize, n: usize| (start as u64).checked_add(n as u64).is_some_and(|end| end <= left);
         loop {
             while self.open.last() == Some(&0) {

@@ -1,22 +1,33 @@
-//! Decodes values of `state.bin` into objects: a serde deserializer for the old MessagePack profile
-//! (`docs/spec/snapshot-archive.md §7`).
+//! Decodes values into objects: a serde deserializer.
 //!
-//! nil is the zero value of the expected type, text need not be UTF-8, bytes may be encoded as text, any integer form
-//! stands for any integer type that it fits, and unknown members are skipped.
+//! Any integer form stands for any integer type that it fits, bytes may be encoded as text, and unknown members are
+//! skipped. The [`Profile`] decides about the rest.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{
-    self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+    self, DeserializeSeed, Deserializer, EnumAccess, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 
-use super::wire::{Extent, Head, head};
+use super::wire::{Extent, Head, MAX_DEPTH, head};
+
+/// Who wrote the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// This program: structures are maps, values have the form that they have in JSON, text is UTF-8, and nil is only a
+    /// value that is absent.
+    Own,
+    /// The servers whose backups are read (`docs/spec/snapshot-archive.md §7`): nil is the zero value of the expected
+    /// type, text need not be UTF-8, times and bytes are binary.
+    Archive,
+}
 
 /// Why a value does not fit the object it should be. Names the kind of what was found, never the value: it may be
 /// secret.
 #[derive(Debug)]
-pub(crate) struct ValueError(Box<Problem>);
+pub struct ValueError(Box<Problem>);
 
 #[derive(Debug)]
 struct Problem {
@@ -41,12 +52,12 @@ impl ValueError {
     }
 
     /// Where the value is in the record.
-    pub(crate) fn offset(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.0.offset.unwrap_or_default()
     }
 
     /// The way to the value: `NodeResources.Devices[0].Name`; empty for the object itself.
-    pub(crate) fn path(&self) -> String {
+    pub fn path(&self) -> String {
         let mut out = String::new();
         for step in self.0.path.iter().rev() {
             match step {
@@ -109,19 +120,23 @@ fn kind(found: Unexpected<'_>) -> &'static str {
     }
 }
 
-/// Makes an object of one value that fills the input. The input has an end where [`Extent`] finds one, so that its
-/// depth is bounded.
-pub(crate) fn decode<'de, T: de::Deserialize<'de>>(input: &'de [u8]) -> Result<T, ValueError> {
-    match T::deserialize(&mut Decoder { input, position: 0, last_wins: false }) {
-        // Nobody writes a member twice; where it happens the last one counts, and looking for it takes time.
-        Err(e) if e.0.repeated => T::deserialize(&mut Decoder { input, position: 0, last_wins: true }),
+/// Makes an object of the first value of the input. Its depth is bounded by [`MAX_DEPTH`].
+///
+/// # Errors
+/// The input is no such object.
+pub fn decode<'de, T: de::Deserialize<'de>>(input: &'de [u8], profile: Profile) -> Result<T, ValueError> {
+    match T::deserialize(&mut Decoder::new(input, profile)) {
+        // No server writes a member twice; where it happens the last one counts, and looking for it takes time.
+        Err(e) if e.0.repeated && profile == Profile::Archive => {
+            T::deserialize(&mut Decoder { last_wins: true, ..Decoder::new(input, profile) })
+        }
         result => result,
     }
 }
 
 /// The text of the first of these members that an object has, looked for in the order of the names.
-pub(crate) fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a, str>> {
-    let mut decoder = Decoder { input: object, position: 0, last_wins: false };
+pub fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a, str>> {
+    let mut decoder = Decoder::new(object, Profile::Archive);
     let Ok(Head::Map(n)) = decoder.head() else { return None };
     let mut found: Option<(usize, &[u8])> = None;
     for _ in 0..n {
@@ -130,7 +145,7 @@ pub(crate) fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a
             break;
         }
         let Some(rank) = names.iter().position(|name| name.as_bytes() == key) else { continue };
-        let mut value = Decoder { input: object.get(start..decoder.position)?, position: 0, last_wins: false };
+        let mut value = Decoder::new(object.get(start..decoder.position)?, Profile::Archive);
         if let Some(text) = value.raw()
             && found.is_none_or(|(best, _)| rank < best)
         {
@@ -143,11 +158,56 @@ pub(crate) fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a
 struct Decoder<'de> {
     input: &'de [u8],
     position: usize,
+    profile: Profile,
+    /// How many containers are open.
+    depth: usize,
     /// Members that come again are skipped.
     last_wins: bool,
 }
 
 impl<'de> Decoder<'de> {
+    fn new(input: &'de [u8], profile: Profile) -> Decoder<'de> {
+        Decoder { input, position: 0, profile, depth: 0, last_wins: false }
+    }
+
+    /// Whether nil stands for the zero value of the expected type.
+    fn nil_is_zero(&self) -> bool {
+        self.profile == Profile::Archive
+    }
+
+    /// The marker of a value of a type whose zero value nil may stand for.
+    fn head_or_zero(&mut self, zero: Head) -> Result<Head, ValueError> {
+        match self.head()? {
+            Head::Nil if self.nil_is_zero() => Ok(zero),
+            head => Ok(head),
+        }
+    }
+
+    /// Begins a container.
+    fn enter(&mut self) -> Result<(), ValueError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(ValueError::new("too many containers in one another".into())) } else { Ok(()) }
+    }
+
+    fn list<V: Visitor<'de>>(&mut self, visitor: V, left: usize) -> Result<V::Value, ValueError> {
+        self.enter()?;
+        let value = visitor.visit_seq(Items { decoder: self, left, index: 0 })?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn members<V: Visitor<'de>>(
+        &mut self,
+        visitor: V,
+        left: usize,
+        superseded: Vec<usize>,
+    ) -> Result<V::Value, ValueError> {
+        self.enter()?;
+        let value = visitor.visit_map(Members { decoder: self, left, key: b"", superseded })?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
     fn rest(&self) -> &'de [u8] {
         self.input.get(self.position..).unwrap_or_default()
     }
@@ -188,10 +248,14 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    fn text<V: Visitor<'de>>(bytes: &'de [u8], visitor: V) -> Result<V::Value, ValueError> {
-        match String::from_utf8_lossy(bytes) {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
+    fn text<V: Visitor<'de>>(&mut self, size: usize, visitor: V) -> Result<V::Value, ValueError> {
+        let bytes = self.take(size)?;
+        match std::str::from_utf8(bytes) {
+            Ok(text) => visitor.visit_borrowed_str(text),
+            Err(_) if self.profile == Profile::Archive => {
+                visitor.visit_string(String::from_utf8_lossy(bytes).into_owned())
+            }
+            Err(_) => Err(ValueError::new("text that is not UTF-8".into())),
         }
     }
 
@@ -211,8 +275,7 @@ impl<'de> Decoder<'de> {
     }
 
     fn integer<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ValueError> {
-        match self.head()? {
-            Head::Nil => visitor.visit_u64(0),
+        match self.head_or_zero(Head::Unsigned(0))? {
             Head::Signed(n) => visitor.visit_i64(n),
             Head::Unsigned(n) => visitor.visit_u64(n),
             other => Err(Self::refuse(other, &visitor)),
@@ -220,13 +283,12 @@ impl<'de> Decoder<'de> {
     }
 
     fn object<V: Visitor<'de>>(&mut self, visitor: V, fixed: bool) -> Result<V::Value, ValueError> {
-        let left = match self.head()? {
-            Head::Nil => 0,
+        let left = match self.head_or_zero(Head::Map(0))? {
             Head::Map(n) => n,
             other => return Err(Self::refuse(other, &visitor)),
         };
         let superseded = if fixed && self.last_wins { self.superseded(left)? } else { Vec::new() };
-        visitor.visit_map(Members { decoder: self, left, key: b"", superseded })
+        self.members(visitor, left, superseded)
     }
 
     /// Where the members of an object begin that come again.
@@ -257,7 +319,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     type Error = ValueError;
 
     fn is_human_readable(&self) -> bool {
-        false
+        self.profile == Profile::Own
     }
 
     integers! {
@@ -272,16 +334,16 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
             Head::Signed(n) => visitor.visit_i64(n),
             Head::Unsigned(n) => visitor.visit_u64(n),
             Head::Float(x) => visitor.visit_f64(x),
-            Head::Raw(n) => Decoder::text(self.take(n)?, visitor),
-            Head::Array(left) => visitor.visit_seq(Items { decoder: self, left, index: 0 }),
-            Head::Map(left) => visitor.visit_map(Members { decoder: self, left, key: b"", superseded: Vec::new() }),
+            Head::Raw(n) => self.text(n, visitor),
+            Head::Array(left) => self.list(visitor, left),
+            Head::Map(left) => self.members(visitor, left, Vec::new()),
             other @ Head::Time(_) => Err(Decoder::refuse(other, &visitor)),
         }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match self.head()? {
-            Head::Nil | Head::Signed(0) | Head::Unsigned(0) => visitor.visit_bool(false),
+        match self.head_or_zero(Head::Bool(false))? {
+            Head::Signed(0) | Head::Unsigned(0) => visitor.visit_bool(false),
             Head::Signed(1) | Head::Unsigned(1) => visitor.visit_bool(true),
             Head::Bool(b) => visitor.visit_bool(b),
             other => Err(Decoder::refuse(other, &visitor)),
@@ -289,8 +351,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match self.head()? {
-            Head::Nil => visitor.visit_f64(0.0),
+        match self.head_or_zero(Head::Float(0.0))? {
             Head::Float(x) => visitor.visit_f64(x),
             Head::Signed(n) => visitor.visit_f64(n as f64),
             Head::Unsigned(n) => visitor.visit_f64(n as f64),
@@ -303,9 +364,8 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match self.head()? {
-            Head::Nil => visitor.visit_borrowed_str(""),
-            Head::Raw(n) => Decoder::text(self.take(n)?, visitor),
+        match self.head_or_zero(Head::Raw(0))? {
+            Head::Raw(n) => self.text(n, visitor),
             other => Err(Decoder::refuse(other, &visitor)),
         }
     }
@@ -324,9 +384,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         match self.head()? {
-            Head::Nil => visitor.visit_unit(),
+            Head::Nil if self.nil_is_zero() => visitor.visit_unit(),
             Head::Raw(n) | Head::Time(n) => visitor.visit_borrowed_bytes(self.take(n)?),
-            Head::Array(left) => visitor.visit_seq(Items { decoder: self, left, index: 0 }),
+            Head::Array(left) => self.list(visitor, left),
             other => Err(Decoder::refuse(other, &visitor)),
         }
     }
@@ -348,7 +408,11 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
-        self.deserialize_any(visitor)
+        match self.head()? {
+            // How rmp-serde writes it.
+            Head::Nil | Head::Array(0) => visitor.visit_unit(),
+            other => Err(Decoder::refuse(other, &visitor)),
+        }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
@@ -356,9 +420,8 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match self.head()? {
-            Head::Nil => visitor.visit_seq(Items { decoder: self, left: 0, index: 0 }),
-            Head::Array(left) => visitor.visit_seq(Items { decoder: self, left, index: 0 }),
+        match self.head_or_zero(Head::Array(0))? {
+            Head::Array(left) => self.list(visitor, left),
             other => Err(Decoder::refuse(other, &visitor)),
         }
     }
@@ -395,9 +458,15 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        match self.raw() {
-            Some(name) => visitor.visit_enum(String::from_utf8_lossy(name).into_deserializer()),
-            None => Err(de::Error::custom("something else than a name")),
+        match self.head()? {
+            Head::Raw(n) => visitor.visit_enum(String::from_utf8_lossy(self.take(n)?).into_deserializer()),
+            Head::Map(1) => {
+                self.enter()?;
+                let value = visitor.visit_enum(Variant { decoder: self })?;
+                self.depth -= 1;
+                Ok(value)
+            }
+            _ => Err(de::Error::custom("something else than a name")),
         }
     }
 
@@ -455,10 +524,12 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
                 self.decoder.skip()?;
                 continue;
             }
-            let Some(key) = self.decoder.raw() else {
-                return Err(de::Error::custom("a key that is not text"));
+            // Messages name the member.
+            self.key = match self.decoder.raw() {
+                Some(key) => key,
+                None if self.decoder.profile == Profile::Own => b"",
+                None => return Err(de::Error::custom("a key that is not text")),
             };
-            self.key = key;
             self.decoder.position = start;
             return seed.deserialize(&mut *self.decoder).map(Some);
         }
@@ -472,6 +543,44 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
 
     fn size_hint(&self) -> Option<usize> {
         Some(self.left.min(self.decoder.rest().len()))
+    }
+}
+
+/// A variant of an enum that holds something: a map with its name as the only key.
+struct Variant<'a, 'de> {
+    decoder: &'a mut Decoder<'de>,
+}
+
+impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
+    type Error = ValueError;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ValueError> {
+        Ok((seed.deserialize(&mut *self.decoder)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
+    type Error = ValueError;
+
+    fn unit_variant(self) -> Result<(), ValueError> {
+        de::Deserialize::deserialize(self.decoder)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ValueError> {
+        seed.deserialize(self.decoder)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, ValueError> {
+        self.decoder.deserialize_tuple(len, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        self.decoder.deserialize_struct("", fields, visitor)
     }
 }
 
@@ -538,7 +647,7 @@ mod tests {
     }
 
     fn problem<T: for<'a> de::Deserialize<'a>>(bytes: &[u8]) -> String {
-        let e = decode::<T>(bytes).err().expect("an error");
+        let e = decode::<T>(bytes, Profile::Archive).err().expect("an error");
         format!("{}: {e} at {}", e.path(), e.offset())
     }
 
@@ -547,18 +656,18 @@ mod tests {
         let nil = |names: &[&str]| packed(names.iter().map(|n| (n.to_string(), Value::Null)).collect());
         let bytes =
             nil(&["ID", "Stop", "Priority", "Datacenters", "TaskGroups", "Update", "Meta", "Payload", "Periodic"]);
-        assert_eq!(decode::<Job>(&bytes).unwrap(), Job::default());
+        assert_eq!(decode::<Job>(&bytes, Profile::Archive).unwrap(), Job::default());
         let groups = packed(json!({"TaskGroups": [null], "Update": {"Stagger": null}}));
-        assert_eq!(decode::<Job>(&groups).unwrap().task_groups.len(), 1);
-        assert_eq!(decode::<PeriodicLaunch>(&nil(&["Launch"])).unwrap().launch, Time::ZERO);
-        assert_eq!(decode::<Vec<String>>(&packed(json!([null, "a"]))).unwrap(), ["", "a"]);
+        assert_eq!(decode::<Job>(&groups, Profile::Archive).unwrap().task_groups.len(), 1);
+        assert_eq!(decode::<PeriodicLaunch>(&nil(&["Launch"]), Profile::Archive).unwrap().launch, Time::ZERO);
+        assert_eq!(decode::<Vec<String>>(&packed(json!([null, "a"])), Profile::Archive).unwrap(), ["", "a"]);
     }
 
     #[test]
     fn integers_of_any_form_fit_where_they_fit() {
         let entry = |form: &[u8]| [&[0x81, 0xa5][..], b"Value", form].concat();
         for form in [&[0x07][..], &[0xcc, 7], &[0xd0, 7], &[0xd1, 0, 7], &[0xd3, 0, 0, 0, 0, 0, 0, 0, 7]] {
-            assert_eq!(decode::<IndexEntry>(&entry(form)).unwrap().value, 7);
+            assert_eq!(decode::<IndexEntry>(&entry(form), Profile::Archive).unwrap().value, 7);
         }
         assert_eq!(
             problem::<IndexEntry>(&entry(&[0xff])),
@@ -567,7 +676,7 @@ mod tests {
         assert_eq!(problem::<IndexEntry>(&entry(&[0xa1, b'7'])), "Value: text where u64 is expected at 7");
         assert_eq!(problem::<IndexEntry>(&entry(&[0xca, 0, 0, 0, 0])), "Value: a float where u64 is expected at 7");
         assert!(problem::<Affinity>(&packed(json!({"Weight": 128}))).contains("fit where i8 is expected"));
-        let update = |v| decode::<UpdateStrategy>(&packed(json!({"AutoRevert": v})));
+        let update = |v| decode::<UpdateStrategy>(&packed(json!({"AutoRevert": v})), Profile::Archive);
         assert!(update(1).unwrap().auto_revert && !update(0).unwrap().auto_revert && update(2).is_err());
     }
 
@@ -578,10 +687,11 @@ mod tests {
         raw(&mut bytes, b"a\xff\xc3");
         raw(&mut bytes, b"Hash");
         raw(&mut bytes, b"valid");
-        let pool: NodePool = decode(&bytes).unwrap();
+        let pool: NodePool = decode(&bytes, Profile::Archive).unwrap();
         assert_eq!((pool.name.as_str(), pool.hash), ("a\u{fffd}\u{fffd}", Some(Bytes(b"valid".to_vec()))));
         let topology: Topology =
-            decode(&packed(json!({"Nodes": "\u{0}\u{1}", "Distances": [[10, 20], [20, 10]]}))).unwrap();
+            decode(&packed(json!({"Nodes": "\u{0}\u{1}", "Distances": [[10, 20], [20, 10]]})), Profile::Archive)
+                .unwrap();
         assert_eq!((topology.nodes, topology.distances[1].as_slice()), (vec![0, 1], &[20, 10][..]));
         assert!(problem::<Topology>(&packed(json!({"Distances": [[256]]}))).starts_with("Distances[0][0]: "));
     }
@@ -589,20 +699,20 @@ mod tests {
     #[test]
     fn free_values_keep_their_kinds() {
         let value = json!({"a": [null, true, 1, -2, 42.0, "t", {"b": []}]});
-        let back: BTreeMap<String, Value> = decode(&packed(value.clone())).unwrap();
+        let back: BTreeMap<String, Value> = decode(&packed(value.clone()), Profile::Archive).unwrap();
         assert_eq!(serde_json::to_value(back).unwrap(), value);
     }
 
     #[test]
     fn unknown_members_are_skipped_and_the_last_of_two_wins() {
         let bytes = packed(json!({"Later": [1, {"k": null}], "key": "no", "Key": "a"}));
-        assert_eq!(decode::<IndexEntry>(&bytes).unwrap().key, "a");
+        assert_eq!(decode::<IndexEntry>(&bytes, Profile::Archive).unwrap().key, "a");
         let mut twice = vec![0x83];
         for (key, value) in [("Key", "a"), ("Key", "b"), ("Zzz", "c")] {
             raw(&mut twice, key.as_bytes());
             raw(&mut twice, value.as_bytes());
         }
-        assert_eq!(decode::<IndexEntry>(&twice).unwrap().key, "b");
+        assert_eq!(decode::<IndexEntry>(&twice, Profile::Archive).unwrap().key, "b");
     }
 
     #[test]
