@@ -222,7 +222,10 @@ mod tests {
         assert_eq!(refused(json!(null)), "nil where a map is expected");
         assert_eq!(refused(json!({"secret": null})), "secret: nil where u8 is expected");
         assert_eq!(refused(json!({"secret": "hush"})), "secret: text where u8 is expected");
-        assert_eq!(refused(json!({"secret": 256})), "secret: an unsigned integer that does not fit where u8 is expected");
+        assert_eq!(
+            refused(json!({"secret": 256})),
+            "secret: an unsigned integer that does not fit where u8 is expected"
+        );
         assert!(decode::<String>(&[0xa1, 0xff]).unwrap_err().to_string().contains("UTF-8"));
         let deep = [vec![0x91; 2000], vec![0xc0]].concat();
         assert!(decode::<Value>(&deep).unwrap_err().to_string().ends_with("too many containers in one another"));
