@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::canned::serving;
 use crate::program::Folder;
-use crate::pty::{Screen, Terminal};
+use crate::pty::{self, Screen, Terminal};
 use crate::server::{Request, Response, Server};
 use encamp_cli::completion::Shell;
-use pty_process::blocking::Command;
 use serde_json::{Value, json};
 
 /// How long a shell may take for anything.
@@ -144,7 +143,7 @@ impl Session {
         let mut path = std::env::join_paths([root.join("bin")]).expect("a path");
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let mut command = Command::new(setup.shell())
+        let mut command = pty::command(setup.shell())
             .args(setup.arguments())
             .env_clear()
             .env("HOME", root)

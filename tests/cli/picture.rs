@@ -9,8 +9,8 @@ use crate::program::run_in;
 use vt100::{Cell, Color, Parser};
 
 const PICTURE: &str = "docs/picture.svg";
-/// What stands before the main command in README.md, which builds the program as well.
-const BUILD: &str = "cargo run --release -- ";
+/// The program in the main command of README.md: where `cargo install` puts it.
+const PROGRAM: &str = "~/.cargo/bin/encamp ";
 
 /// Width of a column and height of a row, for a monospaced font of 14 pixels.
 const COLUMN: f64 = 8.4;
@@ -24,9 +24,9 @@ const BACKGROUND: &str = "#1c2128";
 const FOREGROUND: &str = "#d8dee6";
 const COLOURS: [&str; 8] = ["#768390", "#ff7b72", "#5fd38d", "#e3b341", "#6cb6ff", "#d2a8ff", "#56d4dd", FOREGROUND];
 
-/// The main command of README.md, without the part that builds the program.
+/// The main command of README.md, without the program.
 fn main_command(readme: &str) -> &str {
-    readme.lines().find_map(|line| line.strip_prefix(BUILD)).expect("the main command")
+    readme.lines().find_map(|line| line.strip_prefix(PROGRAM)).expect("the main command")
 }
 
 /// Text of one style within a row.

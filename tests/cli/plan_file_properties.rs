@@ -18,11 +18,12 @@ use encamp_sim::cluster::EPOCH;
 use encamp_sim::{ClusterOptions, cluster};
 use encamp_snapshot::file::into_state;
 use encamp_state::State;
+use encamp_test_support::tier;
 use proptest::prelude::*;
 
 /// How many clusters are tried: `ENCAMP_PLAN_FILE_CASES`, which a release run sets to 10000.
 fn cases() -> u32 {
-    std::env::var("ENCAMP_PLAN_FILE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64)
+    tier::rounds("ENCAMP_PLAN_FILE_CASES", 24, 64)
 }
 
 /// The numbers that make a job file.

@@ -106,7 +106,7 @@ impl List {
 }
 
 fn flags(entry: &Entry) -> impl Iterator<Item = &Arg> {
-    entry.clap.get_arguments().filter(|arg| arg.get_long().is_some())
+    entry.clap().get_arguments().filter(|arg| arg.get_long().is_some())
 }
 
 fn flag_names(entry: &Entry) -> BTreeSet<&str> {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use encamp_test_support::tier;
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, wait_for};
@@ -73,7 +74,7 @@ const SHAPES: &[Shape] = &[
 
 /// The shapes of this run.
 fn shapes() -> &'static [Shape] {
-    let wanted = std::env::var("ENCAMP_ROLLOUT_SHAPES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    let wanted = tier::rounds("ENCAMP_ROLLOUT_SHAPES", 4, 12);
     &SHAPES[..SHAPES.len().min(wanted)]
 }
 

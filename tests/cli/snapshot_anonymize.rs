@@ -2,6 +2,7 @@
 
 use crate::recorded;
 use crate::scheduler_cases;
+use encamp_test_support::tier;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -183,7 +184,7 @@ fn pretty(v: &Value) -> String {
 
 #[test]
 fn plans_of_synthetic_clusters_stay_the_same() {
-    for seed in 1..=4 {
+    for seed in 1..=tier::rounds("ENCAMP_ANONYMISED_CLUSTERS", 1, 4) {
         let file = synthetic(60, 400, seed);
         let placements = same_plans(&file, &Options { seed, ..Options::default() });
         assert!(placements > 100, "{placements} placements");
@@ -192,7 +193,7 @@ fn plans_of_synthetic_clusters_stay_the_same() {
 
 #[test]
 fn plans_stay_the_same_whatever_names_are_kept() {
-    let file = synthetic(40, 250, 9);
+    let file = if tier::is_full() { synthetic(40, 250, 9) } else { synthetic(20, 60, 9) };
     for keep in
         [vec![Kind::Datacenter, Kind::Pool], vec![Kind::Group, Kind::Class], vec![Kind::Value], vec![Kind::Meta]]
     {
@@ -415,7 +416,7 @@ fn recorded_clusters_plan_alike_and_nothing_telling_is_left() {
     for (_, lines) in scheduler_cases::families(&folder) {
         // Every case is some variation of its family; two of each will do.
         let step = (lines.len() / 4).max(1);
-        for line in lines.iter().step_by(step).take(2) {
+        for line in lines.iter().step_by(step).take(if tier::is_full() { 2 } else { 1 }) {
             let case = scheduler_cases::parse_case(line).unwrap();
             let state = case.input.state();
             let taken_at = encamp_model::Time::from_unix_nanos(case.now);

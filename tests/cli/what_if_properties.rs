@@ -12,6 +12,7 @@ use encamp_sim::cluster::EPOCH;
 use encamp_sim::{ClusterOptions, cluster};
 use encamp_snapshot::file::into_state;
 use encamp_state::State;
+use encamp_test_support::tier;
 use proptest::prelude::*;
 
 fn state(nodes: usize, each: usize, seed: u64) -> Option<State> {
@@ -184,7 +185,7 @@ proptest! {
 /// How many clusters [`the_worst_loss_is_the_worst_of_all`] tries: `ENCAMP_SURVIVAL_CASES`, which a release run sets
 /// to 10000.
 fn survival_cases() -> u32 {
-    std::env::var("ENCAMP_SURVIVAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(24)
+    tier::rounds("ENCAMP_SURVIVAL_CASES", 12, 24)
 }
 
 proptest! {

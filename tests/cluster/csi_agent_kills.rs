@@ -27,6 +27,7 @@ fn in_progress(disks: &Disks, method: &str, before: usize) -> String {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_node_killed_in_each_call_goes_on_when_it_starts_again() {
     let Some(mut cluster) = Cluster::start(1, 2, PATIENT) else { return };
     let disks = Disks::new("disks-node");
@@ -60,6 +61,7 @@ fn a_node_killed_in_each_call_goes_on_when_it_starts_again() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn the_next_leader_completes_what_the_killed_one_began() {
     let Some(mut cluster) = Cluster::start(3, 2, PATIENT) else { return };
     let disks = Disks::new("disks-leader");
@@ -92,6 +94,7 @@ fn the_next_leader_completes_what_the_killed_one_began() {
 /// The storage provider gives a volume of the same name only once: who repeats a call that was interrupted gets the
 /// volume that it made.
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_volume_whose_creation_was_interrupted_is_created_once() {
     let Some(mut cluster) = Cluster::start(3, 1, PATIENT) else { return };
     let disks = Disks::new("disks-create");

@@ -13,6 +13,7 @@ const STORAGE: &str = "/srv/";
 const DATA: &str = "/var/lib/encamp/";
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn the_files_and_commands_of_the_guide_work() {
     let Some(cluster) = Cluster::start(1, 2, PATIENT) else { return };
     let (folder, storage) = (Folder::new("csi-guide"), Folder::new("csi-guide-storage"));

@@ -48,6 +48,7 @@ fn number(of: &Json, key: &str) -> u64 {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn redundant_evaluations_are_cancelled() {
     let told = sim("load-shedding", &["-nodes=30", "-system-jobs=2"]);
     assert_eq!((number(&told, "nodes"), number(&told, "servers"), number(&told, "allocations")), (30, 1, 60));
@@ -77,6 +78,7 @@ fn jobs_are_placed_and_run() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn garbage_is_collected_beside_other_work() {
     let told = sim("gc", &["-nodes=20", "-allocs=5000", "-percent=80", "-idle=1s"]);
     let steps = told["steps"].as_array().expect("steps");
@@ -107,6 +109,7 @@ fn nodes_that_stop_heartbeating_are_replaced_and_return() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn jobs_are_complete_after_each_round() {
     let told = sim("churn", &["-nodes=20", "-jobs=3", "-rounds=2"]);
     assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (40, 0));

@@ -160,11 +160,13 @@ fn a_stolen_node_is_refused_where_nodes_need_no_introduction() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_stolen_node_is_refused_where_missing_introductions_are_reported() {
     a_stolen_node("warn");
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_stolen_node_is_refused_where_introductions_are_required() {
     a_stolen_node("strict");
 }

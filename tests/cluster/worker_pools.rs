@@ -146,6 +146,7 @@ fn runs(server: &Agent, job: &str, copies: usize) {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_pool_grows_and_shrinks_while_a_service_answers() {
     let folder = Folder::new("worker-pools");
     let _instances = Instances(folder.path());

@@ -167,7 +167,7 @@ impl World {
         }
         let (state, plan) = (self.store.state(), &outcome.plan);
         let noted = |a: &Allocation| waits && state.alloc(&a.id).is_some() || self.noted_again(a);
-        let stops = plan.node_update.values().flatten().any(|a| !self.noted_again(a));
+        let stops = plan.node_update.values().flatten().any(|a| !self.noted_again(a) && !self.lost_twice(a));
         let places = plan.node_allocation.values().flatten().any(|a| !noted(a));
         // Changes of priorities create no evaluations.
         let evicts = !plan.node_preemptions.is_empty();
@@ -195,6 +195,18 @@ impl World {
         let allocs = self.store.state().allocs_of_job(&job.namespace, &job.id);
         let follow_ups = allocs.iter().map(|e| &e.alloc.followup_eval_id).filter(|id| !id.is_empty());
         follow_ups.into_iter().any(|id| self.store.eval(id).is_none())
+    }
+
+    /// An allocation that was to migrate when its node was down already is stopped like on a running node, and only the
+    /// next evaluation of its job says that it is lost (`docs/spec/reconciliation.md §4, §5.4`): nothing causes one. An
+    /// allocation that was stopped before its node was down has one, the evaluation of the node.
+    fn lost_twice(&self, a: &Allocation) -> bool {
+        let Some(stored) = self.store.state().alloc(&a.id).map(|e| &e.alloc) else { return false };
+        let late = self.store.state().node(&a.node_id).is_none_or(|n| {
+            n.node.status == NodeStatus::Down && n.node.last_missed_heartbeat_index < stored.modify_index
+        });
+        let stopped = stored.server_terminal() && stored.desired_transition.should_migrate();
+        a.client_status == ClientStatus::Lost && stopped && late
     }
 
     /// Terminal allocations that are written once more (`docs/spec/reconciliation.md §5.4, §8.5`).

@@ -233,7 +233,7 @@ impl World {
         self.broker.set_enabled(true);
         self.blocked.set_enabled(true, self.now);
         (self.drainer, self.deployments) = (Drainer::default(), Deployments::default());
-        eval_lifecycle::refill(&self.store, self.now, &mut self.broker, &mut self.blocked);
+        eval_lifecycle::refill(&self.store, self.now, &mut self.broker);
     }
 }
 

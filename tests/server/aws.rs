@@ -54,6 +54,7 @@ fn ids(group: &ScalingGroup) -> Vec<String> {
 }
 
 #[tokio::test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 async fn groups_of_moto() {
     let Some(moto) = Moto::start() else { return };
     let aws = aws(&moto.url);
@@ -112,6 +113,7 @@ async fn groups_of_moto() {
 /// The loop over pools with the group of moto behind it: it grows to its bound, replaces an instance that does not
 /// join, and shrinks to its other bound.
 #[tokio::test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 async fn the_loop_scales_a_group_of_moto() {
     let Some(moto) = Moto::start() else { return };
     make_group(&moto.url).await;

@@ -71,6 +71,7 @@ fn python_nomad() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn go_api() {
     let folder = folder("go");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat-go");

@@ -187,6 +187,7 @@ fn a_user_logs_in_with_a_browser() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_published_provider_logs_users_in() {
     let user = json!({"sub": "alice", "email": "alice@example.test", "groups": ["developers"]});
     let Some(provider) = PublishedProvider::start(&user) else { return };

@@ -17,6 +17,7 @@ Usage: cargo xtask <task> [arguments]
 
 Tasks:
   check                    Check format, lints and documentation, as .ci/run does
+  test [all]               Run the tests that prove a change; with `all`, also those that take long
   generate                 Write all generated files: manual pages, completion scripts,
                            diagnostics, transcripts of the documentation, the demo cluster,
                            the picture of README.md, the code of `csi`
@@ -25,9 +26,9 @@ Tasks:
                            csi.proto
   figures [FILE...]        Draw docs/dev/growth.svg from FILEs with lines that `encamp sim ... -json`
                            printed. Without a FILE, run the scenarios first (long)
-  fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: hcl, json or variables
-                           (60 seconds)
-  long                     Run .ci/release: long tests and benchmarks
+  fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: archives, hcl, json,
+                           templates or variables (60 seconds)
+  long                     Run .ci/release: all tests, long runs and benchmarks
   help                     Print this text
 
 Exit codes: 0 success, 1 a command failed, 2 wrong usage.
@@ -83,6 +84,9 @@ fn main() -> ExitCode {
         }
         ["check"] => check(),
         ["generate"] => generate(),
+        ["test"] => test(false),
+        ["test", "all"] => test(true),
+        ["test", ..] => Err(Failure::Usage("test takes no argument, or `all`".into())),
         ["picture"] => write_generated(&[PICTURE]),
         ["csi"] => csi(),
         ["figures", files @ ..] => figures(files),
@@ -112,10 +116,30 @@ fn main() -> ExitCode {
 /// Format, lints and documentation; the commands are those of `.ci/run`.
 fn check() -> Outcome {
     run(&mut cargo(&["fmt", "--check"]))?;
-    run(&mut cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    let mut doc = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--lib"]);
+    run(&mut cargo(&["clippy", "--locked", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut doc = cargo(&["doc", "--locked", "--no-deps", "--lib"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run(&mut doc)
+}
+
+/// The tests that prove a change, or all of them with all rounds (docs/dev/tests.md).
+fn test(all: bool) -> Outcome {
+    run(&mut tests(&[], all))?;
+    if all {
+        // The generated code of crates/csi is that of csi.proto. It has dependencies that nothing else needs.
+        run(&mut tests(&["--package", "xtask-csi"], all))?;
+        run(Command::new(root().join("fuzz/build")).arg("check"))?;
+    }
+    Ok(())
+}
+
+fn tests(packages: &[&str], all: bool) -> Command {
+    let mut test = cargo(&["test", "--locked", "--no-fail-fast"]);
+    test.args(packages);
+    if all {
+        test.args(["--", "--include-ignored"]).env("ENCAMP_TESTS", "all");
+    }
+    test
 }
 
 /// Writes all generated files.

@@ -2,6 +2,7 @@
 //! [`registry`](super::registry).
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command, Parser};
 
@@ -33,8 +34,9 @@ pub struct Entry {
     pub path: &'static str,
     /// The name that its messages use; differs from the path for aliases.
     pub canonical: &'static str,
-    /// Its arguments and help.
-    pub clap: Command,
+    /// Makes its arguments and help.
+    make: fn() -> Command,
+    made: OnceLock<Command>,
     /// Where the general help lists it.
     pub listing: Listing,
     /// The exit code after a usage error.
@@ -45,6 +47,13 @@ pub struct Entry {
     pub deprecated: bool,
     /// Reads the arguments and runs it.
     pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
+}
+
+impl Entry {
+    /// Its arguments and help, made when they are first asked for: a run needs those of one command, not of all.
+    pub fn clap(&self) -> &Command {
+        self.made.get_or_init(self.make)
+    }
 }
 
 /// The result of parsing a command line.
@@ -125,7 +134,8 @@ impl Registry {
         let entry = Entry {
             path,
             canonical: path,
-            clap: T::command(),
+            make: T::command,
+            made: OnceLock::new(),
             listing: Listing::Other,
             usage_exit,
             flags_anywhere: FLAGS_ANYWHERE.contains(&path),
@@ -170,7 +180,7 @@ impl Registry {
     /// One line about a command or group.
     pub fn about(&self, path: &str) -> String {
         match self.get(path) {
-            Some(entry) => entry.clap.get_about().map(ToString::to_string).unwrap_or_default(),
+            Some(entry) => entry.clap().get_about().map(ToString::to_string).unwrap_or_default(),
             None => self.groups().find(|(name, _)| *name == path).map(|(_, about)| about.into()).unwrap_or_default(),
         }
     }

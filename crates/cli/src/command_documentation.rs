@@ -66,7 +66,7 @@ pub struct CommandDocumentation {
 impl CommandDocumentation {
     /// The documentation of a command.
     pub fn of(registry: &Registry, entry: &Entry) -> CommandDocumentation {
-        let clap = &entry.clap;
+        let clap = entry.clap();
         let mut names = registry.entries().filter(|e| e.listing != Listing::Hidden);
         let alias = names.find(|e| e.canonical == entry.canonical && e.path != e.canonical).map(|e| e.path);
         let text = |styled: Option<&clap::builder::StyledStr>| styled.map(ToString::to_string).unwrap_or_default();

@@ -107,7 +107,7 @@ impl Context<'_, '_> {
         if entry.deprecated {
             self.warn_of_former_name();
         }
-        let args = match normalise(&entry.clap, &args, entry.flags_anywhere) {
+        let args = match normalise(entry.clap(), &args, entry.flags_anywhere) {
             Ok(args) => args,
             Err(e) => {
                 let code = self.flag_error(&e.to_string());
@@ -117,7 +117,7 @@ impl Context<'_, '_> {
                 return code;
             }
         };
-        let clap = entry.clap.clone().no_binary_name(true).args_override_self(true);
+        let clap = entry.clap().clone().no_binary_name(true).args_override_self(true);
         let result = clap.try_get_matches_from(args).and_then(|matches| (entry.run)(&matches, self));
         result.unwrap_or_else(|e| self.flag_error(&clap_error(&e)))
     }

@@ -141,7 +141,7 @@ mod tests {
         for name in PAGED {
             let command = registry.get(name).unwrap_or_else(|| panic!("no command {name}"));
             let follows =
-                command.clap.get_arguments().any(|a| matches!(a.get_long(), Some("monitor" | "f" | "follow")));
+                command.clap().get_arguments().any(|a| matches!(a.get_long(), Some("monitor" | "f" | "follow")));
             assert!(!follows, "{name} may follow something");
         }
     }

@@ -159,6 +159,6 @@ mod tests {
 
     #[test]
     fn clap_accepts_all_definitions() {
-        Registry::new().entries().for_each(|entry| entry.clap.clone().debug_assert());
+        Registry::new().entries().for_each(|entry| entry.clap().clone().debug_assert());
     }
 }

@@ -27,7 +27,7 @@ pub fn flag(entry: &Entry, error: &FlagError) -> Option<String> {
     if name.chars().count() < SHORTEST {
         return None;
     }
-    let flags = entry.clap.get_arguments().filter(|a| !a.is_hide_set()).filter_map(|a| a.get_long());
+    let flags = entry.clap().get_arguments().filter(|a| !a.is_hide_set()).filter_map(|a| a.get_long());
     nearest(name, flags).map(|near| format!("Did you mean -{near}?"))
 }
 

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use pty_process::blocking::Command;
-
-use crate::pty::Terminal;
+use crate::pty::{self, Terminal};
 
 /// The longest wait for anything.
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -35,7 +33,7 @@ pub struct Screen {
 impl Screen {
     /// Starts a program in a directory with just these environment variables.
     pub fn start(size: Size, directory: &Path, env: &[(&str, &str)], program: &str, args: &[&str]) -> Screen {
-        let command = Command::new(program).args(args).current_dir(directory).env_clear().envs(env.iter().copied());
+        let command = pty::command(program).args(args).current_dir(directory).env_clear().envs(env.iter().copied());
         let terminal = Terminal::spawn(command, size.rows, size.columns);
         Screen { terminal, command: format!("{program} {}", args.join(" ")) }
     }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::view::View;
 
-/// An empty directory in the temporary directory.
+/// An empty directory in the temporary directory. Its name does not end in numbers, as that of a `Folder` does, which a
+/// later run would remove.
 pub fn folder(name: &str) -> PathBuf {
-    let kept = std::env::temp_dir().join(format!("encamp-{name}"));
+    let kept = std::env::temp_dir().join(format!("encamp-{name}-data"));
     let _ = fs::remove_dir_all(&kept);
     let _ = fs::create_dir_all(&kept);
     kept

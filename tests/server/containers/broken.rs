@@ -120,6 +120,7 @@ fn fails(agent: &Agent, name: &str, more: &Json) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn pulls_that_fail_say_why_and_end() {
     let folder = Folder::new("containers-pulls");
     let more = "image_pull_timeout = \"20s\"\n pull_activity_timeout = \"500ms\"";
@@ -152,6 +153,7 @@ fn pulls_that_fail_say_why_and_end() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn one_pull_for_all_tasks_and_no_wait_when_they_end() {
     let folder = Folder::new("containers-one-pull");
     let hangs = vec![("/images/create", Answer::Hang(String::new()))];
@@ -177,6 +179,7 @@ fn one_pull_for_all_tasks_and_no_wait_when_they_end() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_daemon_that_hangs_or_refuses_does_not_hold_the_agent() {
     let folder = Folder::new("containers-hangs");
     let image = ("/images/", ok(r#"{"Id":"sha256:1"}"#));

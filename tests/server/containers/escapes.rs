@@ -35,6 +35,7 @@ fn start_with_volume(folder: &Folder, podman: &Podman) -> Agent {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn no_container_gets_out() {
     let Some(podman) = Podman::start_with("escapes", Profile::Strict) else { return };
     attempts(&podman, &[]);
@@ -83,6 +84,7 @@ fn attempts(podman: &Podman, open: &[&str]) {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn files_of_containers_do_not_lead_the_agent_out() {
     let Some(podman) = Podman::start("files") else { return };
     let folder = Folder::new("containers-files");
@@ -101,6 +103,7 @@ fn files_of_containers_do_not_lead_the_agent_out() {
 
 /// A task makes links, and a later one of the allocation mounts them.
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn volumes_do_not_lead_out_by_links_of_another_task() {
     let Some(podman) = Podman::start("links") else { return };
     let folder = Folder::new("containers-links");
@@ -130,6 +133,7 @@ fn volumes_do_not_lead_out_by_links_of_another_task() {
 
 /// Runtimes that are not up to date keep files of the host open while they start a container.
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn working_directories_do_not_lead_out_by_files_of_the_runtime() {
     let Some(podman) = Podman::start("directories") else { return };
     let folder = Folder::new("containers-directories");
@@ -158,6 +162,7 @@ fn working_directories_do_not_lead_out_by_files_of_the_runtime() {
 /// A user who is not root has no capabilities. Without `no-new-privileges`, a program may make its user another one, with
 /// the capabilities that the container has.
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn programs_that_run_as_root_have_the_capabilities_of_the_container() {
     let Some(podman) = Podman::start("privileges") else { return };
     let folder = Folder::new("containers-privileges");

@@ -55,6 +55,7 @@ fn a_container_lives_and_goes() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn ends_of_containers() {
     let Some(podman) = Podman::start("ends") else { return };
     let folder = Folder::new("containers-ends");
@@ -161,6 +162,7 @@ pub fn reads(address: &str, wanted: &str) {
 
 /// The container is kept, to compare with what the daemon knows: not every host tells it that memory was short.
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_container_that_needs_more_memory_ends() {
     let Some(podman) = Podman::start("memory") else { return };
     let folder = Folder::new("containers-memory");
@@ -216,6 +218,7 @@ fn limits_mounts_and_ports() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn an_image_comes_out_of_an_archive_and_goes_after_its_last_use() {
     let Some(podman) = Podman::start("load") else { return };
     let folder = Folder::new("containers-load");

@@ -63,6 +63,7 @@ fn tasks_without_a_network_share_a_loopback() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn tasks_in_a_bridge_are_reached_and_found_again() {
     let Some(net) = Net::new("containers-bridge") else { return };
     let Some(podman) = Podman::start("bridge") else { return };

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::agent::wait_for;
-use crate::program::{Folder, unmount_below};
+use crate::program::{self, Folder, PODMAN_SETTINGS, unmount_below};
 
 /// The image, as jobs name it.
 pub const IMAGE: &str = "localhost/busybox:1";
@@ -129,7 +129,7 @@ impl Podman {
         // Limits above those of the test's own process would be refused.
         let settings = "[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\nruntime = \"runc\"\n\
              [containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\nlog_driver = \"k8s-file\"\n";
-        folder.file("containers.conf", format!("{settings}{restricted}"));
+        folder.file(PODMAN_SETTINGS, format!("{settings}{restricted}"));
         let podman = Podman { folder, service: None };
         let root = podman.path("image");
         std::fs::create_dir_all(root.join("bin")).expect("a directory");
@@ -187,14 +187,7 @@ impl Podman {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("podman");
-        let at = |name: &str| self.path(name).display().to_string();
-        command.args(["--root", &at("root"), "--runroot", &at("run"), "--tmpdir", &at("tmp")]);
-        command.args(["--storage-driver", "vfs", "--network-config-dir", &at("networks")]);
-        command.env("CONTAINERS_CONF", self.path("containers.conf")).stdin(Stdio::null());
-        // Podman's processes write files where they work.
-        command.current_dir(self.folder.path());
-        command
+        program::podman(self.folder.path())
     }
 
     /// Runs podman with these arguments. Returns what it prints.

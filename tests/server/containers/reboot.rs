@@ -40,6 +40,7 @@ fn containers(podman: &Podman, mut wanted: Vec<String>) {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn tasks_start_again_after_the_host_did() {
     let Some(mut podman) = Podman::start("reboot") else { return };
     let folder = Folder::new("containers-reboot");

@@ -76,6 +76,7 @@ fn what_is_not_allowed_is_refused_before_a_container_is_made() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn an_agent_may_allow_more() {
     let Some(podman) = Podman::start("allowed") else { return };
     let folder = Folder::new("containers-allowed");

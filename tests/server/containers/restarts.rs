@@ -28,6 +28,7 @@ fn counts(text: &str, repeats: usize) -> usize {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn containers_and_their_output_outlive_the_agent() {
     let Some(mut podman) = Podman::start("outlive") else { return };
     let folder = Folder::new("containers-outlive");
@@ -84,6 +85,7 @@ pub fn log_processes(folder: &Folder) -> Vec<i32> {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_container_that_ends_while_no_agent_runs_is_taken_note_of() {
     let Some(podman) = Podman::start("ended") else { return };
     let folder = Folder::new("containers-ended");
@@ -116,6 +118,7 @@ fn a_container_that_ends_while_no_agent_runs_is_taken_note_of() {
 /// The agent is killed at moments of the start and the stop of containers. In the end, each running allocation has one
 /// container, and after the stop there is none.
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn no_container_is_left_wherever_the_agent_is_killed() {
     let Some(podman) = Podman::start("killed") else { return };
     let folder = Folder::new("containers-killed");

@@ -70,6 +70,7 @@ fn append(to: &str, term: u64, leader: &str) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn attacks_on_servers_are_refused_and_cost_little() {
     let servers = Servers::start("attacks");
     servers.register_node();

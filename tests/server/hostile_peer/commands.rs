@@ -87,6 +87,7 @@ fn is_refused(what: &str, (text, code, peak): (String, i32, u64), wanted: &str) 
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn answers_without_an_end_are_given_up() {
     let folder = Folder::new("hostile-answers");
     println!("| item | attack | after | memory |");
@@ -134,6 +135,7 @@ fn tokens_go_to_no_other_server() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn snapshot_files_of_blanks_are_given_up() {
     let folder = Folder::new("hostile-files");
     folder.file(

@@ -55,6 +55,7 @@ fn closed_after(mut stream: TcpStream, begun: Instant) -> Duration {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn bodies_that_grow_and_clients_that_are_slow_cost_little() {
     let mut server = Member::new("hostile-http", Role::Server { expect: 1, join: vec![] });
     server.start();

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use encamp_model::random;
+use encamp_test_support::tier;
 use serde_json::{Value as Json, json};
 
 use crate::hostile_peer::peer::{Peer, as_node, packed, server_id};
@@ -229,7 +230,7 @@ fn calls(world: &World, address: &str, registered: bool, seed: u64, until: Insta
 
 #[test]
 fn random_calls_break_nothing() {
-    let seconds = number("ENCAMP_HOSTILE_SECONDS", 10);
+    let seconds = tier::rounds("ENCAMP_HOSTILE_SECONDS", 3, 10);
     let seed = number("ENCAMP_HOSTILE_SEED", 424_242);
     let mut servers = Servers::start("random");
     servers.register_node();

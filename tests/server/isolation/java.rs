@@ -9,6 +9,7 @@ fn start_java(folder: &Folder) -> Option<Agent> {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn java_programs_are_isolated() {
     let folder = Folder::new("java");
     let Some(agent) = start_java(&folder) else { return };
@@ -57,6 +58,7 @@ fn java_programs_live_and_end() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn limits_of_java_programs_hold() {
     let folder = Folder::new("java-limits");
     let Some(agent) = start_java(&folder) else { return };

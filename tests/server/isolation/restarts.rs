@@ -32,6 +32,7 @@ fn only_process(alloc: &Json) -> i32 {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_killed_agent_finds_its_tasks_again() {
     let folder = Folder::new("restarts");
     let Some(mut agent) = start(&folder, "") else { return };

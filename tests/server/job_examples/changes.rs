@@ -115,6 +115,7 @@ fn canaries_replace_a_version_when_they_are_promoted() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_version_that_does_not_start_is_undone() {
     let node = Node::new("job-examples-undone");
     node.run(&["web-rolling"]);
@@ -132,6 +133,7 @@ fn a_version_that_does_not_start_is_undone() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn tasks_of_an_allocation_run_in_their_order() {
     let node = Node::new("job-examples-order");
     node.run(&["web-init-task", "web-proxy-sidecar", "batch-clean-up", "batch-pipeline"]);
@@ -154,6 +156,7 @@ fn tasks_of_an_allocation_run_in_their_order() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn operators_run_actions_and_scale() {
     let node = Node::new("job-examples-operators");
     node.run(&["web-actions", "web-scaling"]);
@@ -171,6 +174,7 @@ fn operators_run_actions_and_scale() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_changed_variable_reaches_the_tasks() {
     let node = Node::new("job-examples-variables");
     let names = ["web-config-reload", "web-secrets"];
@@ -192,6 +196,7 @@ fn a_changed_variable_reaches_the_tasks() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_claimed_volume_keeps_its_content() {
     let node = Node::new("job-examples-claim");
     if !node.driver("exec") {
@@ -209,6 +214,7 @@ fn a_claimed_volume_keeps_its_content() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_java_service_answers() {
     let node = Node::new("job-examples-java");
     let compiler = std::process::Command::new("javac").arg("-version").output().is_ok_and(|o| o.status.success());

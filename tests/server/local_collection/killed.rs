@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::*;
+use encamp_test_support::tier;
 
 /// How many allocations end.
 const ALLOCS: usize = 500;
@@ -15,7 +16,7 @@ const SLOTS: usize = 2;
 const LOG: usize = 20_000;
 
 fn kills() -> usize {
-    std::env::var("ENCAMP_COLLECTION_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(6)
+    tier::rounds("ENCAMP_COLLECTION_KILLS", 1, 6)
 }
 
 /// The limits of a node.

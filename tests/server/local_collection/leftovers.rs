@@ -43,6 +43,7 @@ fn gone(folder: &Folder, id: &str) {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn what_is_mounted_in_a_directory_stays_and_is_shown_until_it_is_unmounted() {
     let folder = Folder::new("leftovers");
     folder.file("agent.hcl", config(&folder, " gc_disk_usage_threshold = 100\n gc_inode_usage_threshold = 100"));
@@ -113,6 +114,7 @@ fn what_is_mounted_in_a_directory_stays_and_is_shown_until_it_is_unmounted() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_file_system_that_is_read_only_costs_no_other_allocation_its_files() {
     let folder = Folder::new("read-only");
     let Some(memory) = Mount::memory(&folder.path().join("alloc"), "size=16m") else { return };

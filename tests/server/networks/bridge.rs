@@ -134,6 +134,7 @@ fn isolated_tasks_have_host_names_and_dns_settings() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn networks_of_the_operator_get_ports_and_arguments() {
     let Some(net) = Net::new("net-cni") else { return };
     net.plugin(
@@ -201,6 +202,7 @@ fn networks_of_the_operator_get_ports_and_arguments() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn many_allocations_have_networks_at_the_same_time() {
     let Some(net) = Net::new("net-many") else { return };
     let agent = net.start();

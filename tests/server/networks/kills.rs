@@ -8,6 +8,7 @@ fn bridge() -> Json {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_killed_agent_finds_its_networks_again() {
     let Some(net) = Net::new("net-killed") else { return };
     let mut agent = net.start();
@@ -33,6 +34,7 @@ fn a_killed_agent_finds_its_networks_again() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_job_that_was_stopped_while_the_node_was_down_leaves_nothing() {
     let Some(net) = Net::new("net-down") else { return };
     let mut server_agent = Member::new("net-down-server", Role::Server { expect: 1, join: Vec::new() });
@@ -55,6 +57,7 @@ fn a_job_that_was_stopped_while_the_node_was_down_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_network_that_was_being_made_is_made_anew() {
     let Some(net) = Net::new("net-midway") else { return };
     let note = "open(here + '/' + command, 'a').write(str(os.getpid()) + '\\n')\n\

@@ -4,6 +4,7 @@
 mod bridge;
 mod commands;
 mod kills;
+mod place;
 mod plugins;
 
 use std::io::{Read, Write};
@@ -12,7 +13,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::agent::{Agent, wait_for};
@@ -20,6 +20,7 @@ use crate::isolation::EMBEDDED;
 use crate::program::{Folder, run_for};
 use encamp_model::ClientStatus;
 use encamp_test_support::notes;
+use place::Place;
 use serde_json::{Value as Json, json};
 
 /// Where the Debian package has the plugins.
@@ -29,11 +30,12 @@ const CONNECTION: Duration = Duration::from_secs(5);
 
 /// The bridge of a test, its addresses, and the folder of its agent. At the end the bridge and its rules are removed.
 pub struct Net {
+    /// Dropped before the bridge, with the agent that uses it.
     pub folder: Folder,
     bridge: String,
     subnet: String,
-    /// Empty: none.
     subnet_ipv6: String,
+    _place: Place,
 }
 
 /// What this machine lacks for networks of allocations.
@@ -54,18 +56,13 @@ fn lacking() -> Option<&'static str> {
 impl Net {
     /// `None`: this machine cannot have such networks.
     pub fn new(name: &str) -> Option<Net> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         if let Some(missing) = lacking() {
             notes::skipped("networks of allocations", missing);
             return None;
         }
-        let (number, pid) = (NEXT.fetch_add(1, Ordering::Relaxed), std::process::id());
-        Some(Net {
-            folder: Folder::new(name),
-            bridge: format!("enc{pid:x}x{number}"),
-            subnet: format!("10.{}.{number}.0/24", 100 + pid % 100),
-            subnet_ipv6: format!("fd00:e:{:x}:{number:x}::/64", pid & 0xffff),
-        })
+        let (folder, place) = (Folder::new(name), Place::claim());
+        let (bridge, subnet, subnet_ipv6) = (place.bridge(), place.subnet(), place.subnet_ipv6());
+        Some(Net { folder, bridge, subnet, subnet_ipv6, _place: place })
     }
 
     /// The settings of a node.
@@ -183,21 +180,6 @@ impl Net {
             let leaks = self.leaks(allocs);
             if leaks.is_empty() { Ok(()) } else { Err(leaks.join("\n")) }
         });
-    }
-}
-
-impl Drop for Net {
-    fn drop(&mut self) {
-        // What a failed test left.
-        let records =
-            std::fs::read_dir(self.folder.path().join("data/client/networks")).into_iter().flatten().flatten();
-        for name in records.map(|r| r.file_name().display().to_string()) {
-            output("ip", &["netns", "del", name.trim_end_matches(".json")]);
-        }
-        output("ip", &["link", "del", &self.bridge]);
-        for (program, subnet) in [("iptables", &self.subnet), ("ip6tables", &self.subnet_ipv6)] {
-            output(program, &["-w", "10", "-D", "NOMAD-ADMIN", "-o", &self.bridge, "-d", subnet, "-j", "ACCEPT"]);
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use encamp_model::{ClientStatus, JobType};
+use encamp_test_support::tier;
 
 /// Content that must never appear in a response.
 const FOREIGN: &str = "FOREIGN-CONTENT ";
@@ -189,7 +190,7 @@ fn swap_directories_for_links() {
 
 #[test]
 fn a_task_that_swaps_directories_for_links_cannot_read_foreign_files() {
-    let count: usize = std::env::var("ENCAMP_LINK_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);
+    let count = tier::rounds("ENCAMP_LINK_REQUESTS", 400, 4000);
     let folder = Folder::new("node-race");
     let outside = outside(&folder);
     let agent = start(&folder, "");

@@ -8,6 +8,7 @@
 //!   [`answers`] converts them. [`schema`] checks JSON by the published schemas.
 //! - Generated input: [`dice`] for random choices, [`hostile`] for hostile job files, [`count`] for what allocations
 //!   take of a node, [`meter`] for what a run costs.
+//! - A run of the tests: [`tier`] and [`permit`] say what runs when, [`notes`] what was skipped and what took long.
 
 pub mod agent;
 pub mod answers;
@@ -21,6 +22,7 @@ pub mod member;
 pub mod meter;
 pub mod notes;
 pub mod oracle;
+pub mod permit;
 pub mod program;
 pub mod pty;
 pub mod recorded;
@@ -28,4 +30,5 @@ pub mod scaling_group;
 pub mod scheduler_cases;
 pub mod schema;
 pub mod server;
+pub mod tier;
 pub mod tls;

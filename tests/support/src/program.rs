@@ -2,9 +2,11 @@
 //!
 //! `ENCAMP_PROGRAM=path`: another build than the one the tests were built with.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -55,12 +57,17 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Tests of one program may give the same name.
+    /// Tests of one program may give the same name. The first folder of a program removes those of killed runs.
     pub fn new(name: &str) -> Folder {
         static MADE: AtomicUsize = AtomicUsize::new(0);
+        static LEFT: Once = Once::new();
+        LEFT.call_once(remove_folders_of_dead_runs);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("encamp-{name}-{}-{number}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
+        if path.exists() {
+            // Of a killed run whose process had the same number.
+            remove(&path);
+        }
         std::fs::create_dir_all(&path).expect("a folder for the test");
         Folder { path, _timed: Timed::start() }
     }
@@ -79,10 +86,53 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        end_processes(&self.path);
-        remove_cgroups(&self.path);
-        unmount_below(&self.path);
-        let _ = std::fs::remove_dir_all(&self.path);
+        remove(&self.path);
+    }
+}
+
+/// Removes the folders of runs that were killed: those of this user whose names are exactly as [`Folder::new`] gives
+/// them, with the number of a process that does not exist.
+pub fn remove_folders_of_dead_runs() {
+    // Where processes are not listed, all of them would look dead.
+    if !Path::new("/proc").join(std::process::id().to_string()).exists() {
+        return;
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| is_of_dead_run(&entry.file_name().to_string_lossy()));
+    let own = named.filter(|entry| entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == user));
+    let mut dead: Vec<PathBuf> = own.map(|entry| entry.path()).collect();
+    // Agents, which would start containers again, end before these.
+    dead.sort_by_key(|folder| folder.join(PODMAN_SETTINGS).exists());
+    for folder in &dead {
+        remove_containers(folder);
+        remove(folder);
+    }
+}
+
+/// Whether a name is `encamp-<name>-<process>-<number>`, and there is no such process.
+fn is_of_dead_run(name: &str) -> bool {
+    // Parts of a UUID are none: they are longer, or begin with 0.
+    let number = |text: &str| text.parse::<u32>().ok().filter(|n| n.to_string() == text);
+    let Some((rest, count)) = name.strip_prefix("encamp-").and_then(|rest| rest.rsplit_once('-')) else { return false };
+    let Some((name, process)) = rest.rsplit_once('-') else { return false };
+    match (number(process), number(count)) {
+        (Some(id @ 1..), Some(_)) => !name.is_empty() && !Path::new("/proc").join(id.to_string()).exists(),
+        _ => false,
+    }
+}
+
+/// Removes a folder with the processes that work in it, the cgroups and networks of its allocations, and its mounts.
+fn remove(folder: &Path) {
+    end_processes(folder);
+    remove_cgroups(folder);
+    remove_networks(folder);
+    unmount_below(folder);
+    // Processes that are dying may write meanwhile.
+    let end = Instant::now() + DEATH;
+    let is_left = |e: std::io::Error| e.kind() == ErrorKind::DirectoryNotEmpty;
+    while std::fs::remove_dir_all(folder).is_err_and(is_left) && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -141,11 +191,11 @@ pub fn remove_cgroups(folder: &Path) {
     }
 }
 
-/// The names of the directories of allocations.
+/// The names of the directories of allocations, and of their networks.
 fn find_allocs(dir: &Path, depth: usize, found: &mut Vec<String>) {
     let is_alloc = |name: &str| name.len() == 36 && name.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
+        let name = entry.file_name().to_string_lossy().trim_end_matches(".json").to_string();
         if is_alloc(&name) {
             found.push(name);
         } else if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -168,6 +218,58 @@ fn cgroups_of(allocs: &[String]) -> Vec<PathBuf> {
         name.split_once('.').is_some_and(|(id, _)| allocs.iter().any(|alloc| alloc == id))
     };
     groups.filter(of_alloc).collect()
+}
+
+/// Where network namespaces have names.
+const NAMESPACES: &str = "/var/run/netns";
+
+/// Removes the names of the network namespaces of the allocations in a folder: namespaces end with their last process.
+fn remove_networks(folder: &Path) {
+    if !Path::new(NAMESPACES).exists() {
+        return;
+    }
+    let mut allocs = Vec::new();
+    find_allocs(folder, DEEPEST, &mut allocs);
+    for name in allocs.iter().map(|alloc| Path::new(NAMESPACES).join(alloc)).filter(|name| name.exists()) {
+        let _ = rustix::mount::unmount(&name, rustix::mount::UnmountFlags::DETACH);
+        let _ = std::fs::remove_file(&name);
+    }
+}
+
+/// The settings of a Podman in its folder.
+pub const PODMAN_SETTINGS: &str = "containers.conf";
+/// How long Podman may take to remove its containers.
+const REMOVAL: Duration = Duration::from_secs(60);
+
+/// A Podman that shares nothing with that of the host: everything is in a folder.
+pub fn podman(folder: &Path) -> Command {
+    let mut command = Command::new("podman");
+    let at = |name: &str| folder.join(name).display().to_string();
+    command.args(["--root", &at("root"), "--runroot", &at("run"), "--tmpdir", &at("tmp")]);
+    command.args(["--storage-driver", "vfs", "--network-config-dir", &at("networks")]);
+    command.env("CONTAINERS_CONF", folder.join(PODMAN_SETTINGS)).stdin(Stdio::null());
+    // Podman's processes write files where they work.
+    command.current_dir(folder);
+    command
+}
+
+/// Removes the containers of the Podman in a folder, if there is one: most of their processes don't work in it.
+fn remove_containers(folder: &Path) {
+    if !folder.join(PODMAN_SETTINGS).exists() {
+        return;
+    }
+    let mut command = podman(folder);
+    command.args(["rm", "--all", "--force", "--time", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return };
+    let end = Instant::now() + REMOVAL;
+    while child.try_wait().is_ok_and(|status| status.is_none()) {
+        if Instant::now() > end {
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Runs the program in a folder with an otherwise empty environment.

@@ -28,6 +28,23 @@ pub struct Terminal {
     modes_before: Modes,
 }
 
+/// A command for a terminal. It takes interrupts as commands of a shell do, also if this test ignores them: a shell starts
+/// what runs in the background that way, and whatever that starts inherits it.
+pub fn command(program: &str) -> Command {
+    if ignores_interrupts() {
+        Command::new("/usr/bin/env").args(["--default-signal=INT,QUIT", program])
+    } else {
+        Command::new(program)
+    }
+}
+
+fn ignores_interrupts() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let signals = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    signals >> (rustix::process::Signal::INT.as_raw() - 1) & 1 == 1
+}
+
 /// The modes of a terminal, as a text that can be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Modes(String);

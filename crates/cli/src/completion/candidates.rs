@@ -69,7 +69,7 @@ pub fn candidates(registry: &Registry, before: &[String], current: &str) -> Offe
     let begins = |(name, _): &(&str, &str)| !current.is_empty() && name.starts_with(current);
     if let Some(entry) = registry.get(&path) {
         // "plan" is a command with arguments, and the beginning of "plan show".
-        let takes_arguments = entry.clap.get_positionals().any(|argument| !argument.is_hide_set());
+        let takes_arguments = entry.clap().get_positionals().any(|argument| !argument.is_hide_set());
         let argument = takes_arguments && !below.iter().any(begins);
         if current.starts_with('-') || below.is_empty() || !rest.is_empty() || argument {
             return within_command(entry, rest, current);
@@ -149,7 +149,7 @@ impl<'a> Scan<'a> {
 }
 
 fn find<'a>(entry: &'a Entry, name: &str) -> Option<&'a Arg> {
-    entry.clap.get_arguments().find(|a| a.get_long() == Some(name))
+    entry.clap().get_arguments().find(|a| a.get_long() == Some(name))
 }
 
 /// Whether a flag is always followed by a value.
@@ -180,7 +180,7 @@ fn within_command(entry: &Entry, args: &[String], current: &str) -> Offer {
 fn flags(entry: &Entry, scan: &Scan<'_>, dashes: &str) -> Vec<Candidate> {
     let again = |flag: &Arg| matches!(flag.get_action(), ArgAction::Append | ArgAction::Count);
     let mut found: Vec<Candidate> = Vec::new();
-    for flag in entry.clap.get_arguments().filter(|a| !a.is_hide_set()) {
+    for flag in entry.clap().get_arguments().filter(|a| !a.is_hide_set()) {
         let Some(name) = flag.get_long().filter(|name| again(flag) || !scan.given.contains(name)) else { continue };
         let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
         let mut candidate = Candidate::new(format!("{dashes}{name}"), first_sentence(&help));
@@ -380,7 +380,7 @@ mod tests {
         for entry in registry.entries() {
             let words: Vec<String> = entry.path.split(' ').map(String::from).collect();
             let Offer::Words(found) = candidates(&registry, &words, "-") else { panic!("{}", entry.path) };
-            let shown = entry.clap.get_arguments().filter(|a| !a.is_hide_set() && a.get_long().is_some()).count();
+            let shown = entry.clap().get_arguments().filter(|a| !a.is_hide_set() && a.get_long().is_some()).count();
             assert_eq!(found.len(), shown + 1, "{}", entry.path);
             for flag in found {
                 assert!(!flag.description.is_empty() && !flag.description.contains('\n'), "{} {flag:?}", entry.path);

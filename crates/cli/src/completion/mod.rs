@@ -229,7 +229,7 @@ mod tests {
 
     /// The answer in the directory of the jobs that the documentation is about.
     fn ask(shell: &str, line: &str, args: &[&str]) -> String {
-        let vars = [("ENCAMP_COMPLETE", shell), ("HOME", env!("CARGO_MANIFEST_DIR"))];
+        let vars = [("ENCAMP_COMPLETE", shell), ("HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))];
         let env = Environment {
             vars: vars.map(|(name, value)| (name.to_string(), value.to_string())).into(),
             directory: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/preemption"),

@@ -353,11 +353,11 @@ mod tests {
         let registry = Registry::new();
         for (command, flag, _) in FLAGS {
             let mut entries = registry.entries().filter(|e| *command == ALL || e.path == *command);
-            let has = entries.any(|e| e.clap.get_arguments().any(|a| a.get_long() == Some(flag) && !is_bool(a)));
+            let has = entries.any(|e| e.clap().get_arguments().any(|a| a.get_long() == Some(flag) && !is_bool(a)));
             assert!(has, "{command} -{flag}");
         }
         for (command, _, _) in ARGUMENTS {
-            assert!(registry.get(command).is_some_and(|e| e.clap.get_positionals().next().is_some()), "{command}");
+            assert!(registry.get(command).is_some_and(|e| e.clap().get_positionals().next().is_some()), "{command}");
         }
     }
 

@@ -7,9 +7,12 @@ use std::time::Instant;
 
 use super::run::run;
 use super::sim::Bug;
+use encamp_test_support::tier;
 
 /// The default number of seeds.
 const SEEDS: u64 = 60;
+/// Where a change is proved.
+const FEWER: u64 = 24;
 /// The number of seeds within which a deliberate bug has to be found.
 const ENOUGH: u64 = 100;
 
@@ -89,7 +92,7 @@ fn faults_break_nothing() {
         return;
     }
     let (first, count) =
-        (setting("ENCAMP_CLUSTER_START").unwrap_or(1), setting("ENCAMP_CLUSTER_SEEDS").unwrap_or(SEEDS));
+        (setting("ENCAMP_CLUSTER_START").unwrap_or(1), tier::rounds("ENCAMP_CLUSTER_SEEDS", FEWER, SEEDS));
     let begin = Instant::now();
     let Tally { occurred, failures, digest, .. } =
         seeds(first, count, setting("ENCAMP_CLUSTER_FAILURES").unwrap_or(1) as usize);

@@ -76,13 +76,12 @@ pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut B
     broker.enqueue_all(released, now);
 }
 
-/// Fills queues that were just enabled from the store.
-pub fn refill(store: &StateStore, now: i64, broker: &mut Broker, blocked: &mut BlockedEvals) {
+/// Fills a broker that was just enabled from the store. Blocked evaluations are evaluated again: an unblocked one that
+/// no worker has finished is still blocked in the store, and what became available before is recorded nowhere.
+pub fn refill(store: &StateStore, now: i64, broker: &mut Broker) {
     for eval in store.evals_by_create() {
-        match eval.status {
-            EvalStatus::Pending => broker.restore(eval.clone(), now),
-            EvalStatus::Blocked => broker.enqueue_all(blocked.block(eval.clone(), None, now), now),
-            _ => {}
+        if matches!(eval.status, EvalStatus::Pending | EvalStatus::Blocked) {
+            broker.restore(eval.clone(), now);
         }
     }
 }
@@ -142,6 +141,13 @@ mod tests {
             let taken = self.broker.dequeue(&[JobType::Service], NOW, 0, || "t".into());
             taken.expect("enabled").map(|d| d.eval.id.clone())
         }
+
+        fn new_leader(&mut self) {
+            (self.broker, self.blocked) = (Broker::new(), BlockedEvals::default());
+            self.broker.set_enabled(true);
+            self.blocked.set_enabled(true, NOW);
+            refill(&self.store, NOW, &mut self.broker);
+        }
     }
 
     #[test]
@@ -188,6 +194,24 @@ mod tests {
         w.blocked.block(Arc::new(eval("older", 50, EvalStatus::Blocked, 10)), None, NOW);
         let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.clone()).collect();
         assert_eq!((duplicates, w.blocked.stats().blocked), (vec!["newer".to_string()], 1));
+    }
+
+    #[test]
+    fn a_new_leader_evaluates_blocked_evaluations_again() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, EvalStatus::Pending, 0)));
+        w.evals(vec![eval("first", 50, EvalStatus::Complete, 1)]);
+        w.evals(vec![eval("blocked", 50, EvalStatus::Blocked, 1)]);
+        w.evals(vec![eval("next", 50, EvalStatus::Pending, 0)]);
+        // Capacity becomes available, and the leader changes before a worker finishes the evaluation.
+        assert_eq!(w.blocked.unblock_class("any", 9, NOW).len(), 1);
+        w.new_leader();
+        assert_eq!((w.take().as_deref(), w.take()), (Some("blocked"), None));
+        // The capacity is insufficient: from here on, the new leader tracks the evaluation.
+        let blocked = eval("blocked", 50, EvalStatus::Blocked, 9);
+        assert!(w.blocked.block(Arc::new(blocked), Some("t".into()), NOW).is_empty());
+        w.broker.ack("blocked", "t", NOW).expect("ours");
+        assert_eq!((w.take().as_deref(), w.take(), w.blocked.stats().blocked), (Some("next"), None, 1));
     }
 
     #[test]

@@ -152,20 +152,17 @@ fn revoke(server: &Server) {
 }
 
 /// Enables or disables the broker and the tracker of blocked evaluations according to the scheduler configuration, and
-/// fills them from the store when they become enabled (`docs/spec/server.md §2.2` steps 7 and 9, `§2.4`).
+/// fills the broker from the store when it becomes enabled (`docs/spec/server.md §2.2` steps 7 and 9, `§2.4`).
 pub(crate) fn evaluate_unless_paused(server: &Server) {
-    let store = server.snapshot();
-    let paused = store.state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
+    let paused = server.snapshot().state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
     let was = server.queues().broker().enabled();
     server.queues().set_evaluating(!paused);
     if paused || was {
         return;
     }
-    let now = ids::now();
-    let mut blocked = server.queues().blocked();
     let mut broker = server.queues().broker();
-    eval_lifecycle::refill(&store, now, &mut broker, &mut blocked);
-    drop(blocked);
+    // A write is either in this state, or enters the enabled broker once the lock is released.
+    eval_lifecycle::refill(&server.snapshot(), ids::now(), &mut broker);
     server.queues().wake_workers(&mut broker);
 }
 

@@ -1,6 +1,8 @@
 //! Constant churn: in every round nodes join, are drained and fail, and a job changes. After each round every job runs
 //! its full count again.
 
+use std::collections::BTreeSet;
+
 use super::LoadError;
 use super::outcome::Outcome;
 use super::probe;
@@ -57,9 +59,10 @@ pub async fn run(scenario: &Churn, tell: &dyn Fn(String)) -> Result<Outcome, Loa
             live.push(n);
         }
         services.register(&stage, round % services.len(), round + 1).await?;
-        over(&stage, &draining, live.len()).await?;
+        over(&stage, &failing, &live).await?;
         // A machine that was drained is switched off.
         draining.iter().for_each(|n| stage.fleet.kill(*n));
+        stage.idle().await?;
         services.whole(&stage).await?;
     }
     let churn = stage.settle("churn", &mark).await?;
@@ -67,17 +70,24 @@ pub async fn run(scenario: &Churn, tell: &dyn Fn(String)) -> Result<Outcome, Loa
     Ok(Outcome { allocations, ..stage.outcome("churn", vec![place, churn]) })
 }
 
-/// Waits until no node is being drained, those that failed are given up, and those that joined are ready.
-async fn over(stage: &Stage<'_>, draining: &[usize], live: usize) -> Result<(), LoadError> {
-    let drained: Vec<&str> = draining.iter().map(|n| stage.fleet.id(*n)).collect();
+/// Waits until no node is being drained, those that failed are given up, and those that live are ready.
+async fn over(stage: &Stage<'_>, failing: &[usize], live: &[usize]) -> Result<(), LoadError> {
+    let ids = |of: &[usize]| -> BTreeSet<&str> { of.iter().map(|n| stage.fleet.id(*n)).collect() };
+    let (failed, living) = (ids(failing), ids(live));
     let look = || async {
         let nodes = stage.nodes().await?;
-        let ready = nodes.iter().filter(|n| n.status == NodeStatus::Ready && !drained.contains(&n.id.as_str())).count();
-        Ok((nodes.iter().filter(|n| n.drain).count(), ready))
+        let count = |of: &BTreeSet<&str>, status: NodeStatus| {
+            nodes.iter().filter(|n| n.status == status && of.contains(n.id.as_str())).count()
+        };
+        let drains = nodes.iter().filter(|n| n.drain).count();
+        Ok((drains, count(&failed, NodeStatus::Down), count(&living, NodeStatus::Ready)))
     };
-    let enough = |(drains, ready): &(usize, usize)| {
-        stage.tell(format!("{drains} nodes are being drained, {ready} of {live} are ready"));
-        (*drains, *ready) == (0, live)
+    let enough = |(drains, down, ready): &(usize, usize, usize)| {
+        let (failing, live) = (failed.len(), living.len());
+        stage.tell(format!(
+            "{drains} nodes are being drained, {down} of {failing} are down, {ready} of {live} are ready"
+        ));
+        (*drains, *down, *ready) == (0, failing, live)
     };
     probe::until("the end of a round", PATIENCE, look, enough).await.map(drop)
 }

@@ -90,7 +90,7 @@ pub async fn run(scenario: &Collect, tell: &dyn Fn(String)) -> Result<Outcome, L
     })
 }
 
-/// Waits until the nodes have stopped that many allocations.
+/// Waits until the servers know that the nodes have stopped that many allocations.
 async fn stopped(stage: &Stage<'_>, count: u64) -> Result<(), LoadError> {
     let look = || async { Ok(Tally::get(&stage.fleet.tally().stopped)) };
     let enough = |n: &u64| {

@@ -87,6 +87,11 @@ impl Fleet {
         self.nodes.get(number).map_or("", |n| n.id())
     }
 
+    /// Whether a node runs allocations.
+    pub(crate) fn is_used(&self, number: usize) -> bool {
+        self.nodes.get(number).is_some_and(|n| n.is_used())
+    }
+
     /// The counters of the nodes.
     pub fn tally(&self) -> &Tally {
         &self.tally

@@ -57,6 +57,23 @@ impl Mark {
     }
 }
 
+/// Waits until no evaluation is pending any more.
+///
+/// # Errors
+/// The server does not answer, or it takes an hour.
+pub async fn idle(leader: &Client, tell: &dyn Fn(String)) -> Result<(), LoadError> {
+    let look = || async {
+        let held = probe::held(leader).await?;
+        // Evaluations that the broker does not hold any more may still have to be written.
+        Ok((held, if held == 0.0 { probe::pending(leader).await? } else { 0 }))
+    };
+    let none = |(held, pending): &(f64, u64)| {
+        tell(format!("{held} evaluations pend"));
+        *held == 0.0 && *pending == 0
+    };
+    probe::until("settling", PATIENCE, look, none).await.map(drop)
+}
+
 /// Waits until no evaluation is pending any more, and counts what was done since the mark.
 ///
 /// # Errors
@@ -68,15 +85,6 @@ pub async fn settle(
     mark: &Mark,
     tell: &dyn Fn(String),
 ) -> Result<Step, LoadError> {
-    let look = || async {
-        let held = probe::held(leader).await?;
-        // Evaluations that the broker does not hold any more may still have to be written.
-        Ok((held, if held == 0.0 { probe::pending(leader).await? } else { 0 }))
-    };
-    let none = |(held, pending): &(f64, u64)| {
-        tell(format!("{held} evaluations pend"));
-        *held == 0.0 && *pending == 0
-    };
-    probe::until("settling", PATIENCE, look, none).await?;
+    idle(leader, tell).await?;
     mark.step(leader, servers, name).await
 }

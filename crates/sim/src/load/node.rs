@@ -75,6 +75,11 @@ impl SimNode {
         &self.node.id
     }
 
+    /// Whether it runs allocations.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.memory.lock().tasks.is_empty()
+    }
+
     async fn pause(&self, draw: impl FnOnce(&mut Random) -> i64) {
         let nanos = draw(&mut self.random.lock());
         tokio::time::sleep(duration::of_nanos(nanos)).await;
@@ -205,7 +210,6 @@ impl SimNode {
                 memory.waiting.retain(|(_, report)| report.id != a.id);
                 if let Some(tasks) = memory.tasks.remove(&a.id) {
                     Tally::take(&self.tally.running, 1);
-                    Tally::add(&self.tally.stopped, 1);
                     memory.reports.push(report(a, &tasks, false, now));
                 } else if !a.client_terminal() {
                     memory.reports.push(report(a, &[], false, now));
@@ -231,7 +235,7 @@ impl SimNode {
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            let reports = {
+            let mut reports = {
                 let mut memory = self.memory.lock();
                 memory.judge(clock::now());
                 std::mem::take(&mut memory.reports)
@@ -242,10 +246,14 @@ impl SimNode {
             while let Err(error) = servers.update_allocs(&credentials(who), reports.clone()).await {
                 Tally::add(&self.tally.errors, 1);
                 if matches!(error, ServersError::NodeNotFound) {
+                    reports.clear();
                     break;
                 }
                 self.pause(|r| backoff::report(self.quick, r)).await;
             }
+            // Those that never ran here have no tasks.
+            let stopped = |r: &&Allocation| r.client_status == ClientStatus::Complete && !r.task_states.is_empty();
+            Tally::add(&self.tally.stopped, reports.iter().filter(stopped).count());
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::LoadError;
 use super::fleet::{Fleet, FleetOptions, over_network};
-use super::mark::{Mark, settle};
+use super::mark::{Mark, idle, settle};
 use super::outcome::{Outcome, Step, machine};
 use super::probe;
 use super::process::{self, ServerOptions, ServerProcess};
@@ -200,6 +200,15 @@ impl<'a> Stage<'a> {
     /// The server does not answer.
     pub async fn mark(&self) -> Result<Mark, LoadError> {
         Mark::now(self.client(), &self.servers).await
+    }
+
+    /// Waits until no evaluation is pending any more: jobs whose nodes were lost, or that were registered again, look
+    /// complete until their evaluations are processed.
+    ///
+    /// # Errors
+    /// The server does not answer, or it takes an hour.
+    pub async fn idle(&self) -> Result<(), LoadError> {
+        idle(self.client(), self.tell).await
     }
 
     /// Waits until no evaluation is pending any more, and counts what was done since the mark.

@@ -15,7 +15,7 @@ pub struct Tally {
     pub errors: AtomicU64,
     /// Allocations that run.
     pub running: AtomicU64,
-    /// Allocations that were asked to stop, and did.
+    /// Allocations that were asked to stop, and did, as the servers know.
     pub stopped: AtomicU64,
     /// When the last TTL that a server gave ends, in Unix nanoseconds.
     last_ttl: AtomicI64,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use encamp_model::SECOND;
+use encamp_test_support::tier;
 use proptest::prelude::*;
 
 use super::autoscaler;
@@ -15,7 +16,7 @@ use crate::testing::{Machine, World};
 
 /// `ENCAMP_AUTOSCALE_CASES`, which a release run sets to 10000.
 fn cases() -> u32 {
-    std::env::var("ENCAMP_AUTOSCALE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(256)
+    tier::rounds("ENCAMP_AUTOSCALE_CASES", 64, 256)
 }
 
 #[derive(Debug, Clone)]

@@ -10,10 +10,11 @@ use crate::leadership::gc::decide::View;
 use encamp_model::gc::GcKind;
 use encamp_model::random::Random;
 use encamp_ops::{AclChange, NodeChange, Operation, Reply};
+use encamp_test_support::tier;
 
 /// The number of cases; `ENCAMP_GC_CASES`, which a release run sets to 100000.
 fn cases() -> u64 {
-    std::env::var("ENCAMP_GC_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+    tier::rounds("ENCAMP_GC_CASES", 200, 400)
 }
 
 /// A time up to eight hours ago, in steps of half an hour, sometimes a nanosecond off.
