@@ -8,6 +8,7 @@ use crate::program::Folder;
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
+    #[expect(clippy::new_without_default, reason = "each authority is another one")]
     pub fn new() -> Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
