@@ -56,6 +56,7 @@ mod snapshot;
 mod snapshot_anonymize;
 mod support_archive;
 mod terminal;
+mod test_tiers;
 mod tls;
 mod variables;
 mod volumes;

@@ -45,7 +45,16 @@ const FUZZ_SECONDS: u64 = 60;
 /// documents of the second step show what is printed about the demo cluster, which the first one writes.
 const GENERATORS: [&[&str]; 2] = [
     &["fixtures::"],
-    &["generated::", "reference_commands::", "diagnostics::", "what_if::", "docs::", "walkthrough::", PICTURE],
+    &[
+        "generated::",
+        "reference_commands::",
+        "diagnostics::",
+        "what_if::",
+        "docs::",
+        "walkthrough::",
+        "test_tiers::",
+        PICTURE,
+    ],
 ];
 /// The module of the test program `cli` that draws the picture of README.md.
 const PICTURE: &str = "picture::";
