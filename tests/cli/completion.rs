@@ -143,7 +143,8 @@ impl Session {
         let mut path = std::env::join_paths([root.join("bin")]).expect("a path");
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let mut command = pty::command(setup.shell())
+        let mut command = pty::command(setup.shell());
+        command
             .args(setup.arguments())
             .env_clear()
             .env("HOME", root)
@@ -153,7 +154,7 @@ impl Session {
             .env("INPUTRC", "/dev/null")
             .current_dir(root.join("work"));
         for (name, value) in variables {
-            command = command.env(name, value);
+            command.env(name, value);
         }
         let session = Session { setup, terminal: Terminal::spawn(command, 30, 120), home };
         session.wait_for("the prompt", |screen| screen.before_cursor() == PROMPT);

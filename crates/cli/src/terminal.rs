@@ -202,21 +202,20 @@ impl Terminal {
     /// restored: progress is removed, its modes are reset, and the cursor is at the start of a line. Incomplete files
     /// are removed.
     pub fn watch_signals(&self) {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+        // They are caught from here on: a thread may start late on a busy machine, after the command has drawn something.
+        let signals = {
+            let _inside = runtime.enter();
+            let ignored = ignored_signals();
+            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(|kind| listen(kind, ignored))
+        };
         let terminal = self.clone();
-        // Without this thread, signals end the process immediately, as by default.
-        let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
-            if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
-                runtime.block_on(terminal.react_to_signals());
-            }
-        });
+        let _ = std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || runtime.block_on(terminal.react_to_signals(signals)));
     }
 
-    async fn react_to_signals(&self) {
-        let ignored = ignored_signals();
-        let listen = |kind| listen(kind, ignored);
-        let mut interrupt = listen(SignalKind::interrupt());
-        let mut terminate = listen(SignalKind::terminate());
-        let mut hangup = listen(SignalKind::hangup());
+    async fn react_to_signals(&self, [mut interrupt, mut terminate, mut hangup]: [Option<Signal>; 3]) {
         loop {
             let kind = tokio::select! {
                 () = arrives(&mut interrupt) => SignalKind::interrupt(),

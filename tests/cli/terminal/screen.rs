@@ -33,7 +33,8 @@ pub struct Screen {
 impl Screen {
     /// Starts a program in a directory with just these environment variables.
     pub fn start(size: Size, directory: &Path, env: &[(&str, &str)], program: &str, args: &[&str]) -> Screen {
-        let command = pty::command(program).args(args).current_dir(directory).env_clear().envs(env.iter().copied());
+        let mut command = pty::command(program);
+        command.args(args).current_dir(directory).env_clear().envs(env.iter().copied());
         let terminal = Terminal::spawn(command, size.rows, size.columns);
         Screen { terminal, command: format!("{program} {}", args.join(" ")) }
     }

@@ -2,13 +2,14 @@
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
-use std::process::{Child, ExitStatus};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pty_process::Size;
-use pty_process::blocking::{Command, Pts, Pty, open};
+use pty_process::blocking::{Pts, Pty, open};
 use rustix::termios::tcgetattr;
 
 /// The pause between two checks whether a child has ended.
@@ -28,14 +29,20 @@ pub struct Terminal {
     modes_before: Modes,
 }
 
-/// A command for a terminal. It takes interrupts as commands of a shell do, also if this test ignores them: a shell starts
-/// what runs in the background that way, and whatever that starts inherits it.
+/// A command for a terminal, without arguments.
+///
+/// The program `setsid` makes the terminal the controlling one: what does that in this process, between fork and exec,
+/// copies the tables of its memory each time, which take longer than the command. The command takes interrupts as
+/// commands of a shell do, also if this test ignores them: a shell starts what runs in the background that way, and
+/// whatever that starts inherits it.
 pub fn command(program: &str) -> Command {
+    let mut command = Command::new("/usr/bin/setsid");
+    command.arg("--ctty");
     if ignores_interrupts() {
-        Command::new("/usr/bin/env").args(["--default-signal=INT,QUIT", program])
-    } else {
-        Command::new(program)
+        command.args(["/usr/bin/env", "--default-signal=INT,QUIT"]);
     }
+    command.arg(program);
+    command
 }
 
 fn ignores_interrupts() -> bool {
@@ -130,13 +137,15 @@ impl Screen {
 }
 
 impl Terminal {
-    /// Runs a command on a terminal of this size. `command` decides about its environment and directory.
-    pub fn spawn(command: Command, rows: u16, columns: u16) -> Terminal {
+    /// Runs a [`command()`] on a terminal of this size. `command` decides about its environment and directory.
+    pub fn spawn(mut command: Command, rows: u16, columns: u16) -> Terminal {
         let (pty, pts) = open().expect("a pseudo terminal");
         pty.resize(Size::new(rows, columns)).expect("the size of the terminal");
         let modes_before = Modes::of(&pts);
-        let mut command = command;
-        let child = command.spawn_borrowed(&pts).expect("the command starts");
+        let stream = || pts.as_fd().try_clone_to_owned().expect("the terminal");
+        let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("the command starts");
+        // Its copies of the terminal are closed.
+        drop(command);
         let size = |n| NonZeroU16::new(n).expect("a terminal with rows and columns");
         let parser = vt100::Parser::new_with_callbacks(size(rows), size(columns), SCROLLBACK, Queries::default());
         let output = Mutex::new(Output { parser, raw: Vec::new(), closed: false });
