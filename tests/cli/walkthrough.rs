@@ -197,7 +197,7 @@ fn the_document_is_what_happens() {
     preempted(&mut walk);
     parts.for_each(|part| now += &walk.redone(part));
     shown(&walk);
-    agent.signal("INT");
+    agent.signal(rustix::process::Signal::INT);
     assert_eq!(agent.exit(), 1, "{}", agent.seen);
     let left = std::fs::read_dir(folder.path()).expect("a folder").map(|e| e.expect("an entry").file_name());
     let mut left: Vec<_> = left.map(|name| name.to_string_lossy().into_owned()).collect();

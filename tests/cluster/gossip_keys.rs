@@ -179,14 +179,14 @@ fn replace(servers: &mut [Member], one: &Json) {
 
 /// A server that hangs is reported in time, and nothing is changed on the others.
 fn a_server_does_not_answer(servers: &mut [Member]) {
-    servers[3].agent_mut().signal("STOP");
+    servers[3].agent_mut().signal(rustix::process::Signal::STOP);
     let begun = Instant::now();
     let late = change(&servers[0], "install", &json!({"Key": A}));
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert_eq!(late.status, 500, "{}", late.body);
     let text = "1/4 nodes reported failure; nothing was changed\ngossip-keys-4.global: ";
     assert!(late.body.starts_with(text) && late.body.contains("no answer"), "{}", late.body);
-    servers[3].agent_mut().signal("CONT");
+    servers[3].agent_mut().signal(rustix::process::Signal::CONT);
     servers.iter().for_each(|s| members(s, "alive", 4));
     servers.iter().for_each(|s| assert_eq!(stored(s), [B]));
     must(&servers[3], &["install", A]);

@@ -160,7 +160,7 @@ fn servers_come_and_go() {
     assert_eq!(set.status, 200, "{}", set.body);
 
     // The leader leaves: another server is elected, and two voters remain.
-    assert_eq!(servers[heir].end("TERM"), 0);
+    assert_eq!(servers[heir].end(rustix::process::Signal::TERM), 0);
     let left = servers.remove(heir);
     wait_for("writes go on", || register(&servers[0], "kept"));
     expect("the leaver is no member", &2, || voters(&servers[0]).map(|v| v.len()));

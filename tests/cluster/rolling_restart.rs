@@ -148,11 +148,17 @@ fn progress(writers: &[Writer<'_>], shared: &Shared) {
     });
 }
 
-fn restarted_one_by_one(servers: &mut [Member], writers: &[Writer<'_>], shared: &Shared, signal: &str, leaves: bool) {
+fn restarted_one_by_one(
+    servers: &mut [Member],
+    writers: &[Writer<'_>],
+    shared: &Shared,
+    signal: rustix::process::Signal,
+    leaves: bool,
+) {
     for n in 0..servers.len() {
         let code = servers[n].end(signal);
         // A leave that takes longer than five seconds ends with 1, too.
-        assert!(code == 1 || leaves && code == 0, "server {n} ended with {code} after {signal}");
+        assert!(code == 1 || leaves && code == 0, "server {n} ended with {code} after {signal:?}");
         progress(writers, shared);
         servers[n].start();
         if leaves {
@@ -206,8 +212,8 @@ fn no_command_fails_while_servers_are_restarted() {
         // Writers must end even if a check fails, because the scope waits for them.
         let _stop = Stop(&shared.stop);
         progress(&writers, &shared);
-        restarted_one_by_one(&mut servers, &writers, &shared, "INT", false);
-        restarted_one_by_one(&mut servers, &writers, &shared, "TERM", true);
+        restarted_one_by_one(&mut servers, &writers, &shared, rustix::process::Signal::INT, false);
+        restarted_one_by_one(&mut servers, &writers, &shared, rustix::process::Signal::TERM, true);
     });
 
     assert_eq!(*shared.failures.lock().unwrap(), [] as [String; 0]);

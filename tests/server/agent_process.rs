@@ -37,7 +37,7 @@ fn a_start_is_reported_and_a_signal_stops_the_agent() {
     assert_eq!(lines[7], "             Log Level: DEBUG");
     let log = agent.until("[INFO]  agent: agent started: http=127.0.0.1:");
     assert!(log.starts_with("    20") && log.contains("Z [INFO]"), "{log}");
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.until("==> Caught signal: terminated");
     assert_eq!(agent.exit(), 1, "without leave_on_terminate");
 }
@@ -64,7 +64,7 @@ fn external_plugins_are_named_and_ignored() {
 fn leaving_ends_with_success() {
     let folder = Folder::new("agent-leave");
     let mut agent = Agent::start(&folder, "leave_on_interrupt = true", &["-dev"]);
-    agent.signal("INT");
+    agent.signal(rustix::process::Signal::INT);
     agent.until("==> Caught signal: interrupt");
     agent.until("==> Gracefully shutting down agent...");
     assert_eq!(agent.exit(), 0);
@@ -75,7 +75,7 @@ fn a_reload_takes_the_log_level_and_survives_errors() {
     let folder = Folder::new("agent-reload");
     let mut agent = Agent::start(&folder, "log_level = \"WARN\"", &["-dev"]);
     folder.file("agent.hcl", "log_level = \"WARN\"\nnosuch = 1");
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     agent.until("==> Caught signal: hangup");
     let error = agent.until("unexpected keys");
     assert!(error.ends_with("Error loading agent.hcl: unexpected keys nosuch (at agent.hcl:2:1)"), "{error}");
@@ -83,10 +83,10 @@ fn a_reload_takes_the_log_level_and_survives_errors() {
     let (head, body) = agent.ask("PUT", "/v1/agent/reload");
     assert!(head.starts_with("HTTP/1.1 500") && body.contains("unexpected keys nosuch"), "{head}\n{body}");
     folder.file("agent.hcl", "log_level = \"LOUD\"");
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     agent.until("==> Invalid log level: LOUD. Valid log levels are: [TRACE DEBUG INFO WARN ERROR OFF]");
     folder.file("agent.hcl", "log_level = \"INFO\"");
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     agent.until("[INFO]  agent: configuration reloaded: log_level=INFO");
     let (head, body) = agent.ask("PUT", "/v1/agent/reload");
     assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}\n{body}");
@@ -113,10 +113,10 @@ fn the_service_manager_is_notified_of_each_state() {
     ]);
     let mut agent = Agent::launch(&folder, &mut program);
     assert_eq!(receive(), "READY=1\n");
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     assert!(receive().starts_with("RELOADING=1\nMONOTONIC_USEC="));
     assert_eq!(receive(), "READY=1\n");
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     assert_eq!(receive(), "STOPPING=1\n");
     agent.exit();
 }
@@ -204,7 +204,7 @@ fn the_monitor_shows_messages_as_they_come() {
     let folder = Folder::new("agent-monitor");
     let agent = Agent::start(&folder, "log_level = \"ERROR\"", &["-dev"]);
     let mut until = monitor(&agent, "info");
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     let line = until("agent: configuration reloaded");
     assert!(line.contains("[INFO]  agent: ") && line.ends_with("log_level=ERROR\n"), "{line}");
     let (head, body) = agent.ask("GET", "/v1/agent/monitor?log_level=nope");

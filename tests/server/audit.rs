@@ -212,7 +212,7 @@ fn a_full_disk_refuses_what_has_to_be_recorded() {
 
     // Room again: the file is opened by SIGHUP.
     fs::remove_file(&path).expect("removed");
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     wait_for("the file is opened again", || match ask(&agent, "", "PUT", "/v1/jobs", &job("web")).status {
         200 => Ok(()),
         status => Err(status.to_string()),
@@ -311,14 +311,14 @@ fn files_rotate_and_are_opened_again_by_a_signal() {
     // As logrotate does it.
     let (current, moved) = (trail.join("audit.log"), trail.join("moved"));
     fs::rename(&current, &moved).expect("moved");
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     agent.until("configuration reloaded");
     wait_for("the reload is recorded", || match fs::read_to_string(&current) {
         Ok(text) if text.contains("\"operation\":\"reload\"") => Ok(()),
         other => Err(format!("{other:?}")),
     });
     assert_eq!(about(&rows(&current), "reload", "signal: hangup")[0]["auth"]["type"], "host");
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
     assert_eq!(about(&rows(&current), "stop", "signal: terminated").len(), 1);
 }

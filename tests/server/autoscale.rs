@@ -103,7 +103,7 @@ fn the_leader_scales_worker_pools() {
     assert!(body.contains(" HTTP API from 127.0.0.1\""), "it says where from: {body}");
     fill(&server, "one");
     pool(&server, |p| p["LastDecision"]["Action"] == "failsafe");
-    assert_eq!(server.end("TERM"), 1);
+    assert_eq!(server.end(rustix::process::Signal::TERM), 1);
     server.start();
     pool(&server, |p| p["Failsafe"] == true && p["LastDecision"]["Action"] == "failsafe" && p["Nodes"] == 1);
     assert_eq!(group.read("desired"), "1");
@@ -308,7 +308,7 @@ fn one_of_several_processes_scales_from_outside_and_another_takes_over() {
     group.grows_to(3, TAKE_OVER);
     assert!(holder(&server).contains(&format!("pid {}", waiting.pid())), "{}", holder(&server));
 
-    waiting.signal("TERM");
+    waiting.signal(rustix::process::Signal::TERM);
     assert_eq!(waiting.exit(), 0, "{}", waiting.seen);
     let left = variable(&server, LEADER);
     assert!(left["Path"] == LEADER && left["Lock"].is_null(), "{left}");

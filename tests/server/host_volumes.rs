@@ -215,7 +215,7 @@ fn hostile_programs_are_refused_and_leave_nothing() {
     let (_, text) = create(&agent, json!({"Name": "v", "PluginID": "garbage"}));
     assert!(text.contains("no such plugin: \"garbage\""), "{text}");
     // A new one is known after a reload.
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     wait_for("the new plugin is tried", || {
         let (_, text) = create(&agent, json!({"Name": "v", "PluginID": "late"}));
         if text.contains("exit status 1") { Ok(()) } else { Err(text) }
@@ -389,7 +389,7 @@ fn volumes_are_created_again_when_the_agent_starts() {
         .map(|name| PathBuf::from(in_state(&agent, name, "ready")["HostPath"].as_str().expect("a path")))
         .collect();
     let mut agent = agent;
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
     drop(agent);
     // The directories of all but one are gone, as after a reboot, and so is a plugin.

@@ -513,13 +513,13 @@ fn secrets_are_nowhere_but_in_their_homes() {
     let alloc = run_task(&mut bench);
     search_processes(&bench);
     search_interfaces(&bench, &alloc);
-    bench.agent.signal("HUP");
+    bench.agent.signal(rustix::process::Signal::HUP);
     bench.agent.until("configuration reloaded");
     search_files(&bench, &alloc);
     let audit = fs::read_to_string(bench.folder.path().join("data/audit/audit.log")).expect("the audit log");
     assert!(audit.lines().count() > 100, "{audit}");
     bench.secrets.absent("the audit log", audit);
-    bench.agent.signal("TERM");
+    bench.agent.signal(rustix::process::Signal::TERM);
     bench.agent.exit();
     let said = bench.agent.log().to_string();
     assert!(said.contains("[TRACE]") || said.contains("[DEBUG]"), "{said}");

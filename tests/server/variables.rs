@@ -242,7 +242,7 @@ fn variables_survive_and_only_encrypted() {
     let gone = agent.send("DELETE", &format!("/v1/operator/keyring/key/{old}"), &Value::Null);
     assert_eq!(gone.status, 200, "{}", gone.body);
     assert_eq!(agent.get("/v1/var/app/web")["Items"], variable["Items"]);
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
     agent.until("Caught signal");
     seen.push_str(&agent.seen);

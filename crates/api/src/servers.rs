@@ -32,7 +32,7 @@ impl Server {
             .default_headers(credentials(config)?);
         let (base, shown) = match address.strip_prefix("unix://") {
             Some(path) => {
-                builder = builder.unix_socket(path);
+                builder = builder.unix_socket(path).tls_certs_only([]);
                 (Url::parse("http://127.0.0.1").map_err(wrong)?, address.to_string())
             }
             None => {
@@ -45,6 +45,11 @@ impl Server {
                 if !url.username().is_empty() || url.password().is_some() {
                     return Err(ConfigError::Password);
                 }
+                builder = match url.scheme() {
+                    // The certificates of the system are not read: there is no use for them, and a host may have none.
+                    "http" => builder.tls_certs_only([]),
+                    _ => builder,
+                };
                 builder = tls::apply(builder, &config.tls, &mut url)?;
                 (url, trimmed.to_string())
             }

@@ -288,7 +288,7 @@ impl Outside {
     fn end(mut self) {
         let lock = |nomad: &Nomad| nomad.world().variables[paths::LEADER].get("Lock").cloned();
         assert!(lock(&self.nomad).is_some());
-        self.agent.signal("TERM");
+        self.agent.signal(rustix::process::Signal::TERM);
         assert_eq!(self.agent.exit(), 0, "{}", self.agent.log());
         assert_eq!(lock(&self.nomad), None, "{}", self.agent.log());
         assert_eq!(self.nomad.unexpected(), [""; 0], "{}", self.agent.log());

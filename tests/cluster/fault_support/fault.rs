@@ -134,7 +134,7 @@ impl Fault {
             Kind::Slow => network(Flow::Slow(self.delay), &|from, to| from == who || to == who),
             Kind::Kill => cluster.servers[who].kill(),
             Kind::KillAll => cluster.servers.iter_mut().for_each(|s| s.kill()),
-            Kind::Stop => cluster.servers[who].agent().signal("STOP"),
+            Kind::Stop => cluster.servers[who].agent().signal(rustix::process::Signal::STOP),
             Kind::Full => {
                 let disks = cluster.disks.as_ref().expect("disks");
                 disks.fill(&cluster.servers[who].data(), self.left);
@@ -157,7 +157,7 @@ impl Fault {
             _ if self.hinders() => cluster.network.heal(),
             Kind::Kill => cluster.start(who, None),
             Kind::KillAll => (0..SERVERS).for_each(|i| cluster.start(i, None)),
-            Kind::Stop => cluster.servers[who].agent().signal("CONT"),
+            Kind::Stop => cluster.servers[who].agent().signal(rustix::process::Signal::CONT),
             Kind::Full => {
                 cluster.disks.as_ref().expect("disks").free(&cluster.servers[who].data());
                 // A server whose log failed reports that it has to be restarted; one that refused writes continues.

@@ -66,7 +66,9 @@ async fn tasks_outlive_the_agent() {
     let state: serde_json::Value = serde_json::from_str(state.split_once('\n').unwrap().1).unwrap();
     let supervisor = state["tasks"]["main"]["handle"]["supervisor"].to_string();
     for pid in [supervisor.as_str(), &pid.to_string()] {
-        std::process::Command::new("kill").args(["-9", pid]).status().unwrap();
+        let process = pid.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+        // The first one may take the other with it.
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
         until("its end", || (!is_alive(pid)).then_some(())).await;
     }
     let client = start().await;

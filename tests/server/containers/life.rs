@@ -143,7 +143,7 @@ job "example" {
     let address = format!("{}:{}", port["HostIP"].as_str().expect("an address"), port["Value"]);
     reads(&address, "PONG\n");
     // An agent in development mode leaves nothing.
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
     podman.is_clean();
 }

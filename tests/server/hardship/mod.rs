@@ -269,7 +269,7 @@ fn a_log_that_cannot_be_written_says_so_and_loses_nothing() {
     // Acknowledged writes can be read with stale reads, which need no leader.
     kept(&agent, &written);
     assert!(agent.runs() && !agent.log().contains("panicked"), "{}", agent.log());
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.until("Caught signal: terminated");
     assert_eq!(agent.exit(), 1, "without leave_on_terminate");
 

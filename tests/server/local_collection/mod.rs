@@ -47,7 +47,7 @@ fn start(folder: &Folder) -> Agent {
 
 /// Stops an agent, and waits for it.
 fn stop(mut agent: Agent) {
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
 }
 

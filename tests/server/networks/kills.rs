@@ -53,7 +53,7 @@ fn a_job_that_was_stopped_while_the_node_was_down_leaves_nothing() {
     node.start();
     net.nothing_left(&[&alloc]);
     wait_for("the record is removed", || if record.exists() { Err(String::new()) } else { Ok(()) });
-    node.end("TERM");
+    node.end(rustix::process::Signal::TERM);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn errors_name_the_plugin_the_operation_and_its_text() {
         let list = json!({"cniVersion": "0.4.0", "name": plugin, "plugins": [{"type": plugin}]});
         net.network(&format!("{plugin}.conflist"), &list);
     }
-    agent.signal("HUP");
+    agent.signal(rustix::process::Signal::HUP);
     wait_for("the node has the networks", || {
         let node = agent.list("/v1/nodes")[0]["ID"].as_str().expect("an ID").to_string();
         let node = agent.get(&format!("/v1/node/{node}"));

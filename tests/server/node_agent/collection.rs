@@ -36,7 +36,7 @@ fn after_a_restart_only_as_many_of_the_oldest_as_necessary_are_removed() {
 
 /// Each of the first four is reported once, the others never.
 fn stop_and_count(mut agent: Agent, allocs: &[Json], text: &str) {
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
     let log = agent.log().to_string();
     for (n, alloc) in allocs.iter().enumerate() {
@@ -62,7 +62,7 @@ fn a_forced_collection_is_reported_once() {
     agent.send("PUT", "/v1/client/gc", &Json::Null);
     let gone = || if dir(&folder, &allocs[1]).exists() { Err("still there".to_string()) } else { Ok(()) };
     wait_for("the other one is collected", gone);
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
     let log = agent.log().to_string();
     for (alloc, reason) in allocs.iter().zip(["forced collection", "forced full node collection"]) {

@@ -53,7 +53,7 @@ fn ready(agent: &Agent) {
 
 /// Stops an agent, and waits for it; its tasks keep running.
 fn stop(mut agent: Agent) {
-    agent.signal("TERM");
+    agent.signal(rustix::process::Signal::TERM);
     agent.exit();
 }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
 
 use crate::program::{self, Folder};
@@ -210,9 +211,9 @@ impl Agent {
         self.child.id()
     }
 
-    pub fn signal(&self, name: &str) {
-        let done = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
-        assert!(done.expect("kill").success());
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, signal).expect("a signal");
     }
 
     /// Ends it as a power failure would.
@@ -280,7 +281,7 @@ impl Drop for Agent {
     /// Gives it time to end its tasks.
     fn drop(&mut self) {
         if self.runs() {
-            self.signal("TERM");
+            self.signal(rustix::process::Signal::TERM);
         }
         let deadline = Instant::now() + Duration::from_secs(10);
         while self.runs() && Instant::now() < deadline {

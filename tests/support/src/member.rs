@@ -119,7 +119,7 @@ impl Member {
     pub fn reload(&mut self) {
         self.folder.file("agent.hcl", self.configuration());
         let agent = self.agent_mut();
-        agent.signal("HUP");
+        agent.signal(rustix::process::Signal::HUP);
         agent.until("configuration reloaded");
     }
 
@@ -127,7 +127,7 @@ impl Member {
     pub fn reload_refused(&mut self) -> String {
         self.folder.file("agent.hcl", self.configuration());
         let agent = self.agent_mut();
-        agent.signal("HUP");
+        agent.signal(rustix::process::Signal::HUP);
         agent.until("Reloading configuration...");
         agent.until("Failed to reload configs");
         agent.until("==> tls")
@@ -142,7 +142,7 @@ impl Member {
     }
 
     /// Ends it by a signal and gives the exit code.
-    pub fn end(&mut self, signal: &str) -> i32 {
+    pub fn end(&mut self, signal: rustix::process::Signal) -> i32 {
         let mut agent = self.agent.take().expect("it runs");
         agent.signal(signal);
         agent.exit()
