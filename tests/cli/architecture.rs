@@ -21,7 +21,8 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
+/// The source files of a directory and those below it, in any order.
+pub fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
         let path = entry.expect("entry").path();
         if path.is_dir() {

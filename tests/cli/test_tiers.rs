@@ -4,27 +4,16 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use regex::Regex;
+
+use crate::architecture::sources;
 
 const DOCUMENT: &str = "docs/dev/tests.md";
 const HEAD: &str = "| program | module | tests in the first tier |\n|---|---|---|\n";
 /// How a test is marked that only runs in the second tier.
 const LONG: &str = "#[ignore = \"takes long: `cargo xtask test all` runs it\"]";
-
-/// The source files of a directory, by path.
-fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(dir).expect("tests").map(|e| e.expect("an entry").path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
-        }
-    }
-}
 
 /// The rows of the list: each module with a marked test.
 fn rows() -> String {
@@ -34,6 +23,7 @@ fn rows() -> String {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(program);
         let mut files = Vec::new();
         sources(&root, &mut files);
+        files.sort();
         for file in files {
             let text = fs::read_to_string(&file).expect("a source file");
             let long = text.matches(LONG).count();

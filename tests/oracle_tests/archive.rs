@@ -493,7 +493,7 @@ fn same_content(name: &str, archive: &Archive, original: &Archive) {
 #[test]
 fn bombs_are_refused_quickly() {
     let Some(folder) = folder() else { return };
-    let _alone = crate::alone();
+    let _permit = encamp_test_support::permit::processor();
     let out = program::Folder::new("archive-bombs");
     if variants(&folder, "empty", out.path(), &[]).is_none() {
         return;

@@ -89,7 +89,7 @@ fn strings(list: &Value) -> Vec<&str> {
 fn recorded_runs_print_the_same() {
     let Some(folder) = oracle::folder("cli") else { return };
     let Some(replays) = oracle::folder("cli/replay") else { return };
-    let _alone = crate::alone();
+    let _permit = encamp_test_support::permit::processor();
     let cases = oracle::files(&replays, ".json");
     let mut groups: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut wrong = Vec::new();

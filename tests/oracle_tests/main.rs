@@ -31,14 +31,7 @@ mod scheduler_mutations;
 mod scheduler_properties;
 
 use encamp_test_support::meter::Counting;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// As in the program, and counted for the fuzzer of job files.
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
-
-/// Held by tests that use all processors, and by tests that measure time: they run one after the other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}

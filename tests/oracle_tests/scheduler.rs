@@ -56,7 +56,7 @@ fn run_all(cases: &[String], wanted: &(dyn Fn(&Case) -> bool + Sync)) -> Vec<Ver
 #[test]
 fn scheduler_oracle() {
     let Some(dir) = oracle::folder("scheduler") else { return };
-    let _alone = crate::alone();
+    let _permit = encamp_test_support::permit::processor();
     let filter = std::env::var("ENCAMP_ORACLE_CASE").ok();
     let shown = std::env::var("ENCAMP_ORACLE_DIFFS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let wanted = |case: &Case| match &filter {

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::program::repository;
+
 /// How a recorded file may be stored.
 const ENDINGS: [&str; 3] = ["", ".zst", ".gz"];
 
@@ -32,12 +34,6 @@ pub fn root() -> PathBuf {
     let dir = replacement().unwrap_or_else(|| repository().join("tests/oracle"));
     assert!(dir.is_dir(), "there are no recorded results in {}", dir.display());
     dir
-}
-
-/// The nearest directory at or above this package that has recorded results.
-fn repository() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.ancestors().find(|dir| dir.join("tests/oracle").is_dir()).unwrap_or(package).to_owned()
 }
 
 /// What is missing in a directory that replaces the repository's own is skipped.

@@ -5,13 +5,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 /// Where the schemas are.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference")
+    crate::program::repository().join("docs/reference")
 }
 
 /// A schema file of `docs/reference`.
