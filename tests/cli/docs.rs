@@ -103,7 +103,9 @@ fn every_command_of_the_documentation_runs() {
     for name in ["trainer-fails.hcl", "exporter-system.hcl"] {
         std::fs::copy(root.join("fixtures/demo").join(name), folder.path().join("jobs").join(name)).unwrap();
     }
-    crate::plan_file::key(&folder, "plan-key");
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    folder.file("plan-key.pem", key.serialize_pem());
+    folder.file("plan-key.pub.pem", key.public_key_pem());
     let cache = folder.path().join("cache").display().to_string();
     let env = [("NOMAD_ADDR", server.address.as_str()), ("ENCAMP_CACHE_DIR", cache.as_str())];
     let run = |command: &str| run_with(folder.path(), &command.split_whitespace().collect::<Vec<_>>(), &env, None);

@@ -86,6 +86,19 @@ fn certificates_are_checked_on_both_sides() {
         let said = plan(&flags, &[]);
         assert!(said.starts_with("Error during plan: Put \"https://127.0.0.1:"), "{flags}: {said}");
     }
+    // Those of the machine, of which there may be none.
+    let machine = |file: &str| [("SSL_CERT_FILE", path(file)), ("SSL_CERT_DIR", path("empty"))];
+    let with_machine = |file: &str| {
+        let env = machine(file);
+        let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        plan(&format!("{mine} {named}"), &env)
+    };
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    assert_eq!(with_machine("ca.pem"), through);
+    let missing = "no certificate authorities are installed on this machine; install the package ca-certificates";
+    assert!(with_machine("text.pem").contains(missing), "{}", with_machine("text.pem"));
+    assert!(!with_machine("other-ca.pem").contains(missing), "{}", with_machine("other-ca.pem"));
+
     for (flags, want) in [
         ("-ca-cert none.pem", "can't read "),
         ("-ca-cert text.pem", "contains no certificate in PEM format"),

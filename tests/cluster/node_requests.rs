@@ -220,9 +220,11 @@ fn streams_end_with_their_node_and_with_their_reader() {
 
     // A command ends when who runs it goes away.
     let mark = format!("{}.25", 100_000 + std::process::id());
+    let line = format!("/bin/sleep\0{mark}\0");
     let runs = || {
-        let found = Command::new("pgrep").args(["-f", &format!("^/bin/sleep {mark}$")]).output().expect("pgrep");
-        found.status.success()
+        let processes = procfs::process::all_processes().expect("the processes").flatten();
+        let lines = processes.filter_map(|process| std::fs::read(format!("/proc/{}/cmdline", process.pid())).ok());
+        lines.into_iter().any(|found| found == line.as_bytes())
     };
     let mut child = exec(&cluster.servers[1], &allocs[0].id, &["/bin/sleep", &mark]);
     wait_for("the command runs", || if runs() { Ok(()) } else { Err("it does not".into()) });

@@ -136,6 +136,9 @@ fn missing(name: &str, node: &Json, networks: bool) -> Option<&'static str> {
     if lacks("exec") {
         return Some("no isolation");
     }
+    if file.contains("\"python3\"") && !notes::installed("python3") {
+        return Some("python3 is not installed");
+    }
     if file.contains("\"java\"") {
         return Some("the few files of isolated tasks here have no Java; a_java_service_answers runs it");
     }

@@ -228,6 +228,9 @@ fn cause(e: &reqwest::Error) -> String {
     if e.is_timeout() {
         return if e.is_connect() { "connecting took too long" } else { "no answer in time" }.into();
     }
+    if let Some(explanation) = encamp_tls::missing_authorities(e) {
+        return explanation.into();
+    }
     let mut innermost: &dyn Error = e;
     let mut found = None;
     while let Some(next) = innermost.source() {

@@ -24,16 +24,10 @@ pub(crate) struct Server {
 impl Server {
     fn new(address: &str, config: &Config) -> Result<Server, ConfigError> {
         let wrong = |source| ConfigError::Address { address: address.to_string(), source };
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(config.connect_timeout)
-            .no_proxy()
-            .redirect(redirect::Policy::custom(follow))
-            .user_agent(concat!("encamp/", env!("CARGO_PKG_VERSION")))
-            .default_headers(credentials(config)?);
-        let (base, shown) = match address.strip_prefix("unix://") {
+        let (mut builder, base, shown) = match address.strip_prefix("unix://") {
             Some(path) => {
-                builder = builder.unix_socket(path).tls_certs_only([]);
-                (Url::parse("http://127.0.0.1").map_err(wrong)?, address.to_string())
+                let builder = encamp_tls::client_builder_trusting(Vec::new()).unix_socket(path);
+                (builder, Url::parse("http://127.0.0.1").map_err(wrong)?, address.to_string())
             }
             None => {
                 let trimmed = address.trim_end_matches('/');
@@ -45,15 +39,15 @@ impl Server {
                 if !url.username().is_empty() || url.password().is_some() {
                     return Err(ConfigError::Password);
                 }
-                builder = match url.scheme() {
-                    // The certificates of the system are not read: there is no use for them, and a host may have none.
-                    "http" => builder.tls_certs_only([]),
-                    _ => builder,
-                };
-                builder = tls::apply(builder, &config.tls, &mut url)?;
-                (url, trimmed.to_string())
+                (tls::builder(&config.tls, &mut url)?, url, trimmed.to_string())
             }
         };
+        builder = builder
+            .connect_timeout(config.connect_timeout)
+            .no_proxy()
+            .redirect(redirect::Policy::custom(follow))
+            .user_agent(concat!("encamp/", env!("CARGO_PKG_VERSION")))
+            .default_headers(credentials(config)?);
         Ok(Server { http: builder.build().map_err(ConfigError::Client)?, base, shown })
     }
 }
@@ -88,8 +82,6 @@ pub(crate) struct Servers {
 impl Servers {
     /// Those of the settings.
     pub(crate) fn new(config: &Config) -> Result<Servers, ConfigError> {
-        // There may be one already: a server's, or that of an earlier client.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut addresses = config.addresses();
         let first = Server::new(addresses.next().unwrap_or_default(), config)?;
         let others = addresses.map(|a| Server::new(a, config)).collect::<Result<_, _>>()?;

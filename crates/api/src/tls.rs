@@ -58,12 +58,14 @@ pub enum TlsError {
     },
 }
 
-/// Applies the settings; the URL gets the name the certificate has to have.
-pub(crate) fn apply(mut builder: ClientBuilder, tls: &Tls, url: &mut Url) -> Result<ClientBuilder, TlsError> {
+/// A client of a server at this URL; the URL gets the name the certificate has to have.
+pub(crate) fn builder(tls: &Tls, url: &mut Url) -> Result<ClientBuilder, TlsError> {
     let authorities = authorities(tls)?;
-    if !authorities.is_empty() {
-        builder = builder.tls_certs_only(authorities);
-    }
+    // The authorities of the machine take longer to read than a command takes: only where they are of use.
+    let mut builder = match authorities.is_empty() && url.scheme() == "https" {
+        true => encamp_tls::client_builder(),
+        false => encamp_tls::client_builder_trusting(authorities),
+    };
     match (&tls.client_cert, &tls.client_key) {
         (Some(cert), Some(key)) => {
             let mut pem = read(cert)?;

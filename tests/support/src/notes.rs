@@ -37,6 +37,25 @@ pub fn missing(suite: &str, why: &str) {
     skipped(suite, why);
 }
 
+/// Whether a program is in one of the directories of `PATH`.
+pub fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// Whether a program that a test needs is not installed, which is noted.
+///
+/// # Panics
+///
+/// If the program is missing and `CI` is set.
+pub fn lacks(suite: &str, program: &str) -> bool {
+    let lacks = !installed(program);
+    if lacks {
+        missing(suite, &format!("{program} is not installed"));
+    }
+    lacks
+}
+
 /// Notes that something can't be tested here, on no account: the kernel or the user has no right to it.
 pub fn skipped(suite: &str, why: &str) {
     println!("skipped: {suite}: {why}");

@@ -168,7 +168,7 @@ pub enum BackendError {
     /// The key is empty, or holds spaces or other characters that no key has.
     #[error("the key must be a word of printable ASCII characters")]
     Key,
-    /// The HTTP client cannot be made: certificates of the system cannot be read.
+    /// The HTTP client cannot be made.
     #[error("the HTTP client cannot be made")]
     Client,
 }

@@ -1,7 +1,6 @@
 //! Sends notifications (`docs/spec/cluster-scaling.md §10`): every backend has a queue and a task of its own, so that
 //! none of them delays scaling or another backend.
 
-use std::error::Error;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -169,8 +168,7 @@ impl Notify for Sender {
 
 /// Redirects are not followed: the key would be sent to another host.
 fn client(timing: Timing) -> Result<Client, BackendError> {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::builder().timeout(timing.attempt).redirect(redirect::Policy::none()).referer(false);
+    let client = encamp_tls::client_builder().timeout(timing.attempt).redirect(redirect::Policy::none()).referer(false);
     client.user_agent("encamp").build().map_err(|_| BackendError::Client)
 }
 
@@ -240,12 +238,7 @@ impl Worker {
 /// The innermost cause of an error. It comes from the resolver, a socket or TLS, which know no more than host and
 /// port; errors further out may hold the URL.
 fn cause(e: &reqwest::Error) -> String {
-    let mut inner: Option<&dyn Error> = e.source();
-    while let Some(next) = inner.and_then(Error::source) {
-        inner = Some(next);
-    }
-    let text = inner.map_or_else(|| "the cause is not known".to_string(), ToString::to_string);
-    shortened(&text, CAUSE)
+    shortened(&encamp_tls::cause(e), CAUSE)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Downloads files over HTTP: redirects, resumed transfers, bounds (`docs/spec/client.md §18`).
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::time::Duration;
@@ -35,7 +34,7 @@ pub(crate) enum HttpError {
     #[error("header {0:?} can't be sent")]
     Header(String),
     /// There was no answer, or not all of it.
-    #[error("{}", cause(.0))]
+    #[error("{}", encamp_tls::cause(.0))]
     Exchange(#[source] reqwest::Error),
     /// The server sent nothing for too long.
     #[error("the server sent nothing for {} s", STALL.as_secs())]
@@ -61,19 +60,6 @@ pub(crate) enum HttpError {
     /// The file was not written.
     #[error("failed to write the downloaded file: {0}")]
     Write(#[source] io::Error),
-}
-
-/// The innermost reason; the outer ones repeat the URL, which may hold secrets.
-fn cause(e: &reqwest::Error) -> String {
-    let mut inner = e.source();
-    while let Some(further) = inner.and_then(std::error::Error::source) {
-        inner = Some(further);
-    }
-    match inner {
-        Some(inner) => inner.to_string(),
-        None if e.is_timeout() => "timed out".into(),
-        None => "the request failed".into(),
-    }
 }
 
 /// How a try ended.
@@ -125,8 +111,7 @@ impl Downloader {
         insecure: bool,
         limit: Option<u64>,
     ) -> Result<Downloader, HttpError> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
+        let client = encamp_tls::client_builder()
             .connect_timeout(CONNECT)
             .redirect(reqwest::redirect::Policy::none())
             // The file is stored as the server has it.

@@ -120,14 +120,14 @@ enum AskError {
 
 /// The error below that of the HTTP client, which repeats the URL.
 fn cause(e: &reqwest::Error) -> String {
-    e.source().map_or_else(|| e.to_string(), ToString::to_string)
+    let explained = encamp_tls::missing_authorities(e).map(ToString::to_string);
+    explained.or_else(|| e.source().map(ToString::to_string)).unwrap_or_else(|| e.to_string())
 }
 
 async fn ask(check: &Check, http: &Http, at: &str) -> Result<(CheckOutcome, i64, String), AskError> {
     let url = format!("{}://{at}{}", http.scheme, http.path);
     let wrong = |source| AskError::Exchange { method: http.method.clone(), url: url.clone(), source };
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder()
+    let client = encamp_tls::client_builder()
         .timeout(check.timeout)
         .tls_danger_accept_invalid_certs(http.tls_skip_verify)
         .build()

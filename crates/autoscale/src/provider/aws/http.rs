@@ -1,6 +1,6 @@
 //! The HTTP client of the SDK: rustls with ring, and no response longer than [`limits::ANSWER`].
 
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
@@ -14,7 +14,11 @@ use crate::provider::limits;
 /// The client: its connections serve every region.
 pub fn client() -> SharedHttpClient {
     let tls = Provider::Rustls(CryptoMode::Ring);
-    SharedHttpClient::new(Bounded(aws_smithy_http_client::Builder::new().tls_provider(tls).build_https()))
+    // The library panics if it is to trust the authorities of a machine that has none.
+    let authorities = TrustStore::empty().with_native_roots(encamp_tls::has_system_authorities());
+    let trust = TlsContext::builder().with_trust_store(authorities).build().unwrap_or_default();
+    let builder = aws_smithy_http_client::Builder::new().tls_provider(tls).tls_context(trust);
+    SharedHttpClient::new(Bounded(builder.build_https()))
 }
 
 /// A client with bounded answers.

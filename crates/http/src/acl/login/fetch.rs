@@ -1,7 +1,6 @@
 //! Requests to identity providers: bounded in time and size, without redirections, with the certificate authorities of
 //! the auth method.
 
-use std::error::Error;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -31,8 +30,8 @@ pub(super) enum FetchError {
     /// The certificates to trust are none.
     #[error("the certificates of the auth method are not in PEM format")]
     Certificates,
-    /// There is no HTTP client: the certificates of the system cannot be read.
-    #[error("the certificates of the system cannot be used: {0}")]
+    /// There is no HTTP client: a certificate cannot be used.
+    #[error("the certificates to trust cannot be used: {0}")]
     Client(String),
     /// The answer took too long.
     #[error("{0} did not answer within {limit} s", limit = TIME.as_secs())]
@@ -118,21 +117,20 @@ pub(super) struct Fetcher {
 impl Fetcher {
     /// For the provider at a configured address. `authorities`: PEM certificates to trust; none: those of the system.
     pub(super) fn new(base: &Url, authorities: &[String]) -> Result<Fetcher, FetchError> {
-        // There may be one already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
+        let mut trusted = Vec::new();
+        for pem in authorities {
+            trusted.extend(certificates(pem)?);
+        }
+        let builder = match trusted.is_empty() {
+            true => encamp_tls::client_builder(),
+            false => encamp_tls::client_builder_trusting(trusted),
+        };
+        let builder = builder
             .connect_timeout(CONNECT)
             .timeout(TIME)
             .no_proxy()
             .redirect(redirect::Policy::none())
             .user_agent(concat!("encamp/", env!("CARGO_PKG_VERSION")));
-        let mut trusted = Vec::new();
-        for pem in authorities {
-            trusted.extend(certificates(pem)?);
-        }
-        if !trusted.is_empty() {
-            builder = builder.tls_certs_only(trusted);
-        }
         let client = builder.build().map_err(|e| FetchError::Client(cause(&e)))?;
         Ok(Fetcher { client, encrypted: base.scheme() == "https" })
     }
@@ -220,12 +218,7 @@ async fn answer(
 /// The innermost cause of an error. It comes from the resolver, a socket or TLS, which know no more than host and
 /// port; errors further out may hold the URL.
 fn cause(e: &reqwest::Error) -> String {
-    let mut inner: Option<&dyn Error> = e.source();
-    while let Some(next) = inner.and_then(Error::source) {
-        inner = Some(next);
-    }
-    let text = inner.map_or_else(|| "the cause is not known".to_string(), ToString::to_string);
-    text.chars().filter(|c| !c.is_control()).take(CAUSE).collect()
+    encamp_tls::cause(e).chars().filter(|c| !c.is_control()).take(CAUSE).collect()
 }
 
 #[cfg(test)]
