@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use super::connection::block_on_boxed;
 use super::context::Environment;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
@@ -192,7 +193,7 @@ impl GeneralFlags {
 /// Runs a future that uses the network.
 pub fn block_on<F: Future>(future: F) -> CommandResult<F::Output> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    Ok(runtime.context("Error starting the network runtime")?.block_on(future))
+    Ok(block_on_boxed(&runtime.context("Error starting the network runtime")?, Box::pin(future)))
 }
 
 /// `ENCAMP_CACHE_DIR`, or `encamp` in the standard location of the user's caches; `None` if there is none.

@@ -1,6 +1,7 @@
 //! A client of the cluster and its runtime, for commands that send several requests.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -20,6 +21,11 @@ pub struct Connection {
     runtime: Runtime,
 }
 
+/// Waits for a future. It is boxed since the runtime's loop is compiled for each type of future: hundreds of kilobytes.
+pub(crate) fn block_on_boxed<T>(runtime: &Runtime, future: Pin<Box<dyn Future<Output = T> + '_>>) -> T {
+    runtime.block_on(future)
+}
+
 impl Connection {
     /// Creates a client for the cluster that the flags and the environment select. Connects with the first request.
     pub fn new(general: &GeneralFlags, env: &Environment) -> CommandResult<Connection> {
@@ -30,7 +36,7 @@ impl Connection {
 
     /// Waits for a future that uses the network.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
-        self.runtime.block_on(future)
+        block_on_boxed(&self.runtime, Box::pin(future))
     }
 
     /// Sleeps.

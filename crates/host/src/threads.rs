@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()>
 
 /// Waits for a future, on a thread outside of the runtime.
 pub fn block_on<F: Future>(runtime: &Handle, future: F) -> F::Output {
+    // The runtime's loop is compiled for each type of future.
+    let future: Pin<Box<dyn Future<Output = F::Output> + '_>> = Box::pin(future);
     if let Some(simulation) = simulation::current() {
         return simulation::wait(&*simulation, future);
     }

@@ -6,8 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use super::{archive, parallel};
 use encamp_api::json::{JsonError, explained};
@@ -37,13 +38,42 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A volume of either kind.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(tag = "Type", rename_all = "lowercase")]
 pub enum Volume {
     /// A CSI volume.
     Csi(Box<CsiVolume>),
     /// A dynamic host volume.
     Host(Box<HostVolume>),
+}
+
+/// Reads the member that names the kind, then the object. The derived code would copy each volume to memory first, and
+/// decode that by code of its own for every type that a volume holds.
+impl<'de> Deserialize<'de> for Volume {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Volume, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Kind {
+            Csi,
+            Host,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Tag {
+            r#type: Kind,
+        }
+        let text = Box::<RawValue>::deserialize(d)?;
+        let object = text.get().as_bytes();
+        let volume = serde_json::from_slice::<Tag>(object).and_then(|tag| match tag.r#type {
+            Kind::Csi => serde_json::from_slice(object).map(Volume::Csi),
+            Kind::Host => serde_json::from_slice(object).map(Volume::Host),
+        });
+        volume.map_err(|e| {
+            // The line and column are those within the volume: the reader of the file adds its own.
+            let text = e.to_string();
+            de::Error::custom(text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem))
+        })
+    }
 }
 
 /// The file as it is written: lists of API objects.

@@ -111,6 +111,11 @@ impl Loose {
         names: &[&str],
         visitor: V,
     ) -> Result<V::Value, Refusal> {
+        visitor.visit_map(MapDeserializer::new(Loose::named(members, names).into_iter()))
+    }
+
+    /// The members with the names of the structure; all of them if it has no names.
+    fn named(members: serde_json::Map<String, Value>, names: &[&str]) -> Vec<(String, Loose)> {
         let mut out: Vec<(String, Loose)> = Vec::with_capacity(members.len());
         // Exact names win, wherever they stand.
         let exact: Vec<String> = members.keys().filter(|k| names.contains(&k.as_str())).cloned().collect();
@@ -127,7 +132,7 @@ impl Loose {
             let fields = kept(&name, &value);
             out.push((name, Loose { value, fields }));
         }
-        visitor.visit_map(MapDeserializer::new(out.into_iter()))
+        out
     }
 }
 
