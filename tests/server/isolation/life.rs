@@ -1,10 +1,14 @@
 //! The life of a task, for each driver of real processes: start, environment, commands, signals, usage, limits, stop,
 //! collection.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use encamp_test_support::notes;
+use encamp_test_support::pty::{self, Terminal};
+
+/// How long one command may take.
+const COMMAND: Duration = Duration::from_secs(60);
 
 const DRIVERS: [&str; 2] = ["raw_exec", "exec"];
 
@@ -40,19 +44,15 @@ fn tasks_live_and_end() {
         let (out, code) = exec(&folder, &agent, &alloc, "main", &["/bin/sh", "-c", "id -u; cat /proc/1/comm; exit 7"]);
         assert_eq!((out.lines().next(), code), (Some(user), 7), "{out}");
         assert_eq!(out.contains("encamp"), isolated, "the init process: {out}");
-        // In a terminal, which has a name there. `script` gives the command line program one.
-        let address = agent.address();
-        let program = crate::program::path();
-        let line = format!("{program} alloc exec -t -task main {} /bin/sh -c 'tty; exit 4'", id(&alloc));
-        let mut script = Command::new("script");
-        script.args(["-qec", &line, "/dev/null"]).env("NOMAD_ADDR", &address).stdin(std::process::Stdio::null());
-        match script.output() {
-            Ok(ran) => {
-                let out = String::from_utf8_lossy(&ran.stdout).into_owned();
-                assert!(out.contains("/dev/pts/") && ran.status.code() == Some(4), "{driver}: {out} {:?}", ran.status);
-            }
-            Err(e) => println!("no command in a terminal: {e}"),
-        }
+        // In a terminal, which has a name there.
+        let mut line = pty::command(&crate::program::path());
+        line.args(["alloc", "exec", "-t", "-task", "main", id(&alloc), "/bin/sh", "-c", "tty; exit 4"]);
+        line.env("NOMAD_ADDR", agent.address()).env("TERM", "xterm");
+        let mut terminal = Terminal::spawn(line, 24, 80);
+        let exit = terminal.wait_for_exit(COMMAND).unwrap_or_else(|screen| panic!("{driver}: it runs: {screen:?}"));
+        let shown = terminal.screen();
+        assert!(exit.status.code() == Some(4), "{driver}: {shown:?} {:?}", exit.status);
+        assert!(String::from_utf8_lossy(&terminal.raw()).contains("/dev/pts/"), "{driver}: {shown:?}");
         let (out, code) = exec(&folder, &agent, &alloc, "main", &["/no/such/program"]);
         assert!(code != 0 && out.contains("No such file"), "{code} {out}");
         let signal = json!({"Signal": "SIGUSR1", "Task": "main"});

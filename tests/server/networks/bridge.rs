@@ -125,7 +125,7 @@ fn isolated_tasks_have_host_names_and_dns_settings() {
     // Commands beside it are in the same network.
     let line =
         ["alloc", "exec", "-task", "main", id(&alloc), "/bin/cat", "/proc/sys/kernel/hostname", "/proc/net/fib_trie"];
-    let ran = run_for(CONNECTION, net.folder.path(), &line, &[("NOMAD_ADDR", &agent.address())], "");
+    let ran = run_for(COMMAND, net.folder.path(), &line, &[("NOMAD_ADDR", &agent.address())], "");
     assert!(ran.exit == 0 && ran.stdout.starts_with("web-0\n") && ran.stdout.contains(&address), "{}", ran.stdout);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a host name");
     assert_ne!(host, "web-0\n", "the name of the host is another one");

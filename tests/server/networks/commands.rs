@@ -1,28 +1,25 @@
 //! Commands beside tasks: they run in the network of the task.
 
 use super::*;
+use encamp_test_support::pty::{self, Terminal};
 
 /// Writes the network that the task is in.
 const SCRIPT: &str = "readlink /proc/self/ns/net > local/network; exec sleep 600";
 
-/// What a command beside a task prints; `wrapper`: a program that runs the line.
+/// What a command beside a task prints; `terminal`: on a terminal.
 fn says(net: &Net, agent: &Agent, alloc: &Json, terminal: bool, command: &str) -> String {
     let address = agent.address();
     if terminal {
-        let line =
-            format!("{} alloc exec -t=true -task main {} /bin/sh -c '{command}'", crate::program::path(), id(alloc));
-        let ran = Command::new("script")
-            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-            .current_dir(net.folder.path())
-            .env("NOMAD_ADDR", address)
-            .stdin(std::process::Stdio::null())
-            .output()
-            .expect("script");
-        // The terminal shows the end of its input, too.
-        return String::from_utf8_lossy(&ran.stdout).trim().trim_start_matches("^@").to_string();
+        let mut line = pty::command(&crate::program::path());
+        line.args(["alloc", "exec", "-t=true", "-task", "main", id(alloc), "/bin/sh", "-c", command]);
+        line.current_dir(net.folder.path()).env("NOMAD_ADDR", address).env("TERM", "xterm");
+        let mut terminal = Terminal::spawn(line, 24, 80);
+        let exit = terminal.wait_for_exit(COMMAND).unwrap_or_else(|screen| panic!("it runs: {screen:?}"));
+        assert!(exit.status.success(), "{:?}", terminal.screen());
+        return String::from_utf8_lossy(&terminal.raw()).trim().to_string();
     }
     let line = ["alloc", "exec", "-t=false", "-task", "main", id(alloc), "/bin/sh", "-c", command];
-    let ran = run_for(CONNECTION, net.folder.path(), &line, &[("NOMAD_ADDR", &address)], "");
+    let ran = run_for(COMMAND, net.folder.path(), &line, &[("NOMAD_ADDR", &address)], "");
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
     ran.stdout.trim().to_string()
 }

@@ -27,6 +27,8 @@ use serde_json::{Value as Json, json};
 const PLUGINS: &str = "/usr/lib/cni";
 /// How long one connection to a task may take.
 const CONNECTION: Duration = Duration::from_secs(5);
+/// How long one command may take.
+const COMMAND: Duration = Duration::from_secs(60);
 
 /// The bridge of a test, its addresses, and the folder of its agent. At the end the bridge and its rules are removed.
 pub struct Net {
