@@ -22,4 +22,4 @@ mod tests;
 pub use event::{Auth, AuthKind, Decision, Event, Payload, PayloadKind, RequestInfo, ResponseInfo, Stage};
 pub use filter::{Filter, Filters};
 pub use log::{AuditLog, OpenError, Settings};
-pub use sink::{FileSettings, Guarantee, SinkSettings, WriteError};
+pub use sink::{FileSettings, Guarantee, SinkSettings, WriteError, WriteFailure};

@@ -75,7 +75,32 @@ pub struct WriteError {
     /// The label of the sink.
     pub sink: String,
     /// Why.
-    pub reason: String,
+    pub reason: WriteFailure,
+}
+
+/// Why a row was not written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteFailure {
+    /// The thread that writes has ended.
+    #[error("it has stopped")]
+    Stopped,
+    /// Too many rows wait.
+    #[error("the disk is too slow: the row was not written within {} s", PATIENCE.as_secs())]
+    Slow,
+    /// The file can't be written.
+    #[error("{problem}")]
+    File {
+        /// The kind of the error.
+        kind: io::ErrorKind,
+        /// The error of the operating system.
+        problem: String,
+    },
+}
+
+impl From<io::Error> for WriteFailure {
+    fn from(e: io::Error) -> Self {
+        WriteFailure::File { kind: e.kind(), problem: e.to_string() }
+    }
 }
 
 /// A row in flight.
@@ -84,7 +109,7 @@ struct Row {
     /// Whether it has to be on the disk.
     sync: bool,
     /// Who waits for it.
-    written: Option<oneshot::Sender<Result<(), String>>>,
+    written: Option<oneshot::Sender<Result<(), WriteFailure>>>,
 }
 
 enum Message {
@@ -140,8 +165,8 @@ impl Sink {
         Teller { name: self.name.clone(), shared: self.shared.clone(), metrics: self.metrics.clone() }
     }
 
-    fn error(&self, reason: impl Into<String>) -> WriteError {
-        WriteError { sink: self.name.clone(), reason: reason.into() }
+    fn error(&self, reason: WriteFailure) -> WriteError {
+        WriteError { sink: self.name.clone(), reason }
     }
 
     /// Writes a row as far as the sink guarantees it. `sync`: a row that is guaranteed has to be on the disk.
@@ -169,14 +194,11 @@ impl Sink {
         let sync = sync || self.has_failed();
         let row = Row { line: line.clone(), sync, written: Some(sender) };
         let all = async {
-            self.rows.send(Message::Row(row)).await.map_err(|_| "it has stopped".to_string())?;
-            written.await.map_err(|_| "it has stopped".to_string())?
+            self.rows.send(Message::Row(row)).await.map_err(|_| WriteFailure::Stopped)?;
+            written.await.map_err(|_| WriteFailure::Stopped)?
         };
-        let slow = || format!("the disk is too slow: the row was not written within {} s", PATIENCE.as_secs());
-        match tokio::time::timeout(PATIENCE, all).await.unwrap_or_else(|_| Err(slow())) {
-            Ok(()) => Ok(()),
-            Err(reason) => Err(self.error(reason)),
-        }
+        let done = tokio::time::timeout(PATIENCE, all).await;
+        done.unwrap_or(Err(WriteFailure::Slow)).map_err(|reason| self.error(reason))
     }
 
     /// Has the file opened again.
@@ -271,10 +293,11 @@ impl Writer {
             self.told.failed("the audit log could not be rotated", &e.to_string());
         }
         let sync = rows.iter().any(|row| row.sync);
-        let done = written.and_then(|()| if sync { self.file.sync() } else { Ok(()) }).map_err(|e| e.to_string());
+        let done = written.and_then(|()| if sync { self.file.sync() } else { Ok(()) });
+        let done = done.map_err(WriteFailure::from);
         self.shared.failed.store(done.is_err(), Ordering::Relaxed);
         if let Err(reason) = &done {
-            self.told.lost(rows.len() as u64, reason);
+            self.told.lost(rows.len() as u64, &reason.to_string());
         }
         for row in rows {
             // Who waited may be gone.

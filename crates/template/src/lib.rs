@@ -29,7 +29,7 @@ pub mod value;
 use std::collections::BTreeSet;
 
 pub use error::{Bound, Error, Failure, Place};
-pub use source::{Answer, Dependency, Source};
+pub use source::{AddressError, Answer, Dependency, Source};
 pub use value::{Object, Value};
 
 /// How a template is read.

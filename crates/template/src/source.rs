@@ -98,5 +98,16 @@ pub trait Source {
     ///
     /// # Errors
     /// Why there is none.
-    fn address(&self, expression: &str) -> Result<String, String>;
+    fn address(&self, expression: &str) -> Result<String, AddressError>;
+}
+
+/// Why the host has no address for an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The expression is unknown.
+    #[error("sockaddr knows GetPrivateIP, GetPublicIP and GetInterfaceIP \"<name>\"")]
+    Expression,
+    /// The operating system does not list the addresses.
+    #[error("the addresses of the host are not known: {0}")]
+    Unknown(String),
 }

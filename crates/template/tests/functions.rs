@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use encamp_template::source::VariableName;
 use encamp_template::time::Time;
 use encamp_template::value::Map;
-use encamp_template::{Answer, Dependency, Failure, Limits, Object, Options, Rendered, Source, Template, Value};
+use encamp_template::{
+    AddressError, Answer, Dependency, Failure, Limits, Object, Options, Rendered, Source, Template, Value,
+};
 
 /// Fixed answers.
 #[derive(Default)]
@@ -24,8 +26,12 @@ impl Source for Fixed {
         Time::from_unix_nanos(1_709_210_096_000_000_000)
     }
 
-    fn address(&self, expression: &str) -> Result<String, String> {
-        if expression == "GetPrivateIP" { Ok("10.0.0.1".into()) } else { Err("no such address".into()) }
+    fn address(&self, expression: &str) -> Result<String, AddressError> {
+        if expression == "GetPrivateIP" {
+            Ok("10.0.0.1".into())
+        } else {
+            Err(AddressError::Unknown("no such address".into()))
+        }
     }
 }
 

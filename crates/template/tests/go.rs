@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use encamp_template::time::Time;
-use encamp_template::{Answer, Bound, Dependency, Failure, Limits, Options, Source, Template, Value};
+use encamp_template::{AddressError, Answer, Bound, Dependency, Failure, Limits, Options, Source, Template, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -27,8 +27,8 @@ impl Source for Nothing {
         Time::from_unix_nanos(0)
     }
 
-    fn address(&self, _: &str) -> Result<String, String> {
-        Err("no addresses".into())
+    fn address(&self, _: &str) -> Result<String, AddressError> {
+        Err(AddressError::Expression)
     }
 }
 

@@ -124,7 +124,10 @@ impl Agent {
     /// Starts an agent and waits until it serves. The configuration gets any free ports.
     pub fn start(folder: &Folder, config: &str, args: &[&str]) -> Agent {
         folder.file("agent.hcl", format!("ports {{\n  http = 0\n  rpc  = 0\n  serf = 0\n}}\n{config}"));
-        let mut agent = Agent::spawn(folder, &[&["-config", "agent.hcl"], args].concat());
+        // A disk that is nearly full would have the files of ended tasks removed while a test reads them.
+        folder.file("disk.hcl", "client {\n  gc_disk_usage_threshold = 100\n  gc_inode_usage_threshold = 100\n}\n");
+        let files = ["-config", "disk.hcl", "-config", "agent.hcl"];
+        let mut agent = Agent::spawn(folder, &[&files, args].concat());
         agent.serves();
         agent
     }

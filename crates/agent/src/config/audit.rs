@@ -58,8 +58,40 @@ pub trait Allowed: Sized {
     /// The value of a text.
     ///
     /// # Errors
-    /// What is allowed: it stands between the key and the text.
-    fn of(text: &str) -> Result<Self, String>;
+    /// The rule that the text breaks.
+    fn of(text: &str) -> Result<Self, Rule>;
+}
+
+/// What a text of the block `audit` has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    /// `type` of a sink.
+    #[error("the type of a sink must be file")]
+    SinkType,
+    /// `format` of a sink.
+    #[error("format must be json")]
+    Format,
+    /// `type` of a filter.
+    #[error("the type of a filter must be HTTPEvent")]
+    FilterType,
+    /// `delivery_guarantee` of a sink.
+    #[error("delivery_guarantee must be enforced or best-effort")]
+    Guarantee,
+    /// `path` of a sink.
+    #[error("path must be the absolute path of a file")]
+    Path,
+    /// `mode` of a sink.
+    #[error("mode must be octal digits from 0600 to 0660, without rights for others")]
+    Mode,
+    /// `endpoints` of a filter.
+    #[error("an endpoint must start with / or *")]
+    Endpoint,
+    /// `stages` of a filter.
+    #[error("a stage must be OperationReceived, OperationComplete or *")]
+    Stage,
+    /// `operations` of a filter.
+    #[error("an operation must be a method of HTTP or *")]
+    Operation,
 }
 
 /// A text that is checked while it is read; the last source decides.
@@ -78,9 +110,7 @@ struct Checked<T>(T);
 impl<'de, T: Allowed> Deserialize<'de> for Checked<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = String::deserialize(d)?;
-        T::of(&text)
-            .map(Checked)
-            .map_err(|allowed| de::Error::custom(format!("audit: {allowed}, not {}", quoted(&text))))
+        T::of(&text).map(Checked).map_err(|rule| de::Error::custom(format!("audit: {rule}, not {}", quoted(&text))))
     }
 }
 
@@ -172,71 +202,71 @@ pub struct StageWord(pub Option<Stage>);
 pub struct Operation(pub Option<String>);
 
 impl Allowed for SinkType {
-    fn of(text: &str) -> Result<Self, String> {
-        if text == "file" { Ok(SinkType) } else { Err("the type of a sink must be file".into()) }
+    fn of(text: &str) -> Result<Self, Rule> {
+        if text == "file" { Ok(SinkType) } else { Err(Rule::SinkType) }
     }
 }
 
 impl Allowed for Format {
-    fn of(text: &str) -> Result<Self, String> {
-        if text == "json" { Ok(Format) } else { Err("format must be json".into()) }
+    fn of(text: &str) -> Result<Self, Rule> {
+        if text == "json" { Ok(Format) } else { Err(Rule::Format) }
     }
 }
 
 impl Allowed for FilterType {
-    fn of(text: &str) -> Result<Self, String> {
-        if text == "HTTPEvent" { Ok(FilterType) } else { Err("the type of a filter must be HTTPEvent".into()) }
+    fn of(text: &str) -> Result<Self, Rule> {
+        if text == "HTTPEvent" { Ok(FilterType) } else { Err(Rule::FilterType) }
     }
 }
 
 impl Allowed for Guaranteed {
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, Rule> {
         let guarantee = Guarantee::parse(text).map(Guaranteed);
-        guarantee.ok_or_else(|| "delivery_guarantee must be enforced or best-effort".into())
+        guarantee.ok_or(Rule::Guarantee)
     }
 }
 
 impl Allowed for LogPath {
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, Rule> {
         let path = Path::new(text);
         let is_file = path.is_absolute() && !text.ends_with('/') && path.file_name().is_some();
-        if is_file { Ok(LogPath(path.into())) } else { Err("path must be the absolute path of a file".into()) }
+        if is_file { Ok(LogPath(path.into())) } else { Err(Rule::Path) }
     }
 }
 
 impl Allowed for Mode {
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, Rule> {
         // The agent itself has to write the file; nobody but owner and group should read it.
         let mode = u32::from_str_radix(text, 8).ok().filter(|m| *m <= 0o770 && m & 0o600 == 0o600 && m & 0o007 == 0);
-        mode.map(Mode).ok_or_else(|| "mode must be octal digits from 0600 to 0660, without rights for others".into())
+        mode.map(Mode).ok_or(Rule::Mode)
     }
 }
 
 impl Allowed for Endpoint {
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, Rule> {
         let is_pattern = text.starts_with(['/', '*']);
-        if is_pattern { Ok(Endpoint(text.into())) } else { Err("an endpoint must start with / or *".into()) }
+        if is_pattern { Ok(Endpoint(text.into())) } else { Err(Rule::Endpoint) }
     }
 }
 
 impl Allowed for StageWord {
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, Rule> {
         let stage = Stage::ALL.into_iter().find(|s| s.name() == text);
         match (text, stage) {
             ("*", _) => Ok(StageWord(None)),
             (_, Some(stage)) => Ok(StageWord(Some(stage))),
-            (_, None) => Err("a stage must be OperationReceived, OperationComplete or *".into()),
+            (_, None) => Err(Rule::Stage),
         }
     }
 }
 
 impl Allowed for Operation {
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, Rule> {
         let method = text.to_uppercase();
         match method.as_str() {
             "*" => Ok(Operation(None)),
             "GET" | "HEAD" | "PUT" | "POST" | "DELETE" | "OPTIONS" | "PATCH" => Ok(Operation(Some(method))),
-            _ => Err("an operation must be a method of HTTP or *".into()),
+            _ => Err(Rule::Operation),
         }
     }
 }

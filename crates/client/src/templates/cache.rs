@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::clock;
 use encamp_template::time::Time;
-use encamp_template::{Answer, Dependency, Source};
+use encamp_template::{AddressError, Answer, Dependency, Source};
 
 /// The answers of a moment, and the environment.
 #[derive(Clone, Default)]
@@ -29,15 +29,15 @@ impl Source for Known {
         Time::from_unix_nanos(clock::now())
     }
 
-    fn address(&self, expression: &str) -> Result<String, String> {
+    fn address(&self, expression: &str) -> Result<String, AddressError> {
         address(expression)
     }
 }
 
 /// The first private address, or the first address of an interface.
-fn address(expression: &str) -> Result<String, String> {
+fn address(expression: &str) -> Result<String, AddressError> {
     let expression = expression.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
-    let interfaces = if_addrs::get_if_addrs().map_err(|e| format!("the addresses of the host are not known: {e}"))?;
+    let interfaces = if_addrs::get_if_addrs().map_err(|e| AddressError::Unknown(e.to_string()))?;
     let all = interfaces.iter().filter(|i| !i.is_loopback()).map(|i| (i.name.as_str(), i.ip()));
     let v4 = |ip: std::net::IpAddr| match ip {
         std::net::IpAddr::V4(ip) => Some(ip),
@@ -51,7 +51,7 @@ fn address(expression: &str) -> Result<String, String> {
             let name = name.trim_matches(['"', '\'']);
             all.filter(|(n, _)| *n == name).find_map(|(_, ip)| v4(ip))
         }
-        _ => return Err("sockaddr knows GetPrivateIP, GetPublicIP and GetInterfaceIP \"<name>\"".into()),
+        _ => return Err(AddressError::Expression),
     };
     Ok(found.map(|ip| ip.to_string()).unwrap_or_default())
 }

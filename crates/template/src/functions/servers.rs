@@ -54,7 +54,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
             },
         }))
     }),
-    exactly("sockaddr", 1, |run, a| run.source.address(a.text(0)?).map(Value::text).map_err(Failure::Source)),
+    exactly("sockaddr", 1, |run, a| {
+        let address = run.source.address(a.text(0)?);
+        address.map(Value::text).map_err(|e| Failure::Source(e.to_string()))
+    }),
     between("executeTemplate", 1, 2, |run, a| {
         let (name, dot) = (a.text(0)?.to_string(), a.at(1).clone());
         run.execute(&name, &dot).map(Value::text)

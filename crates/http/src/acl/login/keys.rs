@@ -23,6 +23,11 @@ pub(super) fn is_supported(algorithm: &str) -> bool {
     Algorithm::from_str(algorithm).is_ok_and(|a| [RSA, EC, ED].iter().any(|list| list.contains(&a)))
 }
 
+/// A text is not a public key in PEM format; the reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotAKey(String);
+
 /// A public key.
 pub(super) struct VerifyingKey {
     /// Its `kid`; of PEM keys none.
@@ -64,13 +69,13 @@ impl VerifyingKeys {
     /// The keys of PEM texts.
     ///
     /// # Errors
-    /// Why one of them is no key.
-    pub(super) fn of_pem(texts: &[String]) -> Result<VerifyingKeys, String> {
+    /// One of them is no key.
+    pub(super) fn of_pem(texts: &[String]) -> Result<VerifyingKeys, NotAKey> {
         let mut all = Vec::new();
         for text in texts {
             let pem = text.as_bytes();
             let rsa = DecodingKey::from_rsa_pem(pem);
-            let failed = rsa.as_ref().err().map(ToString::to_string);
+            let failed = rsa.as_ref().err().map(|e| NotAKey(e.to_string()));
             let found =
                 [(RSA, rsa.ok()), (EC, DecodingKey::from_ec_pem(pem).ok()), (ED, DecodingKey::from_ed_pem(pem).ok())];
             let before = all.len();
@@ -78,7 +83,7 @@ impl VerifyingKeys {
                 Some(VerifyingKey { id: None, algorithms: algorithms.into(), key: key? })
             }));
             if all.len() == before {
-                return Err(failed.unwrap_or_default());
+                return Err(failed.unwrap_or_else(|| NotAKey("no algorithm uses it".into())));
             }
         }
         Ok(VerifyingKeys(all))

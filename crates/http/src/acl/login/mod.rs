@@ -139,7 +139,7 @@ pub(crate) async fn login(mut request: Request) -> Outcome {
     let config = method.config.clone().unwrap_or_default();
     let claims = match Source::of(&config) {
         None => {
-            let keys = VerifyingKeys::of_pem(&config.jwt_validation_pub_keys).map_err(Refused::Key);
+            let keys = VerifyingKeys::of_pem(&config.jwt_validation_pub_keys).map_err(Refused::from);
             let keys = keys.map_err(LoginError::from)?;
             verified(&config, &keys, None, body.login_token.expose(), ids::now()).map_err(LoginError::from)?
         }

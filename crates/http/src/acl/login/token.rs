@@ -7,7 +7,7 @@ use jsonwebtoken::{Algorithm, Validation};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
-use super::keys::VerifyingKeys;
+use super::keys::{NotAKey, VerifyingKeys};
 use encamp_model::{AclAuthMethodConfig, SECOND};
 
 /// How much clocks may differ, where the method does not say.
@@ -20,7 +20,7 @@ const LEEWAY: i64 = 150 * SECOND;
 pub(super) enum Refused {
     /// A key of the method cannot be read.
     #[error("unable to parse public key for JWT auth: {0}")]
-    Key(String),
+    Key(#[from] NotAKey),
     /// The token is no JSON Web Token.
     #[error("{0}")]
     Malformed(String),
