@@ -151,6 +151,13 @@ pub(super) fn object<'a>(p: Pair<'a>, name: &str, fill: impl FnOnce(Pair<'a>, &m
     Some(out)
 }
 
+/// A map that is shown as a block: one without entries counts as absent.
+pub(super) fn map_object(p: Pair<'_>, name: &str, texts: impl Fn(&Value) -> Texts) -> Option<ObjectDiff> {
+    let side = |v: &'_ Value| v.as_object().is_some_and(|map| !map.is_empty());
+    let p = p.of(Some(p.old).filter(|v| side(v)), Some(p.new).filter(|v| side(v)));
+    object(p, name, |p, o| o.full_fields(p, texts))
+}
+
 /// A flat block: reported when some field changed, typed by what happened to its fields.
 pub(super) fn primitive_object(p: Pair<'_>, name: &str, pick: Pick<'_>) -> Option<ObjectDiff> {
     let fields = changes(primitive(p.old, pick), primitive(p.new, pick), p.contextual);

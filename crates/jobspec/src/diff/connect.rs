@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::NONE;
-use super::blocks::{Fill, Pair, SetMode, keyed, keyed_by, object, primitive_object, string_set, text};
-use super::fields::{Pick, Texts, changes, free_form, primitive};
+use super::blocks::{Fill, Pair, SetMode, keyed, keyed_by, map_object, object, primitive_object, string_set, text};
+use super::fields::{Pick, Texts, changes, primitive};
 use super::task::{config, identities, log_config, resources, volume_mounts};
 use encamp_model::{ObjectDiff, format_duration};
 
@@ -71,10 +71,8 @@ fn gateway(p: Pair<'_>, o: &mut ObjectDiff) {
             new.extend(connect_timeout(p.new));
         }
         o.fields = changes(old, new, p.contextual);
-        o.push(object(p.get("EnvoyGatewayBindAddresses"), "EnvoyGatewayBindAddresses", |p, o| {
-            o.full_fields(p, bind_address_texts);
-        }));
-        o.push(object(p.get("Config"), "Config", |p, o| o.full_fields(p, free_form)));
+        o.push(map_object(p.get("EnvoyGatewayBindAddresses"), "EnvoyGatewayBindAddresses", bind_address_texts));
+        o.push(config(p));
     }));
     o.push(object(p.get("Ingress"), "Ingress", |p, o| {
         o.push(tls(p.get("TLS")));

@@ -13,6 +13,8 @@ mod connect;
 mod fields;
 mod network;
 mod service;
+#[cfg(test)]
+mod states;
 mod task;
 
 pub use annotate::{annotate, forces_replacement};
@@ -20,7 +22,7 @@ pub use annotate::{annotate, forces_replacement};
 use serde_json::Value;
 use thiserror::Error;
 
-use blocks::{Fill, Pair, SetMode, keyed, object, position_pairs, primitive_object, string_set};
+use blocks::{Fill, Pair, SetMode, keyed, map_object, object, position_pairs, primitive_object, string_set};
 use encamp_model::{Job, JobDiff, ObjectDiff, TaskGroupDiff, quoted};
 use fields::{Pick, changes, full, primitive};
 
@@ -167,7 +169,7 @@ fn group(name: String, p: Pair<'_>) -> TaskGroupDiff {
     objects.extend(object(p.get("Scaling"), "Scaling", |p, o| {
         let p = p.without_context();
         o.named_fields(p, &["Enabled", "Max", "Min"]);
-        o.push(object(p.get("Policy"), "Policy", |p, o| o.full_fields(p, fields::free_form)));
+        o.push(map_object(p.get("Policy"), "Policy", fields::free_form));
     }));
     objects.extend(service::services(p.get("Services")));
     objects.extend(p.get("Volumes").by_map_key().into_iter().filter_map(|(_, p)| {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::blocks::{Fill, Pair, SetMode, keyed, list, matched, object, string_set, text};
+use super::blocks::{Fill, Pair, SetMode, keyed, list, map_object, matched, object, string_set, text};
 use super::connect::connect;
 use super::fields::{Pick, Texts, full, primitive};
 use super::task::identity;
@@ -61,7 +61,7 @@ fn service(p: Pair<'_>) -> Option<ObjectDiff> {
 fn check(p: Pair<'_>) -> Option<ObjectDiff> {
     object(p, "Check", |p, o| {
         o.scalar_fields(p);
-        o.push(object(p.get("Header"), "Header", |p, o| o.full_fields(p, full)));
+        o.push(map_object(p.get("Header"), "Header", full));
         o.push(object(p.get("CheckRestart"), "CheckRestart", |p, o| o.scalar_fields(p)));
     })
 }

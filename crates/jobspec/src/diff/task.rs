@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::blocks::{
-    Fill, Pair, SetMode, keyed, list, matched, object, position_pairs, primitive_object, string_set, text,
+    Fill, Pair, SetMode, keyed, list, map_object, matched, object, position_pairs, primitive_object, string_set, text,
 };
 use super::fields::{Pick, Texts, changes, free_form, full, primitive};
 use super::network::networks;
@@ -53,9 +53,9 @@ pub(super) fn task(name: String, p: Pair<'_>) -> TaskDiff {
     diff
 }
 
-/// The driver configuration of a task or sidecar.
+/// The free-form configuration of a task, sidecar or proxy.
 pub(super) fn config(p: Pair<'_>) -> Option<ObjectDiff> {
-    object(p.get("Config"), "Config", |p, o| o.full_fields(p, free_form))
+    map_object(p.get("Config"), "Config", free_form)
 }
 
 /// The resources of a task or sidecar.
