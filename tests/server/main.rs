@@ -35,6 +35,7 @@ mod logins;
 mod many_allocations;
 mod networks;
 mod node_agent;
+mod node_identity;
 mod secrets;
 mod snapshot_restore;
 mod variables;

@@ -88,8 +88,8 @@ impl LocalClient for Local {
         now(Ok(self.0.meta()))
     }
 
-    fn identity(&self) -> Option<serde_json::Map<String, Value>> {
-        jwt::claims(self.0.identity().expose())
+    fn identity(&self) -> Pending<'_, Option<serde_json::Map<String, Value>>> {
+        Box::pin(async { jwt::claims(self.0.identity().await.expose()) })
     }
 
     fn renew_identity(&self) {

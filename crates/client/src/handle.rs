@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::agent::{Agent, stats};
 use super::disk::{self, DiskBytes};
@@ -15,6 +16,9 @@ use super::types::NodeMeta;
 use encamp_model::responses::AllocFileInfo;
 use encamp_model::stats::{AllocResourceUsage, HostStats};
 use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume, Node, SecretString, TaskStatus, quoted};
+
+/// How long what needs the node's identity waits for its first registration.
+const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 
 /// A way to a running node; copies lead to the same one.
 #[derive(Clone)]
@@ -201,8 +205,9 @@ impl Handle {
         self.agent.collect_all();
     }
 
-    /// The node's signed identity, empty if the servers gave none.
-    pub fn identity(&self) -> SecretString {
+    /// The node's signed identity, empty if the servers gave none. A node that starts gets some seconds to register.
+    pub async fn identity(&self) -> SecretString {
+        let _ = tokio::time::timeout(REGISTRATION_WAIT, self.agent.wait_registered()).await;
         self.agent.who().identity
     }
 

@@ -140,7 +140,7 @@ fn is_key(key: &str) -> bool {
 
 pub(super) async fn identity(request: Request) -> Outcome {
     request.authorize()?;
-    let claims = node(&request, |_| NO_PATH.into())?.identity();
+    let claims = node(&request, |_| NO_PATH.into())?.identity().await;
     let mut claims = claims.ok_or_else(|| Error::not_found("node identity not found"))?;
     // Times are fractions, as Nomad writes them.
     claims.values_mut().for_each(|v| *v = v.as_f64().map_or_else(|| v.take(), |n| json!(n)));

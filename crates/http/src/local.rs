@@ -83,8 +83,8 @@ pub trait LocalClient: Send + Sync {
     /// Metadata of the node.
     fn metadata(&self) -> Pending<'_, Result<NodeMeta, Error>>;
 
-    /// The claims of the node's identity, if it has one.
-    fn identity(&self) -> Option<serde_json::Map<String, Value>>;
+    /// The claims of the node's identity, if it has one. A node that starts gets some seconds to register.
+    fn identity(&self) -> Pending<'_, Option<serde_json::Map<String, Value>>>;
 
     /// Has the node ask for a new identity.
     fn renew_identity(&self);

@@ -225,7 +225,7 @@ impl Agent {
     }
 
     /// Ends when the node has registered; false if the agent stops.
-    pub(super) async fn wait_registered(&self) -> bool {
+    pub(crate) async fn wait_registered(&self) -> bool {
         let mut registered = self.registered.subscribe();
         tokio::select! {
             ok = registered.wait_for(|r| *r) => ok.is_ok(),

@@ -9,6 +9,7 @@ use super::identity;
 use super::node_auth::{self, NodeProof, authenticate, authenticate_in};
 use crate::Server;
 use crate::error::Error;
+use crate::keyring::KEY_WAIT;
 use crate::leadership::loops::drain::set::{DrainRequest, set_drain};
 use crate::nodes::node_evals::decide_status;
 use crate::nodes::node_status::{self, Changed, set_status};
@@ -132,6 +133,8 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     let before = server.snapshot().state().node(&node.id).map(|n| n.node.clone());
     node_auth::check_registration(server, before.as_deref(), &node, held)?;
     let (id, down) = (node.id.clone(), node.status == NodeStatus::Down);
+    // The first leader of a cluster makes its first key while nodes register.
+    server.keyring().wait_active(KEY_WAIT).await;
     let identity = identity::of_node(server, &node, held);
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
