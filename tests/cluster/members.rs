@@ -186,6 +186,63 @@ fn servers_come_and_go() {
     assert!(!voters(&servers[1]).expect("voters").contains(&left.rpc()));
 }
 
+fn force_leave(at: &Member, node: &str, prune: bool) {
+    let prune = if prune { "&prune=true" } else { "" };
+    let forced = at.agent().send("PUT", &format!("/v1/agent/force-leave?node={node}{prune}"), &Json::Null);
+    assert_eq!((forced.status, forced.body.as_str()), (200, ""), "{node}");
+}
+
+#[test]
+fn servers_in_every_state_are_forced_to_leave() {
+    let mut servers = three("forced", "");
+    leader(&servers);
+    for server in &servers {
+        expect("all are members", &vec!["alive".to_string(); 3], || statuses(server));
+    }
+    force_leave(&servers[0], "nobody.global", false);
+    assert_eq!(statuses(&servers[0]), Ok(vec!["alive".to_string(); 3]), "nobody is known by that name");
+
+    // Servers that answer leave for a while, on all servers; they keep their votes, and stay.
+    force_leave(&servers[0], "cluster-forced-2.global", false);
+    force_leave(&servers[0], "cluster-forced-3", true);
+    let leaving = ["alive", "leaving", "leaving"].map(String::from).to_vec();
+    for server in &servers {
+        expect("two leave", &leaving, || statuses(server));
+        let health = server.read("/v1/operator/raft/configuration");
+        assert_eq!(health.map(|h| h["Servers"].as_array().map(Vec::len)), Ok(Some(3)));
+    }
+    for server in &servers {
+        expect("they stay", &vec!["alive".to_string(); 3], || statuses(server));
+        assert_eq!(voters(server).map(|v| v.len()), Ok(3));
+    }
+
+    // One that stops while it leaves has not failed, but left.
+    force_leave(&servers[0], "cluster-forced-3", false);
+    servers[2].kill();
+    let left = |word: &str| ["alive", "alive", word].map(String::from).to_vec();
+    for server in &servers[..2] {
+        expect("it has left", &left("left"), || statuses(server));
+        expect("it votes no more", &2, || voters(server).map(|v| v.len()));
+    }
+    // It returns, and fails.
+    servers[2].start();
+    for server in &servers[..2] {
+        expect("it is back", &left("alive"), || statuses(server));
+    }
+    servers[2].kill();
+    for server in &servers[..2] {
+        expect("it has failed", &left("failed"), || statuses(server));
+    }
+    force_leave(&servers[1], "cluster-forced-3", false);
+    for server in &servers[..2] {
+        expect("it has left again", &left("left"), || statuses(server));
+    }
+    force_leave(&servers[1], "cluster-forced-3.global", true);
+    for server in &servers[..2] {
+        expect("it is forgotten", &vec!["alive".to_string(); 2], || statuses(server));
+    }
+}
+
 #[test]
 fn followers_schedule_and_nodes_follow_the_leader() {
     let mut servers = three("work", "");

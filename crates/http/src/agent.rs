@@ -8,6 +8,7 @@ use axum::http::header;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::access::{Level, Need};
 use super::app::{AgentStats, AppState, ProfileKind};
 use super::error::{Error, multi_error};
 use super::local::LocalClient;
@@ -20,6 +21,9 @@ use encamp_model::{JobType, Time};
 use encamp_raft::Member;
 use encamp_server::Server;
 use encamp_server::leadership::peers::{KnownServer, Status};
+
+/// The warning of a join by a caller without the right to write to agents.
+const ANONYMOUS_JOIN: &str = "anonymous server join is deprecated and will be removed in a future version of Nomad";
 
 /// A server as its peers see it.
 #[derive(Debug, Default, Serialize)]
@@ -260,7 +264,9 @@ pub(super) async fn join(request: Request) -> Outcome {
         None => (0, addresses.iter().map(|a| format!("failed to join {a}: this server stays alone")).collect()),
     };
     let error = if errors.is_empty() { String::new() } else { multi_error(&errors) };
-    Response::json(&json!({ "num_joined": joined, "error": error, "warning": "" }))
+    let may_join = request.access().is_ok_and(|a| a.allows(&Need::Agent(Level::Write)));
+    let warning = if may_join { "" } else { ANONYMOUS_JOIN };
+    Response::json(&json!({ "num_joined": joined, "error": error, "warning": warning }))
 }
 
 pub(super) async fn force_leave(request: Request) -> Outcome {

@@ -20,7 +20,7 @@ use encamp_http::gossip_keys::{KeysFailure, KeysReport};
 use encamp_model::{KeyChange, duration};
 use encamp_raft::{MembershipError, Peer, ServerId};
 use encamp_server::Server;
-use encamp_server::leadership::peers::{self, Bootstrap, Change, KnownServer, Status, View, bootstrap};
+use encamp_server::leadership::peers::{self, Bootstrap, Change, KnownServer, View, bootstrap};
 
 /// Longest wait for an answer while joining.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -348,7 +348,7 @@ impl Members {
         healthy.retain(|id, _| members.iter().any(|m| m.id == *id));
         for k in &known {
             let up_to_date = || consensus.behind(k.id).is_some_and(|lag| lag <= autopilot.max_trailing_logs);
-            if k.status == Status::Alive && up_to_date() {
+            if k.status.responds() && up_to_date() {
                 healthy.entry(k.id).or_insert(now);
             } else {
                 healthy.remove(&k.id);
@@ -416,8 +416,7 @@ impl Members {
 }
 
 impl Members {
-    /// Tells servers that a failed server has left for good; gives those that do not know of its failure, or did not
-    /// answer.
+    /// Tells servers that a server is to leave; gives those that do not know it, or did not answer.
     async fn announce_departure(&self, call: &ForceLeave, to: Vec<Identity>) -> Vec<Identity> {
         let told = to.iter().map(|s| self.pool.call_server(ANSWER, s.id, &s.rpc, call));
         let answers = futures_util::future::join_all(told).await;
@@ -436,9 +435,9 @@ impl Members {
         unaware
     }
 
-    /// Servers notice a failure at different times, and one that still sees the server alive does not take it for left:
-    /// without being told again, a leader that notices last would keep the server as a peer. Ends when all agree, when
-    /// the server is back, or after a while.
+    /// Servers notice a failure at different times, and one that sees the server respond takes it for one that leaves for
+    /// a while: without being told again, a leader that notices late would keep the server as a peer. Ends when all
+    /// agree, when the server is back, or after a while.
     async fn repeat_departure(self, call: ForceLeave, mut unaware: Vec<Identity>) {
         let end = Instant::now() + DEPARTURE_ANNOUNCED;
         while !unaware.is_empty() && Instant::now() < end && !self.gossip.is_alive(&call.name) {

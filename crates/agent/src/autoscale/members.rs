@@ -66,7 +66,7 @@ pub fn of_answer(answer: &Value) -> Result<Vec<ServerMember>, MembersError> {
 /// The servers that a server knows through gossip, except those that left.
 pub fn of_known(known: &[KnownServer]) -> Vec<ServerMember> {
     let present = known.iter().filter(|k| match k.status {
-        Status::Alive | Status::Failed => true,
+        Status::Alive | Status::Leaving | Status::Failed => true,
         Status::Left => false,
     });
     present.map(|k| ServerMember::new(&k.name, &k.region, [k.serf.ip().to_string().as_str(), &k.rpc])).collect()

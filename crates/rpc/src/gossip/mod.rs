@@ -27,7 +27,7 @@ pub use identity::Identity;
 pub(crate) use keyring::{Cipher, after};
 pub use keyring::{KEYRING_FILE, KeyRefusal, Keyring, KeyringFileError, MOST_KEYS};
 use packets::{Envelope, Greeting, LONGEST, Packed};
-use table::Table;
+use table::{Forced, Table};
 
 use encamp_host::ids;
 use encamp_raft::ServerId;
@@ -35,6 +35,8 @@ use encamp_server::leadership::peers::KnownServer;
 
 /// Commands that wait.
 const QUEUE: usize = 64;
+/// How long a server that answers is shown as leaving after it was forced to leave.
+const LEAVING: Duration = Duration::from_secs(10);
 /// How long news of the departure have to get around.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -159,11 +161,24 @@ impl Gossip {
         self.0.table.lock().is_alive(name)
     }
 
-    /// See [`Table::force_leave`].
+    /// Forces a server to leave: one that does not answer has left, and is forgotten with `prune`; one that answers
+    /// leaves for a while, and is alive again if it still answers then. False if no such server is known.
     pub fn force_leave(&self, name: &str, prune: bool) -> bool {
-        let found = self.0.table.lock().force_leave(name, prune);
+        let forced = self.0.table.lock().force_leave(name, prune);
         self.0.changed.send_replace(());
-        found
+        match forced {
+            Forced::Unknown => return false,
+            Forced::Gone => {}
+            Forced::Leaving(id) => {
+                let gossip = self.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(LEAVING).await;
+                    gossip.0.table.lock().stays(id);
+                    gossip.0.changed.send_replace(());
+                });
+            }
+        }
+        true
     }
 
     /// Tells the others that this server leaves.

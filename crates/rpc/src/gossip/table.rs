@@ -9,20 +9,45 @@ use encamp_server::leadership::peers::{KnownServer, Status};
 /// Most servers that are remembered; those that are alive are never forgotten for new ones.
 const MOST: usize = 1024;
 
+/// What is known of a server.
+#[derive(Debug)]
+struct Entry {
+    identity: Identity,
+    status: Status,
+    /// Whether it is forgotten when it stops answering: it was forced to leave like that.
+    prune: bool,
+}
+
+/// What came of forcing a server to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forced {
+    /// No server of that name is known.
+    Unknown,
+    /// It does not answer: it has left, or is forgotten.
+    Gone,
+    /// It answers: it leaves, until somebody says that it stays.
+    Leaving(ServerId),
+}
+
 /// Servers by ID.
 #[derive(Debug, Default)]
-pub(crate) struct Table(BTreeMap<ServerId, (Identity, Status)>);
+pub(crate) struct Table(BTreeMap<ServerId, Entry>);
 
 impl Table {
     fn put(&mut self, identity: &Identity, status: Status) {
         let known = self.0.get(&identity.id);
-        if known.is_some_and(|(k, _)| k.bump > identity.bump) || (known.is_none() && self.0.len() >= MOST) {
+        if known.is_some_and(|k| k.identity.bump > identity.bump) || (known.is_none() && self.0.len() >= MOST) {
             return;
         }
         let status = if identity.left { Status::Left } else { status };
-        // A failed member that was forced to leave counts as left until it returns.
-        let gone = known.is_some_and(|(_, s)| *s == Status::Left) && status == Status::Failed;
-        self.0.insert(identity.id, (identity.clone(), if gone { Status::Left } else { status }));
+        // A member that was forced to leave, and does not answer, counts as left until it returns.
+        let forced = known.is_some_and(|k| matches!(k.status, Status::Left | Status::Leaving));
+        let status = if forced && status == Status::Failed { Status::Left } else { status };
+        if status == Status::Left && known.is_some_and(|k| k.prune) {
+            self.0.remove(&identity.id);
+            return;
+        }
+        self.0.insert(identity.id, Entry { identity: identity.clone(), status, prune: false });
     }
 
     /// A server answers.
@@ -43,40 +68,53 @@ impl Table {
         self.up(new);
     }
 
-    /// A server that does not answer has left for good; with `prune` it is forgotten. False if no such server is known.
-    pub(crate) fn force_leave(&mut self, name: &str, prune: bool) -> bool {
-        let found = self.0.iter_mut().find(|(_, (k, s))| is_named(k, name) && *s != Status::Alive);
-        let Some((id, entry)) = found.map(|(id, entry)| (*id, entry)) else { return false };
-        entry.1 = Status::Left;
+    /// Forces a server to leave. One that does not answer has left for good; with `prune` it is forgotten. Of several
+    /// with that name, those that do not answer come first.
+    pub(crate) fn force_leave(&mut self, name: &str, prune: bool) -> Forced {
+        let named = self.0.values_mut().filter(|k| is_named(&k.identity, name));
+        let Some(entry) = named.min_by_key(|k| k.status.responds()) else { return Forced::Unknown };
+        let id = entry.identity.id;
+        if entry.status.responds() {
+            (entry.status, entry.prune) = (Status::Leaving, prune);
+            return Forced::Leaving(id);
+        }
+        entry.status = Status::Left;
         if prune {
             self.0.remove(&id);
         }
-        true
+        Forced::Gone
     }
 
-    /// Whether a server of that name answers.
+    /// A server that was forced to leave still answers: it stays.
+    pub(crate) fn stays(&mut self, id: ServerId) {
+        if let Some(entry) = self.0.get_mut(&id).filter(|k| k.status == Status::Leaving) {
+            (entry.status, entry.prune) = (Status::Alive, false);
+        }
+    }
+
+    /// Whether a server of that name answers, and was not forced to leave.
     pub(crate) fn is_alive(&self, name: &str) -> bool {
-        self.0.values().any(|(k, s)| is_named(k, name) && *s == Status::Alive)
+        self.0.values().any(|k| is_named(&k.identity, name) && k.status == Status::Alive)
     }
 
     /// The server with an ID, if it answers.
     pub(crate) fn alive(&self, id: ServerId) -> Option<&Identity> {
-        self.0.get(&id).filter(|(_, s)| *s == Status::Alive).map(|(k, _)| k)
+        self.0.get(&id).filter(|k| k.status.responds()).map(|k| &k.identity)
     }
 
     /// The server with an ID, as it was last heard of.
     pub(crate) fn last(&self, id: ServerId) -> Option<&Identity> {
-        self.0.get(&id).map(|(k, _)| k)
+        self.0.get(&id).map(|k| &k.identity)
     }
 
     /// Those that answer.
     pub(crate) fn all_alive(&self) -> Vec<Identity> {
-        self.0.values().filter(|(_, s)| *s == Status::Alive).map(|(k, _)| k.clone()).collect()
+        self.0.values().filter(|k| k.status.responds()).map(|k| k.identity.clone()).collect()
     }
 
     /// All, by name.
     pub(crate) fn known(&self) -> Vec<KnownServer> {
-        let mut all: Vec<KnownServer> = self.0.values().map(|(k, s)| k.known(*s)).collect();
+        let mut all: Vec<KnownServer> = self.0.values().map(|k| k.identity.known(k.status)).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -122,15 +160,64 @@ mod tests {
     }
 
     #[test]
-    fn only_those_that_do_not_answer_are_forced() {
+    fn servers_in_every_state_are_forced() {
+        let s1 = |status| vec![("s1.global".to_string(), status)];
+        // The status before; with `prune`?; what comes of it; the status then, after it stops, and after it is back.
+        for (before, prune, forced, then, stopped) in [
+            (Status::Alive, false, Forced::Leaving(server(1, 1).id), s1(Status::Leaving), s1(Status::Left)),
+            (Status::Alive, true, Forced::Leaving(server(1, 1).id), s1(Status::Leaving), vec![]),
+            (Status::Leaving, false, Forced::Leaving(server(1, 1).id), s1(Status::Leaving), s1(Status::Left)),
+            (Status::Leaving, true, Forced::Leaving(server(1, 1).id), s1(Status::Leaving), vec![]),
+            (Status::Failed, false, Forced::Gone, s1(Status::Left), s1(Status::Left)),
+            (Status::Failed, true, Forced::Gone, vec![], s1(Status::Failed)),
+            (Status::Left, false, Forced::Gone, s1(Status::Left), s1(Status::Left)),
+            (Status::Left, true, Forced::Gone, vec![], s1(Status::Failed)),
+        ] {
+            for name in ["s1", "s1.global"] {
+                let mut table = Table::default();
+                table.up(&server(1, 1));
+                match before {
+                    Status::Alive => {}
+                    Status::Leaving => assert_ne!(table.force_leave("s1", !prune), Forced::Unknown),
+                    Status::Failed => table.down(&server(1, 1)),
+                    Status::Left => table.down(&Identity { left: true, ..server(1, 1) }),
+                }
+                assert_eq!(statuses(&table), s1(before));
+                assert_eq!((table.force_leave("nobody", prune), statuses(&table)), (Forced::Unknown, s1(before)));
+                assert_eq!((table.force_leave(name, prune), statuses(&table)), (forced, then.clone()), "{before:?}");
+                assert!(!table.is_alive(name), "{before:?}");
+                assert_eq!(table.alive(server(1, 1).id).is_some(), forced != Forced::Gone, "a leaving one is reached");
+                table.down(&server(1, 1));
+                assert_eq!(statuses(&table), stopped, "{before:?} {prune}");
+                table.up(&server(1, 2));
+                assert_eq!(statuses(&table), s1(Status::Alive), "it returns");
+            }
+        }
+    }
+
+    #[test]
+    fn who_still_answers_stays() {
         let mut table = Table::default();
         table.up(&server(1, 1));
-        assert!(!table.force_leave("s1", false) && table.is_alive("s1") && table.is_alive("s1.global"));
+        table.force_leave("s1", true);
+        table.stays(server(1, 1).id);
+        assert_eq!(statuses(&table), [("s1.global".to_string(), Status::Alive)]);
         table.down(&server(1, 1));
-        assert!(table.force_leave("s1.global", false) && !table.is_alive("s1"));
-        assert_eq!(statuses(&table), [("s1.global".to_string(), Status::Left)]);
-        assert!(table.force_leave("s1", true) && table.known().is_empty());
-        assert!(!table.force_leave("s1", true));
+        assert_eq!(statuses(&table), [("s1.global".to_string(), Status::Failed)], "it is not forgotten");
+        table.stays(server(1, 1).id);
+        assert_eq!(statuses(&table), [("s1.global".to_string(), Status::Failed)]);
+    }
+
+    #[test]
+    fn of_two_servers_with_a_name_the_failed_one_goes() {
+        let mut table = Table::default();
+        let twin = Identity { name: "s1".into(), ..server(2, 1) };
+        table.up(&server(1, 1));
+        table.up(&twin);
+        table.down(&twin);
+        assert_eq!(table.force_leave("s1", true), Forced::Gone);
+        assert_eq!(statuses(&table), [("s1.global".to_string(), Status::Alive)]);
+        assert!(table.alive(server(1, 1).id).is_some());
     }
 
     #[test]

@@ -12,6 +12,8 @@ use encamp_raft::{Member, Peer, ServerId};
 pub enum Status {
     /// The server responds.
     Alive,
+    /// The server responds, and was forced to leave: if it stops responding, it has left.
+    Leaving,
     /// The server does not respond any more.
     Failed,
     /// The server announced that it leaves, or was forced to leave.
@@ -19,10 +21,19 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether the server responds.
+    pub fn responds(self) -> bool {
+        match self {
+            Status::Alive | Status::Leaving => true,
+            Status::Failed | Status::Left => false,
+        }
+    }
+
     /// The value in API responses.
     pub fn word(self) -> &'static str {
         match self {
             Status::Alive => "alive",
+            Status::Leaving => "leaving",
             Status::Failed => "failed",
             Status::Left => "left",
         }
@@ -73,7 +84,7 @@ pub fn bootstrap(own: ServerId, region: &str, expect: u32, known: &[KnownServer]
     if expect < 2 {
         return Bootstrap::Wait;
     }
-    let alive: Vec<&KnownServer> = known.iter().filter(|s| s.region == region && s.status == Status::Alive).collect();
+    let alive: Vec<&KnownServer> = known.iter().filter(|s| s.region == region && s.status.responds()).collect();
     if let Some(other) = alive.iter().find(|s| s.expect != expect && s.expect != 0) {
         return Bootstrap::Conflict(format!("{} expects {} servers, this one {expect}", other.name, other.expect));
     }
@@ -134,7 +145,7 @@ pub fn health(
     };
     let one = |m: &Member| {
         let (status, behind) = (status(m.id), if m.leader { Some(0) } else { behind(m.id) });
-        let healthy = status == Status::Alive && behind.is_some_and(|entries| entries <= trailing);
+        let healthy = status.responds() && behind.is_some_and(|entries| entries <= trailing);
         MemberHealth { member: m.clone(), status, behind, healthy }
     };
     let all: Vec<MemberHealth> = members.iter().map(one).collect();
@@ -174,6 +185,10 @@ impl View<'_> {
         self.known(id).is_some_and(|k| k.status == status)
     }
 
+    fn responds(&self, id: ServerId) -> bool {
+        self.known(id).is_some_and(|k| k.status.responds())
+    }
+
     /// Whether the remaining live voters are a majority without this peer.
     fn may_go(&self, member: &Member) -> bool {
         if member.id == self.own {
@@ -184,7 +199,7 @@ impl View<'_> {
         }
         let voters: Vec<&Member> = self.members.iter().filter(|m| m.voter && m.id != member.id).collect();
         // A voter never seen in gossip may be starting: it counts as alive only when its own removal is decided.
-        let alive = voters.iter().filter(|m| m.id == self.own || self.is(m.id, Status::Alive)).count();
+        let alive = voters.iter().filter(|m| m.id == self.own || self.responds(m.id)).count();
         alive > voters.len() / 2
     }
 
@@ -194,7 +209,7 @@ impl View<'_> {
             return true;
         }
         let voters: Vec<&Member> = self.members.iter().filter(|m| m.voter).collect();
-        let alive = voters.iter().filter(|m| m.id == self.own || self.is(m.id, Status::Alive)).count();
+        let alive = voters.iter().filter(|m| m.id == self.own || self.responds(m.id)).count();
         let dead = voters.len() - alive;
         let least = u64::from(self.expect.max(3)).max(self.autopilot.min_quorum);
         alive as u64 >= least && dead <= (voters.len() - 1) / 2
@@ -202,7 +217,7 @@ impl View<'_> {
 
     /// The most urgent change.
     pub fn next(&self) -> Option<Change> {
-        let alive = || self.known.iter().filter(|k| k.region == self.region && k.status == Status::Alive);
+        let alive = || self.known.iter().filter(|k| k.region == self.region && k.status.responds());
         // Peers that are unreachable at their old address come first: their votes may be needed for all other changes.
         for k in alive().filter(|k| k.id != self.own) {
             let moved = self.members.iter().find(|m| m.id == k.id && m.peer != k.peer());
@@ -212,7 +227,7 @@ impl View<'_> {
         }
         for member in self.members.iter().filter(|m| self.may_go(m)) {
             let taken = alive().any(|k| k.id != member.id && k.rpc == member.peer.address);
-            let ghost = taken && !self.is(member.id, Status::Alive);
+            let ghost = taken && !self.responds(member.id);
             if ghost || self.is(member.id, Status::Left) {
                 return Some(Change::Remove(member.id));
             }
@@ -220,7 +235,7 @@ impl View<'_> {
         if let Some(new) = alive().find(|k| !self.members.iter().any(|m| m.id == k.id)) {
             return Some(Change::Add(new.id, new.peer()));
         }
-        let waiting = self.members.iter().filter(|m| !m.voter && self.is(m.id, Status::Alive));
+        let waiting = self.members.iter().filter(|m| !m.voter && self.responds(m.id));
         if let Some(ready) = waiting.map(|m| m.id).find(|id| (self.stable)(*id)) {
             return Some(Change::Promote(ready));
         }
