@@ -16,6 +16,7 @@ mod aws;
 mod aws_support;
 mod client_libraries;
 mod client_node;
+mod compared_answers;
 mod containers;
 mod csi;
 mod first_service;

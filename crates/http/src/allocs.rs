@@ -53,7 +53,7 @@ pub(super) async fn checks(request: Request, id: String) -> Outcome {
 
 pub(super) async fn one(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
-    ids::check("alloc", &id)?;
+    let id = ids::full("alloc", &id)?;
     let keys = vec![WatchKey::Row(Table::Allocs, id.clone())];
     let read = |store: &StateStore| {
         let alloc = store.state().alloc(&id).map(|a| a.alloc.clone());
@@ -66,7 +66,7 @@ pub(super) async fn one(request: Request, id: String) -> Outcome {
 
 pub(super) async fn stop(request: Request, id: String) -> Outcome {
     request.check_region()?;
-    ids::check("alloc", &id)?;
+    let id = ids::full("alloc", &id)?;
     let (no_shutdown_delay, reschedule) = (request.flag("no_shutdown_delay")?, request.flag("reschedule")?);
     let server = request.server()?;
     if let Some(namespace) = server.snapshot().state().alloc(&id).map(|a| a.alloc.namespace.clone()) {
@@ -79,7 +79,7 @@ pub(super) async fn stop(request: Request, id: String) -> Outcome {
 pub(super) async fn services(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
     request.authorize_in(&options.namespace)?;
-    ids::check("alloc", &id)?;
+    let id = ids::full("alloc", &id)?;
     let keys = vec![WatchKey::Table(Table::ServiceRegistrations), WatchKey::Row(Table::Allocs, id.clone())];
     let read = |store: &StateStore| {
         let known = store.state().alloc(&id).is_some();

@@ -35,7 +35,7 @@ pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Resul
     if known {
         return Err(Error::not_found(NO_PATH));
     }
-    ids::check("node", id)?;
+    ids::full("node", id)?;
     Err(Error::not_found(unknown(id)))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Resul
 pub(super) fn alloc_elsewhere(request: &Request, id: &str) -> Result<Option<Elsewhere>, Error> {
     let app = request.app();
     // What names no allocation is for the handler to refuse.
-    if ids::check("alloc", id).is_err() || app.client().is_some_and(|c| c.alloc_namespace(id).is_some()) {
+    if ids::full("alloc", id).is_err() || app.client().is_some_and(|c| c.alloc_namespace(id).is_some()) {
         return Ok(None);
     }
     let Some(server) = app.server() else { return Ok(Some(Elsewhere::AnyServer)) };
@@ -81,7 +81,7 @@ pub(super) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClien
     }
     match (stored, local, request.app().server()) {
         (None, None, None) => Err(Error::bad("No local Node and node_id not provided")),
-        (None, ..) => Err(unknown()),
+        (None, ..) => Err(ids::full("alloc", id).err().unwrap_or_else(unknown)),
         (Some(a), Some(c), _) if a.node_id == c.node_id() => Err(unknown()),
         (Some(_), ..) => Err(Error::not_found(NO_PATH)),
     }

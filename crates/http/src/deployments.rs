@@ -41,11 +41,10 @@ pub(super) async fn list(request: Request) -> Outcome {
 
 pub(super) async fn one(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let id = request.rest();
-    ids::check("deployment", id)?;
-    let keys = vec![WatchKey::Row(Table::Deployment, id.to_string())];
+    let id = ids::full("deployment", request.rest())?;
+    let keys = vec![WatchKey::Row(Table::Deployment, id.clone())];
     let read = |store: &StateStore| {
-        let d = store.state().deployment(id).cloned();
+        let d = store.state().deployment(&id).cloned();
         Ok((d.as_ref().map_or_else(|| store.index_of(Table::Deployment), |d| d.modify_index), d))
     };
     let (d, meta) = found(request.blocking(&options, keys, read).await?, "deployment not found")?;
@@ -55,13 +54,12 @@ pub(super) async fn one(request: Request) -> Outcome {
 
 pub(super) async fn allocations(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let id = request.rest();
-    ids::check("alloc", id)?;
-    let keys = vec![WatchKey::OfDeployment(id.to_string())];
+    let id = ids::full("alloc", request.rest())?;
+    let keys = vec![WatchKey::OfDeployment(id.clone())];
     let read = |store: &StateStore| {
-        let namespace = store.state().deployment(id).map(|d| d.namespace.clone());
+        let namespace = store.state().deployment(&id).map(|d| d.namespace.clone());
         let stubs: Vec<AllocListStub> =
-            store.allocs_of_deployment(id).map(|a| alloc::listed(&a.alloc, false, true)).collect();
+            store.allocs_of_deployment(&id).map(|a| alloc::listed(&a.alloc, false, true)).collect();
         Ok((store.index_of(Table::Allocs), (namespace, stubs)))
     };
     let ((namespace, stubs), meta) = request.blocking(&options, keys, read).await?;
@@ -72,7 +70,7 @@ pub(super) async fn allocations(request: Request) -> Outcome {
 }
 
 /// Begins a write: the ID of the path, after the body's was compared with it.
-fn begin<'r>(request: &'r Request, sent: Option<&str>) -> Result<(&'r Server, &'r str), Error> {
+fn begin<'r>(request: &'r Request, sent: Option<&str>) -> Result<(&'r Server, String), Error> {
     request.check_region()?;
     let id = request.rest();
     if id.is_empty() || sent == Some("") {
@@ -81,9 +79,9 @@ fn begin<'r>(request: &'r Request, sent: Option<&str>) -> Result<(&'r Server, &'
     if sent.is_some_and(|s| s != id) {
         return Err(Error::bad("Deployment ID does not match"));
     }
-    ids::check("deployment", id)?;
+    let id = ids::full("deployment", id)?;
     let server = request.server()?;
-    if let Some(d) = server.snapshot().state().deployment(id) {
+    if let Some(d) = server.snapshot().state().deployment(&id) {
         request.authorize_in(&d.namespace)?;
     }
     Ok((server, id))
@@ -96,28 +94,28 @@ fn answer(done: &DeploymentUpdateResponse) -> Outcome {
 pub(super) async fn pause(mut request: Request) -> Outcome {
     let body: DeploymentPauseRequest = request.json().await?;
     let (server, id) = begin(&request, Some(&body.deployment_id))?;
-    answer(&endpoint::pause(server, id, body.pause).await?)
+    answer(&endpoint::pause(server, &id, body.pause).await?)
 }
 
 pub(super) async fn promote(mut request: Request) -> Outcome {
     let body: DeploymentPromoteRequest = request.json().await?;
     let (server, id) = begin(&request, Some(&body.deployment_id))?;
-    answer(&endpoint::promote(server, id, (!body.all).then_some(body.groups)).await?)
+    answer(&endpoint::promote(server, &id, (!body.all).then_some(body.groups)).await?)
 }
 
 pub(super) async fn fail(request: Request) -> Outcome {
     let (server, id) = begin(&request, None)?;
-    answer(&endpoint::fail(server, id).await?)
+    answer(&endpoint::fail(server, &id).await?)
 }
 
 pub(super) async fn unblock(mut request: Request) -> Outcome {
     let body: DeploymentRequest = request.json().await?;
     let (server, id) = begin(&request, Some(&body.deployment_id))?;
-    answer(&endpoint::unblock(server, id).await?)
+    answer(&endpoint::unblock(server, &id).await?)
 }
 
 pub(super) async fn health(mut request: Request) -> Outcome {
     let body: DeploymentAllocHealthRequest = request.json().await?;
     let (server, id) = begin(&request, Some(&body.deployment_id))?;
-    answer(&endpoint::set_health(server, id, body.healthy_allocation_ids, body.unhealthy_allocation_ids).await?)
+    answer(&endpoint::set_health(server, &id, body.healthy_allocation_ids, body.unhealthy_allocation_ids).await?)
 }

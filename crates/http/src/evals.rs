@@ -109,8 +109,7 @@ pub(super) async fn delete(mut request: Request) -> Outcome {
 
 pub(super) async fn one(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let id = request.rest().to_string();
-    ids::check("eval", &id)?;
+    let id = ids::full("eval", request.rest())?;
     let related = request.query().get("related") == "true";
     let keys = vec![WatchKey::Row(Table::Evals, id.clone())];
     let read = |store: &StateStore| {
@@ -127,7 +126,7 @@ pub(super) async fn one(request: Request) -> Outcome {
 
 pub(super) async fn allocations(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
-    ids::check("alloc", &id)?;
+    let id = ids::full("alloc", &id)?;
     let keys = vec![WatchKey::OfEval(id.clone())];
     let read = |store: &StateStore| {
         let namespace = store.eval(&id).map(|e| e.namespace.clone());

@@ -1,21 +1,17 @@
 //! IDs and their prefixes in lists and look-ups (`docs/spec/http-api.md §3, §4.7`).
 
 use super::error::Error;
-use encamp_host::ids::is_uuid;
 
 fn lookup(table: &str, why: &str) -> Error {
     Error::internal(format!("{table} lookup failed: index error: {why}"))
 }
 
-/// A full ID is needed.
+/// A full ID, as IDs are written: letters may be upper case, and hyphens anywhere. It may be longer than any ID.
 ///
 /// # Errors
 /// 500, for IDs that no row can have. `table` is the singular: `node`.
-pub fn check(table: &str, id: &str) -> Result<(), Error> {
-    if id.len() != 36 {
-        return Err(lookup(table, "UUID must be 36 characters"));
-    }
-    if is_uuid(id) { Ok(()) } else { Err(lookup(table, &format!("Invalid UUID: {id}"))) }
+pub fn full(table: &str, id: &str) -> Result<String, Error> {
+    if id.len() == 36 { prefix(table, id) } else { Err(lookup(table, "UUID must be 36 characters")) }
 }
 
 /// The prefix of an ID, as IDs are written.
@@ -59,11 +55,22 @@ mod tests {
     #[test]
     fn ids_and_prefixes() {
         let text = |r: Result<String, Error>| r.unwrap_or_else(|e| e.message);
-        assert!(check("node", "86825d37-5264-effb-1a7c-30be40b9a44c").is_ok());
-        assert_eq!(
-            check("node", "86825d37").unwrap_err().message,
-            "node lookup failed: index error: UUID must be 36 characters"
-        );
+        let known = "86825d37-5264-effb-1a7c-30be40b9a44c";
+        for same in [known, &known.to_uppercase(), "8-6-8-2-5d375264effb1a7c30be40b9a44c"] {
+            assert_eq!(text(full("node", same)), known);
+        }
+        // As many characters as an ID has, but too many digits.
+        assert_eq!(text(full("node", &"a".repeat(36))).len(), 40);
+        for (id, why) in [
+            ("", "UUID must be 36 characters"),
+            ("86825d37", "UUID must be 36 characters"),
+            ("86825d37-5264-effb-1a7c-30be40b9a44c0", "UUID must be 36 characters"),
+            ("86825d37-5264-effb-1a7c-30be40b9a44g", "Invalid UUID: encoding/hex: invalid byte: U+0067 'g'"),
+            ("86825d37-5264-effb-1a7c030be40b9a44c", "Input (without hyphens) must be even length"),
+            ("86825d37-5264-effb-1a7c-30be40b9a4-c", "UUID should have maximum of 4 \"-\"; got 5"),
+        ] {
+            assert_eq!(text(full("node", id)), format!("node lookup failed: index error: {why}"), "{id}");
+        }
         assert_eq!(text(prefix("node", "86825D3752")), "86825d37-52");
         assert_eq!(text(prefix("node", "ffffffff-0000")), "ffffffff-0000");
         assert_eq!(

@@ -226,7 +226,7 @@ pub(crate) async fn forward(request: Request, to: Elsewhere) -> Outcome {
 /// # Errors
 /// 404: there is no such node, or no path to it.
 pub(crate) async fn forward_read(request: Request, node_id: &str, body: Vec<u8>) -> Outcome {
-    ids::check("node", node_id)?;
+    ids::full("node", node_id)?;
     let (app, only_own) = (request.app().clone(), request.is_passed_on());
     let to = match app.server() {
         Some(server) if server.snapshot().state().node(node_id).is_some() => Elsewhere::Node(node_id.into()),

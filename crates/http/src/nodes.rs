@@ -108,17 +108,18 @@ pub(super) async fn of_pool(request: &Request, options: &ReadOptions, pool: &str
     Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-fn check(id: &str) -> Result<(), Error> {
+/// The ID of a node, as it is stored.
+fn full(id: &str) -> Result<String, Error> {
     if id.is_empty() {
         return Err(Error::internal("missing node ID"));
     }
-    ids::check("node", id)
+    ids::full("node", id)
 }
 
 pub(super) async fn read(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
     request.authorize()?;
-    check(&id)?;
+    let id = full(&id)?;
     let keys = vec![WatchKey::Row(Table::Nodes, id.clone())];
     let read = request.blocking(&options, keys, |store| {
         let node = store.state().node(&id).map(|n| n.node.clone());
@@ -131,7 +132,7 @@ pub(super) async fn read(request: Request, id: String) -> Outcome {
 pub(super) async fn allocations(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
     let access = request.authorize()?;
-    check(&id)?;
+    // The ID is compared as text: what is no ID has no allocations.
     let keys = vec![WatchKey::OfNode(id.clone())];
     let read = request.blocking(&options, keys, |store| {
         let allocs = store.state().allocs_of_node(&id);
@@ -187,19 +188,19 @@ fn updated(request: &Request, answer: &NodeAnswer) -> Outcome {
 
 pub(super) async fn evaluate(request: Request, id: String) -> Outcome {
     writes(&request)?;
-    check(&id)?;
+    let id = full(&id)?;
     updated(&request, &node::evaluate(request.server()?, &id).await?)
 }
 
 pub(super) async fn purge(request: Request, id: String) -> Outcome {
     writes(&request)?;
-    check(&id)?;
+    let id = full(&id)?;
     updated(&request, &node::purge(request.server()?, &id).await?)
 }
 
 pub(super) async fn revoke_identity(request: Request, id: String) -> Outcome {
     writes(&request)?;
-    check(&id)?;
+    let id = full(&id)?;
     done(&node::revoke_identity(request.server()?, &id).await?)
 }
 
@@ -216,14 +217,14 @@ fn done(answer: &NodeAnswer) -> Outcome {
 pub(super) async fn eligibility(mut request: Request, id: String) -> Outcome {
     writes(&request)?;
     let body: NodeEligibilityRequest = request.json().await?;
-    check(&id)?;
+    let id = full(&id)?;
     done(&node::eligibility(request.server()?, &id, body.eligibility).await?)
 }
 
 pub(super) async fn drain(mut request: Request, id: String) -> Outcome {
     writes(&request)?;
     let body: NodeDrainRequest = request.json().await?;
-    check(&id)?;
+    let id = full(&id)?;
     let strategy = body.drain_spec.map(|s| DrainStrategy {
         deadline: s.deadline,
         ignore_system_jobs: s.ignore_system_jobs,

@@ -36,10 +36,10 @@ pub(super) async fn list(request: Request) -> Outcome {
 
 pub(super) async fn one(request: Request) -> Outcome {
     let options = request.read_options()?;
-    let id = request.rest();
+    let id = ids::full("scaling_policy", request.rest())?;
     let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
     let read = |store: &StateStore| {
-        Ok(indexed(store, Table::ScalingPolicy, store.scaling_policy(id).cloned(), |p| p.modify_index))
+        Ok(indexed(store, Table::ScalingPolicy, store.scaling_policy(&id).cloned(), |p| p.modify_index))
     };
     let (policy, meta) = found(request.blocking(&options, keys, read).await?, "policy not found")?;
     request.authorize_in(in_namespace(&policy))?;

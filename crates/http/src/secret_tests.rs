@@ -212,11 +212,11 @@ async fn fill_acl(s: &TestServer) -> String {
     let method = AclAuthMethod { name: "sso".into(), config: Some(config), ..Default::default() };
     let policy = AclPolicy { name: "dev".into(), ..Default::default() };
     let links = vec![AclRolePolicyLink { name: "dev".into() }];
-    let role = AclRole { id: "role".into(), name: "developers".into(), policies: links, ..Default::default() };
-    let rule = AclBindingRule { id: "rule".into(), auth_method: "sso".into(), ..Default::default() };
+    let role = AclRole { id: ROLE.into(), name: "developers".into(), policies: links, ..Default::default() };
+    let rule = AclBindingRule { id: RULE.into(), auth_method: "sso".into(), ..Default::default() };
     let once = OneTimeToken {
         one_time_secret_id: secret("once"),
-        accessor_id: "other".into(),
+        accessor_id: OTHER.into(),
         expires_at: Time::from_unix_nanos(i64::MAX),
         ..Default::default()
     };
@@ -224,7 +224,7 @@ async fn fill_acl(s: &TestServer) -> String {
     let caller = AclToken { secret_id: NODE.into(), ..token("caller") };
     for change in [
         AclChange::Bootstrap { token: caller, reset_index: 0 },
-        AclChange::TokenUpsert(vec![token("other")]),
+        AclChange::TokenUpsert(vec![token(OTHER)]),
         AclChange::PolicyUpsert(vec![policy]),
         AclChange::RoleUpsert(vec![role]),
         AclChange::AuthMethodUpsert(vec![method]),
@@ -236,8 +236,12 @@ async fn fill_acl(s: &TestServer) -> String {
     NODE.into()
 }
 
+/// The IDs of a token, a role and a binding rule.
+const OTHER: &str = "0fb1b38a-5f7a-4a1c-9d69-000000000001";
+const ROLE: &str = "0fb1b38a-5f7a-4a1c-9d69-000000000002";
+const RULE: &str = "0fb1b38a-5f7a-4a1c-9d69-000000000003";
 /// The only answer with the secret of another caller: a token, for who may make tokens.
-const SHOWN: &str = "/v1/acl/token/other";
+const SHOWN: &str = "/v1/acl/token/0fb1b38a-5f7a-4a1c-9d69-000000000001";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_acl_objects_are_in_answers_about_one_token_alone() {
@@ -251,7 +255,7 @@ async fn secrets_of_acl_objects_are_in_answers_about_one_token_alone() {
     }
     let (mut found, mut successes) = (Vec::new(), 0);
     for pattern in routes::prefixes().filter(|p| *p != WITH_SECRETS) {
-        let ids = ["", "other", "self", "dev", "role", "name/developers", "sso", "rule", "configuration", "members"];
+        let ids = ["", OTHER, "self", "dev", ROLE, "name/developers", "sso", RULE, "configuration", "members"];
         let ids = if pattern.ends_with('/') { &ids[..] } else { &ids[..1] };
         for path in ids.iter().map(|id| format!("{pattern}{id}")) {
             if ["/v1/event/stream", "/v1/agent/monitor"].contains(&path.as_str()) {

@@ -10,7 +10,7 @@ use super::api;
 use super::bytes::Bytes;
 use super::json::{is_default, or_default};
 use super::records::JobSubmission;
-use super::status::NodeEligibility;
+use super::status::{BindType, NodeEligibility};
 
 /// A job to register.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -354,6 +354,25 @@ pub struct AllocSignalRequest {
     /// The signal: `SIGHUP`.
     #[serde(deserialize_with = "or_default")]
     pub signal: String,
+}
+
+/// A binding rule that is written. Members that are missing stay as they are in a stored one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AclBindingRuleRequest {
+    /// The rule; empty: a new one.
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    /// Free text.
+    pub description: Option<String>,
+    /// The authentication method the rule belongs to.
+    pub auth_method: Option<String>,
+    /// Condition on the claims; empty always holds.
+    pub selector: Option<String>,
+    /// `role`, `policy` or `management`.
+    pub bind_type: Option<BindType>,
+    /// The role or policy.
+    pub bind_name: Option<String>,
 }
 
 /// A search by prefix or, fuzzy, by text.

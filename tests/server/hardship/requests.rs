@@ -198,13 +198,12 @@ fn wrong_ids_are_told_apart() {
     };
     let short = "UUID must be 36 characters";
     let zs = "zzzzzzzz-0000-0000-0000-000000000000";
-    let no_uuid = format!("Invalid UUID: {zs}");
+    let no_uuid = "Invalid UUID: encoding/hex: invalid byte: U+007A 'z'";
     for (method, path, table, unknown) in [
         ("GET", "/v1/evaluation/ID", "eval", (404, "eval not found")),
         ("GET", "/v1/allocation/ID", "alloc", (404, "alloc not found")),
         ("GET", "/v1/deployment/ID", "deployment", (404, "deployment not found")),
         ("GET", "/v1/node/ID", "node", (404, "node not found")),
-        ("GET", "/v1/node/ID/allocations", "node", (200, "[]")),
         ("GET", "/v1/evaluation/ID/allocations", "alloc", (200, "[]")),
         ("GET", "/v1/deployment/allocations/ID", "alloc", (200, "[]")),
         ("PUT", "/v1/deployment/pause/ID", "deployment", (500, "deployment not found")),
@@ -215,13 +214,21 @@ fn wrong_ids_are_told_apart() {
         ("PUT", "/v1/node/ID/eligibility", "node", (500, "node not found")),
         ("PUT", "/v1/node/ID/purge", "node", (500, "node not found")),
     ] {
-        for (id, text) in [("abc", short), ("abcd", short), (&NOBODY[1..], short), (zs, no_uuid.as_str())] {
+        for (id, text) in [("abc", short), ("abcd", short), (&NOBODY[1..], short), (zs, no_uuid)] {
             let told = exchange(&agent, &request(method, &path.replace("ID", id), body(id).as_bytes()));
             let want = format!("{table} lookup failed: index error: {text}");
             assert_eq!(told.told(), (500, want.as_str()), "{path} {id}");
         }
         let told = exchange(&agent, &request(method, &path.replace("ID", NOBODY), body(NOBODY).as_bytes()));
         assert_eq!(told.told(), unknown, "{path}");
+    }
+    // Nothing is looked up by its own ID.
+    for id in ["abc", "abcd", &NOBODY[1..], zs, NOBODY] {
+        assert_eq!(
+            exchange(&agent, &head("GET", &format!("/v1/node/{id}/allocations"), "")).told(),
+            (200, "[]"),
+            "{id}"
+        );
     }
     for (list, table) in
         [("nodes", "node"), ("allocations", "alloc"), ("evaluations", "eval"), ("deployments", "deployment")]

@@ -8,9 +8,11 @@ use super::login::check_config;
 use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::ids;
 use crate::request::{Request, found, indexed};
 use crate::response::Response;
 use crate::route::Outcome;
+use encamp_model::requests::AclBindingRuleRequest;
 use encamp_model::{AclAuthMethod, AclBindingRule, with_secrets};
 use encamp_server::endpoints::acl::auth_methods as endpoint;
 use encamp_server::storage::watch::WatchKey;
@@ -100,8 +102,8 @@ pub(crate) async fn unnamed_rule(_: Request) -> Outcome {
 }
 
 pub(crate) async fn one_rule(request: Request) -> Outcome {
-    let id = request.rest().to_string();
     let options = begin_read(&request)?;
+    let id = ids::full("ACL binding rule", request.rest())?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclBindingRules)], |store| {
         Ok(indexed(store, Table::AclBindingRules, store.acl_binding_rule(&id).cloned(), |r| r.modify_index))
     });
@@ -112,15 +114,17 @@ pub(crate) async fn one_rule(request: Request) -> Outcome {
 /// Writes a rule, which is that of the path if it names one.
 pub(crate) async fn write_rule(mut request: Request) -> Outcome {
     request.check_region()?;
-    let rule: AclBindingRule = request.json().await?;
+    let mut rule: AclBindingRuleRequest = request.json().await?;
     let id = request.rest();
-    if !id.is_empty() && rule.id != id {
+    if rule.id.is_empty() {
+        rule.id = id.to_string();
+    } else if !id.is_empty() && rule.id != id {
         return Err(Error::bad("ACL binding rule ID does not match request path"));
     }
     enabled(&request)?;
     request.authorize()?;
-    if !rule.selector.is_empty() {
-        Filter::parse(&rule.selector).map_err(|e| Error::bad(format!("selector is invalid: {e}")))?;
+    if let Some(selector) = rule.selector.as_ref().filter(|s| !s.is_empty()) {
+        Filter::parse(selector).map_err(|e| Error::bad(format!("selector is invalid: {e}")))?;
     }
     let (rule, index) = endpoint::upsert_rule(request.server()?, rule).await?;
     request.concerns("binding_rule", &rule.id);

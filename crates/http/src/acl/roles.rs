@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
+use crate::ids;
 use crate::request::{Request, found, indexed};
 use crate::response::Response;
 use crate::route::Outcome;
@@ -33,11 +34,11 @@ fn own(request: &Request) -> Result<Option<BTreeSet<String>>, Error> {
 
 pub(crate) async fn list(request: Request) -> Outcome {
     let options = begin_read(&request)?;
+    let prefix = ids::prefix("ACL role", &options.prefix)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclRoles)], |store| {
         let own = own(&request)?;
-        let visible = |r: &&Arc<AclRole>| {
-            r.name.starts_with(&options.prefix) && own.as_ref().is_none_or(|ids| ids.contains(&r.id))
-        };
+        let visible =
+            |r: &&Arc<AclRole>| r.id.starts_with(&prefix) && own.as_ref().is_none_or(|ids| ids.contains(&r.id));
         let rows: Vec<Arc<AclRole>> = store.acl_roles().filter(visible).cloned().collect();
         Ok((store.index_of(Table::AclRoles).max(1), rows))
     });
@@ -72,6 +73,12 @@ async fn shown(request: &Request, id: &str, by_name: bool) -> Outcome {
 }
 
 pub(crate) async fn one(request: Request, id: String) -> Outcome {
+    enabled(&request)?;
+    let id = match ids::full("ACL role", &id) {
+        Ok(id) => id,
+        // Who may see some roles only is refused whatever else there may be.
+        Err(e) => return Err(if request.access()?.is_management() { e } else { Error::denied() }),
+    };
     shown(&request, &id, false).await
 }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{begin_delete, begin_read, body_of, enabled, with_secret};
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::ids;
 use crate::page::{Order, Pager};
 use crate::request::{Request, found, indexed};
 use crate::response::Response;
@@ -73,17 +74,17 @@ impl Stub<'_> {
 
 pub(crate) async fn list(request: Request) -> Outcome {
     let options = begin_read(&request)?;
+    let prefix = ids::prefix("acl token", &options.prefix)?;
     let pager = Pager::new(&options)?;
     let global = request.flag("global")?;
     let matches = |f: &Filter, t: &Arc<AclToken>| f.matches("ACLToken", &Stub::of(t));
     let keep = |t: &Arc<AclToken>| !global || t.global;
     let read = |store: &StateStore| {
-        let page = if options.prefix.is_empty() {
+        let page = if prefix.is_empty() {
             let rows = store.acl_tokens_by_create().cloned();
             pager.page(Order::Indexed, rows, |t| format!("{}.{}", t.create_index, t.accessor_id), matches, keep)?
         } else {
-            let rows =
-                store.acl_tokens_from(&options.prefix).take_while(|t| t.accessor_id.starts_with(&options.prefix));
+            let rows = store.acl_tokens_from(&prefix).take_while(|t| t.accessor_id.starts_with(&prefix));
             pager.page(Order::Text, rows.cloned(), |t| t.accessor_id.clone(), matches, keep)?
         };
         let rows: Vec<Arc<AclToken>> = page.rows.iter().map(|t| tokens::shown(store, t)).collect();
@@ -123,6 +124,7 @@ pub(crate) async fn one(request: Request) -> Outcome {
     if !own {
         request.authorize()?;
     }
+    let accessor = ids::full("acl token", &accessor)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::AclToken)], |store| {
         let token = store.acl_token(&accessor).map(|t| tokens::shown(store, t));
         Ok(indexed(store, Table::AclToken, token, |t| t.modify_index))

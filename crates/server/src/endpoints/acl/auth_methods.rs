@@ -7,6 +7,7 @@ use crate::Server;
 use crate::error::Error;
 use crate::settings::AclSettings;
 use encamp_host::ids;
+use encamp_model::requests::AclBindingRuleRequest;
 use encamp_model::*;
 use encamp_ops::AclChange;
 use encamp_state::StateStore;
@@ -120,11 +121,10 @@ fn check(method: &AclAuthMethod, limits: &AclSettings) -> Vec<String> {
             }
         }
         (Some(c), AuthMethodType::Oidc) => {
-            for (name, missing) in [
-                ("OIDCDiscoveryURL", c.oidc_discovery_url.is_empty()),
-                ("OIDCClientID", c.oidc_client_id.is_empty()),
-                ("AllowedRedirectURIs", c.allowed_redirect_uris.is_empty()),
-            ] {
+            // Redirections may follow later: no login can begin until there are any.
+            for (name, missing) in
+                [("OIDCDiscoveryURL", c.oidc_discovery_url.is_empty()), ("OIDCClientID", c.oidc_client_id.is_empty())]
+            {
                 if missing {
                     wrong.push(format!("missing {name}"));
                 }
@@ -190,22 +190,36 @@ pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
     commit(server, AclChange::AuthMethodDelete(vec![name.into()])).await
 }
 
+/// The binding rule that a request describes: a new one, or the stored one with the members of the request.
+fn described(store: &StateStore, new: AclBindingRuleRequest) -> Result<AclBindingRule, Error> {
+    let old = match new.id.as_str() {
+        "" => AclBindingRule { id: ids::uuid(), ..Default::default() },
+        id => {
+            let old = store.acl_binding_rule(id).map(|r| AclBindingRule::clone(r));
+            old.ok_or_else(|| Error::bad(format!("cannot find binding rule {id}")))?
+        }
+    };
+    // A name is of the kind that it was given with.
+    let other = new.bind_type.as_ref().is_some_and(|t| *t != old.bind_type);
+    let name = if other { String::new() } else { old.bind_name };
+    Ok(AclBindingRule {
+        description: new.description.unwrap_or(old.description),
+        auth_method: new.auth_method.filter(|name| !name.is_empty()).unwrap_or(old.auth_method),
+        selector: new.selector.unwrap_or(old.selector),
+        bind_type: new.bind_type.unwrap_or(old.bind_type),
+        bind_name: new.bind_name.unwrap_or(name),
+        ..old
+    })
+}
+
 /// Writes a binding rule: a new one if it has no ID. Returns it and the index.
 ///
 /// # Errors
 /// 400: a member is invalid, or there is no leader.
-pub async fn upsert_rule(server: &Server, mut rule: AclBindingRule) -> Result<(Arc<AclBindingRule>, u64), Error> {
+pub async fn upsert_rule(server: &Server, new: AclBindingRuleRequest) -> Result<(Arc<AclBindingRule>, u64), Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
-    if rule.id.is_empty() {
-        rule.id = ids::uuid();
-    } else if let Some(old) = snapshot.acl_binding_rule(&rule.id) {
-        if rule.auth_method.is_empty() {
-            rule.auth_method.clone_from(&old.auth_method);
-        }
-    } else {
-        return Err(Error::bad(format!("cannot find binding rule {}", rule.id)));
-    }
+    let mut rule = described(&snapshot, new)?;
     let mut wrong: Vec<String> = Vec::new();
     if rule.auth_method.is_empty() {
         wrong.push("auth method is missing".into());
