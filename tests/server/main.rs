@@ -37,6 +37,7 @@ mod many_allocations;
 mod networks;
 mod node_agent;
 mod node_identity;
+mod registered_again;
 mod secrets;
 mod snapshot_restore;
 mod variables;

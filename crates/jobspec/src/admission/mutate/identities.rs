@@ -3,7 +3,7 @@
 use encamp_model::*;
 
 use super::super::ServerContext;
-use super::constraint;
+use super::{add_full, constraint};
 
 /// Names the identities of Consul services and adds those the server configuration has templates for.
 pub(super) fn mutate(job: &mut Job, ctx: &ServerContext) {
@@ -21,8 +21,7 @@ pub(super) fn mutate(job: &mut Job, ctx: &ServerContext) {
         }
         let services = group.services.iter().chain(group.tasks.iter().flat_map(|t| &t.services));
         if services.into_iter().any(|s| s.identity.is_some()) || group.tasks.iter().any(|t| !t.identities.is_empty()) {
-            // Always appended, so a stored job that is registered again gets it twice.
-            group.constraints.push(constraint("${attr.nomad.version}", "semver", ">= 1.7.0-a"));
+            add_full(&mut group.constraints, constraint("${attr.nomad.version}", "semver", ">= 1.7.0-a"));
         }
     }
 }

@@ -61,7 +61,7 @@ fn mutate_consul(job: &mut Job) {
         if let Some(consul) = consul {
             default_to(&mut consul.cluster, "default");
             if !consul.partition.is_empty() {
-                constraints.push(constraint("${attr.consul.partition}", "=", &consul.partition));
+                add_full(constraints, constraint("${attr.consul.partition}", "=", &consul.partition));
             }
         }
     };
