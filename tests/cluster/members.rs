@@ -1,5 +1,8 @@
 //! Clusters of agents: servers without nodes, nodes without servers, and the loss of servers or nodes.
 
+use std::io::{Read, Write};
+use std::time::Duration;
+
 use crate::agent;
 use crate::agent::wait_for;
 use crate::member::{Member, Role, leader, node_ready, running};
@@ -241,6 +244,59 @@ fn servers_in_every_state_are_forced_to_leave() {
     for server in &servers[..2] {
         expect("it is forgotten", &vec!["alive".to_string(); 2], || statuses(server));
     }
+}
+
+/// Follows the log of the server that `server_id` names, as the agent that is asked sends it, until a request that only
+/// that server answers shows.
+fn follows(asked: &Member, server_id: &str, server: &Member) {
+    let mut stream = asked.agent().connect();
+    let path = format!("/v1/agent/monitor?plain=true&log_level=debug&server_id={server_id}");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
+    stream.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+    wait_for(&format!("the log of {server_id}"), || {
+        server.read("/v1/job/marker/allocations?stale").map(drop)?;
+        if let Ok(n) = stream.read(&mut buffer) {
+            seen.push_str(&String::from_utf8_lossy(&buffer[..n]));
+        }
+        assert!(!seen.contains("unknown Nomad server"), "{seen}");
+        if seen.contains("path=/v1/job/marker/allocations") { Ok(()) } else { Err(seen.clone()) }
+    });
+}
+
+#[test]
+fn agents_answer_for_the_server_that_is_named() {
+    let mut servers = three("named", "enable_debug = true\n");
+    let first = leader(&servers);
+    for server in &servers {
+        expect("all are members", &vec!["alive".to_string(); 3], || statuses(server));
+    }
+    let mut node = Member::new("cluster-named-node", Role::Node { servers: servers.iter().map(Member::rpc).collect() });
+    node.start();
+    node_ready(&servers[first]);
+    let members = servers[0].read("/v1/agent/members").expect("members")["Members"].clone();
+    for (i, server) in servers.iter().enumerate() {
+        let (name, id) = (members[i]["Name"].clone(), members[i]["Tags"]["id"].clone());
+        let names = [&name, &id].map(|v| v.as_str().unwrap_or_default().to_string());
+        for asked in servers.iter().chain([&node]) {
+            for name in &names {
+                follows(asked, name, server);
+                let host = asked.read(&format!("/v1/agent/host?server_id={name}")).expect("its host");
+                assert_eq!(host["AgentID"], json!(name));
+            }
+        }
+    }
+    for asked in servers.iter().chain([&node]) {
+        follows(asked, "leader", &servers[first]);
+        let told = asked.agent().send("GET", "/v1/agent/monitor?server_id=nobody", &Json::Null);
+        assert_eq!((told.status, told.body.as_str()), (500, "RPC Error:: 400,unknown Nomad server nobody"));
+    }
+    // Who does not answer is not waited for.
+    let lost = (first + 1) % 3;
+    let name = members[lost]["Name"].as_str().unwrap_or_default().to_string();
+    servers[lost].kill();
+    let told = servers[first].agent().send("GET", &format!("/v1/agent/host?server_id={name}"), &Json::Null);
+    assert_eq!(told.status, 500, "{}", told.body);
 }
 
 #[test]

@@ -32,6 +32,12 @@ pub trait Forward: Send + Sync {
     /// # Errors
     /// The text about a server that could not be reached, and the request if it can be sent again.
     fn forward(&self, request: Request<Body>) -> Pending<'_, Forwarded>;
+
+    /// Passes a request on to the server at an RPC address, which answers it.
+    ///
+    /// # Errors
+    /// As [`Forward::forward`].
+    fn to_server<'a>(&'a self, address: &'a str, request: Request<Body>) -> Pending<'a, Forwarded>;
 }
 
 /// How long a leader is waited for.

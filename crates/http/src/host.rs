@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::error::Error;
 use super::host_addresses;
+use super::named_server::NamedServer;
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
@@ -30,13 +31,12 @@ pub(super) async fn host(request: Request) -> Outcome {
         return Response::json(&data);
     }
     let own_node = request.app().client().is_some_and(|c| c.node_id() == node);
-    let full = format!("{}.{}", settings.name, settings.region);
-    let own_server = request.app().server().is_some_and(|s| s.settings().id == server || full == server);
+    let own_server = !server.is_empty() && NamedServer::find(request.app(), server) == NamedServer::This;
     if own_node || own_server {
         return Response::json(&json!({ "AgentID": if own_node { node } else { server }, "HostData": data }));
     }
     Err(match node {
-        "" => Error::internal(format!("unknown Nomad server {server}")),
+        "" => NamedServer::unknown(server),
         id => Error::not_found(format!("Unknown node {}", encamp_model::quoted(id))),
     })
 }

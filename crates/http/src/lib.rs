@@ -71,6 +71,7 @@ pub mod listener;
 pub mod local;
 pub mod measure;
 pub mod monitor;
+mod named_server;
 pub mod namespaces;
 pub mod node_forward;
 pub mod nodes;

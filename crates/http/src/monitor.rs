@@ -11,6 +11,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::app::{LogSource, LogWatch};
 use super::error::Error;
+use super::named_server::NamedServer;
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
@@ -60,14 +61,8 @@ pub(super) fn here(request: &Request) -> Result<(), Error> {
         let text = if known { "No path to node".to_string() } else { format!("Unknown node {}", quoted(node)) };
         return Err(Error::internal(format!("RPC Error:: 404,{text}")));
     }
-    let own = |s: &encamp_server::Server| {
-        let settings = s.settings();
-        let full = format!("{}.{}", settings.name, settings.region);
-        let leads = s.consensus().leads();
-        server == settings.id || server == full || (server == "leader" && leads)
-    };
-    if !server.is_empty() && !app.server().is_some_and(own) {
-        return Err(Error::internal(format!("RPC Error:: 400,unknown Nomad server {server}")));
+    if !server.is_empty() && NamedServer::find(app, server) != NamedServer::This {
+        return Err(Error::internal(format!("RPC Error:: 400,{}", NamedServer::unknown(server).message)));
     }
     Ok(())
 }

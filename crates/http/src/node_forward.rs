@@ -14,6 +14,7 @@ use super::client::alloc_elsewhere;
 use super::error::Error;
 use super::ids;
 use super::local::LocalClient;
+use super::named_server::NamedServer;
 use super::request::Request;
 use super::response::Response;
 use super::route::{AnsweredBy, NamedIn, Outcome};
@@ -173,6 +174,8 @@ pub(crate) enum Elsewhere {
     Node(String),
     /// One that a server knows.
     AnyServer,
+    /// A server, by its RPC address.
+    Server(String),
 }
 
 /// The other agent that a request is for. `None`: this one answers; also if its handler has to say that there is no such
@@ -183,6 +186,7 @@ pub(crate) enum Elsewhere {
 pub(crate) fn elsewhere(request: &Request) -> Result<Option<Elsewhere>, Error> {
     let elsewhere = match request.route_by() {
         AnsweredBy::Agent | AnsweredBy::Server | AnsweredBy::Leader | AnsweredBy::OnlyLeader => None,
+        AnsweredBy::Node if names_server(request) => of_server(request)?,
         AnsweredBy::Node => of_node(request)?,
         AnsweredBy::NodeOfAlloc(named) => {
             let id = match named {
@@ -194,14 +198,35 @@ pub(crate) fn elsewhere(request: &Request) -> Result<Option<Elsewhere>, Error> {
     };
     // Servers are not asked if another agent has decided that this one answers, or if none is known.
     let asks = !request.is_passed_on() && request.app().forward().is_some();
-    Ok(elsewhere.filter(|to| *to != Elsewhere::AnyServer || asks))
+    Ok(elsewhere.filter(|to| matches!(to, Elsewhere::Node(_)) || asks))
+}
+
+/// Whether a request about an agent names that of a server.
+fn names_server(request: &Request) -> bool {
+    request.path().starts_with("/v1/agent/") && !request.query().get("server_id").is_empty()
+}
+
+/// The other agent of a request that names a server by the parameter `server_id`, and no node.
+fn of_server(request: &Request) -> Result<Option<Elsewhere>, Error> {
+    if !request.query().get("node_id").is_empty() {
+        return Ok(None);
+    }
+    let app = request.app();
+    let to = match NamedServer::find(app, request.query().get("server_id")) {
+        NamedServer::At(address) => Elsewhere::Server(address),
+        NamedServer::Unknown if app.server().is_none() => Elsewhere::AnyServer,
+        NamedServer::This | NamedServer::Unknown => return Ok(None),
+    };
+    if app.server().is_some() {
+        request.authorize()?;
+    }
+    Ok(Some(to))
 }
 
 /// The other agent of a request that names a node by the parameter `node_id`.
 fn of_node(request: &Request) -> Result<Option<Elsewhere>, Error> {
     let (id, app) = (request.query().get("node_id"), request.app());
-    if id.is_empty() || !request.query().get("server_id").is_empty() || app.client().is_some_and(|c| c.node_id() == id)
-    {
+    if id.is_empty() || app.client().is_some_and(|c| c.node_id() == id) {
         return Ok(None);
     }
     let Some(server) = app.server() else { return Ok(Some(Elsewhere::AnyServer)) };
@@ -243,6 +268,10 @@ async fn send(app: &AppState, request: axum::extract::Request, to: Elsewhere, on
         Elsewhere::AnyServer => {
             let servers = app.forward().ok_or(NodeError::NoPath)?;
             servers.forward(request).await.map_err(|(text, _)| Error::internal(text))?
+        }
+        Elsewhere::Server(address) => {
+            let servers = app.forward().ok_or(NodeError::NoPath)?;
+            servers.to_server(&address, request).await.map_err(|(text, _)| Error::internal(text))?
         }
         Elsewhere::Node(id) => app.nodes().ok_or(NodeError::NoPath)?.send(&id, request, only_own).await?,
     };

@@ -51,29 +51,38 @@ impl Forwarder {
     }
 }
 
-impl Forward for Forwarder {
-    fn forward(&self, mut request: Request<Body>) -> Pending<'_, Forwarded> {
-        Box::pin(async move {
-            let mut text = NO_LEADER.to_string();
-            for address in self.addresses() {
-                // Bodies are sent once: a connection must be there before one leaves.
-                if let Err(e) = self.pool.reach(&address).await {
-                    text = e.to_string();
-                    continue;
-                }
-                let Ok((outgoing, websocket)) = passing::outgoing(&address, &mut request, self.to_leader()) else {
-                    continue;
-                };
-                return match self.pool.send(&address, outgoing).await {
-                    Ok(response) => Ok(passing::incoming(response, websocket)),
-                    // The body is gone, but it did not arrive: whoever asked can do so again.
-                    Err(CallError::Unreachable(e)) => Err((format!("{NO_LEADER}: {e}"), None)),
-                    Err(CallError::Lost(e)) => Err((format!("{e}; {MAY_BE_DONE}"), None)),
-                    Err(CallError::Refused(e)) => Err((e.message, None)),
-                };
+impl Forwarder {
+    /// Sends a request to the first of some servers that is reached. `last`: that one answers, come what may.
+    async fn send(&self, addresses: Vec<String>, mut request: Request<Body>, last: bool) -> Forwarded {
+        let mut text = NO_LEADER.to_string();
+        for address in addresses {
+            // Bodies are sent once: a connection must be there before one leaves.
+            if let Err(e) = self.pool.reach(&address).await {
+                text = e.to_string();
+                continue;
             }
-            Err((text, Some(request)))
-        })
+            let Ok((outgoing, websocket)) = passing::outgoing(&address, &mut request, last) else {
+                continue;
+            };
+            return match self.pool.send(&address, outgoing).await {
+                Ok(response) => Ok(passing::incoming(response, websocket)),
+                // The body is gone, but it did not arrive: whoever asked can do so again.
+                Err(CallError::Unreachable(e)) => Err((format!("{NO_LEADER}: {e}"), None)),
+                Err(CallError::Lost(e)) => Err((format!("{e}; {MAY_BE_DONE}"), None)),
+                Err(CallError::Refused(e)) => Err((e.message, None)),
+            };
+        }
+        Err((text, Some(request)))
+    }
+}
+
+impl Forward for Forwarder {
+    fn forward(&self, request: Request<Body>) -> Pending<'_, Forwarded> {
+        Box::pin(self.send(self.addresses(), request, self.to_leader()))
+    }
+
+    fn to_server<'a>(&'a self, address: &'a str, request: Request<Body>) -> Pending<'a, Forwarded> {
+        Box::pin(self.send(vec![address.to_string()], request, true))
     }
 }
 
