@@ -13,6 +13,7 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(30);
 /// The waits of [`wait`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const SHORT_WAITS: u32 = 10;
 
 /// How long the plugin of a task may take to answer its first probe.
 pub fn health_timeout(config: &TaskCsiPluginConfig) -> Duration {
@@ -45,9 +46,10 @@ pub fn claims_again(error: &ServersError) -> bool {
     }
 }
 
-/// How long to wait after so many failed attempts to claim or to unmount a volume: 1, 2, 4, … 30 s.
+/// How long to wait after so many failed attempts to claim or to unmount a volume: ten times 1 s, then 2, 4, … 30 s.
+/// After a restart of an agent its plugins are ready within seconds.
 pub fn wait(attempts: u32) -> Duration {
-    let doublings = attempts.saturating_sub(1).min(16);
+    let doublings = attempts.saturating_sub(SHORT_WAITS).min(16);
     (FIRST_WAIT * 2_u32.pow(doublings)).min(LONGEST_WAIT)
 }
 
@@ -70,8 +72,8 @@ mod tests {
         assert!(claims_again(&ServersError::NotYet("in use".into())) && claims_again(&ServersError::NoLeader));
         assert!(!claims_again(&ServersError::NotFound("volume not found: v".into())));
         assert!(!claims_again(&ServersError::Refused("not registered for that".into())));
-        let waits: Vec<u64> = [0, 1, 2, 3, 5, 6, u32::MAX].map(|n| wait(n).as_secs()).to_vec();
-        assert_eq!(waits, [1, 1, 2, 4, 16, 30, 30]);
+        let waits: Vec<u64> = [0, 1, 10, 11, 12, 13, 14, 15, u32::MAX].map(|n| wait(n).as_secs()).to_vec();
+        assert_eq!(waits, [1, 1, 1, 2, 4, 8, 16, 30, 30]);
     }
 
     #[test]
