@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{Agent, PATIENCE, wait_for};
+use crate::agent::{Agent, PATIENCE, bootstrap, wait_for};
 use crate::program::{Folder, path, run_in};
 use encamp_test_support::notes;
 use serde_json::{Value as Json, json};
@@ -334,6 +334,102 @@ fn config_validate_answers_like_nomad() {
     assert_eq!((bad.stdout.as_str(), bad.stderr, bad.exit), ("", format!("{mtls}{path}"), 1));
     let none = run_in(folder.path(), &["config", "validate"]);
     assert_eq!((none.stderr.as_str(), none.exit), ("Must specify at least one config file or directory\n", 1));
+}
+
+/// Parts of a configuration file as items with `|` between them.
+const CONFIGURATIONS: [&str; 12] = [
+    "ports { http = 4646 | rpc = 4647 | serf = 4648 }",
+    "addresses { http = \"127.0.0.1\" | rpc = \"127.0.0.1\" }",
+    "advertise { http = \"10.0.0.1\" | rpc = \"10.0.0.1\" | serf = \"10.0.0.1:5000\" }",
+    "region = \"eu\" | datacenter = \"dc2\" | log_level = \"WARN\" | leave_on_terminate = true",
+    "client { enabled = true | meta { a = \"1\" | b = 2 } | options { \"driver.x\" = \"1\" | y = true } }",
+    "client { enabled = true | servers = [\"a\", \"b\"] | host_volume \"v\" { path = \"/tmp\" | read_only = true } }",
+    "client { host_network \"n\" { cidr = \"10.0.0.0/8\" | reserved_ports = \"22\" } | cpu_total_compute = 9 }",
+    "plugin \"raw_exec\" { config { enabled = true | denied_envvars = [\"A\"] } } | plugin \"docker\" { config {} }",
+    "telemetry { collection_interval = \"2s\" | prometheus_metrics = true } | limits { http_max_conns_per_client = 0 }",
+    "acl { enabled = true | token_ttl = \"1m\" } | ui { enabled = false | label { text = \"x\" } }",
+    "tls { http = false | rpc = false } | autopilot { cleanup_dead_servers = true | min_quorum = 1 }",
+    "server { raft_protocol = 3 | server_join { retry_join = [\"a\"] | retry_max = 2 } | bootstrp = 1 }",
+];
+
+#[test]
+fn items_of_a_configuration_need_no_new_lines() {
+    let folder = Folder::new("agent-layout");
+    let base = "data_dir = \"/var/lib/encamp\" | server { enabled = true | bootstrap_expect = 1 } | ";
+    let answer = |text: &str| {
+        folder.file("agent.hcl", text);
+        let ran = run_in(folder.path(), &["config", "validate", "agent.hcl"]);
+        // Positions are those of the layout.
+        let told = ran.stderr.split(" (at agent.hcl:").next().unwrap_or_default().to_string();
+        (ran.stdout, told, ran.exit)
+    };
+    for items in CONFIGURATIONS {
+        let written = |separator: &str| format!("{base}{items}").replace(" | ", separator);
+        let lines = answer(&written("\n"));
+        assert_eq!(lines.2, i32::from(items.contains("bootstrp")), "{items}: {lines:?}");
+        for separator in [" ", "\t", ", ", ",", " /* */ ", "\r\n", " # end\n"] {
+            assert_eq!(answer(&written(separator)), lines, "{:?}", written(separator));
+        }
+    }
+}
+
+#[test]
+fn an_agent_and_its_policies_take_items_on_one_line() {
+    let folder = Folder::new("agent-one-line");
+    let config = "client { meta { a = \"1\" b = 2 } } acl { enabled = true token_ttl = \"1m\" } log_level = \"WARN\" \
+                  region = \"eu\"";
+    let mut agent = Agent::start(&folder, config, &["-dev"]);
+    agent.token = bootstrap(agent.port);
+    let own = agent.get("/v1/agent/self");
+    let members = [("/config/Region", "eu"), ("/config/LogLevel", "WARN"), ("/config/Client/Meta/b", "2")];
+    for (member, value) in members {
+        assert_eq!(own.pointer(member).and_then(Json::as_str), Some(value), "{member}: {own}");
+    }
+    let rules = [
+        "policy = \"read\" | capabilities = [\"submit-job\"]",
+        "capabilities = [\"read-logs\"] | policy = \"write\" | variables { path \"a\" { capabilities = [\"read\"] } }",
+        "variables { path \"a\" { capabilities = [\"read\"] } | path \"b/*\" { capabilities = [\"list\"] } } | policy = \
+         \"deny\"",
+        "polcy = \"read\" | capabilities = [\"submit-job\"]",
+        "policy = \"read\" | capabilities = [\"nothing\"]",
+        "policy | capabilities = [\"submit-job\"]",
+        "policy = read | capabilities = []",
+    ];
+    for (at, rule) in rules.iter().enumerate() {
+        let written = |separator: &str| {
+            let text =
+                format!("namespace \"n\" {{ {rule} }} | node {{ policy = \"read\" }} | agent {{ policy = \"write\" }}");
+            let body = json!({"Name": "p", "Rules": text.replace(" | ", separator)});
+            agent.send("PUT", "/v1/acl/policy/p", &body).status
+        };
+        let want = if at < 3 { 200 } else { 400 };
+        for separator in ["\n", " ", ", ", "\t", " /* */ "] {
+            assert_eq!(written(separator), want, "{rule} with {separator:?}");
+        }
+    }
+    let capability = "capability { access_mode = \"single-node-writer\" attachment_mode = \"file-system\" }";
+    let volume = "name = \"v\" type = \"host\" plugin_id = \"mkdir\" parameters { a = \"1\" b = \"2\" }";
+    folder.file("volume.hcl", format!("{volume} {capability}"));
+    wait_for("a node for the volume", || {
+        let nodes = agent.list("/v1/nodes");
+        if nodes.iter().any(|node| node["Status"] == "ready") { Ok(()) } else { Err(format!("{nodes:?}")) }
+    });
+    let created = run_in(
+        folder.path(),
+        &[
+            "volume",
+            "create",
+            "-detach",
+            &format!("-address=http://127.0.0.1:{}", agent.port),
+            &format!("-token={}", agent.token),
+            "volume.hcl",
+        ],
+    );
+    assert_eq!(created.exit, 0, "{}{}", created.stdout, created.stderr);
+    let volumes = agent.get("/v1/volumes?type=host");
+    let id = volumes[0]["ID"].as_str().expect("a volume");
+    let volume = agent.get(&format!("/v1/volume/host/{id}"));
+    assert_eq!(volume["Parameters"], json!({"a": "1", "b": "2"}), "{volume}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! HCL 1 as a tree with positions: the language of agent configuration (`docs/spec/agent-config.md §3`) and of ACL
 //! policies (`docs/spec/http-api.md §7.2`).
 //!
-//! It is not the language of job files: keys may be quoted
-//! (`"driver.raw_exec.enable" = 1`), `key {` and `key = {` are the same, nothing is evaluated, and `${x}` stays as it
-//! is. Files whose first character is `{` are JSON. Both give the same tree; `a "b" { }` is `a` with `b` inside.
+//! It is not the language of job files: keys may be quoted (`"driver.raw_exec.enable" = 1`), `key {` and `key = {` are
+//! the same, the items of an object need neither a new line nor a comma between them, nothing is evaluated, and `${x}`
+//! stays as it is. Files whose first character is `{` are JSON. Both give the same tree; `a "b" { }` is `a` with `b`
+//! inside.
 
 use std::fmt;
 
@@ -180,7 +181,6 @@ impl<'a> Parser<'a> {
                 _ => {}
             }
             out.push(self.item()?);
-            let line = self.pos.line;
             self.blank()?;
             let comma = self.takes(',');
             if self.json && !comma {
@@ -188,9 +188,6 @@ impl<'a> Parser<'a> {
                     return Ok(out);
                 }
                 return Err(self.error(format!("expected a comma or the end of the object, found {}", self.found())));
-            }
-            if !self.json && !comma && self.pos.line == line && !matches!(self.peek(), None | Some('}')) {
-                return Err(self.error(format!("expected a new line, found {}", self.found())));
             }
         }
     }
@@ -203,7 +200,7 @@ impl<'a> Parser<'a> {
             let pos = self.pos;
             match self.peek() {
                 Some('"') => keys.push((self.string()?, pos)),
-                Some(c) if !self.json && (c.is_alphanumeric() || c == '_') => {
+                Some(c) if !self.json && (c.is_alphabetic() || c == '_') => {
                     let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
                     keys.push((word.to_string(), pos));
                 }
@@ -253,22 +250,27 @@ impl<'a> Parser<'a> {
                 Value::List(list)
             }
             Some('<') if !self.json && self.rest.starts_with("<<") => Value::String(self.heredoc()?),
-            Some(c) if c == '-' || c == '.' || c.is_ascii_alphanumeric() => {
-                let word = self.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_'));
-                match word {
-                    "true" => Value::Bool(true),
-                    "false" => Value::Bool(false),
-                    "null" if self.json => Value::Null,
-                    _ if number(word) => Value::Number(word.into()),
-                    _ => {
-                        let message = format!("{word} is not a value; text needs quotes");
-                        return Err(SyntaxError { pos, message });
-                    }
+            Some(c) if c == '-' || c == '.' || c.is_ascii_alphanumeric() => match self.word() {
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                "null" if self.json => Value::Null,
+                word if number(word) => Value::Number(word.into()),
+                word => {
+                    let message = format!("{word} is not a value; text needs quotes");
+                    return Err(SyntaxError { pos, message });
                 }
-            }
+            },
             _ => return Err(self.error(format!("expected a value, found {}", self.found()))),
         };
         Ok(Node { pos, value })
+    }
+
+    /// A word in place of a value. A number ends where the next item's key begins: `a = 1b = 2` has two items.
+    fn word(&mut self) -> &'a str {
+        let end = self.rest.find(|c| !in_word(c)).unwrap_or(self.rest.len());
+        let (word, behind) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
+        let item_follows = !self.json && behind.trim_start_matches([' ', '\t']).starts_with(['=', '{', '"']);
+        self.skip(if item_follows { number_length(word) } else { end })
     }
 
     fn list(&mut self, open: Pos) -> Result<Vec<Node>, SyntaxError> {
@@ -381,6 +383,19 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// The characters of words in place of values.
+fn in_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_')
+}
+
+/// The length of the number with which a word begins if a key stands right behind it, and of the word otherwise.
+fn number_length(word: &str) -> usize {
+    let key =
+        |at: &usize| word.get(*at..).is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    let longest = (1..=word.len()).rev().find(|at| word.get(..*at).is_some_and(number));
+    longest.filter(key).unwrap_or(word.len())
+}
+
 /// Whether that is a number: decimal, with exponent, or with `0x`.
 fn number(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
@@ -389,6 +404,9 @@ fn number(word: &str) -> bool {
         None => digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && digits.parse::<f64>().is_ok(),
     }
 }
+
+#[cfg(test)]
+mod properties;
 
 #[cfg(test)]
 mod tests {
@@ -434,6 +452,8 @@ mod tests {
             ("{\"a\": [1, {\"b\": null}], \"c\": {\"d\": \"\\ud83d\\ude00\"}}", "{a:[1,{b:null}],c:{d:\"😀\"}}"),
             ("  {}  ", "{}"),
             ("\u{feff}a = 1", "{a:1}"),
+            ("ports { http = 4646 rpc = 4647 serf = 4648 }", "{ports:{http:4646,rpc:4647,serf:4648}}"),
+            ("a=1b=0x1Fg=1e5e=\"x\"f{}h=[]i j{}", "{a:1,b:0x1F,g:1e5,e:\"x\",f:{},h:[],i:{j:{}}}"),
         ] {
             assert_eq!(shown(text), want, "{text}");
         }
@@ -445,7 +465,12 @@ mod tests {
             ("a = ", "1:5: expected a value, found end of file"),
             ("client {\n  a = 1", "2:8: object that begins at 1:8 is not closed"),
             ("a = yes", "1:5: yes is not a value; text needs quotes"),
-            ("a = 1 b = 2", "1:7: expected a new line, found \"b\""),
+            ("a = 1 b", "1:8: expected '=' or a block behind the key, found end of file"),
+            ("a = 1 b 2", "1:9: expected '=' or a block behind the key, found \"2\""),
+            ("a = 1 2 = 3", "1:7: expected a key, found \"2\""),
+            ("a = 1,, b = 2", "1:7: expected a key, found \",\""),
+            ("a = 60s", "1:5: 60s is not a value; text needs quotes"),
+            ("a { b = 60s c = 1 }", "1:9: 60s is not a value; text needs quotes"),
             ("a = \"x\nb = 2", "1:7: text is not closed on its line"),
             ("a = \"x", "1:5: text is not closed"),
             ("a = \"\\q\"", "1:6: unknown escape sequence \\q"),
