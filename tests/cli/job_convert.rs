@@ -78,6 +78,52 @@ fn what_hcl_cannot_express_is_named() {
     assert!(ran.stderr.starts_with(told) && ran.stderr.contains("TaskGroups[0].Services[0].Meta"), "{}", ran.stderr);
 }
 
+/// Fields of blocks that stand in the job and in its groups, at either level and at both. The last value is the default
+/// of a service.
+#[test]
+fn fields_keep_their_values_at_each_level() {
+    let blocks = [
+        ("Reschedule", "ReschedulePolicy", "Unlimited", [json!(false), json!(true)], json!(true)),
+        ("Reschedule", "ReschedulePolicy", "Attempts", [json!(0), json!(3)], json!(0)),
+        ("Reschedule", "ReschedulePolicy", "DelayFunction", [json!(""), json!("fibonacci")], json!("exponential")),
+        ("Migrate", "Migrate", "MaxParallel", [json!(0), json!(2)], json!(1)),
+        ("Migrate", "Migrate", "HealthCheck", [json!(""), json!("task_states")], json!("checks")),
+        ("Update", "Update", "MaxParallel", [json!(0), json!(2)], json!(1)),
+        ("Update", "Update", "AutoRevert", [json!(false), json!(true)], json!(false)),
+        ("Update", "Update", "MinHealthyTime", [json!(0), json!(7_000_000_000_i64)], json!(10_000_000_000_i64)),
+    ];
+    let dir = Folder::new("convert-levels");
+    let mut cases = 0;
+    for (in_job, in_group, field, values, default) in blocks {
+        for of_job in [None, Some(&values[0]), Some(&values[1])] {
+            for of_group in [None, Some(&values[0]), Some(&values[1])] {
+                let mut job = web();
+                job["TaskGroups"][0]["Tasks"][0]["Config"] = json!({"image": "web:1"});
+                let mut other = job["TaskGroups"][0].clone();
+                other["Name"] = json!("h");
+                job["TaskGroups"].as_array_mut().expect("groups").push(other);
+                of_job.into_iter().for_each(|value| job[in_job] = json!({field: value}));
+                of_group.into_iter().for_each(|value| job["TaskGroups"][0][in_group] = json!({field: value}));
+                dir.file("job.json", job.to_string());
+                let text = output(dir.path(), &["job", "convert", "job.json"]);
+                dir.file("job.nomad.hcl", &text);
+                let parsed = output(dir.path(), &["job", "run", "-output", "job.nomad.hcl"]);
+                let parsed: Value = serde_json::from_str(&parsed).expect("a job");
+                for (at, own) in [of_group, None].into_iter().enumerate() {
+                    let Some(want) = own.or(of_job) else { continue };
+                    let group = &parsed["Job"]["TaskGroups"][at][in_group][field];
+                    // A default may be written or left out.
+                    let stored = [group, &parsed["Job"][in_job][field]].into_iter().find(|value| !value.is_null());
+                    let stored = stored.unwrap_or(&default);
+                    assert_eq!(stored, want, "{in_job} {field} {of_job:?} {of_group:?}\n{text}");
+                }
+                cases += 1;
+            }
+        }
+    }
+    assert_eq!(cases, 72);
+}
+
 #[test]
 fn what_is_no_job_in_json_is_refused() {
     let dir = Folder::new("convert");

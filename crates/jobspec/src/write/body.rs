@@ -32,7 +32,8 @@ fn remove(document: &mut Json, path: &[Step]) {
 /// The comment on a value or block that may be left out.
 const DEFAULT: &str = "# default";
 
-/// The file with the `job` block. `same`: whether members make the same job.
+/// The file with the `job` block. `members` are those that a job file has ([`expressible`]); `same`: whether members make
+/// the same job.
 pub(super) fn job(id: &str, members: &Map<String, Json>, same: &dyn Fn(&Map<String, Json>) -> bool) -> Body {
     let mut writer = Writer { same, left: members.clone(), path: Vec::new() };
     let mut members = members.clone();
@@ -48,10 +49,44 @@ pub(super) fn job(id: &str, members: &Map<String, Json>, same: &dyn Fn(&Map<Stri
     file
 }
 
+/// The members of a job that a job file can have: those without a place in the tables are removed.
+pub(super) fn expressible(members: &Map<String, Json>) -> Map<String, Json> {
+    let mut members = members.clone();
+    retain_known(&mut members, &JOB);
+    members
+}
+
+fn retain_known(members: &mut Map<String, Json>, schema: &Schema) {
+    members.retain(|name, _| {
+        schema.attributes.iter().any(|a| a.json() == *name) || schema.blocks.iter().any(|b| b.json() == *name)
+    });
+    for block in schema.blocks {
+        let Inside::Schema(inside) = block.inside else { continue };
+        let Some(value) = members.get_mut(&block.json()) else { continue };
+        match (block.occurs, value) {
+            (Occurs::Many, Json::Array(items)) => {
+                items.iter_mut().filter_map(Json::as_object_mut).for_each(|item| retain_in(item, block, inside));
+            }
+            (Occurs::ByLabel, Json::Object(items)) => {
+                items.values_mut().filter_map(Json::as_object_mut).for_each(|item| retain_in(item, block, inside));
+            }
+            (Occurs::Once | Occurs::OnceOfType | Occurs::Last, Json::Object(item)) => retain_in(item, block, inside),
+            _ => {}
+        }
+    }
+}
+
+fn retain_in(members: &mut Map<String, Json>, block: &schema::Block, inside: &Schema) {
+    let label = block.label.and_then(|label| members.remove_entry(label));
+    retain_known(members, inside);
+    members.extend(label);
+}
+
 struct Writer<'a> {
     /// Whether members make the same job.
     same: &'a dyn Fn(&Map<String, Json>) -> bool,
-    /// The members without those that the file leaves out.
+    /// The members without those that the file leaves out: what the file says. Whether a member is a default depends on
+    /// the others, such as a group's on the job's, so nothing may stay here that is not written.
     left: Map<String, Json>,
     /// Where in the job the writer is.
     path: Vec<Step>,
@@ -91,7 +126,7 @@ impl Writer<'_> {
             let json = attribute.json();
             let Some(value) = members.get(&json).filter(|v| !v.is_null()) else { continue };
             let nothing = is_zero(value) && !attribute.required;
-            let default = known || self.within(Step::Member(json), |w| w.is_default(nothing));
+            let default = (known && !nothing) || self.within(Step::Member(json), |w| w.is_default(nothing));
             if default && nothing {
                 continue;
             }

@@ -71,7 +71,9 @@ pub fn write(job: &api::Job) -> Result<Written, WriteError> {
     let members = members(job)?;
     let id = job.id.clone().unwrap_or_default();
     let original = stored(members.clone(), &id)?;
-    let same = |members: &Map<String, Json>| stored(members.clone(), &id).is_ok_and(|job| job == original);
+    let members = body::expressible(&members);
+    let complete = stored(members.clone(), &id)?;
+    let same = |members: &Map<String, Json>| stored(members.clone(), &id).is_ok_and(|job| job == complete);
     let text = body::job(&id, &members, &same).to_string();
     let text = fmt::format(text.as_bytes(), "job")?;
 
@@ -123,8 +125,13 @@ fn objects(list: Option<&mut Json>) -> impl Iterator<Item = &mut Map<String, Jso
     list.and_then(Json::as_array_mut).into_iter().flatten().filter_map(Json::as_object_mut)
 }
 
-/// Removes what servers set in a scaling policy: its identity and what it scales.
+/// Removes what servers set in a scaling policy: its identity and what it scales. A job file has to say `max`, and -1
+/// stands for none.
 fn forget_identity(policy: &mut Map<String, Json>) {
+    let max = policy.entry("Max").or_insert(Json::Null);
+    if max.is_null() {
+        *max = Json::from(-1);
+    }
     for name in ["ID", "Namespace", "Target", "CreateIndex", "ModifyIndex"] {
         policy.remove(name);
     }
@@ -213,5 +220,7 @@ fn normalise(value: &mut Json) {
 /// Below it floats hold every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
+#[cfg(test)]
+mod levels;
 #[cfg(test)]
 mod tests;
