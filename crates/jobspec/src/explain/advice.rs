@@ -1,5 +1,7 @@
 //! Hints for diagnostics of the parser, by their summary.
 
+use super::habits;
+use super::heredocs::{self, Unclosed};
 use super::outline::{Element, Outline, Setting};
 use super::scope::{Allowed, allowed, instead_of, nearest};
 use super::values::{bare_number, wrong_value};
@@ -26,7 +28,7 @@ pub(crate) struct Given<'a> {
 pub(crate) struct Advice {
     pub message: Option<String>,
     pub help: Option<String>,
-    /// Where it is, for diagnostics that don't tell.
+    /// Where it is, for diagnostics that tell another place or none.
     pub place: Option<Place>,
     pub related: Option<(Place, String)>,
 }
@@ -66,6 +68,10 @@ pub(crate) fn advise(given: &Given) -> Advice {
         "Unsuitable value type" | "Incorrect attribute value type" => wrong_type(given),
         "Unsupported attribute" | "Invalid index" => unknown_value(given),
         "Call to unknown function" => unknown_function(given),
+        "Error in function call" if given.detail.contains("no file exists at") => missing_file(given),
+        "Unterminated template string" => unclosed_heredoc(given),
+        "Invalid expression" | "Invalid character" | "Unsupported operator" => misread_heredoc(given),
+        "Missing dynamic content block" => Advice::help("add content { … } with the body of the blocks that are made"),
         "Invalid operand" => operand(given),
         "Invalid template interpolation value" if given.detail.contains("tuple") || given.detail.contains("list") => {
             Advice::help("join(\",\", …) or jsonencode(…) make one string of a list")
@@ -105,9 +111,10 @@ fn unknown_name(given: &Given) -> Advice {
         _ => path.as_slice(),
     };
     let Some(innermost) = path.last() else {
-        let help = match nearest(name, ["job", "locals", "variable", "variables"]) {
-            Some(other) => format!("did you mean {other:?}?"),
-            None => "only job, variable, variables and locals blocks are allowed outside of the job".to_owned(),
+        let help = match (habits::foreign_block(name), nearest(name, ["job", "locals", "variable", "variables"])) {
+            (Some(foreign), _) => foreign,
+            (None, Some(other)) => format!("did you mean {other:?}?"),
+            (None, None) => "only job, variable, variables and locals blocks are allowed outside of the job".to_owned(),
         };
         return Advice::help(help);
     };
@@ -116,8 +123,18 @@ fn unknown_name(given: &Given) -> Advice {
         "Unsupported block type" => "block",
         _ => "name",
     };
+    if let Some((message, help)) = habits::outside_of_content(name, given.start, innermost) {
+        return Advice::say(message, Some(help));
+    }
     let message = format!("unknown {what} {name:?} in {}", a_block(&innermost.kind));
-    Advice::say(message, instead_of(name, as_block, path))
+    if name == "for_each" {
+        let kind = &innermost.kind;
+        let labels = if innermost.labels.is_empty() { String::new() } else { format!("labels = [{kind}.value]; ") };
+        let help = format!("dynamic {kind:?} {{ for_each = …; {labels}content {{ … }} }} repeats a block");
+        return Advice::say(message, Some(help));
+    }
+    let foreign = habits::foreign_argument(&innermost.kind, name).map(str::to_owned);
+    Advice::say(message, foreign.or_else(|| instead_of(name, as_block, path)))
 }
 
 fn wrong_type(given: &Given) -> Advice {
@@ -163,7 +180,7 @@ fn unknown_value(given: &Given) -> Advice {
             .strip_suffix(root)
             .is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.')))
     });
-    let Some(root) = root else { return Advice::default() };
+    let Some(root) = root else { return missing_member(given, name) };
     let names = declared(main, root);
     if root == "local" && names.iter().any(|n| n == name) {
         return match given.setting().and_then(|s| cycle(main, &s.name)) {
@@ -187,6 +204,39 @@ fn unknown_value(given: &Given) -> Advice {
         format!(" ({what}s of this file: {})", names.join(", "))
     };
     Advice::say(message, Some(help + &listed))
+}
+
+/// A member that an object does not have, such as one of `jsondecode(…)`.
+fn missing_member(given: &Given, name: &str) -> Advice {
+    if !given.detail.starts_with("This object does not have an attribute") {
+        return Advice::default();
+    }
+    Advice::help(format!("try(….{name}, null) gives null where {name} is missing, and keys(…) lists what is there"))
+}
+
+fn missing_file(given: &Given) -> Advice {
+    let help = habits::mentioned(given.detail);
+    Advice::help(help.unwrap_or_else(|| "paths are relative to the directory in which the command runs".to_owned()))
+}
+
+fn unclosed_heredoc(given: &Given) -> Advice {
+    let Some(Unclosed { open, message, help, near }) = given.outline.and_then(heredocs::unclosed) else {
+        return Advice::default();
+    };
+    Advice { message: Some(message), help: Some(help), place: Some(open), related: near }
+}
+
+/// `<<` with something that is no marker of a heredoc behind it.
+fn misread_heredoc(given: &Given) -> Advice {
+    // A quote or a tilde in it is reported before the whole is.
+    let line =
+        given.outline.and_then(|o| o.text.get(..given.start)).map_or(0, |t| t.rfind('\n').map_or(0, |at| at + 1));
+    let start = match given.outline.and_then(|o| o.text.get(line..given.start)).and_then(|before| before.rfind("<<")) {
+        Some(at) if given.summary != "Invalid expression" => line + at,
+        _ => given.start,
+    };
+    let here = given.outline.and_then(|o| o.text.get(start..)).unwrap_or("");
+    heredocs::misread_opening(here).map_or_else(Advice::default, |(message, help)| Advice::say(message, Some(help)))
 }
 
 /// The way from a local back to itself.
@@ -228,6 +278,9 @@ fn needs(outline: &Outline, setting: &Setting) -> Vec<String> {
 
 fn unknown_function(given: &Given) -> Advice {
     let name = given.text();
+    if let Some(instead) = habits::instead_of_function(name) {
+        return Advice::say(format!("there is no function {name:?}"), Some(instead.to_owned()));
+    }
     let help = match nearest(name, functions::names().iter().copied()) {
         Some(other) => format!("did you mean {other}(…)?"),
         None => "the functions are those of HCL2 job files: format, join, file, jsonencode, …".to_owned(),
@@ -265,9 +318,11 @@ fn missing_argument(given: &Given) -> Advice {
     let example = match (innermost.kind.as_str(), name) {
         ("lifecycle", "hook") => "hook = \"prestart\" (or \"poststart\", \"poststop\")".to_owned(),
         ("scaling", "max") => "max = 10".to_owned(),
+        (_, "for_each") => "for_each = LIST beside content".to_owned(),
         _ => format!("{name} = …"),
     };
-    Advice::say(format!("the {} block needs {name:?}", innermost.kind), Some(format!("add {example}")))
+    let block = if innermost.dynamic { "dynamic" } else { &innermost.kind };
+    Advice::say(format!("the {block} block needs {name:?}"), Some(format!("add {example}")))
 }
 
 fn missing_label(summary: &str) -> Advice {

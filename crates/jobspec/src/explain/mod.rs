@@ -4,10 +4,13 @@
 //!
 //! - [`outline`], `outline_json`: blocks and attributes of a file with their locations
 //! - `scope`: the names that are allowed at a location. `values`: hints about wrong values
-//! - `parsing`, `advice`: diagnostics of the parser
+//! - `parsing`, `advice`: diagnostics of the parser. `templates`: files that have to be rendered first. `heredocs`:
+//!   their ends. `habits`: what Terraform and others have instead
 //! - `problems`, `steps`, `rules`: problems that the validators found
 
 mod advice;
+mod habits;
+mod heredocs;
 pub mod outline;
 mod outline_json;
 mod parsing;
@@ -15,11 +18,14 @@ mod problems;
 mod rules;
 mod scope;
 mod steps;
+mod templates;
 mod values;
 
-use encamp_hcl::diag::{Range, Span};
+pub use encamp_hcl::diag::Span;
+use encamp_hcl::diag::Range;
 use outline::{Element, Outline};
 
+pub use habits::terraform_names;
 pub use outline::Syntax;
 pub use parsing::{parse_error, parse_json_error};
 pub use problems::validation;
@@ -85,7 +91,7 @@ pub struct Place {
 
 impl Place {
     /// The place of a span of an outline.
-    fn of(outline: &Outline, span: Span) -> Place {
+    pub fn of(outline: &Outline, span: Span) -> Place {
         Place { range: outline.range(span), line: line_at(&outline.text, span.start as usize) }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::advice::{Given, advise};
 use super::outline::{Outline, Syntax};
+use super::templates::unrendered;
 use super::{Finding, MAX_FINDINGS, Place, Severity, Stage, in_order, line_at};
 use crate::parse::{JobJsonError, JobJsonReason, JsonKind, Misfit, ParseError};
 use encamp_hcl::diag::{Diag, Diagnostic, Diagnostics, Sources, Subject};
@@ -12,6 +13,9 @@ const UNKNOWN_VALUE: &str = "Unsuitable value: value must be known";
 
 /// The findings of a failed parse. Diagnostics that only follow from others are left out.
 pub fn parse_error(error: &ParseError) -> Vec<Finding> {
+    if let Some(finding) = unrendered(&error.diagnostics) {
+        return vec![finding];
+    }
     let Diagnostics { list, texts, first_only, later, .. } = &error.diagnostics;
     let outlines: Vec<Outline> = texts.iter().map(|(name, text)| Outline::read(name, text, Syntax::Hcl)).collect();
     let mut told: Vec<(&str, Option<usize>)> = Vec::new();
@@ -49,7 +53,7 @@ fn finding(d: &Diagnostic, outlines: &[Outline]) -> Finding {
         summary: d.summary.clone(),
         detail: d.detail.clone(),
         message: advice.message.unwrap_or(message),
-        place: place.or(advice.place),
+        place: advice.place.or(place),
         block_path: path,
         suggestion: advice.help.or_else(|| hint.map(str::to_owned)),
         related: advice.related,

@@ -1,0 +1,7 @@
+job [[ template "job_name" . ]] {
+  datacenters = [[ .dcs | toStringList ]]
+
+  group "web" {
+    count = [[ .count ]]
+  }
+}
