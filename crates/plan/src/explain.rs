@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::DryRun;
 use encamp_model::*;
+use encamp_scheduler::constraint::FoundValue;
 use encamp_scheduler::explain::{Moment, NodeVerdict, Question, Verdict};
-use encamp_scheduler::stack::Judgement;
+use encamp_scheduler::stack::{CLASS_INELIGIBLE, Judgement};
 use encamp_state::NodeEntry;
 
 /// Names of nodes that stand for all of a kind.
@@ -210,6 +211,30 @@ fn explain_group(run: &DryRun, question: &Question, group: &TaskGroup) -> GroupE
     out
 }
 
+/// The reasons for which nodes of a failed group are excluded that its metrics hide: after the first node of a computed
+/// class, they only name the class. By group, with the number of such nodes.
+pub fn class_reasons(run: &DryRun, now: i64) -> BTreeMap<String, Vec<(String, u64)>> {
+    let hidden = |metric: &&AllocMetric| metric.constraint_filtered.contains_key(CLASS_INELIGIBLE);
+    let question = question(run, now);
+    let mut out = BTreeMap::new();
+    for group in &run.job.task_groups {
+        let Some(metric) = run.failed_tg_allocs().get(&group.name).filter(hidden) else { continue };
+        let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+        for found in question.survey(group, Moment::AfterPlan, run.state.nodes().cloned()) {
+            if let Verdict::Judged(Judgement::Filtered { reason, .. }) = found.verdict {
+                *reasons.entry(reason).or_default() += 1;
+            }
+        }
+        for (reason, named) in &metric.constraint_filtered {
+            if let Some(n) = reasons.get_mut(reason) {
+                *n = n.saturating_sub(named.unsigned_abs());
+            }
+        }
+        out.insert(group.name.clone(), reasons.into_iter().filter(|(_, n)| *n > 0).collect());
+    }
+    out
+}
+
 fn sum_up(out: &mut GroupExplanation, verdicts: Vec<NodeVerdict>) {
     let (mut outside, mut filtered, mut evicting) = (Reasons::default(), Reasons::default(), Reasons::default());
     let mut short: BTreeMap<String, Shortage> = BTreeMap::new();
@@ -222,8 +247,11 @@ fn sum_up(out: &mut GroupExplanation, verdicts: Vec<NodeVerdict>) {
                 outside.add(reason, None, &node);
             }
             Verdict::Judged(Judgement::Filtered { reason, found }) => {
-                let unset = || reason.contains("${").then(|| "unset".to_string());
-                let compared = found.or_else(unset);
+                let compared = match found {
+                    FoundValue::Value(value) => Some(value),
+                    FoundValue::Unset => Some("unset".to_string()),
+                    FoundValue::NotRead => None,
+                };
                 filtered.add(reason, compared, &node);
             }
             Verdict::Judged(Judgement::Exhausted { dimension, amounts }) => {
@@ -341,9 +369,9 @@ fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &std::sync:
         }
         Some(Verdict::Judged(Judgement::Filtered { reason, found })) => {
             let has = match found {
-                Some(found) => format!("; the node has {found}"),
-                None if reason.contains("${") => "; the node does not have it".into(),
-                None => String::new(),
+                FoundValue::Value(found) => format!("; the node has {found}"),
+                FoundValue::Unset => "; the node does not have it".into(),
+                FoundValue::NotRead => String::new(),
             };
             out.verdict = vec![format!("filtered: {reason}{has}")];
         }

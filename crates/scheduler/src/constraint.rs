@@ -202,6 +202,17 @@ pub struct Check {
     lengths: (usize, usize),
 }
 
+/// What a check found on a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoundValue {
+    /// The value of the attribute, in quotes; of two attributes, both values.
+    Value(String),
+    /// The node does not have the attribute.
+    Unset,
+    /// The check reads no attribute, or its reason names what it found.
+    NotRead,
+}
+
 /// A check with what it says about computed classes.
 #[derive(Debug, Clone)]
 pub struct ClassCheck {
@@ -242,16 +253,20 @@ impl Check {
         }
     }
 
-    /// The node's value of the checked attribute; `None` if it has none.
-    pub fn found(&self, node: &Node) -> Option<String> {
+    /// What the node has of the attributes that the constraint names.
+    pub fn found(&self, node: &Node) -> FoundValue {
         let side = |t: &Target| t.resolve(node).map(|v| format!("{v:?}"));
+        let one = |t| side(t).map_or(FoundValue::Unset, FoundValue::Value);
         match (&self.left, &self.right) {
-            (left, Target::Literal(_)) => side(left),
-            (Target::Literal(_), right) => side(right),
-            (left, right) => {
-                let text = |t| side(t).unwrap_or_else(|| "nothing".into());
-                Some(format!("{} and {}", text(left), text(right)))
-            }
+            (Target::Literal(_), Target::Literal(_)) => FoundValue::NotRead,
+            (attribute, Target::Literal(_)) | (Target::Literal(_), attribute) => one(attribute),
+            (left, right) => match (side(left), side(right)) {
+                (None, None) => FoundValue::Unset,
+                (left, right) => {
+                    let text = |side: Option<String>| side.unwrap_or_else(|| "nothing".into());
+                    FoundValue::Value(format!("{} and {}", text(left), text(right)))
+                }
+            },
         }
     }
 

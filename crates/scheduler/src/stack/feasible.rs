@@ -15,7 +15,7 @@ use encamp_model::version::{VersionConstraints, VersionRules};
 use encamp_state::NodeIndex;
 
 /// The reason of every node after the first of a class that can't run the job or group.
-pub(crate) const CLASS_INELIGIBLE: &str = "computed class ineligible";
+pub const CLASS_INELIGIBLE: &str = "computed class ineligible";
 
 /// The reason of nodes without a driver of the group.
 pub(crate) const MISSING_DRIVERS: &str = "missing drivers";

@@ -6,6 +6,7 @@ use super::feasible;
 use super::metrics::Tally;
 use super::visit::Search;
 use super::{Random, SelectOptions, Stack};
+use crate::constraint::FoundValue;
 use crate::working_plan::WorkingPlan;
 use encamp_model::{Scores, TaskGroup};
 use encamp_state::{AllocEntry, NodeEntry};
@@ -17,8 +18,8 @@ pub enum Judgement {
     Filtered {
         /// As metrics name the reason.
         reason: String,
-        /// The node's value of the constraint's target; `None` where it has none.
-        found: Option<String>,
+        /// What the node has of the attributes that the reason names.
+        found: FoundValue,
     },
     /// It has too little of something.
     Exhausted {
@@ -88,16 +89,16 @@ impl Stack {
         }
     }
 
-    /// The node's value of the target of the constraint with that text, or the drivers it lacks.
-    fn found(&self, node: &NodeEntry, number: usize, reason: &str) -> Option<String> {
-        let current = self.current.as_ref()?;
+    /// What the node has of the attributes of the constraint with that text, or the drivers it lacks.
+    fn found(&self, node: &NodeEntry, number: usize, reason: &str) -> FoundValue {
+        let Some(current) = self.current.as_ref() else { return FoundValue::NotRead };
         if reason == feasible::MISSING_DRIVERS {
             let missing =
                 current.groups[number].compiled.drivers.iter().filter(|d| !feasible::has_driver(&node.node, d));
-            return Some(missing.map(|d| format!("no {d}")).collect::<Vec<_>>().join(", "));
+            return FoundValue::Value(missing.map(|d| format!("no {d}")).collect::<Vec<_>>().join(", "));
         }
         let mut checks = current.constraints.checks().chain(current.groups[number].constraints.checks());
-        checks.find(|c| c.text == reason)?.found(&node.node)
+        checks.find(|c| c.text == reason).map_or(FoundValue::NotRead, |c| c.found(&node.node))
     }
 }
 

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 pub use compiled::CompiledGroup;
 use current::CurrentJob;
+pub use feasible::CLASS_INELIGIBLE;
 use feasible::{ClassCache, NetworkCheck};
 pub use judge::Judgement;
 use metrics::Tally;
