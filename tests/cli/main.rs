@@ -46,6 +46,7 @@ mod plan_file;
 mod plan_file_properties;
 mod plan_many;
 mod reference_commands;
+mod remarks;
 mod report_html;
 mod rollout;
 mod saved_contexts;

@@ -11,10 +11,11 @@ use super::error::{CommandError, CommandResult, ErrorContext};
 use encamp_api::path;
 use encamp_jobspec::admission::AdmissionError;
 use encamp_jobspec::explain::outline::Outline;
-use encamp_jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, validation};
+use encamp_jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, terraform_names, validation};
 use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
 use encamp_model::{JobSubmission, api, quoted};
 use encamp_plan::PlanError;
+use encamp_plan::remarks::{Remark, findings};
 use encamp_snapshot::file as snapshot;
 
 /// The flags that set the variables of a job file.
@@ -205,6 +206,13 @@ impl JobFile {
     }
 
     /// Why the job cannot be planned, with the positions of the problems.
+    /// Remarks on the job, with their places in the file, and what the file itself makes remarkable.
+    pub fn remarks(&self, remarks: &[Remark]) -> Vec<Finding> {
+        let outline = Outline::read(&self.source.name, &self.source.text(), self.syntax);
+        let names = terraform_names(&outline, self.syntax);
+        self.source.located(names.into_iter().chain(findings(&outline, remarks)).collect())
+    }
+
     pub fn refused(&self, e: &PlanError) -> Refused {
         let items: &[String] = match e {
             PlanError::Admission(AdmissionError::Invalid(items)) => items,

@@ -12,6 +12,7 @@ use super::job_file::{JobFile, JobFileFlags};
 use super::job_plan::JobPlan;
 use super::plan_file::{self, PlanFileFlags};
 use super::prompt;
+use super::remarks;
 use super::render::{json, plan};
 use super::submitted::{FollowFlags, check_index};
 use encamp_model::JobSubmission;
@@ -97,6 +98,10 @@ impl Run for JobRun {
                 }
                 Err(e) => context.failure(&format!("Error converting job: {e}")),
             };
+        }
+        // A plan shows them, and more.
+        if !self.plan {
+            context.remark(&remarks::of(&file, None, context.env.now), self.job.diagnostics);
         }
         let mut index = match check_index(self.check_index.as_deref()) {
             Ok(index) => index,

@@ -7,14 +7,15 @@ use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags, expanded};
+use super::remarks::{self, Destination};
 use super::render::plan;
 use super::render::values::counted;
 use encamp_api::Client;
-use encamp_jobspec::admission::{ServerContext, check, check_offline, error_list};
+use encamp_jobspec::admission::{Checked, ServerContext, check, check_offline, error_list};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::to_server;
-use encamp_jobspec::explain::Severity;
-use encamp_model::api;
+use encamp_jobspec::explain::{Finding, Severity};
+use encamp_model::{Job, api};
 use encamp_plan::server_context;
 use encamp_state::State;
 
@@ -39,6 +40,9 @@ pub struct JobValidate {
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
+    /// Treat warnings as errors
+    #[arg(long)]
+    pub strict: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "<path>...")]
@@ -65,12 +69,16 @@ impl Run for JobValidate {
         }
         match judged.verdict {
             Ok(warnings) if format == DiagnosticsFormat::Json => {
-                let items: Vec<String> = warning_items(&warnings).map(str::to_string).collect();
-                context.diagnose(true, &judged.file.findings(&items, Severity::Warning));
-                0
+                let refused = self.strict && warnings.count() > 0;
+                context.diagnose(!refused, &warnings.findings(&judged.file, self.strict));
+                u8::from(refused)
             }
             Ok(warnings) => {
-                plan::print_warnings(context.ui, &warnings);
+                plan::print_warnings(context.ui, &warnings.text);
+                context.remark(&warnings.remarks, format);
+                if self.strict && warnings.count() > 0 {
+                    return context.failure(&warnings.refusal());
+                }
                 context.ui.output_markup("[bold][green]Job validation successful[reset]");
                 0
             }
@@ -90,7 +98,38 @@ struct Judged {
     /// The servers were not asked, or did not respond.
     offline: bool,
     /// The warnings, or the errors.
-    verdict: Result<String, Errors>,
+    verdict: Result<Warnings, Errors>,
+}
+
+/// The warnings about a valid job.
+struct Warnings {
+    /// Those of servers, in one text.
+    text: String,
+    /// Those about settings without effect.
+    remarks: Vec<Finding>,
+}
+
+impl Warnings {
+    fn items(&self) -> Vec<String> {
+        warning_items(&self.text).map(str::to_string).collect()
+    }
+
+    fn count(&self) -> usize {
+        self.items().len().saturating_add(self.remarks.len())
+    }
+
+    /// All of them with their places, as errors if warnings are errors.
+    fn findings(&self, file: &JobFile, strict: bool) -> Vec<Finding> {
+        let severity = if strict { Severity::Error } else { Severity::Warning };
+        let mut out = file.findings(&self.items(), severity);
+        out.extend(self.remarks.iter().map(|remark| Finding { severity, ..remark.clone() }));
+        out
+    }
+
+    /// The line that says why warnings are errors.
+    fn refusal(&self) -> String {
+        format!("The job is valid, but -strict treats its {} as errors", counted(self.count(), "warning", "warnings"))
+    }
 }
 
 /// How many files have which verdict.
@@ -108,13 +147,17 @@ impl JobValidate {
         if self.snapshot.is_none() {
             let client = self.general.for_job(&file.job).client(env).map_err(|e| e.with_exit_code(255))?;
             if let Some(verdict) = ask(&client, &file.job) {
+                let verdict = verdict.map(|text| Warnings { text, remarks: remarks::of(&file, None, env.now) });
                 return Ok(Judged { file, offline: false, verdict });
             }
         }
         if let (Some(snapshot), None) = (&self.snapshot, &state) {
             *state = Some(self.reading.load(snapshot, env)?.state);
         }
-        let verdict = self.check(file.job.clone(), state.as_ref(), env);
+        let verdict = self.check(file.job.clone(), state.as_ref(), env).map(|(text, admitted)| {
+            let destination = state.as_ref().map(|state| Destination { state, admitted: &admitted });
+            Warnings { text, remarks: remarks::of(&file, destination.as_ref(), env.now) }
+        });
         Ok(Judged { file, offline: true, verdict })
     }
 
@@ -138,14 +181,23 @@ impl JobValidate {
             }
             let refused = match judged {
                 Ok(Judged { file, verdict: Ok(warnings), .. }) => {
-                    let items: Vec<String> = warning_items(&warnings).map(str::to_string).collect();
-                    let counted = if items.is_empty() { &mut counts.valid } else { &mut counts.warned };
+                    let refused = self.strict && warnings.count() > 0;
+                    let counted = match warnings.count() {
+                        0 => &mut counts.valid,
+                        _ if refused => &mut counts.invalid,
+                        _ => &mut counts.warned,
+                    };
                     *counted += 1;
                     if text {
-                        plan::print_warnings(context.ui, &warnings);
+                        plan::print_warnings(context.ui, &warnings.text);
+                        context.remark(&warnings.remarks, self.job.diagnostics);
+                    }
+                    if text && refused {
+                        context.failure(&format!("{}\n", warnings.refusal()));
+                    } else if text {
                         context.ui.output_markup("[green]The job is valid.[reset]\n");
                     }
-                    findings.extend(file.findings(&items, Severity::Warning));
+                    findings.extend(warnings.findings(&file, self.strict));
                     continue;
                 }
                 Ok(Judged { file, verdict: Err(errors), .. }) => errors.refused(&file),
@@ -185,26 +237,22 @@ impl Counts {
 }
 
 impl JobValidate {
-    /// The warnings about a job, or its errors.
-    fn check(&self, mut job: api::Job, state: Option<&State>, env: &Environment) -> Result<String, Errors> {
+    /// The warnings of servers about a job, and the job as they would store it; or its errors.
+    fn check(&self, mut job: api::Job, state: Option<&State>, env: &Environment) -> Result<(String, Job), Errors> {
         canonicalize(&mut job);
         let nothing = State::new();
         let options = self.general.convert_options(&job, env, state.unwrap_or(&nothing));
         let job = to_server(&job, &options).map_err(|e| Errors { items: vec![e.to_string()], text: e.to_string() })?;
-        let (errors, warnings) = match state.map(server_context) {
-            None => {
-                let checked = check_offline(job, &indifferent_server());
-                (checked.errors, checked.warnings)
-            }
-            Some(server) => match check(job.clone(), &server) {
-                Ok(checked) => (checked.errors, checked.warnings),
+        let Checked { job, errors, warnings } = match state.map(server_context) {
+            None => check_offline(job, &indifferent_server()),
+            Some(server) => check(job.clone(), &server).unwrap_or_else(|e| {
                 // A job that cannot be canonicalised is judged by its structure.
-                Err(e) => {
-                    (check_offline(job, &server).errors.into_iter().chain([e.to_string()]).collect(), String::new())
-                }
-            },
+                let mut checked = check_offline(job, &server);
+                checked.errors.push(e.to_string());
+                checked
+            }),
         };
-        if errors.is_empty() { Ok(warnings) } else { Err(Errors { text: error_list(&errors), items: errors }) }
+        if errors.is_empty() { Ok((warnings, job)) } else { Err(Errors { text: error_list(&errors), items: errors }) }
     }
 }
 

@@ -95,6 +95,7 @@ pub mod plan_file;
 pub mod prompt;
 pub mod registry;
 pub mod render;
+mod remarks;
 pub mod report;
 pub mod saved_contexts;
 pub mod scaling_policy;

@@ -43,7 +43,7 @@ impl FollowFlags {
         }
         match launch::next(job, clock()) {
             Ok(Some(next)) => context.ui.output(&format!("Approximate next launch time: {next}")),
-            Ok(None) => {}
+            Ok(None) => context.ui.output("Approximate next launch time: never"),
             Err(e) => context.ui.error(&format!("Error determining next launch time: {e}")),
         }
         0

@@ -295,6 +295,13 @@ impl Cron {
         }
     }
 
+    /// The same as [`Cron::next`], in Unix nanoseconds.
+    pub fn next_after(&self, after: i64, zone: &TimeZone) -> Option<i64> {
+        // All 64-bit numbers of nanoseconds are times.
+        let after = Timestamp::from_nanosecond(i128::from(after)).ok()?;
+        i64::try_from(self.next(after, zone)?.as_nanosecond()).ok()
+    }
+
     /// The first matching local time in `[from, to)`.
     fn next_local(&self, from: DateTime, to: Option<DateTime>) -> Option<DateTime> {
         let mut day = from.date();
@@ -481,16 +488,14 @@ impl PeriodicConfig {
     pub fn next_launch(&self, after: i64) -> Result<Option<i64>, PeriodicError> {
         let zone = time_zone(&self.time_zone)
             .map_err(|source| PeriodicError::TimeZone { name: self.time_zone.clone(), source })?;
-        // All 64-bit numbers of nanoseconds are times.
-        let Ok(after) = Timestamp::from_nanosecond(i128::from(after)) else { return Ok(None) };
-        let mut earliest: Option<Timestamp> = None;
+        let mut earliest: Option<i64> = None;
         for spec in self.cron_specs() {
             let cron = Cron::parse(spec).map_err(|source| PeriodicError::Spec { spec: spec.to_string(), source })?;
-            if let Some(next) = cron.next(after, &zone) {
+            if let Some(next) = cron.next_after(after, &zone) {
                 earliest = Some(earliest.map_or(next, |e| e.min(next)));
             }
         }
-        Ok(earliest.and_then(|t| i64::try_from(t.as_nanosecond()).ok()))
+        Ok(earliest)
     }
 }
 

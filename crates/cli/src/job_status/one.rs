@@ -119,7 +119,11 @@ fn header(job: &api::Job, connection: &Connection) -> String {
         lines.push(format!("Idempotency Token|{token}"));
     }
     if job.periodic.is_some() && !is_parameterized(job) {
-        let next = if stopped { Some("none (job stopped)".into()) } else { launch::next(job, clock()).ok().flatten() };
+        let next = match launch::next(job, clock()) {
+            _ if stopped => Some("none (job stopped)".into()),
+            Ok(next) => Some(next.unwrap_or_else(|| "never".into())),
+            Err(_) => None,
+        };
         lines.extend(next.map(|next| format!("Next Periodic Launch|{next}")));
     }
     table(&lines, Form::KeyValue)
