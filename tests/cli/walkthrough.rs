@@ -202,7 +202,7 @@ fn the_document_is_what_happens() {
     let left = std::fs::read_dir(folder.path()).expect("a folder").map(|e| e.expect("an entry").file_name());
     let mut left: Vec<_> = left.map(|name| name.to_string_lossy().into_owned()).collect();
     left.sort();
-    assert_eq!(left, ["agent.hcl", "fixtures"]);
+    assert_eq!(left, ["agent.hcl", "disk.hcl", "fixtures"]);
 
     let now = format!("{before}{SECTION}{now}\n## {after}");
     if std::env::var_os("ENCAMP_UPDATE").is_some() {
