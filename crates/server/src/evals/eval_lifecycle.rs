@@ -2,6 +2,7 @@
 //! how a new leader fills them (`§2.2`). No I/O.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::evals::blocked::{BlockedEvals, Released};
 use crate::evals::broker::Broker;
@@ -34,13 +35,15 @@ pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: 
         let keys: Vec<String> = registered.collect();
         released.extend(blocked.unblock_resources(&keys, index, now));
     }
-    for change in &applied.changes {
-        let Change::Eval(e) = change else { continue };
+    for e in written(applied) {
         if e.id == planned {
             continue;
         }
         match e.status {
-            EvalStatus::Pending => released.push((e.clone(), None)),
+            EvalStatus::Pending => {
+                blocked.untrack(&e.id, now);
+                released.push((e.clone(), None));
+            }
             EvalStatus::Blocked => released.extend(blocked.block(e.clone(), None, now)),
             // `docs/spec/server.md §3.4` untracks the blocked evaluations of a job when one of its evaluations
             // succeeds. The store cancels them in the same entry.
@@ -49,12 +52,21 @@ pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: 
         }
     }
     // A purged job frees capacity, which unblocks its own blocked evaluations, and ends them.
-    let over: BTreeSet<&str> = ended(applied).map(|e| e.id.as_str()).collect();
+    let over: BTreeSet<&str> = written(applied).filter(|e| e.terminal()).map(|e| e.id.as_str()).collect();
     released.retain(|(e, _)| !over.contains(e.id.as_str()));
     released
 }
 
-/// The evaluations that a write ended.
+/// The evaluations that a write wrote, in order. Of several records of one evaluation the last counts.
+fn written(applied: &Applied) -> impl Iterator<Item = &Arc<Evaluation>> {
+    let mut seen = BTreeSet::new();
+    let evals = applied.changes.iter().rev().filter_map(|c| if let Change::Eval(e) = c { Some(e) } else { None });
+    let mut last: Vec<&Arc<Evaluation>> = evals.filter(|e| seen.insert(e.id.as_str())).collect();
+    last.reverse();
+    last.into_iter()
+}
+
+/// The evaluations that a write ended, whatever it wrote about them behind that.
 pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
     applied.changes.iter().filter_map(|c| match c {
         Change::Eval(e) if e.terminal() => Some(&**e),
@@ -65,10 +77,11 @@ pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
 /// Enqueues the evaluations that a write unblocked. Evaluations that the write ended and follow-ups that are not needed
 /// any more are dropped: a blocked evaluation may be queued or in flight when another evaluation of its job ends it.
 pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut Broker) {
-    for e in ended(applied) {
-        if !broker.drop_pending(&e.id) {
-            broker.drop_ready(&e.id);
-        }
+    // Without a ready one, the newest that waits takes its place, and the others are cancelled: none of these may be one
+    // that has ended.
+    let rest: Vec<&Evaluation> = ended(applied).filter(|e| !broker.drop_pending(&e.id)).collect();
+    for e in rest {
+        broker.drop_ready(&e.id);
     }
     for e in &applied.dropped_evals {
         broker.drop_waiting(&e.id);
@@ -88,7 +101,7 @@ pub fn refill(store: &StateStore, now: i64, broker: &mut Broker) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::collections::BTreeMap;
 
     use super::*;
     use crate::fsm::{self, Limits};
@@ -194,6 +207,82 @@ mod tests {
         w.blocked.block(Arc::new(eval("older", 50, EvalStatus::Blocked, 10)), None, NOW);
         let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.clone()).collect();
         assert_eq!((duplicates, w.blocked.stats().blocked), (vec!["newer".to_string()], 1));
+    }
+
+    /// Numbers that a seed determines.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: u64) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from((self.0 >> 33) % n).unwrap_or(0)
+        }
+    }
+
+    /// The next status of an evaluation.
+    fn next(dice: &mut Dice, now: Option<&EvalStatus>) -> EvalStatus {
+        use EvalStatus::{Blocked, Canceled, Complete, Failed, Pending};
+        let choices = match now {
+            None => [Pending, Blocked, Complete],
+            Some(Pending) => [Complete, Failed, Canceled],
+            Some(Blocked) => [Blocked, Complete, Canceled],
+            Some(_) => [Pending, Complete, Blocked],
+        };
+        choices[dice.below(3)].clone()
+    }
+
+    /// Several evaluations of one job in one update: each is written as if it were alone, in the order of the list, so
+    /// that a successful one cancels the blocked ones before it and not those behind it.
+    #[test]
+    fn updates_of_several_evaluations_of_a_job_are_written_in_order() {
+        let ids = ["a", "b", "c", "d"];
+        for seed in 0..2000 {
+            let mut dice = Dice(seed);
+            let (mut w, mut alone) = (World::new(), World::new());
+            let mut model: BTreeMap<String, EvalStatus> = BTreeMap::new();
+            let mut duplicates = BTreeSet::new();
+            w.register(None);
+            alone.register(None);
+            for _ in 0..3 {
+                let mut list = Vec::new();
+                for _ in 0..=dice.below(4) {
+                    let id = ids[dice.below(4)];
+                    let status = next(&mut dice, model.get(id));
+                    if status == EvalStatus::Complete {
+                        let others = model.iter_mut().filter(|(other, s)| *other != id && **s == EvalStatus::Blocked);
+                        others.for_each(|(_, s)| *s = EvalStatus::Canceled);
+                    }
+                    model.insert(id.into(), status.clone());
+                    list.push(eval(id, 50, status, 1));
+                }
+                list.iter().for_each(|e| alone.evals(vec![e.clone()]));
+                w.evals(list);
+                duplicates.extend(w.blocked.take_duplicates().iter().map(|e| e.id.clone()));
+            }
+            let stored = |w: &World| -> BTreeMap<String, EvalStatus> {
+                w.store.evals_by_create().map(|e| (e.id.clone(), e.status.clone())).collect()
+            };
+            assert_eq!(stored(&w), model, "seed {seed}");
+            assert_eq!(stored(&alone), model, "seed {seed}");
+            let job = |w: &World| w.store.state().job("default", "web").map(|j| j.status.clone());
+            assert_eq!(job(&w), job(&alone), "seed {seed}");
+
+            // What is blocked is tracked; what is pending is dequeued or superseded by a newer one.
+            let blocked: BTreeSet<&String> =
+                model.iter().filter(|(_, s)| **s == EvalStatus::Blocked).map(|(id, _)| id).collect();
+            let known = w.blocked.stats().blocked + blocked.iter().filter(|id| duplicates.contains(**id)).count();
+            assert!(known >= blocked.len() && (!blocked.is_empty() || known == 0), "seed {seed}: {known} {model:?}");
+            let mut queued = BTreeSet::new();
+            while let Some(id) = w.take() {
+                w.broker.ack(&id, "t", NOW).expect("ours");
+                queued.insert(id);
+            }
+            // What another evaluation has superseded may end before it is cancelled.
+            let superseded = w.broker.take_cancelable(9);
+            queued.extend(superseded.iter().filter(|e| model[&e.id] == EvalStatus::Pending).map(|e| e.id.clone()));
+            let pending = model.iter().filter(|(_, s)| **s == EvalStatus::Pending).map(|(id, _)| id.clone());
+            assert_eq!(queued, pending.collect(), "seed {seed}: {model:?}");
+        }
     }
 
     #[test]
