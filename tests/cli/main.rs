@@ -16,6 +16,7 @@ mod architecture_walks;
 mod archive;
 mod autoscale;
 mod autoscale_recorded;
+mod clocks;
 mod command_examples;
 mod commands;
 mod completion;

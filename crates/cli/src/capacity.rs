@@ -1,7 +1,7 @@
 //! `capacity`: how many more allocations of each task group fit.
 
 use super::changes::ChangeFlags;
-use super::cluster::ClusterFlags;
+use super::cluster::{ClusterFlags, TimeFlags};
 use super::command::Run;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
@@ -33,6 +33,8 @@ pub struct CapacityCommand {
     pub(crate) job: JobFileFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
     #[command(flatten)]
     pub(crate) changes: ChangeFlags,
     /// Count only this task group
@@ -118,7 +120,8 @@ impl CapacityCommand {
     }
 
     fn answer(&self, file: &JobFile, loss: Option<Loss>, env: &Environment) -> Result<Answer, Refused> {
-        let cluster = self.cluster.load(&self.general.for_job(&file.job), Detail::Everything, env)?;
+        let cluster =
+            self.cluster.load(&self.general.for_job(&file.job), Detail::Everything, env)?.as_of(&self.time)?;
         let (before, mut notes, now) = cluster.into_state(self.verbose, env);
         let namespace = self.general.namespace(env).unwrap_or("default");
         let changed = self.changes.carry_out(&before, namespace, now)?;

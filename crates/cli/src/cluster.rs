@@ -63,24 +63,63 @@ pub struct FetchFlags {
     pub concurrency: Option<u16>,
 }
 
+/// The flag for the time of an evaluation.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct TimeFlags {
+    /// Evaluate the state as of this time, in RFC 3339: 2026-11-27T08:00:00Z. Default: the time at which the snapshot was
+    /// taken, or now for a running cluster
+    #[arg(long, value_name = "time")]
+    pub at: Option<String>,
+}
+
+impl TimeFlags {
+    /// The time of the flag, Unix nanoseconds.
+    ///
+    /// # Errors
+    /// The value is not a time.
+    pub fn read(&self) -> CommandResult<Option<i64>> {
+        self.at.as_deref().map(time_of_flag).transpose()
+    }
+}
+
+/// The value of `-at`, Unix nanoseconds.
+///
+/// # Errors
+/// It is not a time.
+pub(super) fn time_of_flag(text: &str) -> CommandResult<i64> {
+    let time = encamp_model::Time::parse(text).ok().and_then(encamp_model::Time::unix_nanos);
+    let example = "it has to be a time in RFC 3339, such as 2026-11-27T08:00:00Z";
+    time.ok_or_else(|| CommandError::new(format!("Invalid value {text:?} for -at: {example}")))
+}
+
 /// A cluster's state.
 pub struct Cluster {
     /// The state, and the parts of it that are incomplete.
     pub snapshot: ClusterSnapshot,
     /// How the state was read, for a running cluster.
     pub report: Option<Report>,
+    /// The time as of which it is evaluated instead of its own, Unix nanoseconds.
+    pub at: Option<i64>,
 }
 
 impl Cluster {
     /// The time at which the state was read or saved, Unix nanoseconds.
     pub fn taken_at(&self, env: &Environment) -> i64 {
-        self.snapshot.taken_at.unix_nanos().unwrap_or(env.now)
+        self.snapshot.now(env.now)
+    }
+
+    /// The same state, evaluated as of the time of the flag.
+    ///
+    /// # Errors
+    /// The value of the flag is not a time.
+    pub fn as_of(self, time: &TimeFlags) -> CommandResult<Cluster> {
+        Ok(Cluster { at: time.read()?, ..self })
     }
 
     /// The state; notes about what is missing and, if requested or noteworthy, how it was read; and the time of the
-    /// state, Unix nanoseconds.
+    /// evaluation, Unix nanoseconds.
     pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>, i64) {
-        let now = self.snapshot.now(env.now);
+        let now = self.at.unwrap_or_else(|| self.snapshot.now(env.now));
         let mut notes = self.snapshot.notes;
         let told = |r: &Report| verbose || env.stderr_is_terminal || r.unsettled > 0 || !r.missing.is_empty();
         notes.extend(self.report.filter(told).map(|r| r.summary()));
@@ -92,7 +131,7 @@ impl ClusterFlags {
     /// Reads the state: the file if one is given, otherwise the required part of the running cluster.
     pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> CommandResult<Cluster> {
         if let Some(file) = &self.snapshot {
-            return Ok(Cluster { snapshot: self.reading.load(file, env)?, report: None });
+            return Ok(Cluster { snapshot: self.reading.load(file, env)?, report: None, at: None });
         }
         let client = general.client(env)?;
         cluster(self.fetch.fetch(&client, detail, env)?)
@@ -106,7 +145,7 @@ fn cluster(fetched: Fetched) -> CommandResult<Cluster> {
         .context("Error reading the cluster: its responses are inconsistent")?;
     let missing = fetched.report.missing.iter().map(|m| format!("Partial data: {m}"));
     snapshot.notes.splice(0..0, missing);
-    Ok(Cluster { snapshot, report: Some(fetched.report) })
+    Ok(Cluster { snapshot, report: Some(fetched.report), at: None })
 }
 
 impl FetchFlags {

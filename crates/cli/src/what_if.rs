@@ -1,7 +1,7 @@
 //! `what-if`: simulates changes of the cluster.
 
 use super::changes::ChangeFlags;
-use super::cluster::ClusterFlags;
+use super::cluster::{ClusterFlags, TimeFlags};
 use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
@@ -28,6 +28,8 @@ pub struct WhatIfCommand {
     pub(crate) changes: ChangeFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
     /// List all jobs, and why each allocation cannot be placed
     #[arg(long)]
     pub all: bool,
@@ -59,7 +61,8 @@ impl Run for WhatIfCommand {
             return context.failure(&e.to_string());
         }
         let env = context.env;
-        let cluster = match self.cluster.load(&self.general, Detail::Everything, env) {
+        let loaded = self.cluster.load(&self.general, Detail::Everything, env);
+        let cluster = match loaded.and_then(|c| c.as_of(&self.time)) {
             Ok(cluster) => cluster,
             Err(e) => return context.report(&e),
         };

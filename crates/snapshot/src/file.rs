@@ -131,7 +131,7 @@ pub struct ClusterSnapshot {
     pub state: State,
     /// When it was read.
     pub taken_at: Time,
-    /// It comes from a server backup archive: deadlines in it are to be judged as of `taken_at`.
+    /// It comes from a server backup archive.
     pub archived: bool,
     /// Where it was read.
     pub source: String,
@@ -140,12 +140,22 @@ pub struct ClusterSnapshot {
 }
 
 impl ClusterSnapshot {
-    /// The time that counts as "now" for a plan, Unix nanoseconds: the time of the backup, where it says that, and else
-    /// that of the clock. By the clock, every deadline of an old backup would have passed
-    /// (`docs/spec/snapshot-archive.md §15` point 9).
+    /// The time that counts as "now" for a plan, Unix nanoseconds: that at which the state was read or saved; if the file
+    /// does not say it, the latest time that the state records, and else that of the clock. By the clock, every deadline
+    /// of an old state would have passed, and a plan would differ from run to run (`docs/spec/snapshot-archive.md §15`
+    /// point 9).
     pub fn now(&self, clock: i64) -> i64 {
-        self.taken_at.unix_nanos().filter(|_| self.archived).unwrap_or(clock)
+        self.taken_at.unix_nanos().or_else(|| latest(&self.state)).unwrap_or(clock)
     }
+}
+
+/// The latest time that the state records, Unix nanoseconds; `None` if it records none.
+fn latest(state: &State) -> Option<i64> {
+    let allocs = state.allocs().map(|e| e.alloc.modify_time.max(e.alloc.create_time));
+    let jobs = state.jobs().map(|j| j.current.submit_time);
+    let nodes = state.nodes().map(|e| e.node.status_updated_at.saturating_mul(SECOND));
+    let deployments = state.deployments().map(|d| d.modify_time.max(d.create_time));
+    allocs.chain(jobs).chain(nodes).chain(deployments).max().filter(|time| *time > 0)
 }
 
 /// Why a snapshot could not be read.
@@ -298,7 +308,8 @@ fn load_archive(
         .map_err(|problem| SnapshotError::Content { path: name, problem })?;
     snapshot.archived = true;
     notes.push(if snapshot.taken_at.is_zero() {
-        "The backup does not say when it was taken: deadlines are evaluated as of now.".into()
+        "The backup does not say when it was taken: deadlines are evaluated as of the latest time that it records."
+            .into()
     } else {
         format!("The backup was taken at {}: deadlines are evaluated as of then.", snapshot.taken_at)
     });

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::groups::{Groups, Source};
 use super::pools::{Pools, unknown};
 use super::state::{self, Stored};
-use crate::cluster::{ClusterFlags, FetchFlags};
+use crate::cluster::{ClusterFlags, FetchFlags, TimeFlags};
 use crate::command::Run;
 use crate::connection::Connection;
 use crate::context::{Context, clock};
@@ -168,7 +168,7 @@ impl AutoscaleFailsafe {
 
     /// Without a leader that scales pools, the state object itself is updated.
     fn in_the_variable(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> CommandResult<u8> {
-        let pools = Pools::load(&ClusterFlags::default(), &self.general, context.env)?;
+        let pools = Pools::load(&ClusterFlags::default(), &TimeFlags::default(), &self.general, context.env)?;
         let name = named.find(pools.registry.pools().keys())?;
         let client = state::client(c)?;
         let before = state::read(c, &client, &name)?.record;

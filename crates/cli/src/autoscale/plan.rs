@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::plan_text;
 use super::pools::Pools;
-use crate::cluster::{ClusterFlags, block_on};
+use crate::cluster::{ClusterFlags, TimeFlags, block_on};
 use crate::command::Run;
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
@@ -52,6 +52,8 @@ pub struct AutoscalePlan {
     pub json: bool,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "pool")]
@@ -132,7 +134,7 @@ pub(super) enum OutcomeKind {
 
 impl AutoscalePlan {
     fn plan(&self, pool: Option<&str>, env: &Environment) -> CommandResult<Plan> {
-        let pools = Pools::load(&self.cluster, &self.general, env)?;
+        let pools = Pools::load(&self.cluster, &self.time, &self.general, env)?;
         let mut notes = pools.notes.clone();
         let mut planned = Vec::new();
         for pool in pools.chosen(pool)? {

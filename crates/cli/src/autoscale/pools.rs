@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::state;
-use crate::cluster::ClusterFlags;
+use crate::cluster::{ClusterFlags, TimeFlags};
 use crate::connection::Connection;
 use crate::context::Environment;
 use crate::error::{CommandError, CommandResult};
@@ -45,8 +45,13 @@ pub(super) struct Pools {
 
 impl Pools {
     /// Reads the snapshot of the flags, or else the running cluster with its Variables.
-    pub(super) fn load(flags: &ClusterFlags, general: &GeneralFlags, env: &Environment) -> CommandResult<Pools> {
-        let cluster = flags.load(general, Detail::Everything, env).map_err(CommandError::new)?;
+    pub(super) fn load(
+        flags: &ClusterFlags,
+        time: &TimeFlags,
+        general: &GeneralFlags,
+        env: &Environment,
+    ) -> CommandResult<Pools> {
+        let cluster = flags.load(general, Detail::Everything, env).map_err(CommandError::new)?.as_of(time)?;
         let (state, mut notes, now) = cluster.into_state(false, env);
         let mut registry = Registry::default();
         registry.update(&state, &Fallbacks::new());

@@ -6,7 +6,7 @@ use super::groups::{self, Groups};
 use super::plan_text;
 use super::pools::{Pools, unknown};
 use super::{print_problems, print_protected, state, wrapped};
-use crate::cluster::{ClusterFlags, FetchFlags};
+use crate::cluster::{ClusterFlags, FetchFlags, TimeFlags};
 use crate::command::Run;
 use crate::connection::Connection;
 use crate::context::Context;
@@ -70,7 +70,7 @@ impl AutoscaleStatus {
             return Ok(Read { pools, notes: Vec::new() });
         }
         let flags = ClusterFlags { fetch: self.fetch.clone(), ..ClusterFlags::default() };
-        let read = Pools::load(&flags, &self.general, context.env)?;
+        let read = Pools::load(&flags, &TimeFlags::default(), &self.general, context.env)?;
         let mut notes = vec![OWN_EVALUATION.to_string()];
         notes.extend(read.notes.iter().cloned());
         notes.extend(read.stray_problems());

@@ -4,6 +4,7 @@ use encamp_api::Query;
 use encamp_model::Time;
 use encamp_model::duration::parse_duration;
 
+use super::super::cluster::time_of_flag;
 use super::super::error::{CommandError, CommandResult};
 
 /// The time for which decisions are made.
@@ -41,12 +42,7 @@ impl WhenFlags {
     pub fn read(&self) -> CommandResult<When> {
         match (&self.at, &self.later) {
             (None, None) => Ok(When::Now),
-            (Some(text), None) => {
-                let example = "it has to be a time in RFC 3339, such as 2026-11-27T08:00:00Z";
-                let time = Time::parse(text).ok().and_then(Time::unix_nanos);
-                time.map(When::At)
-                    .ok_or_else(|| CommandError::new(format!("Invalid value {text:?} for -at: {example}")))
-            }
+            (Some(text), None) => time_of_flag(text).map(When::At),
             (None, Some(text)) => {
                 let nanos = parse_duration(text);
                 nanos.map(When::In).map_err(|e| CommandError::new(format!("Invalid value {text:?} for -in: {e}")))

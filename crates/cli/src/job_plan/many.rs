@@ -76,7 +76,7 @@ impl JobPlan {
         };
         let wanted = entries.iter().map(|e| (e.namespace.clone(), e.id.clone())).collect();
         let detail = if self.changes.is_empty() { Detail::Jobs(wanted) } else { Detail::Everything };
-        let loaded = self.cluster.load(&self.general, detail, context.env);
+        let loaded = self.cluster.load(&self.general, detail, context.env).and_then(|c| c.as_of(&self.time));
         let cluster = match loaded {
             Ok(cluster) => cluster,
             Err(e) => return context.report(&e),

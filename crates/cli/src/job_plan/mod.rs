@@ -10,7 +10,7 @@ use answer::{Explanation, Planned};
 use gate::{GateFlags, Gated};
 
 use crate::changes::ChangeFlags;
-use crate::cluster::{ClusterFlags, block_on};
+use crate::cluster::{ClusterFlags, TimeFlags, block_on};
 use crate::command::Run;
 use crate::context::{Context, Environment};
 use crate::diagnostics::Refused;
@@ -48,6 +48,8 @@ pub struct JobPlan {
     pub(crate) job: JobFileFlags,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
     /// Explain the plan: why nodes were filtered or exhausted, the scores of the feasible nodes, and which allocations
     /// are preempted and why. With a node's name, ID or ID prefix, explain only that node, in full detail
     #[arg(long, value_name = "node", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -111,6 +113,7 @@ impl JobPlan {
         JobPlan {
             job,
             cluster: ClusterFlags::default(),
+            time: TimeFlags::default(),
             explain: None,
             changes: ChangeFlags::default(),
             remote: false,
@@ -360,7 +363,7 @@ impl JobPlan {
         let namespace = self.general.namespace_of(&file.job, env);
         let only_job = self.changes.is_empty() && !self.rollout;
         let detail = if only_job { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
-        let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?;
+        let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?.as_of(&self.time)?;
         let taken_at = cluster.taken_at(env);
         let (before, mut notes, now) = cluster.into_state(self.verbose, env);
         let changed = self.changes.carry_out(&before, namespace, now)?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cluster::ClusterFlags;
+use crate::cluster::{ClusterFlags, TimeFlags};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::general::GeneralFlags;
@@ -62,6 +62,8 @@ pub struct DrainPlanFlags {
     pub json: bool,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
 }
 
 impl DrainPlanFlags {
@@ -93,7 +95,7 @@ impl DrainPlanFlags {
         general: &GeneralFlags,
         context: &mut Context<'_, '_>,
     ) -> CommandResult<DrainPlan> {
-        let cluster = self.cluster.load(general, Detail::Everything, context.env)?;
+        let cluster = self.cluster.load(general, Detail::Everything, context.env)?.as_of(&self.time)?;
         let (state, notes, now) = cluster.into_state(false, context.env);
         for note in &notes {
             context.ui.warn(note);
