@@ -531,7 +531,7 @@ fn job_groups_of_a_cluster_that_cannot_tell_are_read_from_variables() {
 }
 
 /// What is said where a pool is named twice, or besides a group.
-const ONCE: &str = "Name the pool once, as argument, by -pool or by -state-path, or a group by -group";
+const ONCE: &str = "Name the pool once: as an argument, with -pool or with -state-path; or a group with -group";
 
 #[test]
 fn failsafe_needs_one_mode_and_one_pool() {

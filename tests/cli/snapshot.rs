@@ -49,7 +49,10 @@ fn problems_with_files_are_explained() {
     folder.file("bad.json", "{}");
     let bad = snapshot(&folder, &["inspect", "bad.json"]);
     assert_eq!(bad.exit, 1);
-    assert!(bad.stderr.contains("it has no Version, so it is not a cluster snapshot"), "{bad:?}");
+    assert!(
+        bad.stderr.contains("it has no Version, so it is not a cluster snapshot; snapshot fetch makes one"),
+        "{bad:?}"
+    );
     let absent = snapshot(&folder, &["inspect", "absent.json"]);
     assert!(absent.exit == 1 && absent.stderr.contains("absent.json"), "{absent:?}");
     assert_eq!(snapshot(&folder, &["inspect", "a", "b"]).exit, 1);

@@ -205,7 +205,6 @@ impl JobFile {
         self.source.located(validation(&outline, items, severity))
     }
 
-    /// Why the job cannot be planned, with the positions of the problems.
     /// Remarks on the job, with their places in the file, and what the file itself makes remarkable.
     pub fn remarks(&self, remarks: &[Remark]) -> Vec<Finding> {
         let outline = Outline::read(&self.source.name, &self.source.text(), self.syntax);
@@ -213,6 +212,7 @@ impl JobFile {
         self.source.located(names.into_iter().chain(findings(&outline, remarks)).collect())
     }
 
+    /// Why the job cannot be planned, with the positions of the problems.
     pub fn refused(&self, e: &PlanError) -> Refused {
         let items: &[String] = match e {
             PlanError::Admission(AdmissionError::Invalid(items)) => items,
@@ -230,8 +230,8 @@ impl Source {
             return Ok(());
         }
         Err(CommandError::new(format!(
-            "{GETTING}: {} is the state of a cluster, not a job file: job plan, capacity and what-if read it with \
-             -snapshot, and a job file is given behind the flags",
+            "{GETTING}: {} is a snapshot of a cluster, not a job file: give it with -snapshot to job plan, capacity or \
+             what-if, and the job file after the flags",
             self.path
         )))
     }

@@ -136,6 +136,7 @@ use context::{Context, Environment};
 use output_settings::{OutputSettings, is_paged};
 use render::page;
 use render::ui::Ui;
+use terminal::Size;
 
 /// Runs the program with the arguments and streams of the process.
 pub fn main() -> ExitCode {
@@ -183,7 +184,8 @@ pub fn run(args: &[String], env: &Environment, out: &mut dyn Write, err: &mut dy
     let colours = settings.colours();
     let ui = Ui::new(out, err, colours.decide());
     let ui = ui.on_terminal(env.terminal.clone(), env.stdout_is_terminal, colours.escapes_welcome());
-    let mut ui = ui.with_pager(settings.pager());
+    let columns = if env.stderr_is_terminal { Size::of_stderr().map(|size| size.width) } else { None };
+    let mut ui = ui.with_pager(settings.pager()).with_error_width(columns);
     if settings.fits_terminal() {
         page::keep_to_terminal();
     }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::os::fd::AsFd;
 use std::process::exit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -105,7 +106,16 @@ pub struct Size {
 impl Size {
     /// The size of the terminal that standard output is connected to; `None` if it has none.
     pub fn of_stdout() -> Option<Size> {
-        let size = tcgetwinsize(io::stdout()).ok()?;
+        Size::of(io::stdout())
+    }
+
+    /// The size of the terminal that standard error is connected to; `None` if it has none.
+    pub fn of_stderr() -> Option<Size> {
+        Size::of(io::stderr())
+    }
+
+    fn of(stream: impl AsFd) -> Option<Size> {
+        let size = tcgetwinsize(stream).ok()?;
         let known = size.ws_col > 0 && size.ws_row > 0;
         known.then(|| Size { width: size.ws_col.into(), height: size.ws_row.into() })
     }

@@ -208,21 +208,23 @@ pub enum ContentError {
     List,
     /// The text is no JSON object.
     #[error(
-        "it is not a JSON object, as snapshots are. Snapshots are made by snapshot fetch, backups that will do too by \
-         operator snapshot save; a job file is the argument of a command, behind its flags"
+        "it is not a JSON object, and therefore not a snapshot. snapshot fetch makes snapshots; backups of servers, which \
+         operator snapshot save makes, can be used instead. A job file is given as an argument, after the flags"
     )]
     NotAnObject,
     /// The object has no version.
-    #[error("it has no Version, so it is not a cluster snapshot")]
+    #[error("it has no Version, so it is not a cluster snapshot; snapshot fetch makes one")]
     NoVersion,
     /// The version is another one than this build reads.
-    #[error("Version is {0}, this build reads versions {OLDEST_VERSION} to {FORMAT_VERSION}")]
+    #[error(
+        "Version is {0}, but this program reads versions {OLDEST_VERSION} to {FORMAT_VERSION}; snapshot fetch makes a new one"
+    )]
     Version(u64),
     /// The text is not encoded in UTF-8: the offset of the first byte that is not.
     #[error("it is not UTF-8 text (byte {0})")]
     Encoding(usize),
     /// The text ends within the object.
-    #[error("the file ends early, at line {line} column {column}")]
+    #[error("the file ends early, at line {line} column {column}: it is incomplete, copy or fetch it again")]
     EndsEarly {
         /// The last line.
         line: usize,
@@ -551,8 +553,8 @@ mod tests {
     fn bad_files_are_explained() {
         for (json, want) in [
             ("{}", "it has no Version"),
-            (r#"{"Version": 7, "Nodes": 3}"#, "Version is 7, this build reads versions 1 to 2"),
-            (r#"{"Version": 1, "Nodes": ["#, "the file ends early, at line 1 column 25"),
+            (r#"{"Version": 7, "Nodes": 3}"#, "Version is 7, but this program reads versions 1 to 2"),
+            (r#"{"Version": 1, "Nodes": ["#, "the file ends early, at line 1 column 25: it is incomplete"),
             (
                 r#"{"Version": 1, "Nodes": [{"ID": "a", "NodeResources": {"Memory": {"MemoryMB": "x"}}}]}"#,
                 "Nodes[0].NodeResources.Memory.MemoryMB: invalid type",

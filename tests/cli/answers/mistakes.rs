@@ -84,8 +84,8 @@ fn http_to_a_server_with_tls_says_so() {
 fn job_files_and_snapshots_in_each_others_places_are_recognised() {
     let demo = root().join("fixtures/demo");
     let plan = run_in(&demo, &["job", "plan", "-snapshot", "trainer-fails.hcl", "trainer-fails.hcl"]);
-    assert!(plan.stderr.contains("it is not a JSON object, as snapshots are."), "{}", plan.stderr);
-    assert!(plan.stderr.contains("a job file is the argument of a command"), "{}", plan.stderr);
+    assert!(plan.stderr.contains("it is not a JSON object, and therefore not a snapshot."), "{}", plan.stderr);
+    assert!(plan.stderr.contains("A job file is given as an argument"), "{}", plan.stderr);
     let folder = Folder::new("mistakes");
     let zipped = ["snapshot", "anonymize", "cluster.json", "-out"];
     let copy = folder.path().join("c.json.zst").display().to_string();
@@ -102,8 +102,8 @@ fn job_files_and_snapshots_in_each_others_places_are_recognised() {
         let ran = run_in(&demo, args);
         let name = args.last().unwrap();
         let want = format!(
-            "Error getting job struct: {name} is the state of a cluster, not a job file: job plan, capacity and what-if read it \
-             with -snapshot, and a job file is given behind the flags\n"
+            "Error getting job struct: {name} is a snapshot of a cluster, not a job file: give it with -snapshot to job plan, \
+             capacity or what-if, and the job file after the flags\n"
         );
         assert_eq!((ran.stderr, ran.stdout.as_str(), ran.exit), (want, "", exit), "{args:?}");
     }

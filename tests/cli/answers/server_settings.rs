@@ -49,7 +49,7 @@ fn snapshot_files_say_whether_vault_is_enabled_and_old_ones_what_is_assumed() {
     // Later versions are refused.
     demo(&folder, "later.json", 3, None);
     let later = plan("later.json");
-    assert!(later.stderr.contains("Version is 3, this build reads versions 1 to 2"), "{}", later.stderr);
+    assert!(later.stderr.contains("Version is 3, but this program reads versions 1 to 2"), "{}", later.stderr);
 }
 
 #[test]

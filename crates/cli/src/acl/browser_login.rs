@@ -32,7 +32,7 @@ const LONGEST_CODE: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BrowserError {
     /// The address to listen on is none.
-    #[error("{} is no address to listen on; -oidc-callback-addr needs a host and a port: 127.0.0.1:4649", quoted(.0))]
+    #[error("{} is not an address to listen on: -oidc-callback-addr needs a host and a port, such as 127.0.0.1:4649", quoted(.0))]
     Address(String),
     /// Nothing can listen there.
     #[error("can't listen on {address} for the browser: {source}; choose another address with -oidc-callback-addr")]
@@ -49,7 +49,7 @@ pub(super) enum BrowserError {
     #[error("the identity provider refused the login: {0}")]
     Refused(String),
     /// The user did not come back.
-    #[error("nobody came back from the identity provider within {} minutes", PATIENCE.as_secs() / 60)]
+    #[error("the login was not completed at the identity provider within {} minutes; run the command again", PATIENCE.as_secs() / 60)]
     Patience,
     /// The listener ended.
     #[error("the listener for the browser ended: {0}")]

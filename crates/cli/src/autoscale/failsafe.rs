@@ -102,7 +102,7 @@ impl AutoscaleFailsafe {
         match (names.pop(), names.is_empty()) {
             (Some(name), true) => Ok(name),
             (Some(_), false) => Err(CommandError::new(
-                "Name the pool once, as argument, by -pool or by -state-path, or a group by -group",
+                "Name the pool once: as an argument, with -pool or with -state-path; or a group with -group",
             )),
             (None, _) => Err(CommandError::new("This command takes one argument: <pool>")),
         }

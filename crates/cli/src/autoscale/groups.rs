@@ -73,7 +73,7 @@ impl Groups {
         match (found.next(), found.next()) {
             (Some(group), None) => Ok(group),
             (Some(_), Some(_)) => Err(CommandError::new(format!(
-                "More than one job group is called {}; choose its namespace by -namespace",
+                "More than one job group is called {}; choose its namespace with -namespace",
                 quoted(name)
             ))),
             (None, _) => Err(CommandError::new(match self.groups.as_slice() {

@@ -41,10 +41,12 @@ pub enum FormatError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The file does not begin like a plan file.
-    #[error("it is not a plan file, as job plan -out writes them")]
+    #[error("it is not a plan file; job plan -out writes one")]
     OtherFile,
     /// The version is another one.
-    #[error("it has version {found} of the format of plan files; this program reads version {VERSION}")]
+    #[error(
+        "it has version {found} of the format of plan files; this program reads version {VERSION}: make the plan again"
+    )]
     Version {
         /// The version in the file.
         found: String,

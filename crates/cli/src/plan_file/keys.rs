@@ -58,7 +58,9 @@ pub enum SignatureError {
         found: KeyId,
     },
     /// The signature is not that of the content.
-    #[error("its signature is wrong: the file was changed after it was signed with key {key}, or not signed with it")]
+    #[error(
+        "its signature is wrong: the file was changed after it was signed with key {key}, or was not signed with it"
+    )]
     Wrong {
         /// The key that it names.
         key: KeyId,

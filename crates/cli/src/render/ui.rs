@@ -8,6 +8,7 @@ use owo_colors::Style;
 use super::markup::reset;
 use super::page::Pager;
 use super::styled::{Printable, Styled};
+use super::wrap::fitted;
 use crate::terminal::Terminal;
 
 /// The input of the decision about colours.
@@ -81,6 +82,8 @@ pub struct Ui<'a> {
     stdout_is_terminal: bool,
     redraws: bool,
     terminal: Terminal,
+    /// The columns of the terminal that standard error is; `None`: it is none.
+    error_width: Option<usize>,
     pager: Option<Pager>,
     /// The output that waits for the pager; `None`: output is written at once.
     page: Option<Vec<u8>>,
@@ -92,7 +95,23 @@ impl<'a> Ui<'a> {
     pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write, colours: Colours) -> Ui<'a> {
         let terminal = Terminal::default();
         let (stdout_is_terminal, redraws) = (false, false);
-        Ui { out, err, colours, stdout_is_terminal, redraws, terminal, pager: None, page: None, failure: None }
+        Ui {
+            out,
+            err,
+            colours,
+            stdout_is_terminal,
+            redraws,
+            terminal,
+            error_width: None,
+            pager: None,
+            page: None,
+            failure: None,
+        }
+    }
+
+    /// The same user interface, with warnings and errors in lines of so many columns.
+    pub fn with_error_width(self, error_width: Option<usize>) -> Ui<'a> {
+        Ui { error_width, ..self }
     }
 
     /// The same user interface, sharing a terminal with progress; `stdout` tells whether standard output is one,
@@ -190,7 +209,8 @@ impl<'a> Ui<'a> {
 
     /// A line that is never coloured, on standard error.
     pub fn error_plain(&mut self, text: &(impl Printable + ?Sized)) {
-        self.write_err(&format!("{}\n", text.printable()));
+        let text = format!("{}\n", self.fitted(&text.printable()));
+        self.write_err(&text);
     }
 
     /// News, on standard output.
@@ -222,7 +242,7 @@ impl<'a> Ui<'a> {
 
     /// Something to look at, on standard error.
     pub fn warn(&mut self, message: &(impl Printable + ?Sized)) {
-        let text = self.line(Channel::Warning, &message.printable());
+        let text = self.line(Channel::Warning, &self.fitted(&message.printable()));
         self.write_err(&text);
     }
 
@@ -266,7 +286,7 @@ impl<'a> Ui<'a> {
 
     /// A failure, on standard error.
     pub fn error(&mut self, message: &(impl Printable + ?Sized)) {
-        let text = self.line(Channel::Error, &message.printable());
+        let text = self.line(Channel::Error, &self.fitted(&message.printable()));
         self.write_err(&text);
     }
 
@@ -283,6 +303,11 @@ impl<'a> Ui<'a> {
             Some(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e),
             _ => Ok(()),
         }
+    }
+
+    /// A message on standard error, in lines that a terminal does not break within words.
+    fn fitted<'m>(&self, message: &'m str) -> Cow<'m, str> {
+        self.error_width.map_or(Cow::Borrowed(message), |columns| fitted(message, columns))
     }
 
     /// The line of a message, in the colour of its channel.

@@ -1,5 +1,8 @@
 //! Text wrapped at spaces into indented lines.
 
+use std::borrow::Cow;
+
+use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// The width of terminals that texts are wrapped for.
@@ -11,6 +14,29 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let indent = " ".repeat(indent);
     let options = options(width).initial_indent(&indent).subsequent_indent(&indent).break_words(false);
     textwrap::fill(&words(text), options)
+}
+
+/// A text for a terminal of that width: its long lines are wrapped at spaces, and continue at their own indent, behind
+/// the marker of an item of a list. Lines that are aligned with others, such as those of tables and sources, stay as they
+/// are.
+pub fn fitted(text: &str, width: usize) -> Cow<'_, str> {
+    if text.lines().all(|line| display_width(line) <= width) {
+        return Cow::Borrowed(text);
+    }
+    let line = |line: &str| {
+        let content = line.trim_start();
+        let aligned = content.contains("  ") || content.contains('|') || content.contains('\t');
+        if display_width(line) <= width || aligned {
+            return line.to_string();
+        }
+        let first = line.get(..line.len().saturating_sub(content.len())).unwrap_or_default();
+        let rest = if content.starts_with("* ") || content.starts_with("- ") { "  " } else { "" };
+        let rest = format!("{first}{rest}");
+        let options = options(width).initial_indent(first).subsequent_indent(&rest).break_words(false);
+        textwrap::fill(content, options)
+    };
+    // The text ends as it did.
+    Cow::Owned(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// The lines of a text in a column of that width, which is not exceeded: a word that is too long is broken. At least one.
@@ -42,6 +68,16 @@ mod tests {
         assert_eq!(wrapped("", WIDTH, 2), "");
         assert_eq!(lines("a bcdefgh", 4), ["a", "bcde", "fgh"]);
         assert_eq!(lines("", 4), [""]);
+    }
+
+    #[test]
+    fn long_lines_are_fitted_and_others_stay() {
+        let text =
+            "short\n  an indented line that is long\n* an item that is long too\n1 | let aligned = with_others;\n";
+        let want = "short\n  an indented\n  line that is\n  long\n* an item that\n  is long too\n1 | let aligned = with_others;\n";
+        assert_eq!(fitted(text, 15), want);
+        assert!(matches!(fitted("all of it fits", 15), Cow::Borrowed(_)));
+        assert_eq!(fitted("\x1b[31mred words\x1b[0m here", 9), "\x1b[31mred words\x1b[0m\nhere");
     }
 
     #[test]
