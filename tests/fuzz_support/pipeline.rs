@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use encamp_cli::render::plan::PlanView;
+use encamp_cli::render::plan::{Effects, PlanView};
 use encamp_cli::render::ui::{Colours, Ui};
-use encamp_cli::render::{diff, findings, json, markup, plan};
+use encamp_cli::render::{diff, findings, json, markup, plan, plan_summary};
 use encamp_jobspec::admission::{ServerContext, check, check_offline, check_update, error_list};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::{ConvertOptions, to_server};
@@ -13,6 +13,7 @@ use encamp_jobspec::explain::outline::Outline;
 use encamp_jobspec::explain::{self, Severity, Syntax};
 use encamp_jobspec::parse::{self, ParseOptions};
 use encamp_model::{Job, Namespace, NodePool, api};
+use encamp_plan::tally::Tally;
 use encamp_plan::{plan_job, server_context};
 use encamp_state::State;
 
@@ -167,8 +168,14 @@ fn planned(job: &api::Job, options: &ConvertOptions) -> bool {
             Ok(done) => {
                 let (mut out, mut err) = (Vec::new(), Vec::new());
                 let mut ui = Ui::new(&mut out, &mut err, Colours { markup: true, channels: true });
+                let effects = Effects {
+                    tally: Tally::of(&done.run, NOW),
+                    class_reasons: encamp_plan::explain::class_reasons(&done.run, NOW),
+                };
+                black_box(plan_summary::markup(&effects.tally));
                 let view = PlanView {
                     plan: &done.response,
+                    effects: &effects,
                     job_type: done.run.job.r#type.clone(),
                     parameterized: done.run.job.parameterized_job.is_some(),
                     all_at_once: done.run.job.all_at_once,

@@ -11,6 +11,7 @@
 //!   an upper bound of what jobs place after a loss.
 //! - [`mod@drain_plan`]: batches in which several nodes can be drained.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
+//! - [`mod@tally`]: the effects of a plan in numbers.
 //! - [`mod@remarks`]: settings of a valid job that have no effect.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan. `threads`: work on many items in
@@ -34,6 +35,7 @@ pub mod remarks;
 pub mod review;
 pub mod settings;
 pub mod survival;
+pub mod tally;
 mod threads;
 pub mod what_if;
 

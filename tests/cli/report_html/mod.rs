@@ -114,7 +114,7 @@ fn a_report_holds_the_result() {
         written(&folder, &[&["job", "plan", "-snapshot", &snapshot], flags].concat()).1
     };
     let evicts = plan("preemption", &[&fixture("preemption/webapp.hcl")]);
-    assert!(evicts.contains("Disruption: 1 to place, 0 to replace, 3 evicted (batch-analytics, email-marketing), "));
+    assert!(evicts.contains("Disruption: 3 evicted (batch-analytics, email-marketing), 1 to place"));
     assert!(evicts.contains(">Evictions</h2>") && evicts.contains("<code>email-marketing.main[0]</code>"), "{evicts}");
     let fails = plan("demo", &["-fail-on=unplaced", &fixture("demo/trainer-fails.hcl")]);
     assert!(fails.contains("Problem: ") && fails.contains("Group <code>train</code>: "), "{fails}");

@@ -7,6 +7,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::plan_file::Reviewed;
 use crate::render;
 use crate::render::html::heat::Heat;
+use crate::render::plan::Effects;
 use encamp_model::JobPlanResponse;
 use encamp_plan::DryRun;
 use encamp_plan::explain::{self, GroupExplanation, NodeStory};
@@ -17,6 +18,8 @@ use encamp_server::rollout_preview::Rollout;
 /// A plan with its notes.
 pub(super) struct Planned {
     pub response: JobPlanResponse,
+    /// The effects of the plan.
+    pub effects: Effects,
     /// The record of the plan, if it was made locally.
     pub reviewed: Option<Reviewed>,
     /// The outcome of the assumed changes, which are applied before the job is planned.

@@ -12,6 +12,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::job_file::{JobFile, expanded};
 use crate::plan_file::RecordedState;
 use crate::render::html::heat::Heat;
+use crate::render::plan::Effects;
 use crate::render::plan_summary::PlanCounts;
 use crate::render::table::{Form, cell, table};
 use crate::render::{html, json, markdown, plan, what_if};
@@ -36,6 +37,7 @@ struct Entry {
 struct Done {
     entry: Entry,
     response: JobPlanResponse,
+    effects: Effects,
     explanation: Explanation,
     /// What the plan does.
     outcome: review::Outcome,
@@ -167,7 +169,7 @@ impl JobPlan {
     fn planned_job<'a>(&self, done: &'a Done) -> html::plan::PlannedJob<'a> {
         let Entry { path, id, namespace, priority, file } = &done.entry;
         html::plan::PlannedJob {
-            view: self.view(&done.response, &file.job, path, done.now),
+            view: self.view((&done.response, &done.effects), &file.job, path, done.now),
             path,
             id,
             namespace,
@@ -190,9 +192,11 @@ impl JobPlan {
             let planned = planned.map_err(|e| entry.file.refused(&e));
             match planned.and_then(|p| Ok((self.explanation(&p.run, now)?, p))) {
                 Ok((explanation, planned)) => {
+                    let before = state.clone();
                     state = apply(&planned.run.state, &planned.run.accepted(), now);
                     let outcome = review::outcome(&planned);
-                    done.push(Done { entry, response: planned.response, explanation, outcome, now });
+                    let effects = self.effects(&planned.run, &before, now, context.env);
+                    done.push(Done { entry, response: planned.response, effects, explanation, outcome, now });
                 }
                 Err(mut e) => {
                     e.error = e.error.within(&entry.path);
@@ -214,7 +218,7 @@ impl JobPlan {
         for d in done {
             let Entry { path, id, priority, file, .. } = &d.entry;
             context.ui.output_markup(&format!("[bold]==> {path}: job \"{id}\", priority {priority}[reset]\n"));
-            plan::print_body(context.ui, &self.view(&d.response, &file.job, path, d.now));
+            plan::print_body(context.ui, &self.view((&d.response, &d.effects), &file.job, path, d.now));
             if let Some(text) = d.explanation.text() {
                 context.ui.output_markup(&text);
             }
@@ -230,7 +234,7 @@ impl JobPlan {
         context.ui.output(&table(&rows, Form::Figures));
         context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
         for d in done {
-            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, d.now);
+            let view = self.view((&d.response, &d.effects), &d.entry.file.job, &d.entry.path, d.now);
             context.ui.output(&plan::run_command(&view));
         }
     }
@@ -274,7 +278,7 @@ impl JobPlan {
             out += &format!("| {} | {} |\n", markdown::code(&d.entry.id), counts.join(" | "));
         }
         for d in done {
-            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, now);
+            let view = self.view((&d.response, &d.effects), &d.entry.file.job, &d.entry.path, now);
             out += &format!("\n{}", markdown::plan(&view, &d.entry.id, None, d.explanation.text().as_deref()));
         }
         out

@@ -6,6 +6,8 @@ mod answer;
 mod gate;
 mod many;
 
+use std::collections::BTreeMap;
+
 use answer::{Explanation, Planned};
 use gate::{GateFlags, Gated};
 
@@ -19,14 +21,20 @@ use crate::general::GeneralFlags;
 use crate::job_file::{JobFile, JobFileFlags};
 use crate::plan_file::{OutFlags, RecordedState, Reviewed};
 use crate::render::html::heat::Heat;
-use crate::render::plan::PlanView;
+use crate::render::plan::{Effects, PlanView};
 use crate::render::{html, json, markdown, plan, plan_summary, rollout as render_rollout, template, what_if};
 use crate::report::ReportFlags;
 use encamp_model::{JobPlanResponse, JobType, api};
 use encamp_plan::apply::apply;
+use encamp_plan::explain::class_reasons;
+use encamp_plan::tally::Tally;
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
 use encamp_server::rollout_preview::rollout;
 use encamp_snapshot::live::Detail;
+use encamp_state::State;
+
+/// Rolling updates of more steps than that are not simulated for the summary.
+const MOST_STEPS: u64 = 200;
 
 /// Dry-run a job to determine its effects
 ///
@@ -145,17 +153,28 @@ impl JobPlan {
         for note in &planned.notes {
             context.ui.warn(note);
         }
-        plan::print_body(context.ui, &self.view(&planned.response, &file.job, path, planned.now));
+        plan::print_body(context.ui, &self.view_of(&planned, &file.job, path));
         if context.env.stdout_is_terminal {
-            context.ui.output_markup(&format!("{}\n", plan_summary::markup(&planned.response)));
+            context.ui.output_markup(&format!("{}\n", plan_summary::markup(&planned.effects.tally)));
         }
         Ok(planned.response)
     }
 
     /// The view of the plan of `job` from `path`.
-    fn view<'a>(&self, plan: &'a JobPlanResponse, job: &'a api::Job, path: &str, now: i64) -> PlanView<'a> {
+    fn view_of<'a>(&self, planned: &'a Planned, job: &'a api::Job, path: &str) -> PlanView<'a> {
+        self.view((&planned.response, &planned.effects), job, path, planned.now)
+    }
+
+    fn view<'a>(
+        &self,
+        (plan, effects): (&'a JobPlanResponse, &'a Effects),
+        job: &'a api::Job,
+        path: &str,
+        now: i64,
+    ) -> PlanView<'a> {
         PlanView {
             plan,
+            effects,
             job_type: job.r#type.as_deref().filter(|t| !t.is_empty()).map_or(JobType::Service, JobType::from),
             parameterized: job.parameterized_job.is_some(),
             all_at_once: job.all_at_once.unwrap_or_default(),
@@ -230,14 +249,14 @@ impl Run for JobPlan {
                 planned.value().and_then(|value| json::indented(&value).map_err(CommandError::new))
             }
             None if self.markdown => {
-                let view = self.view(response, &file.job, path, planned.now);
+                let view = self.view_of(&planned, &file.job, path);
                 let id = file.job.id.as_deref().unwrap_or_default();
                 let assumed = planned.changed.as_ref().map(what_if::markdown);
                 let explanation = planned.explanation.text();
                 Ok(markdown::plan(&view, id, assumed.as_deref(), explanation.as_deref()).trim_end().to_string())
             }
             None => {
-                plan::print(context.ui, &self.view(response, &file.job, path, planned.now));
+                plan::print(context.ui, &self.view_of(&planned, &file.job, path));
                 if let Some(reviewed) = planned.reviewed.as_ref().filter(|_| self.placements) {
                     context.ui.output_markup("\n[bold]Placements[reset]");
                     context.ui.output(&plan_summary::placements(&reviewed.outcome, self.verbose));
@@ -254,7 +273,7 @@ impl Run for JobPlan {
                 planned.report_disagreements(context);
                 report_failures(&failures, context);
                 if context.env.stdout_is_terminal {
-                    context.ui.output_markup(&format!("\n{}", plan_summary::markup(response)));
+                    context.ui.output_markup(&format!("\n{}", plan_summary::markup(&planned.effects.tally)));
                 }
                 return code;
             }
@@ -313,7 +332,7 @@ impl JobPlan {
             RecordedState::new(planned.taken_at, self.cluster.snapshot.as_deref(), &general.api_config(env).address);
         let notes = planned.notes.iter().chain(planned.changed.iter().flat_map(|o| &o.notes));
         let job = html::plan::PlannedJob {
-            view: self.view(&planned.response, &file.job, path, planned.now),
+            view: self.view_of(planned, &file.job, path),
             path,
             id: file.job.id.as_deref().unwrap_or_default(),
             namespace: self.general.namespace_of(&file.job, env),
@@ -347,6 +366,7 @@ impl JobPlan {
         if self.remote {
             let response = self.ask(&file.job, env)?;
             return Ok(Planned {
+                effects: Effects { tally: Tally::of_response(&response, &file.job), ..Effects::default() },
                 response,
                 reviewed: None,
                 changed: None,
@@ -389,9 +409,39 @@ impl JobPlan {
             Heat::new(&before, &after)
         });
         let reviewed = Some(Reviewed::new(&planned, state));
+        let effects = self.effects(&planned.run, state, now, env);
         let changed = changed.map(|w| w.outcome);
         let response = planned.response;
-        Ok(Planned { reviewed, response, changed, notes, disagreements, explanation, rollout, heat, taken_at, now })
+        Ok(Planned {
+            reviewed,
+            response,
+            effects,
+            changed,
+            notes,
+            disagreements,
+            explanation,
+            rollout,
+            heat,
+            taken_at,
+            now,
+        })
+    }
+
+    /// The effects of the plan. For readers of the summary, the rest of a rolling update is simulated.
+    fn effects(&self, run: &DryRun, state: &State, now: i64, env: &Environment) -> Effects {
+        let mut tally = Tally::of(run, now);
+        let read = env.stdout_is_terminal || self.report.wanted();
+        // A job that is not changed continues a rollout that the simulation knows nothing of.
+        let new = run.old_job.as_ref().is_none_or(|old| old.version != run.job.version);
+        if read
+            && new
+            && (1..=MOST_STEPS).contains(&tally.steps())
+            && let Ok(rollout) = rollout(state, &run.job, now)
+        {
+            tally.simulated(&rollout.left());
+        }
+        let class_reasons = if env.stdout_is_terminal { class_reasons(run, now) } else { BTreeMap::new() };
+        Effects { tally, class_reasons }
     }
 
     /// The requested explanation.

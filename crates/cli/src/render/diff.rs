@@ -1,6 +1,8 @@
 //! Job diffs as text with tags (`docs/spec/cli.md §7.3`, `docs/spec/jobspec.md §19`). Nothing is reordered here.
 
+use super::values::counted;
 use encamp_model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
+use encamp_plan::tally::Tally;
 
 /// The mark in front of an entry, and its printed width.
 #[derive(Clone, Copy)]
@@ -47,24 +49,37 @@ fn spaces(n: usize) -> String {
 
 /// The diff of a job. With `verbose`, added and deleted groups and tasks list their content.
 pub fn job(diff: &JobDiff, verbose: bool) -> String {
+    planned_job(diff, verbose, None)
+}
+
+/// The same. With the effects on a system job, its counts of allocations to create are shown as what they are: the
+/// numbers of eligible nodes (`docs/spec/reconciliation.md §9.3`).
+pub fn planned_job(diff: &JobDiff, verbose: bool, system: Option<&Tally>) -> String {
     let mut out = format!("{}[bold]Job: {}\n", marker(&diff.r#type).text, quoted(&diff.id));
     let widths = Widths::of(&diff.fields, &diff.objects, diff.task_groups.iter().map(|g| g.r#type.as_str()));
     if diff.r#type == "Edited" || verbose {
         push_block(&mut out, &diff.fields, &diff.objects, 0, widths);
     }
     for g in &diff.task_groups {
-        group(&mut out, g, widths.pad(marker(&g.r#type)), verbose);
+        group(&mut out, g, widths.pad(marker(&g.r#type)), verbose, system);
         out.push('\n');
     }
     out
 }
 
-fn group(out: &mut String, diff: &TaskGroupDiff, pad: usize, verbose: bool) {
+fn group(out: &mut String, diff: &TaskGroupDiff, pad: usize, verbose: bool, system: Option<&Tally>) {
     let m = marker(&diff.r#type);
     out.push_str(&format!("{}{}[bold]Task Group: {}[reset]", m.text, spaces(pad), quoted(&diff.name)));
     match &diff.updates {
         Some(updates) if !updates.is_empty() => {
-            let entries: Vec<String> = updates.iter().map(|(kind, n)| update(kind, *n)).collect();
+            let entries = updates.iter().map(|(kind, n)| match system {
+                Some(tally) if kind == "create" => {
+                    let new = tally.groups.get(&diff.name).map_or(0, |g| g.placed);
+                    format!("[reset]{}; {}", counted(*n, "eligible node", "eligible nodes"), update(TO_CREATE, new))
+                }
+                _ => update(kind, *n),
+            });
+            let entries: Vec<String> = entries.collect();
             out.push_str(&format!(" ({}[reset])", entries.join(", ")));
         }
         _ => out.push_str("[reset]"),
@@ -82,9 +97,12 @@ fn group(out: &mut String, diff: &TaskGroupDiff, pad: usize, verbose: bool) {
     }
 }
 
+/// The allocations of a system job to create.
+const TO_CREATE: &str = "to create";
+
 fn update(kind: &str, n: u64) -> String {
     let colour = match kind {
-        "create" => "[green]",
+        "create" | TO_CREATE => "[green]",
         "destroy" => "[red]",
         "migrate" => "[blue]",
         "in-place update" => "[cyan]",

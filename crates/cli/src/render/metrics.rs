@@ -4,10 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::markup::markup;
+use super::page;
 use super::styled::Styled;
 use super::table::{Form, table};
 use super::values::{counted, score};
+use super::wrap::fitted;
 use encamp_model::{AllocMetric, quoted};
+use encamp_scheduler::stack::CLASS_INELIGIBLE;
 
 /// A reason for which placements failed, as a sentence.
 pub struct Reason {
@@ -19,6 +22,11 @@ pub struct Reason {
 
 /// The reasons that an allocation metric contains.
 pub fn reasons(metric: &AllocMetric) -> Vec<Reason> {
+    explained_reasons(metric, |_| String::new())
+}
+
+/// The same, with what `explain` adds to the reason of a class that is ineligible.
+fn explained_reasons(metric: &AllocMetric, explain: impl Fn(&AllocMetric) -> String) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let mut push = |text: String| reasons.push(Reason { text, missing_driver: false });
     if metric.nodes_evaluated == 0 {
@@ -32,7 +40,10 @@ pub fn reasons(metric: &AllocMetric) -> Vec<Reason> {
         push(format!("Class {}: {n} nodes excluded by filter", quoted(class)));
     }
     for (constraint, n) in &metric.constraint_filtered {
-        let text = format!("Constraint {}: {n} nodes excluded by filter", quoted(constraint));
+        let mut text = format!("Constraint {}: {n} nodes excluded by filter", quoted(constraint));
+        if constraint == CLASS_INELIGIBLE {
+            text.push_str(&explain(metric));
+        }
         reasons.push(Reason { text, missing_driver: constraint.contains("missing drivers") });
     }
     let mut push = |text: String| reasons.push(Reason { text, missing_driver: false });
@@ -50,13 +61,50 @@ pub fn reasons(metric: &AllocMetric) -> Vec<Reason> {
     reasons
 }
 
+/// The constraints behind the reason of ineligible classes, for people, as far as the metric tells them.
+fn classes_of_metric(metric: &AllocMetric) -> String {
+    let named: Vec<&String> = metric.constraint_filtered.keys().filter(|c| *c != CLASS_INELIGIBLE).collect();
+    match named.as_slice() {
+        [] => " (an earlier node of the same class failed a constraint of the job)".into(),
+        [one] => format!(" (another node of the same class failed {})", quoted(one)),
+        _ => " (another node of the same class failed a constraint named here)".into(),
+    }
+}
+
+/// The same, where the constraints of these nodes are known.
+fn classes_by_reason(reasons: &[(String, u64)]) -> String {
+    match reasons {
+        [(one, _)] => format!(" (their class fails {})", quoted(one)),
+        several => {
+            let several: Vec<String> = several.iter().map(|(reason, n)| format!("{} on {n}", quoted(reason))).collect();
+            format!(" (their classes fail {})", several.join(", "))
+        }
+    }
+}
+
 /// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
 pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: bool) -> Styled {
+    explained_lines(metric, prefix, scores, colours, &[])
+}
+
+/// The same, with the reasons for which the nodes of ineligible classes are excluded. Only people read them.
+pub fn explained_lines(
+    metric: &AllocMetric,
+    prefix: &str,
+    scores: bool,
+    colours: bool,
+    classes: &[(String, u64)],
+) -> Styled {
+    let explain = |metric: &AllocMetric| match page::width() {
+        None => String::new(),
+        Some(_) if classes.is_empty() => classes_of_metric(metric),
+        Some(_) => classes_by_reason(classes),
+    };
     let line = |reason: Reason| {
         let line = format!("{prefix}* {}", reason.text);
         if reason.missing_driver { markup(&format!("[red]{line}[reset]"), colours) } else { line }
     };
-    let mut lines: Vec<String> = reasons(metric).into_iter().map(line).collect();
+    let mut lines: Vec<String> = explained_reasons(metric, explain).into_iter().map(line).collect();
     if scores && !metric.score_meta_data.is_empty() {
         lines.push(score_table(metric));
     } else if scores {
@@ -64,8 +112,10 @@ pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: b
             lines.push(format!("{prefix}* Score {} = {value:.6}", quoted(name)));
         }
     }
+    let text = lines.join("\n");
+    let text = page::width().map(|columns| fitted(&text, columns).into_owned()).unwrap_or(text);
     // Names are quoted, cells of tables are escaped.
-    Styled::from_escaped(lines.join("\n"))
+    Styled::from_escaped(text)
 }
 
 /// The reason that rules out most nodes, in a few words; `None` if the metric names none.

@@ -1,22 +1,36 @@
 //! The result of a dry run (`docs/spec/cli.md §7.1`-`§7.6`).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::metrics::metric_lines;
+use super::metrics::explained_lines;
 use super::styled::{Styled, TaggedText};
 use super::table::{Form, headed, table};
 use super::ui::Ui;
-use super::{diff, values};
+use super::wrap::fitted;
+use super::{diff, page, values};
 use encamp_model::cron::time_zone;
 use encamp_model::{AllocListStub, EvalTrigger, JobPlanResponse, JobType, PlanRejection, format_duration, quoted};
+use encamp_plan::tally::Tally;
 
 /// From this number on, preempted allocations are counted by job, and jobs by type.
 const MANY: usize = 10;
+
+/// What a terminal shows about a plan besides the response.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// What the servers would do.
+    pub tally: Tally,
+    /// The reasons for which nodes of ineligible classes are excluded, by group.
+    pub class_reasons: BTreeMap<String, Vec<(String, u64)>>,
+}
 
 /// A plan and everything else that is needed to print it.
 pub struct PlanView<'a> {
     /// The result of the dry run.
     pub plan: &'a JobPlanResponse,
+    /// The effects of the plan, for people.
+    pub effects: &'a Effects,
     /// The type of the planned job.
     pub job_type: JobType,
     /// Whether the planned job is parameterized: such a job is not launched by its schedule.
@@ -35,7 +49,8 @@ pub struct PlanView<'a> {
     pub run_args: String,
 }
 
-/// The exit code of a plan: 0 when nothing changes, 1 when allocations are created or destroyed.
+/// The exit code of a plan: 1 if the job differs from the registered one and allocations are created or destroyed, else
+/// 0. Of a system job, the allocations to create are counted by eligible nodes.
 pub fn exit_code(plan: &JobPlanResponse) -> u8 {
     if plan.diff.as_ref().is_none_or(|d| d.r#type == "None") {
         return 0;
@@ -57,7 +72,7 @@ pub fn print(ui: &mut Ui<'_>, view: &PlanView<'_>) {
 /// Prints a plan.
 pub fn print_body(ui: &mut Ui<'_>, view: &PlanView<'_>) {
     if let (true, Some(d)) = (view.diff, &view.plan.diff) {
-        let mut text = ui.markup(diff::job(d, view.verbose).trim());
+        let mut text = ui.markup(diff::planned_job(d, view.verbose, eligible_nodes(view)).trim());
         text.push("\n");
         ui.output(&text);
     }
@@ -72,9 +87,15 @@ pub fn print_body(ui: &mut Ui<'_>, view: &PlanView<'_>) {
     }
 }
 
+/// The effects on a system job, for a terminal: the diff counts eligible nodes as allocations to create.
+fn eligible_nodes<'a>(view: &PlanView<'a>) -> Option<&'a Tally> {
+    (view.job_type == JobType::System && page::width().is_some()).then_some(&view.effects.tally)
+}
+
 /// Prints the warnings about a job, if any.
 pub fn print_warnings(ui: &mut Ui<'_>, warnings: &str) {
     if !warnings.is_empty() {
+        let warnings = page::width().map_or(Cow::Borrowed(warnings), |columns| fitted(warnings, columns));
         ui.output_markup(&format!("[bold][yellow]Job Warnings:\n{warnings}[reset]\n"));
     }
 }
@@ -95,7 +116,8 @@ pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
         for (group, metric) in &plan.failed_tg_allocs {
             let n = metric.failures();
             let noun = values::plural(n, "allocation", "allocations");
-            let lines = metric_lines(metric, "    ", false, colours);
+            let classes = view.effects.class_reasons.get(group).map_or(&[][..], Vec::as_slice);
+            let lines = explained_lines(metric, "    ", false, colours, classes);
             out.tags(&format!("  [yellow]Task Group {} (failed to place {n} {noun}):\n", quoted(group)));
             out.tags("[reset][yellow]");
             out.styled(&lines);

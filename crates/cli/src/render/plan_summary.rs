@@ -1,11 +1,12 @@
 //! The one-line summary of a plan, and where its placements go (`docs/spec/cli.md §7.6`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::page;
 use super::table::{Form, cell, headed, table};
 use encamp_model::{DesiredUpdates, JobPlanResponse, PlanRejection, short_id};
 use encamp_plan::review::{Outcome, Placement};
+use encamp_plan::tally::{GroupTally, Launched, Next, Step, Tally};
 
 /// The maximum number of evicted jobs that the summary names.
 const NAMED: usize = 3;
@@ -80,41 +81,114 @@ impl PlanCounts {
 }
 
 /// The summary of a plan, and how serious it is.
-pub fn summary(plan: &JobPlanResponse) -> (String, Severity) {
-    let (text, severity) = answer(plan);
+pub fn summary(tally: &Tally) -> (String, Severity) {
+    let (text, severity) = answer(tally);
     (format!("Plan: {text}"), severity)
 }
 
-/// What a plan does, and how serious it is.
-pub fn answer(plan: &JobPlanResponse) -> (String, Severity) {
-    let PlanCounts { create, replace, in_place, canary, migrate, stop, unplaced, evicted, rejected: _ } =
-        PlanCounts::of(plan);
-    let replaced = replace.saturating_add(migrate);
-    let mut parts = vec![format!("{} to place", create.saturating_add(canary)), format!("{replaced} to replace")];
-    let optional = [(in_place, "to update in place"), (stop, "to stop")];
-    parts.extend(optional.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-    if evicted > 0 {
-        let allocs = plan.annotations.iter().flat_map(|a| &a.preempted_allocs);
-        let jobs: BTreeSet<&str> = allocs.map(|a| a.job_id.as_str()).collect();
-        let named: Vec<&str> = jobs.iter().take(NAMED).copied().collect();
-        let more = jobs.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more jobs") } else { String::new() };
-        parts.push(format!("{evicted} evicted ({}{more})", named.join(", ")));
-    }
-    parts.push(format!("{unplaced} unplaced"));
-    let rejected = !plan.plan_rejections.is_empty();
-    let verdict = if rejected { "the servers would reject a part of it" } else { "the servers would accept it" };
-    let severity = match () {
-        () if unplaced > 0 || rejected => Severity::Failing,
-        () if replaced > 0 || stop > 0 || evicted > 0 => Severity::Disruptive,
-        () => Severity::Harmless,
+/// What a plan does, the worst first, and how serious it is.
+pub fn answer(tally: &Tally) -> (String, Severity) {
+    let severity = severity(tally);
+    let now = changes(tally);
+    let text = match tally.launched {
+        Some(launched) => {
+            let when = match launched {
+                Launched::Periodically => "at each launch",
+                Launched::OnDispatch => "at each dispatch",
+            };
+            let then = if now.is_empty() { "nothing to place".to_string() } else { now.join(", ") };
+            format!("nothing to place now; {when}, {then}")
+        }
+        None => {
+            let later = later(tally);
+            let none = if later.is_empty() { "no allocation changes" } else { "no allocation changes now" };
+            let now = if now.is_empty() { none.to_string() } else { now.join(", ") };
+            std::iter::once(now).chain(later).collect::<Vec<_>>().join("; ")
+        }
     };
-    (format!("{}; {verdict}", parts.join(", ")), severity)
+    (text, severity)
+}
+
+fn severity(tally: &Tally) -> Severity {
+    let bad = tally.sum(|g| g.unplaced.saturating_add(g.unreplaced).saturating_add(g.stuck).saturating_add(g.rejected));
+    let changed = |g: &GroupTally| {
+        let now = g.replaced.saturating_add(g.stopped).saturating_add(g.disconnected);
+        if g.next == Next::Never { now } else { now.saturating_add(g.outdated) }
+    };
+    let touched = if tally.launched.is_some() { 0 } else { tally.sum(changed) };
+    match () {
+        () if bad > 0 => Severity::Failing,
+        () if touched > 0 || tally.evictions() > 0 => Severity::Disruptive,
+        () => Severity::Harmless,
+    }
+}
+
+/// What the registration does at once. A job that is launched has no allocations of its own.
+fn changes(tally: &Tally) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut count = |n: u64, one: &str, many: &str| {
+        if n > 0 {
+            parts.push(format!("{n} {}", if n == 1 { one } else { many }));
+        }
+    };
+    let scheduled = |n: u64| if tally.launched.is_some() { 0 } else { n };
+    count(tally.sum(|g| g.unplaced), "cannot be placed", "cannot be placed");
+    let kept = scheduled(tally.sum(|g| g.unreplaced));
+    count(kept, "cannot be replaced and keeps running", "cannot be replaced and keep running");
+    count(tally.sum(|g| g.stuck), "cannot be replaced later", "cannot be replaced later");
+    let rejected = tally.sum(|g| g.rejected);
+    count(rejected, "would be rejected by the servers", "would be rejected by the servers");
+    let evicted = format!("evicted ({})", evicted(tally));
+    count(tally.evictions(), &evicted, &evicted);
+    count(scheduled(tally.sum(|g| g.stopped)), "to stop", "to stop");
+    count(scheduled(tally.sum(|g| g.disconnected)), "to become unknown", "to become unknown");
+    count(scheduled(tally.sum(|g| g.replaced)), "to replace", "to replace");
+    count(scheduled(tally.sum(|g| g.updated)), "to update in place", "to update in place");
+    count(tally.sum(|g| g.canaries), "canary to place", "canaries to place");
+    count(tally.sum(|g| g.placed), "to place", "to place");
+    let later = scheduled(tally.sum(|g| g.rescheduled_later));
+    count(later, "to reschedule later", "to reschedule later");
+    parts
+}
+
+/// The jobs that lose allocations.
+fn evicted(tally: &Tally) -> String {
+    let named: Vec<&str> = tally.evicted.keys().take(NAMED).map(String::as_str).collect();
+    let more = match tally.evicted.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        1 => " and 1 more job".into(),
+        more => format!(" and {more} more jobs"),
+    };
+    format!("{}{more}", named.join(", "))
+}
+
+/// What happens to the allocations that are still of older versions.
+fn later(tally: &Tally) -> Vec<String> {
+    let mut outdated: BTreeMap<Next, u64> = BTreeMap::new();
+    for group in tally.groups.values().filter(|g| g.outdated > g.stuck) {
+        let n = outdated.entry(group.next).or_default();
+        *n = n.saturating_add(group.outdated.saturating_sub(group.stuck));
+    }
+    let pace = |n: u64, Step(step): Step| {
+        let pace = if step > 0 && step < n { format!(", {step} at a time") } else { String::new() };
+        format!("{pace}{}", if tally.simulated { "" } else { ", if the capacity suffices" })
+    };
+    let text = |(next, n): (Next, u64)| match next {
+        Next::Steps(step) => format!("then {n} to replace{}", pace(n, step)),
+        Next::Promotion { automatic, step } => {
+            let promotion = if automatic { "automatic promotion" } else { "promotion" };
+            format!("after the {promotion}, {n} to replace{}", pace(n, step))
+        }
+        Next::Placement => format!("{n} to replace once the unplaced ones run"),
+        Next::Resumption => format!("{n} to replace once the deployment is resumed"),
+        Next::Never => format!("{n} of older versions {}", if n == 1 { "stays" } else { "stay" }),
+    };
+    outdated.into_iter().map(text).collect()
 }
 
 /// The summary with the tags of its colour.
-pub fn markup(plan: &JobPlanResponse) -> String {
-    let (text, severity) = summary(plan);
+pub fn markup(tally: &Tally) -> String {
+    let (text, severity) = summary(tally);
     format!("{}{}[reset]", severity.tags(), page::sentence(&text))
 }
 
@@ -154,33 +228,44 @@ pub fn placements(outcome: &Outcome, all: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{AllocListStub, AllocMetric, PlanAnnotations};
 
-    fn plan(updates: DesiredUpdates, evicted: &[&str], unplaced: i64) -> JobPlanResponse {
-        let stub = |job: &&str| AllocListStub { job_id: job.to_string(), ..AllocListStub::default() };
-        let metric = AllocMetric { coalesced_failures: unplaced - 1, ..AllocMetric::default() };
-        JobPlanResponse {
-            annotations: Some(PlanAnnotations {
-                desired_tg_updates: [("web".to_string(), updates)].into_iter().collect(),
-                preempted_allocs: evicted.iter().map(stub).collect(),
-            }),
-            failed_tg_allocs: (unplaced > 0).then(|| ("web".to_string(), metric)).into_iter().collect(),
-            ..JobPlanResponse::default()
+    fn tally(group: GroupTally, evicted: &[(&str, u64)]) -> Tally {
+        Tally {
+            groups: [("web".to_string(), group)].into(),
+            evicted: evicted.iter().map(|(job, n)| (job.to_string(), *n)).collect(),
+            launched: None,
+            simulated: true,
         }
     }
 
     #[test]
-    fn the_worst_decides_how_serious_a_plan_is() {
-        let placed = DesiredUpdates { place: 2, canary: 1, ..DesiredUpdates::default() };
-        let got = summary(&plan(placed.clone(), &[], 0));
-        let want = "Plan: 3 to place, 0 to replace, 0 unplaced; the servers would accept it";
-        assert_eq!(got, (want.to_string(), Severity::Harmless));
-        let all = DesiredUpdates { destructive_update: 1, migrate: 1, in_place_update: 4, stop: 5, ..placed.clone() };
-        let got = summary(&plan(all, &["b", "a", "b", "c", "d"], 0));
-        let want = "Plan: 3 to place, 2 to replace, 4 to update in place, 5 to stop, 5 evicted (a, b, c and 1 more \
-                    jobs), 0 unplaced; the servers would accept it";
+    fn the_worst_comes_first_and_decides_how_serious_a_plan_is() {
+        let placed = GroupTally { placed: 2, canaries: 1, ..GroupTally::default() };
+        let got = summary(&tally(placed.clone(), &[]));
+        assert_eq!(got, ("Plan: 1 canary to place, 2 to place".to_string(), Severity::Harmless));
+        let step = Next::Promotion { automatic: false, step: Step(2) };
+        let all = GroupTally { replaced: 2, updated: 4, stopped: 5, outdated: 9, next: step, ..placed.clone() };
+        let got = summary(&tally(all, &[("a", 1), ("b", 2), ("c", 1), ("d", 1)]));
+        let want = "Plan: 5 evicted (a, b, c and 1 more job), 5 to stop, 2 to replace, 4 to update in place, 1 canary \
+                    to place, 2 to place; after the promotion, 9 to replace, 2 at a time";
         assert_eq!(got, (want.to_string(), Severity::Disruptive));
-        assert_eq!(summary(&plan(placed, &[], 2)).1, Severity::Failing);
+        let failing = GroupTally { unplaced: 2, unreplaced: 1, ..placed };
+        let got = summary(&tally(failing, &[]));
+        let want = "Plan: 2 cannot be placed, 1 cannot be replaced and keeps running, 1 canary to place, 2 to place";
+        assert_eq!(got, (want.to_string(), Severity::Failing));
+    }
+
+    #[test]
+    fn what_happens_later_is_told() {
+        let later = |next, outdated| answer(&tally(GroupTally { outdated, next, ..GroupTally::default() }, &[])).0;
+        let now = "no allocation changes now; ";
+        assert_eq!(later(Next::Steps(Step(1)), 4), format!("{now}then 4 to replace, 1 at a time"));
+        assert_eq!(later(Next::Steps(Step(4)), 4), format!("{now}then 4 to replace"));
+        assert_eq!(later(Next::Placement, 2), format!("{now}2 to replace once the unplaced ones run"));
+        assert_eq!(later(Next::Never, 1), format!("{now}1 of older versions stays"));
+        assert_eq!(answer(&Tally::default()), ("no allocation changes".to_string(), Severity::Harmless));
+        let launched = Tally { launched: Some(Launched::Periodically), ..Tally::default() };
+        assert_eq!(answer(&launched).0, "nothing to place now; at each launch, nothing to place");
     }
 
     #[test]

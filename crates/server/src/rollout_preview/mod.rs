@@ -161,6 +161,15 @@ pub struct Rollout {
     pub manual_health: bool,
 }
 
+impl Rollout {
+    /// The number of allocations of older versions that run at the end, by group; groups that no step changes are
+    /// missing.
+    pub fn left(&self) -> BTreeMap<String, u64> {
+        let steps = self.steps.iter().flat_map(|step| &step.groups);
+        steps.map(|(group, step)| (group.clone(), u64::try_from(step.old).unwrap_or(u64::MAX))).collect()
+    }
+}
+
 /// Why there is no prediction.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {

@@ -7,11 +7,12 @@ use super::page::{Origin, Page, Section};
 use super::parts::{Columns, code, lines, list, name, sentence, table, why};
 use super::{diff, map};
 use crate::render::plan::{self, PlanView};
-use crate::render::plan_summary::{PlanCounts, Severity, answer};
+use crate::render::plan_summary::{Severity, answer};
 use crate::render::values::counted;
 use crate::render::what_if;
 use encamp_model::{AllocMetric, quoted, short_id};
 use encamp_plan::review::{Outcome, Touched};
+use encamp_plan::tally::Tally;
 use encamp_plan::what_if::Outcome as Assumed;
 
 /// A planned job.
@@ -54,7 +55,7 @@ pub struct Plans<'a> {
 
 /// The report about one job.
 pub fn report(job: &PlannedJob<'_>, plans: &Plans<'_>) -> String {
-    let (verdict, severity) = answer(job.view.plan);
+    let (verdict, severity) = answer(&job.view.effects.tally);
     let mut sections = common(plans);
     sections.extend(job_sections(job, ""));
     sections.extend(last(plans));
@@ -64,7 +65,7 @@ pub fn report(job: &PlannedJob<'_>, plans: &Plans<'_>) -> String {
         plain_title: format!("Plan of job {}", name(job.id)),
         verdict: &verdict,
         severity,
-        summary: tiles(&PlanCounts::of(job.view.plan)),
+        summary: tiles(&job.view.effects.tally),
         facts: facts(job),
         origin: plans.origin,
         sections,
@@ -79,7 +80,7 @@ pub fn reports(jobs: &[PlannedJob<'_>], plans: &Plans<'_>) -> String {
     sections.push(Section::new("jobs", "Jobs", overview(jobs)));
     for (i, job) in jobs.iter().enumerate() {
         let facts = facts(job);
-        let (text, _) = answer(job.view.plan);
+        let (text, _) = answer(&job.view.effects.tally);
         let body = html! {
             p { strong { (sentence(&text)) } }
             dl.facts { @for (name, value) in &facts { dt { (name) } dd { (value) } } }
@@ -109,7 +110,7 @@ fn job_id(i: usize) -> String {
 
 /// The answer about several jobs.
 fn verdict(jobs: &[PlannedJob<'_>], unplanned: usize) -> (String, Severity) {
-    let of = |severity: Severity| jobs.iter().filter(|job| answer(job.view.plan).1 == severity).count();
+    let of = |severity: Severity| jobs.iter().filter(|job| answer(&job.view.effects.tally).1 == severity).count();
     let (failing, disruptive) = (of(Severity::Failing), of(Severity::Disruptive));
     let mut parts = Vec::new();
     if unplanned > 0 {
@@ -173,18 +174,25 @@ fn last(plans: &Plans<'_>) -> Vec<Section> {
     sections
 }
 
+/// New allocations that replace none.
+fn placed(tally: &Tally) -> u64 {
+    tally.sum(|g| g.placed.saturating_add(g.canaries))
+}
+
+/// Allocations for which no node is found.
+fn unplaced(tally: &Tally) -> u64 {
+    tally.sum(|g| g.unplaced.saturating_add(g.unreplaced))
+}
+
 /// The counts that matter, as large numbers.
-fn tiles(counts: &PlanCounts) -> Markup {
-    let always = [
-        (counts.create.saturating_add(counts.canary), "to place", ""),
-        (counts.replace.saturating_add(counts.migrate), "to replace", "warn"),
-    ];
+fn tiles(tally: &Tally) -> Markup {
+    let always = [(placed(tally), "to place", ""), (tally.sum(|g| g.replaced), "to replace", "warn")];
     let others = [
-        (counts.in_place, "to update in place", ""),
-        (counts.stop, "to stop", "warn"),
-        (counts.rejected, "rejected by servers", "bad"),
+        (tally.sum(|g| g.updated), "to update in place", ""),
+        (tally.sum(|g| g.stopped), "to stop", "warn"),
+        (tally.sum(|g| g.rejected), "rejected by servers", "bad"),
     ];
-    let end = [(counts.evicted, "evicted", "warn"), (counts.unplaced, "unplaced", "bad")];
+    let end = [(tally.evictions(), "evicted", "warn"), (unplaced(tally), "unplaced", "bad")];
     let all = always.into_iter().chain(others.into_iter().filter(|(n, ..)| *n > 0)).chain(end);
     html! {
         ul.counts aria-label="Numbers of allocations" {
@@ -224,15 +232,15 @@ fn overview(jobs: &[PlannedJob<'_>]) -> Markup {
         ("Unplaced", true),
     ]);
     let rows = jobs.iter().enumerate().map(|(i, job)| {
-        let c = PlanCounts::of(job.view.plan);
+        let t = &job.view.effects.tally;
         let counts = [
-            c.create.saturating_add(c.canary),
-            c.replace.saturating_add(c.migrate),
-            c.in_place,
-            c.stop,
-            c.evicted,
-            c.rejected,
-            c.unplaced,
+            placed(t),
+            t.sum(|g| g.replaced),
+            t.sum(|g| g.updated),
+            t.sum(|g| g.stopped),
+            t.evictions(),
+            t.sum(|g| g.rejected),
+            unplaced(t),
         ];
         let mut row = vec![html! { a href={ "#" (job_id(i)) } { (code(job.id)) } }, html! { (job.priority) }];
         row.extend(counts.iter().map(|n| html! { (n) }));
