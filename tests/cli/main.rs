@@ -14,6 +14,7 @@ mod answers;
 mod architecture;
 mod architecture_walks;
 mod archive;
+mod assumed;
 mod autoscale;
 mod autoscale_recorded;
 mod clocks;

@@ -25,6 +25,13 @@ fn conditions_fail_a_plan() {
         run_in(folder.path(), &args)
     };
     for (cluster, condition, file, exit) in [
+        ("demo", "changed", "trainer-fails.hcl", 2),
+        ("demo", "changed", "api-inplace.hcl", 2),
+        ("demo", "changed", "registered/api.hcl", 0),
+        ("demo", "create", "api-destructive.hcl", 2),
+        ("demo", "create", "api-inplace.hcl", 0),
+        ("demo", "create", "registered/api.hcl", 0),
+        ("demo", "create", "exporter-system.hcl", 2),
         ("demo", "unplaced", "trainer-fails.hcl", 2),
         ("demo", "evict", "trainer-fails.hcl", 1),
         ("demo", "destroy", "api-destructive.hcl", 2),
@@ -40,11 +47,9 @@ fn conditions_fail_a_plan() {
     }
     let mistyped = plan("demo", &["-fail-on", "evicted"], &["trainer-fails.hcl"]);
     assert_eq!(mistyped.exit, 255);
-    assert!(
-        mistyped
-            .stderr
-            .starts_with("Invalid -fail-on value \"evicted\"\nDid you mean evict? Valid are unplaced, evict")
-    );
+    assert!(mistyped.stderr.starts_with(
+        "Invalid -fail-on value \"evicted\"\nDid you mean evict? Valid are changed, create, unplaced, evict"
+    ));
 
     let flags = ["-fail-on=unplaced,evict", "-junit=plan.xml", "-sarif=plan.sarif", "-json-output"];
     let several = plan("demo", &flags, &["trainer-fails.hcl", "api-destructive.hcl"]);

@@ -1,4 +1,4 @@
-//! Warnings about settings without effect, by `job validate` and `job run` (`docs/spec/cli.md §22`).
+//! Warnings about settings without effect, by `job validate`, `job plan` and `job run` (`docs/spec/cli.md §22`).
 
 use std::path::Path;
 
@@ -155,6 +155,10 @@ fn commands_warn_about_settings_without_effect() {
         let against = run_in(folder.path(), &["job", "validate", "-snapshot", &snapshot, "j.hcl"]);
         assert_eq!(against.exit, 0, "{text}{}", against.stderr);
         check(&against, want, &text);
+        let plan = run_in(folder.path(), &["job", "plan", "-snapshot", &snapshot, "j.hcl"]);
+        assert!(matches!(plan.exit, 0 | 1), "{text}{}", plan.stderr);
+        assert!(!plan.stdout.contains("\nwarning: "), "{}", plan.stdout);
+        check(&plan, want, &text);
         let ran = canned.run_in(folder.path(), &["job", "run", "-detach", "j.hcl"], "");
         assert_eq!(ran.exit, 0, "{text}{}", ran.stderr);
         check(&ran, alone, &text);
@@ -182,6 +186,8 @@ fn launches_that_never_come_are_called_so() {
     let canned = Canned::new(&[("PUT /v1/jobs", json!({"EvalID": "", "Warnings": ""}))]);
     let ran = canned.run_in(folder.path(), &["job", "run", "j.hcl"], "");
     assert_eq!(ran.stdout, "Job registration successful\nApproximate next launch time: never\n", "{}", ran.stderr);
+    let plan = run_in(folder.path(), &["job", "plan", "-snapshot", &fixture("demo/cluster.json"), "j.hcl"]);
+    assert!(plan.stdout.contains("- If submitted now, the job would never be launched.\n"), "{}", plan.stdout);
 }
 
 #[test]

@@ -141,8 +141,8 @@ struct Counts {
 }
 
 impl JobValidate {
-    /// Validates one file. The state of `-snapshot` is read once.
-    fn judged(&self, path: &str, state: &mut Option<State>, env: &Environment) -> Result<Judged, Refused> {
+    /// Validates one file. The state of `-snapshot` and its time are read once.
+    fn judged(&self, path: &str, read: &mut Option<(State, i64)>, env: &Environment) -> Result<Judged, Refused> {
         let file = self.job.load(path, env)?;
         if self.snapshot.is_none() {
             let client = self.general.for_job(&file.job).client(env).map_err(|e| e.with_exit_code(255))?;
@@ -151,12 +151,16 @@ impl JobValidate {
                 return Ok(Judged { file, offline: false, verdict });
             }
         }
-        if let (Some(snapshot), None) = (&self.snapshot, &state) {
-            *state = Some(self.reading.load(snapshot, env)?.state);
+        if let (Some(snapshot), None) = (&self.snapshot, &read) {
+            let snapshot = self.reading.load(snapshot, env)?;
+            let now = snapshot.now(env.now);
+            *read = Some((snapshot.state, now));
         }
-        let verdict = self.check(file.job.clone(), state.as_ref(), env).map(|(text, admitted)| {
-            let destination = state.as_ref().map(|state| Destination { state, admitted: &admitted });
-            Warnings { text, remarks: remarks::of(&file, destination.as_ref(), env.now) }
+        let state = read.as_ref().map(|(state, _)| state);
+        let now = read.as_ref().map_or(env.now, |(_, now)| *now);
+        let verdict = self.check(file.job.clone(), state, env).map(|(text, admitted)| {
+            let destination = state.map(|state| Destination { state, admitted: &admitted });
+            Warnings { text, remarks: remarks::of(&file, destination.as_ref(), now) }
         });
         Ok(Judged { file, offline: true, verdict })
     }

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::assume::Assumed;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::plan_file::Reviewed;
 use crate::render;
 use crate::render::html::heat::Heat;
 use crate::render::plan::Effects;
+use encamp_jobspec::explain::Finding;
 use encamp_model::JobPlanResponse;
 use encamp_plan::DryRun;
 use encamp_plan::explain::{self, GroupExplanation, NodeStory};
@@ -22,6 +24,10 @@ pub(super) struct Planned {
     pub effects: Effects,
     /// The record of the plan, if it was made locally.
     pub reviewed: Option<Reviewed>,
+    /// What the plan assumes to exist.
+    pub assumed: Assumed,
+    /// Warnings about settings of the job that have no effect.
+    pub remarks: Vec<Finding>,
     /// The outcome of the assumed changes, which are applied before the job is planned.
     pub changed: Option<Outcome>,
     /// Notes about missing state, and about how the state was read.
@@ -110,7 +116,7 @@ impl Planned {
     /// The plan as JSON: the response, and the members that flags add.
     pub(super) fn value(&self) -> CommandResult<Value> {
         let plan = render::json::plan_response(&self.response).map_err(CommandError::new)?;
-        let mut value = self.explanation.beside(beside_changes(plan, self.changed.as_ref())?);
+        let mut value = self.assumed.beside(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?));
         if let (Value::Object(members), Some(rollout)) = (&mut value, &self.rollout) {
             members.insert("Rollout".into(), render::rollout::value(rollout).map_err(CommandError::new)?);
         }

@@ -11,6 +11,7 @@ use crate::render::values::counted;
 use encamp_jobspec::diff::forces_replacement;
 use encamp_jobspec::explain::nearest;
 use encamp_model::{DesiredUpdates, JobPlanResponse, quoted, short_id};
+use encamp_plan::tally::Tally;
 use encamp_snapshot::replace::replace;
 
 /// The exit code if a condition of `-fail-on` holds.
@@ -23,8 +24,8 @@ const PRIORITY: &str = "priority>=";
 /// The flags about conditions.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GateFlags {
-    /// Exit with 2 if one of these conditions holds: unplaced, evict, destroy, reject or priority>=n. Can be given
-    /// several times, or with a comma-separated list
+    /// Exit with 2 if one of these conditions holds: changed, create, unplaced, evict, destroy, reject or priority>=n.
+    /// Can be given several times, or with a comma-separated list
     #[arg(long, value_name = "condition", action = clap::ArgAction::Append)]
     pub fail_on: Vec<String>,
     /// Write the conditions of -fail-on to this file as JUnit XML
@@ -35,9 +36,13 @@ pub(crate) struct GateFlags {
     pub sarif: Option<String>,
 }
 
-/// A condition about a plan.
+/// A condition about a plan, or about its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condition {
+    /// The job is new, or differs from the registered one.
+    Changed,
+    /// Allocations are created.
+    Create,
     /// Allocations cannot be placed.
     Unplaced,
     /// Allocations of other jobs are evicted.
@@ -51,11 +56,23 @@ enum Condition {
 }
 
 /// Those without a number.
-const PLAIN: [Condition; 4] = [Condition::Unplaced, Condition::Evict, Condition::Destroy, Condition::Reject];
+const PLAIN: [Condition; 6] = [
+    Condition::Changed,
+    Condition::Create,
+    Condition::Unplaced,
+    Condition::Evict,
+    Condition::Destroy,
+    Condition::Reject,
+];
+
+/// Those that SARIF files report whether they are named or not.
+const PROBLEMS: [Condition; 4] = [Condition::Unplaced, Condition::Evict, Condition::Destroy, Condition::Reject];
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Condition::Changed => f.write_str("changed"),
+            Condition::Create => f.write_str("create"),
             Condition::Unplaced => f.write_str("unplaced"),
             Condition::Evict => f.write_str("evict"),
             Condition::Destroy => f.write_str("destroy"),
@@ -79,8 +96,9 @@ impl Condition {
             let names: Vec<String> = PLAIN.iter().map(ToString::to_string).chain([PRIORITY.to_string()]).collect();
             let near = nearest(word, names.iter().map(String::as_str));
             let near = near.map(|n| format!("Did you mean {n}? ")).unwrap_or_default();
-            let hint =
-                format!("{near}Valid are unplaced, evict, destroy, reject and priority>=n, such as priority>=50");
+            let hint = format!(
+                "{near}Valid are changed, create, unplaced, evict, destroy, reject and priority>=n, such as priority>=50"
+            );
             CommandError::new(format!("Invalid -fail-on value {}", quoted(word))).with_hint(hint)
         })
     }
@@ -88,6 +106,8 @@ impl Condition {
     /// What the condition means, for reports.
     fn about(self) -> &'static str {
         match self {
+            Condition::Changed => "The job is new, or differs from the registered one",
+            Condition::Create => "Allocations are created",
             Condition::Unplaced => "Allocations cannot be placed",
             Condition::Evict => "Allocations of other jobs are evicted",
             Condition::Destroy => "Allocations of the job are stopped or replaced",
@@ -99,6 +119,8 @@ impl Condition {
     /// The identifier of its rule in SARIF.
     fn rule(self) -> &'static str {
         match self {
+            Condition::Changed => "changed",
+            Condition::Create => "create",
             Condition::Unplaced => "unplaced",
             Condition::Evict => "evict",
             Condition::Destroy => "destroy",
@@ -112,6 +134,8 @@ impl Condition {
         let response = plan.response;
         let annotations = response.annotations.as_ref();
         match self {
+            Condition::Changed => changed(response),
+            Condition::Create => created(plan.tally),
             Condition::Unplaced => {
                 let failed = response.failed_tg_allocs.iter();
                 let line =
@@ -137,6 +161,24 @@ impl Condition {
             Condition::Priority(_) => Vec::new(),
         }
     }
+}
+
+/// The line about a job that is not the registered one.
+fn changed(response: &JobPlanResponse) -> Vec<String> {
+    let text = match response.diff.as_ref().map(|diff| diff.r#type.as_str()) {
+        None | Some("None") => return Vec::new(),
+        Some("Added") => "the job is new",
+        Some(_) => "the job differs from the registered one",
+    };
+    vec![text.to_string()]
+}
+
+/// The lines about new allocations, replacements and canaries included.
+fn created(tally: &Tally) -> Vec<String> {
+    let new =
+        tally.groups.iter().map(|(group, g)| (group, g.placed.saturating_add(g.canaries).saturating_add(g.replaced)));
+    let line = |group: &str, n: u64| format!("{} of group {} would be created", allocations(n), quoted(group));
+    new.filter(|(_, n)| *n > 0).map(|(group, n)| line(group, n)).collect()
 }
 
 /// The lines about allocations of a group that are stopped or replaced, at once or later in the rolling update.
@@ -166,6 +208,8 @@ pub(super) struct Gated<'a> {
     pub namespace: &'a str,
     pub priority: i64,
     pub response: &'a JobPlanResponse,
+    /// The effects of the plan.
+    pub tally: &'a Tally,
 }
 
 /// The priority of a job, which 0 does not set.
@@ -249,8 +293,8 @@ impl Gate {
 
     /// One result per line about a plan; an error if `-fail-on` names its condition, otherwise a note.
     fn sarif(&self, plans: &[Gated<'_>]) -> String {
-        let priorities = self.conditions.iter().copied().filter(|c| matches!(c, Condition::Priority(_)));
-        let conditions: Vec<Condition> = PLAIN.into_iter().chain(priorities).collect();
+        let named = self.conditions.iter().copied().filter(|c| !PROBLEMS.contains(c));
+        let conditions: Vec<Condition> = PROBLEMS.into_iter().chain(named).collect();
         let mut results = Vec::new();
         for plan in plans {
             for condition in &conditions {
@@ -324,7 +368,7 @@ mod tests {
             Ok(vec![Condition::Unplaced, Condition::Evict, Condition::Priority(70)])
         );
         let hint = |word: &str| gate(&[word]).unwrap_err().hint().unwrap_or_default().to_string();
-        assert!(hint("evicted").starts_with("Did you mean evict? Valid are unplaced, "));
+        assert!(hint("evicted").starts_with("Did you mean evict? Valid are changed, create, unplaced, "));
         assert!(hint("priority").starts_with("Did you mean priority>=? "));
         assert_eq!(hint("priority>=high"), "priority>= takes a number");
         assert!(hint("").starts_with("Valid are "));

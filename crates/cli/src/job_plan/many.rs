@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::answer::{Explanation, beside_changes};
+use super::assume::Assumed;
 use super::gate::{self, Gated};
 use super::{JobPlan, report_failures};
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
 use crate::job_file::{JobFile, expanded};
 use crate::plan_file::RecordedState;
+use crate::remarks::{self, Destination};
 use crate::render::html::heat::Heat;
 use crate::render::plan::Effects;
 use crate::render::plan_summary::PlanCounts;
@@ -20,7 +22,7 @@ use encamp_model::JobPlanResponse;
 use encamp_plan::apply::apply;
 use encamp_plan::review;
 use encamp_plan::what_if::Outcome;
-use encamp_plan::{InTurn, assumed_settings, server_context};
+use encamp_plan::{InTurn, assumed_settings};
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
 
@@ -38,6 +40,7 @@ struct Done {
     entry: Entry,
     response: JobPlanResponse,
     effects: Effects,
+    assumed: Assumed,
     explanation: Explanation,
     /// What the plan does.
     outcome: review::Outcome,
@@ -59,7 +62,8 @@ struct Turn {
 impl Done {
     fn gated(&self) -> Gated<'_> {
         let Entry { path, id, namespace, priority, .. } = &self.entry;
-        Gated { path, job_id: id, namespace, priority: *priority, response: &self.response }
+        let (response, tally) = (&self.response, &self.effects.tally);
+        Gated { path, job_id: id, namespace, priority: *priority, response, tally }
     }
 }
 
@@ -188,15 +192,21 @@ impl JobPlan {
         let mut in_turn = InTurn::default();
         for entry in entries {
             let options = self.general.convert_options(&entry.file.job, context.env, &state);
-            let planned = in_turn.plan_job(&state, &entry.file.job, &options, &server_context(&state), now);
+            let (server, assumed) = self.assume.context(&state, &entry.file.job, &entry.namespace);
+            let planned = in_turn.plan_job(&state, &entry.file.job, &options, &server, now);
             let planned = planned.map_err(|e| entry.file.refused(&e));
             match planned.and_then(|p| Ok((self.explanation(&p.run, now)?, p))) {
                 Ok((explanation, planned)) => {
+                    let destination = Destination { state: &state, admitted: &planned.run.job };
+                    let remarks = remarks::of(&entry.file, Some(&destination), now);
+                    context.remark(&remarks, self.job.diagnostics);
+                    assumed.note().iter().for_each(|note| context.ui.warn(note));
                     let before = state.clone();
                     state = apply(&planned.run.state, &planned.run.accepted(), now);
                     let outcome = review::outcome(&planned);
                     let effects = self.effects(&planned.run, &before, now, context.env);
-                    done.push(Done { entry, response: planned.response, effects, explanation, outcome, now });
+                    let response = planned.response;
+                    done.push(Done { entry, response, effects, assumed, explanation, outcome, now });
                 }
                 Err(mut e) => {
                     e.error = e.error.within(&entry.path);
@@ -243,13 +253,14 @@ impl JobPlan {
         let one = |d: &Done| -> CommandResult<Value> {
             let counts: serde_json::Map<String, Value> =
                 counts(&d.response).into_iter().map(|(name, n)| (name.to_string(), n.into())).collect();
+            let plan = json::plan_response(&d.response).map_err(CommandError::new)?;
             Ok(json!({
                 "File": d.entry.path,
                 "Namespace": d.entry.namespace,
                 "JobID": d.entry.id,
                 "Priority": d.entry.priority,
                 "Counts": counts,
-                "Plan": d.explanation.beside(json::plan_response(&d.response).map_err(CommandError::new)?),
+                "Plan": d.assumed.beside(d.explanation.beside(plan)),
             }))
         };
         let plans = done.iter().map(one).collect::<CommandResult<Vec<Value>>>();
@@ -279,7 +290,8 @@ impl JobPlan {
         }
         for d in done {
             let view = self.view((&d.response, &d.effects), &d.entry.file.job, &d.entry.path, now);
-            out += &format!("\n{}", markdown::plan(&view, &d.entry.id, None, d.explanation.text().as_deref()));
+            let (assumed, explanation) = (d.assumed.note(), d.explanation.text());
+            out += &format!("\n{}", markdown::plan(&view, &d.entry.id, assumed.as_deref(), explanation.as_deref()));
         }
         out
     }

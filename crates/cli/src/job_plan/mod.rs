@@ -3,12 +3,14 @@
 //! `answer`: the result of planning one job. `many`: several job files. `gate`: conditions of pipelines.
 
 mod answer;
+mod assume;
 mod gate;
 mod many;
 
 use std::collections::BTreeMap;
 
 use answer::{Explanation, Planned};
+use assume::{AssumeFlags, Assumed};
 use gate::{GateFlags, Gated};
 
 use crate::changes::ChangeFlags;
@@ -20,6 +22,7 @@ use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::general::GeneralFlags;
 use crate::job_file::{JobFile, JobFileFlags};
 use crate::plan_file::{OutFlags, RecordedState, Reviewed};
+use crate::remarks::{self, Destination};
 use crate::render::html::heat::Heat;
 use crate::render::plan::{Effects, PlanView};
 use crate::render::{html, json, markdown, plan, plan_summary, rollout as render_rollout, template, what_if};
@@ -28,7 +31,7 @@ use encamp_model::{JobPlanResponse, JobType, api};
 use encamp_plan::apply::apply;
 use encamp_plan::explain::class_reasons;
 use encamp_plan::tally::Tally;
-use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
+use encamp_plan::{DryRun, assumed_settings, compare, plan_job};
 use encamp_server::rollout_preview::rollout;
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
@@ -101,6 +104,8 @@ pub struct JobPlan {
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
     #[command(flatten)]
+    pub(crate) assume: AssumeFlags,
+    #[command(flatten)]
     pub(crate) gate: GateFlags,
     #[command(flatten)]
     pub(crate) report: ReportFlags,
@@ -132,6 +137,7 @@ impl JobPlan {
             verbose,
             json_output: false,
             markdown: false,
+            assume: AssumeFlags::default(),
             gate: GateFlags::default(),
             report: ReportFlags::default(),
             out: OutFlags::default(),
@@ -153,9 +159,13 @@ impl JobPlan {
         for note in &planned.notes {
             context.ui.warn(note);
         }
+        context.remark(&planned.remarks, self.job.diagnostics);
         plan::print_body(context.ui, &self.view_of(&planned, &file.job, path));
         if context.env.stdout_is_terminal {
-            context.ui.output_markup(&format!("{}\n", plan_summary::markup(&planned.effects.tally)));
+            let assumed = planned.assumed.text();
+            context
+                .ui
+                .output_markup(&format!("{}\n", plan_summary::markup_if(&planned.effects.tally, assumed.as_deref())));
         }
         Ok(planned.response)
     }
@@ -211,6 +221,7 @@ impl Run for JobPlan {
         for note in planned.notes.iter().chain(planned.changed.iter().flat_map(|o| &o.notes)) {
             context.ui.warn(note);
         }
+        context.remark(&planned.remarks, self.job.diagnostics);
         if let Some(changed) = &planned.changed {
             let for_programs = self.json_output || self.markdown || self.template.is_some();
             what_if::print_short(context.ui, changed, for_programs);
@@ -226,6 +237,7 @@ impl Run for JobPlan {
             namespace: self.general.namespace_of(&file.job, context.env),
             priority: gate::priority(file.job.priority),
             response,
+            tally: &planned.effects.tally,
         };
         let failures = match self.gate.apply(&[gated], context.env) {
             Ok(failures) => failures,
@@ -251,7 +263,9 @@ impl Run for JobPlan {
             None if self.markdown => {
                 let view = self.view_of(&planned, &file.job, path);
                 let id = file.job.id.as_deref().unwrap_or_default();
-                let assumed = planned.changed.as_ref().map(what_if::markdown);
+                let changed = planned.changed.as_ref().map(what_if::markdown);
+                let assumed: Vec<String> = planned.assumed.note().into_iter().chain(changed).collect();
+                let assumed = (!assumed.is_empty()).then(|| assumed.join("\n\n"));
                 let explanation = planned.explanation.text();
                 Ok(markdown::plan(&view, id, assumed.as_deref(), explanation.as_deref()).trim_end().to_string())
             }
@@ -273,7 +287,9 @@ impl Run for JobPlan {
                 planned.report_disagreements(context);
                 report_failures(&failures, context);
                 if context.env.stdout_is_terminal {
-                    context.ui.output_markup(&format!("\n{}", plan_summary::markup(&planned.effects.tally)));
+                    let assumed = planned.assumed.text();
+                    let summary = plan_summary::markup_if(&planned.effects.tally, assumed.as_deref());
+                    context.ui.output_markup(&format!("\n{summary}"));
                 }
                 return code;
             }
@@ -309,11 +325,11 @@ impl JobPlan {
             Some("-html requires a local plan: it cannot be combined with -remote")
         } else if self.markdown && self.rollout {
             Some("-rollout cannot be combined with -markdown")
-        } else if !self.changes.is_empty() && (self.remote || self.check_remote) {
+        } else if (!self.changes.is_empty() || self.assume.any()) && (self.remote || self.check_remote) {
             Some("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is")
         } else {
             let one = matches!(self.args.as_slice(), [_]);
-            self.out.conflict(one && !self.remote && self.changes.is_empty())
+            self.out.conflict(one && !self.remote && self.changes.is_empty() && !self.assume.any())
         }
     }
 
@@ -369,6 +385,8 @@ impl JobPlan {
                 effects: Effects { tally: Tally::of_response(&response, &file.job), ..Effects::default() },
                 response,
                 reviewed: None,
+                assumed: Assumed::default(),
+                remarks: remarks::of(file, None, env.now),
                 changed: None,
                 notes: Vec::new(),
                 disagreements: Vec::new(),
@@ -390,8 +408,10 @@ impl JobPlan {
         let state = changed.as_ref().map_or(&before, |w| &w.state);
         notes.extend(assumed_settings(state).map(String::from));
         let options = self.general.convert_options(&file.job, env, state);
-        let planned = plan_job(state, &file.job, &options, &server_context(state), now);
-        let planned = planned.map_err(|e| file.refused(&e))?;
+        let (server, assumed) = self.assume.context(state, &file.job, namespace);
+        notes.extend(assumed.note());
+        let planned = plan_job(state, &file.job, &options, &server, now).map_err(|e| file.refused(&e))?;
+        let remarks = remarks::of(file, Some(&Destination { state, admitted: &planned.run.job }), now);
         let mut disagreements = Vec::new();
         if self.check_remote {
             disagreements = compare::disagreements(&planned.response, &self.ask(&file.job, env)?);
@@ -416,6 +436,8 @@ impl JobPlan {
             reviewed,
             response,
             effects,
+            assumed,
+            remarks,
             changed,
             notes,
             disagreements,

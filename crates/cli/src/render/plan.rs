@@ -11,7 +11,7 @@ use super::wrap::fitted;
 use super::{diff, page, values};
 use encamp_model::cron::time_zone;
 use encamp_model::{AllocListStub, EvalTrigger, JobPlanResponse, JobType, PlanRejection, format_duration, quoted};
-use encamp_plan::tally::Tally;
+use encamp_plan::tally::{Launched, Tally};
 
 /// From this number on, preempted allocations are counted by job, and jobs by type.
 const MANY: usize = 10;
@@ -131,8 +131,12 @@ pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
         let wait = format_duration(eval.wait);
         out.tags(&format!("[green]- Rolling update, next evaluation will be in {wait}.\n"));
     }
-    if let (Some(launch), false) = (plan.next_periodic_launch.unix_nanos(), view.parameterized) {
-        out.tags(&periodic(launch, view));
+    match plan.next_periodic_launch.unix_nanos() {
+        Some(launch) if !view.parameterized => out.tags(&periodic(launch, view)),
+        None if view.effects.tally.launched == Some(Launched::Periodically) => {
+            out.tags("[yellow]- If submitted now, the job would never be launched.\n");
+        }
+        _ => {}
     }
     out.pop_line_end();
     out.finish()

@@ -188,8 +188,14 @@ fn later(tally: &Tally) -> Vec<String> {
 
 /// The summary with the tags of its colour.
 pub fn markup(tally: &Tally) -> String {
+    markup_if(tally, None)
+}
+
+/// The same with the condition under which it holds.
+pub fn markup_if(tally: &Tally, assumed: Option<&str>) -> String {
     let (text, severity) = summary(tally);
-    format!("{}{}[reset]", severity.tags(), page::sentence(&text))
+    let assumed = assumed.map(|condition| format!(", {condition}")).unwrap_or_default();
+    format!("{}{}[reset]", severity.tags(), page::sentence(&format!("{text}{assumed}")))
 }
 
 /// The heading of a table of placements.

@@ -21,8 +21,8 @@ mod steps;
 mod templates;
 mod values;
 
-pub use encamp_hcl::diag::Span;
 use encamp_hcl::diag::Range;
+pub use encamp_hcl::diag::Span;
 use outline::{Element, Outline};
 
 pub use habits::terraform_names;
