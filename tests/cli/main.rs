@@ -44,6 +44,7 @@ mod live_tls;
 mod operations;
 mod picture;
 mod pipelines;
+mod plan_exit_codes;
 mod plan_file;
 mod plan_file_properties;
 mod plan_many;

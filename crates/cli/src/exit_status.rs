@@ -90,8 +90,8 @@ pub fn of(command: &str) -> &'static [ExitStatus] {
         "job eval" | "job periodic force" | "job promote" | "job revert" | "job scale" | "job start" | "job stop"
         | "deployment promote" | "alloc stop" => MONITORED,
         "job plan" => &[
-            (0, "No allocations would be created or destroyed."),
-            (1, "Allocations would be created or destroyed."),
+            (0, "The job is unchanged, even if allocations would be created, or its changes create and destroy none."),
+            (1, "The job is new or changed, and allocations would be created or destroyed."),
             (2, "A condition of -fail-on holds."),
             (255, "An error occurred."),
         ],
