@@ -22,7 +22,7 @@ fn a_start_is_reported_and_a_signal_stops_the_agent() {
     assert_eq!(
         lines[..4],
         [
-            "==> Loaded configuration from agent.hcl",
+            "==> Loaded configuration from disk.hcl, agent.hcl",
             "==> Starting encamp agent...",
             "==> encamp agent configuration:",
             ""
