@@ -26,6 +26,7 @@ mod http;
 mod jobspec;
 mod jobspec_differences;
 mod pipeline_properties;
+mod plan_summary;
 mod scheduler;
 mod scheduler_mutations;
 mod scheduler_properties;

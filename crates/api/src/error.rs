@@ -32,6 +32,8 @@ pub enum ApiError {
         problem: String,
         /// Whether the connection was never made.
         connecting: bool,
+        /// What kind of failure it is.
+        kind: TransportFailure,
     },
     /// The server answered with another status than 200.
     #[error("Unexpected response code: {status}{}", parenthesised(body))]
@@ -57,6 +59,25 @@ pub enum ApiError {
     /// The server accepted a stream, but not one of the protocol.
     #[error("the server's answer is not that of a WebSocket")]
     NotWebSocket,
+}
+
+/// The kinds of failures between a client and a server, as far as they call for different actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransportFailure {
+    /// No connection: no server listens at the address, or the address is of no host.
+    Unreachable,
+    /// No answer in time.
+    Late,
+    /// The client uses TLS, and the server does not.
+    ServerWithoutTls,
+    /// The client does not use TLS, and the server seems to.
+    ServerWithTls,
+    /// The client does not accept the certificate of the server.
+    ServerCertificate,
+    /// The server does not accept the certificate of the client, or there is none.
+    ClientCertificate,
+    /// Anything else.
+    Other,
 }
 
 /// Why a client can't be built from its settings.
@@ -197,54 +218,91 @@ impl ApiError {
 
     /// Nothing came in time.
     pub(super) fn late(method: &'static str, url: String) -> ApiError {
-        ApiError::Transport { method, url, problem: "no answer in time".into(), connecting: false }
+        let kind = TransportFailure::Late;
+        ApiError::Transport { method, url, problem: "no answer in time".into(), connecting: false, kind }
     }
 
     /// From a failed exchange.
     pub(super) fn transport(method: &'static str, url: &str, e: &reqwest::Error) -> ApiError {
-        ApiError::Transport { method, url: url.to_string(), problem: cause(e), connecting: e.is_connect() }
+        let (problem, kind) = cause(e);
+        ApiError::Transport { method, url: url.to_string(), problem, connecting: e.is_connect(), kind }
     }
 }
 
-/// The explanation of an error that occurs when only one side uses TLS.
-fn other_protocol(e: &(dyn Error + 'static)) -> Option<&'static str> {
-    // Errors of the stream below TLS are wrapped into I/O errors, more than once.
+/// The error of TLS behind an error. Errors of the stream below TLS are wrapped into I/O errors, more than once.
+fn tls_error<'e>(e: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let mut inner = e;
     while let Some(wrapped) = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         inner = wrapped;
     }
-    let tls = inner.downcast_ref::<rustls::Error>();
-    if matches!(tls, Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType))) {
-        return Some(
-            "http: server gave HTTP response to HTTPS client; it does not use TLS: give its address with http://",
-        );
-    }
-    let http = e.downcast_ref::<hyper::Error>()?;
-    http.is_parse().then_some("the response is not HTTP; if the server uses TLS, give its address with https://")
+    inner.downcast_ref()
 }
 
-/// The innermost cause; refused connections read as other tools of the field show them.
-fn cause(e: &reqwest::Error) -> String {
+/// The kind of a failure of TLS.
+fn kind_of_tls(e: &rustls::Error) -> TransportFailure {
+    use rustls::AlertDescription as Alert;
+    match e {
+        rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => TransportFailure::ServerWithoutTls,
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            TransportFailure::ServerCertificate
+        }
+        rustls::Error::AlertReceived(
+            Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+            | Alert::CertificateRequired,
+        ) => TransportFailure::ClientCertificate,
+        _ => TransportFailure::Other,
+    }
+}
+
+/// The explanation of an error that occurs when only one side uses TLS.
+fn other_protocol(e: &(dyn Error + 'static)) -> Option<(&'static str, TransportFailure)> {
+    if tls_error(e).map(kind_of_tls) == Some(TransportFailure::ServerWithoutTls) {
+        let text =
+            "http: server gave HTTP response to HTTPS client; it does not use TLS: give its address with http://";
+        return Some((text, TransportFailure::ServerWithoutTls));
+    }
+    let text = "the response is not HTTP; if the server uses TLS, give its address with https://";
+    let http = e.downcast_ref::<hyper::Error>()?;
+    http.is_parse().then_some((text, TransportFailure::ServerWithTls))
+}
+
+/// The innermost cause, and its kind; refused connections read as other tools of the field show them.
+fn cause(e: &reqwest::Error) -> (String, TransportFailure) {
     if e.is_timeout() {
-        return if e.is_connect() { "connecting took too long" } else { "no answer in time" }.into();
+        let text = if e.is_connect() { "connecting took too long" } else { "no answer in time" };
+        return (text.into(), TransportFailure::Late);
     }
     if let Some(explanation) = encamp_tls::missing_authorities(e) {
-        return explanation.into();
+        return (explanation.into(), TransportFailure::ServerCertificate);
     }
     let mut innermost: &dyn Error = e;
     let mut found = None;
+    let mut tls = None;
     while let Some(next) = innermost.source() {
         innermost = next;
-        if let Some(text) = other_protocol(next) {
-            return text.into();
+        if let Some((text, kind)) = other_protocol(next) {
+            return (text.into(), kind);
         }
         found = innermost.downcast_ref::<io::Error>().map(io::Error::kind).or(found);
+        tls = tls_error(next).map(kind_of_tls).or(tls);
     }
+    let kind = match tls {
+        Some(kind) => kind,
+        None if e.is_connect() => TransportFailure::Unreachable,
+        None => TransportFailure::Other,
+    };
     let peer = e.url().and_then(|u| Some(format!("{}:{}", u.host_str()?, u.port_or_known_default()?)));
-    match (found, peer) {
+    let text = match (found, peer) {
         (Some(io::ErrorKind::ConnectionRefused), Some(peer)) => {
             format!("dial tcp {peer}: connect: connection refused")
         }
         _ => innermost.to_string(),
-    }
+    };
+    (text, kind)
 }

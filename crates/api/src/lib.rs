@@ -38,5 +38,5 @@ pub mod writes;
 pub use acl::{AclKind, OidcCallback};
 pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Tls};
-pub use error::{AnswerError, ApiError, ConfigError, RequestError};
+pub use error::{AnswerError, ApiError, ConfigError, RequestError, TransportFailure};
 pub use tls::TlsError;

@@ -206,7 +206,8 @@ mod tests {
     use encamp_model::outcome::{NO_LEADER, NOT_READY};
 
     fn transport(connecting: bool) -> ApiError {
-        ApiError::Transport { method: "Put", url: "http://a/v1/jobs".into(), problem: "broken".into(), connecting }
+        let (url, kind) = ("http://a/v1/jobs".into(), crate::error::TransportFailure::Other);
+        ApiError::Transport { method: "Put", url, problem: "broken".into(), connecting, kind }
     }
 
     fn status(status: u16, body: &str) -> ApiError {

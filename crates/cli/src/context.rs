@@ -192,6 +192,10 @@ impl Context<'_, '_> {
             Some(hint) => self.ui.error(&format!("{error}\n{hint}")),
             None => self.ui.error(error.message()),
         }
+        if let Some(request) = error.request().filter(|_| self.env.stderr_is_terminal) {
+            let reads_files = self.command.clap().get_arguments().any(|arg| arg.get_long() == Some("snapshot"));
+            self.ui.error(&format!("\n{}", super::advice::about(request, reads_files)));
+        }
         error.exit_code().unwrap_or(self.command.usage_exit)
     }
 

@@ -3,12 +3,65 @@
 use std::error::Error;
 use std::fmt;
 
+use encamp_api::{ApiError, TransportFailure};
+
 /// Why a command failed: what is printed on standard error, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandError {
     message: String,
     hint: Option<String>,
     exit_code: Option<u8>,
+    /// Why the cluster did not do what was asked.
+    request: Option<FailedRequest>,
+}
+
+/// Why a request to a cluster failed, where an operator can do something about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FailedRequest {
+    /// The request and its answer did not pass between the program and the agent at this address.
+    Transport {
+        /// The beginning of the URL.
+        address: String,
+        /// The kind of the failure.
+        kind: TransportFailure,
+    },
+    /// The agent requires a user and a password, or does not accept them.
+    Unauthenticated,
+    /// Access control does not permit the request.
+    Denied,
+}
+
+impl FailedRequest {
+    /// The failed request behind an error.
+    fn of(error: &(dyn Error + 'static)) -> Option<FailedRequest> {
+        let mut next = Some(error);
+        while let Some(e) = next {
+            let api = e.downcast_ref::<ApiError>().or_else(|| e.downcast_ref::<Box<ApiError>>().map(|e| &**e));
+            if let Some(api) = api {
+                return FailedRequest::of_api(api);
+            }
+            next = e.source();
+        }
+        None
+    }
+
+    fn of_api(error: &ApiError) -> Option<FailedRequest> {
+        match error {
+            ApiError::Transport { kind: TransportFailure::Other, .. } => None,
+            ApiError::Transport { url, kind, .. } => {
+                let path = url.find("/v1/").unwrap_or(url.len());
+                Some(FailedRequest::Transport { address: url.chars().take(path).collect(), kind: *kind })
+            }
+            ApiError::Status { status: 401, .. } => Some(FailedRequest::Unauthenticated),
+            ApiError::Status { status: 403, .. } => Some(FailedRequest::Denied),
+            ApiError::Unknown(last) => FailedRequest::of_api(last),
+            ApiError::Config(_)
+            | ApiError::Request(_)
+            | ApiError::Status { .. }
+            | ApiError::Answer { .. }
+            | ApiError::NotWebSocket => None,
+        }
+    }
 }
 
 /// The result of a step of a command.
@@ -17,7 +70,7 @@ pub type CommandResult<T> = Result<T, CommandError>;
 impl CommandError {
     /// An error with this message and the exit code that failures of the command have.
     pub fn new(message: impl fmt::Display) -> CommandError {
-        CommandError { message: message.to_string(), hint: None, exit_code: None }
+        CommandError { message: message.to_string(), hint: None, exit_code: None, request: None }
     }
 
     /// Adds a line that says what the operator can do, printed below the message.
@@ -48,6 +101,11 @@ impl CommandError {
         self.hint.as_deref()
     }
 
+    /// Why the cluster did not do what was asked, if that is the reason.
+    pub fn request(&self) -> Option<&FailedRequest> {
+        self.request.as_ref()
+    }
+
     /// The exit code, if it is not the one that failures of the command have.
     pub fn exit_code(&self) -> Option<u8> {
         self.exit_code
@@ -62,9 +120,10 @@ impl fmt::Display for CommandError {
 
 /// An error of any other part of the program, with its text as the message. `CommandError` is itself no
 /// [`Error`], so that `?` can do this for all of them.
-impl<E: Error> From<E> for CommandError {
+impl<E: Error + 'static> From<E> for CommandError {
     fn from(error: E) -> CommandError {
-        CommandError::new(error)
+        let request = FailedRequest::of(&error);
+        CommandError { request, ..CommandError::new(error) }
     }
 }
 

@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
+use super::error::CommandError;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::submitted::FollowFlags;
@@ -66,7 +67,7 @@ impl JobStop {
         for given in &self.args {
             match connection.wait(lookup::job(&connection.client, given, &connection.zone)) {
                 Ok((namespace, id)) => targets.push(Target { given, namespace, id }),
-                Err(e) => first = worst(first, context.failure(&e.to_string())),
+                Err(e) => first = worst(first, context.report(&CommandError::from(e))),
             }
         }
         if let ([target], 1) = (targets.as_slice(), self.args.len())
@@ -95,7 +96,10 @@ impl JobStop {
                     0
                 }
                 Ok((made, _)) => self.follow.watch(connection, &made.eval_id, context),
-                Err(e) => context.failure(&format!("Error deregistering job with id {} err: {e}", target.given)),
+                Err(e) => {
+                    let what = format!("Error deregistering job with id {} err", target.given);
+                    context.report(&CommandError::from(e).within(what))
+                }
             };
             first = worst(first, code);
         }

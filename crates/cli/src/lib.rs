@@ -18,6 +18,7 @@
 //! - [`render`]: text, JSON and template output.
 
 pub mod acl;
+mod advice;
 pub mod agent;
 pub mod agent_export;
 pub mod agent_flags;
@@ -224,10 +225,12 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
         None => help::general(&registry),
     };
     ui.plain(&text);
-    if code != 0
-        && let Some(hint) = suggest::command(&registry, found.as_deref().unwrap_or_default(), args)
-    {
-        ui.error_plain(&hint);
+    if code != 0 {
+        let group = found.as_deref().unwrap_or_default();
+        let unknown = || env.stderr_is_terminal.then(|| suggest::unknown(&registry, group, args)).flatten();
+        if let Some(hint) = suggest::command(&registry, group, args).or_else(unknown) {
+            ui.error_plain(&hint);
+        }
     }
     code
 }

@@ -282,13 +282,13 @@ fn next(
     unhealthy: bool,
 ) -> Next {
     let Some(d) = deployment.filter(|d| d.active()) else { return Next::Never };
-    let Some(Some(state)) = d.task_groups.get(&task_group.name) else { return Next::Never };
+    let state = d.task_groups.get(&task_group.name).and_then(Option::as_ref);
     if d.status == DeploymentStatus::Paused {
         return Next::Resumption;
     }
     let system = matches!(job.r#type, JobType::System | JobType::Sysbatch);
     let most = task_group.update.as_ref().map_or(0, |u| u.max_parallel).max(0).unsigned_abs();
-    let canarying = state.desired_canaries > 0 && !state.promoted;
+    let canarying = state.is_some_and(|s| s.desired_canaries > 0 && !s.promoted);
     // Allocations that are missing are placed first, within the same limit.
     let held_up = !system && (tally.unreplaced > 0 || (most > 0 && tally.unplaced >= most));
     match () {

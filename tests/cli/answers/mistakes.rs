@@ -48,7 +48,7 @@ fn an_address_without_its_scheme_is_refused_with_the_right_one() {
 }
 
 /// A port where everybody gets the same bytes; its address without a scheme.
-fn answering(bytes: &'static [u8]) -> String {
+pub(crate) fn answering(bytes: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {

@@ -1,7 +1,7 @@
 //! Answers that have to be right: plans that servers would reject, survival of losses, statuses, settings of running
 //! clusters, and what is said about mistakes on the command line. The real program runs.
 
-mod mistakes;
+pub(crate) mod mistakes;
 mod rejected_plans;
 mod server_settings;
 mod statuses;

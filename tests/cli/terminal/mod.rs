@@ -3,9 +3,11 @@
 //! cursor.
 //!
 //! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a
-//! running agent. [`scenes`]: stored screens, and the pager. [`plain`]: `TERM=dumb`, `NO_COLOR`, and names with control characters.
+//! running agent. [`scenes`]: stored screens, and the pager. [`people`]: messages for terminals only. [`plain`]:
+//! `TERM=dumb`, `NO_COLOR`, and names with control characters.
 
 mod monitors;
+mod people;
 mod plain;
 mod progress;
 mod prompts;

@@ -103,6 +103,11 @@ impl Ended {
         self
     }
 
+    /// The exit code.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or(-1)
+    }
+
     /// Checks that the terminal shows a text at the end.
     pub fn showing(self, text: &str) -> Ended {
         assert!(self.contents.contains(text), "{}: no {text:?} on\n{}", self.command, self.contents);

@@ -95,7 +95,7 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
         match c.wait(c.client.acl_object(AclKind::Role, text(role, "ID"))) {
             Ok((role, _)) => names.extend(policy_names(&role)),
             Err(e) if e.is_not_found() => remarks.push(format!("The role {} does not exist.", text(role, "ID"))),
-            Err(e) => return Err(CommandError::new(format!("Error reading ACL role: {e}"))),
+            Err(e) => return Err(CommandError::from(e).within("Error reading ACL role")),
         }
     }
     let mut rules = Vec::new();
@@ -103,7 +103,7 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
         match c.wait(c.client.acl_object(AclKind::Policy, &name)) {
             Ok((policy, _)) => rules.push((name, Rules::parse_stored(text(&policy, "Rules")))),
             Err(e) if e.is_not_found() => remarks.push(format!("The policy {name} does not exist: it grants nothing.")),
-            Err(e) => return Err(CommandError::new(format!("Error fetching info on ACL policy: {e}"))),
+            Err(e) => return Err(CommandError::from(e).within("Error fetching info on ACL policy")),
         }
     }
     let acl = Acl::merge(rules.iter().map(|(name, rules)| (name.as_str(), rules)));

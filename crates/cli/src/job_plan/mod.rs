@@ -32,12 +32,15 @@ use encamp_plan::apply::apply;
 use encamp_plan::explain::class_reasons;
 use encamp_plan::tally::Tally;
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job};
-use encamp_server::rollout_preview::rollout;
+use encamp_server::rollout_preview::{rollout, rollout_within};
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
 
 /// Rolling updates of more steps than that are not simulated for the summary.
 const MOST_STEPS: u64 = 200;
+
+/// Their simulation ends after so many evaluations: a few for each step.
+const MOST_EVALUATIONS: usize = 1000;
 
 /// Dry-run a job to determine its effects
 ///
@@ -458,7 +461,7 @@ impl JobPlan {
         if read
             && new
             && (1..=MOST_STEPS).contains(&tally.steps())
-            && let Ok(rollout) = rollout(state, &run.job, now)
+            && let Ok(rollout) = rollout_within(state, &run.job, now, MOST_EVALUATIONS)
         {
             tally.simulated(&rollout.left());
         }

@@ -75,7 +75,7 @@ impl NamespaceApply {
         let mut namespace = match c.wait(c.client.namespace(name)) {
             Ok((namespace, _)) => namespace,
             Err(e) if e.is_not_found() => json!({"Name": name}),
-            Err(e) => return Err(CommandError::new(format!("Error looking up namespace: {e}"))),
+            Err(e) => return Err(CommandError::from(e).within("Error looking up namespace")),
         };
         for (member, value) in [("Description", &self.description), ("Quota", &self.quota)] {
             if let Some(value) = value {

@@ -43,7 +43,7 @@ impl Run for VarPurge {
                 context.ui.error(&text);
                 Ok(1)
             }
-            Err(VariableError::Other(e)) => Err(CommandError::new(format!("Error purging variable: {e}"))),
+            Err(VariableError::Other(e)) => Err(CommandError::from(e).within("Error purging variable")),
         })
     }
 }

@@ -47,7 +47,7 @@ impl Run for VarGet {
                     context.ui.warn("Variable not found");
                     return Ok(1);
                 }
-                Err(e) => return Err(CommandError::new(format!("Error retrieving variable: {e}"))),
+                Err(e) => return Err(CommandError::from(e).within("Error retrieving variable")),
             };
             if let Some(key) = &self.item {
                 let value = variable.items.get(key);

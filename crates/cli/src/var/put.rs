@@ -188,7 +188,7 @@ impl VarPut {
                 context.ui.error(&text);
                 return Ok(1);
             }
-            Err(VariableError::Other(e)) => return Err(CommandError::new(format!("Error creating variable: {e}"))),
+            Err(VariableError::Other(e)) => return Err(CommandError::from(e).within("Error creating variable")),
         };
         let line = format!("Created variable {} with modify index {}", quoted(&written.path), written.modify_index);
         if *form == Form::None {

@@ -23,6 +23,9 @@ use encamp_plan::evaluate::Made;
 use encamp_scheduler::ScheduleError;
 use encamp_state::State;
 
+/// More evaluations than that are not made.
+const MOST_EVALUATIONS: usize = 10_000;
+
 /// The series of the IDs of new objects: they differ from those of other plans.
 const SERIES: u16 = 3;
 
@@ -189,5 +192,18 @@ pub enum RolloutError {
 /// # Errors
 /// See [`RolloutError`].
 pub fn rollout(state: &State, job: &Arc<Job>, now: i64) -> Result<Rollout, RolloutError> {
-    simulation::Simulation::new(state, job, now, Made::new(SERIES)).run()
+    rollout_within(state, job, now, MOST_EVALUATIONS)
+}
+
+/// The same with at most so many evaluations.
+///
+/// # Errors
+/// See [`RolloutError`].
+pub fn rollout_within(
+    state: &State,
+    job: &Arc<Job>,
+    now: i64,
+    most_evaluations: usize,
+) -> Result<Rollout, RolloutError> {
+    simulation::Simulation::new(state, job, now, Made::new(SERIES)).within(most_evaluations).run()
 }

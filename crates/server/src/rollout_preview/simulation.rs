@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Cause, End, Evicted, GroupStep, Need, Rollout, RolloutError, Step};
+use super::{Cause, End, Evicted, GroupStep, MOST_EVALUATIONS, Need, Rollout, RolloutError, Step};
 use crate::evals::blocked::BlockedEvals;
 use crate::evals::broker::{Broker, Delivery};
 use crate::evals::{eval_lifecycle, reapers};
@@ -17,8 +17,6 @@ use encamp_ops::{DeploymentPromotion, JobRegister, Operation, Reply};
 use encamp_plan::evaluate::{Made, evaluate};
 use encamp_state::{AllocEntry, State, StateStore};
 
-/// More evaluations than that are not made.
-const MOST_EVALUATIONS: usize = 10_000;
 /// Cancelable evaluations that are written at a time.
 const MOST_CANCELLED: usize = 1_000;
 const SCHEDULERS: [JobType; 4] = [JobType::Service, JobType::Batch, JobType::System, JobType::Sysbatch];
@@ -50,6 +48,8 @@ pub(super) struct Simulation {
     peak: Need,
     unplaced: bool,
     evaluations: usize,
+    /// More evaluations than that are not made.
+    most_evaluations: usize,
     manual_health: bool,
 }
 
@@ -89,12 +89,18 @@ impl Simulation {
             peak: Need::default(),
             unplaced: false,
             evaluations: 0,
+            most_evaluations: MOST_EVALUATIONS,
             manual_health: false,
         };
         simulation.before = simulation.need();
         simulation.peak = simulation.before;
         simulation.note_serving();
         simulation
+    }
+
+    /// The same, with at most so many evaluations.
+    pub(super) fn within(self, most_evaluations: usize) -> Simulation {
+        Simulation { most_evaluations, ..self }
     }
 
     /// Predicts the rollout.
@@ -189,8 +195,8 @@ impl Simulation {
     /// Processes an evaluation as a worker, the plan applier and the reapers do.
     fn process(&mut self, delivery: &Delivery) -> Result<(), RolloutError> {
         self.evaluations += 1;
-        if self.evaluations > MOST_EVALUATIONS {
-            return Err(RolloutError::Endless(MOST_EVALUATIONS));
+        if self.evaluations > self.most_evaluations {
+            return Err(RolloutError::Endless(self.most_evaluations));
         }
         let seen = self.store.latest_index().max(self.store.state().index);
         let eval = self.store.eval(&delivery.eval.id).unwrap_or(&delivery.eval).clone();
