@@ -75,6 +75,7 @@ fn once(state: &encamp_state::State, eval: &Evaluation, now: i64) -> (Duration, 
             (seed >> 33) % n.max(1)
         },
         stopwatch: &mut || 0,
+        stop: &|| false,
     };
     encamp_scheduler::process(black_box(&snapshot), black_box(eval), &mut context, &mut planner)
         .expect("the evaluation runs");

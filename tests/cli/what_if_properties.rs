@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use encamp_model::{Allocation, Job, JobType, NodeStatus, PreemptionConfig, SchedulerConfiguration};
 use encamp_plan::capacity::{Subject, capacity};
 use encamp_plan::dry_run;
-use encamp_plan::survival::{Accuracy, Loss, survival};
+use encamp_plan::stop::Stop;
+use encamp_plan::survival::{Accuracy, Ended, Limits, Loss, survival};
 use encamp_plan::what_if::{Cause, Change, Fate, WhatIf, what_if};
 use encamp_sim::cluster::EPOCH;
 use encamp_sim::{ClusterOptions, cluster};
@@ -195,17 +197,22 @@ proptest! {
     /// short cuts.
     #[test]
     fn the_worst_loss_is_the_worst_of_all(
-        nodes in 2_usize..10, each in 3_usize..30, seed: u64, pick: usize, evicting: bool, own: bool, datacenter: bool,
+        nodes in 2_usize..10, each in 3_usize..30, seed: u64, pick: usize, evicting in 0..3, own: bool,
+        datacenter: bool, moments in prop::collection::vec(0_usize..3000, 3),
     ) {
         let Some(mut state) = state(nodes, each, seed) else { return Ok(()) };
-        if !evicting {
-            without_preemption(&mut state);
+        match evicting {
+            0 => with_preemption(&mut state, PreemptionConfig::default()),
+            1 => with_preemption(&mut state, EVERYBODY),
+            _ => {}
         }
         // A new job, or one that is registered.
         let subject = if own { registered(&state, pick) } else { probe(&state, pick) };
         let Some(subject) = subject else { return Ok(()) };
         let loss = if datacenter { Loss::Datacenter } else { Loss::Node };
-        let ask = |accuracy: Accuracy| survival(&state, &subject, loss, accuracy, EPOCH).expect("the nodes exist");
+        let ask = |accuracy: Accuracy| {
+            survival(&state, &subject, loss, &Limits::none(accuracy), EPOCH).expect("the nodes exist")
+        };
         let told = ask(Accuracy::Exact).expect("something to lose");
         let up = state.nodes().map(|e| &e.node).filter(|n| n.status != NodeStatus::Down);
         let names: BTreeSet<(String, String)> = match loss {
@@ -221,11 +228,26 @@ proptest! {
         }
         let least = all.values().flatten().map(|(copies, _)| *copies).min();
         prop_assert_eq!(Some(told.copies), least, "{}: {:?} of {:?}", &subject.job.id, &told, &all);
-        prop_assert!(all[&told.lost].contains(&(told.copies, told.unplaced)), "{:?} of {:?}", &told, &all);
+        prop_assert!(all[&told.lost].contains(&(told.copies, told.unplaced.expect("it was followed"))), "{:?} of {:?}", &told, &all);
         prop_assert_eq!(told.at_least, told.copies);
         prop_assert_eq!(ask(Accuracy::Near), Some(told.clone()), "few losses are all tried");
         prop_assert_eq!(told.of, names.len());
         prop_assert!((1..=told.of).contains(&told.tried));
+        prop_assert_eq!((told.decided, told.ended), (told.of, Ended::Exact));
+        // Whenever it is told to end, the truth lies in the interval.
+        for moment in moments.into_iter().chain([0, 40]) {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let stop = Stop::when(move || asked.fetch_add(1, Ordering::Relaxed) >= moment);
+            let limits = Limits { accuracy: Accuracy::Exact, stop, progress: &|_| {} };
+            let cut = survival(&state, &subject, loss, &limits, EPOCH).expect("the nodes exist").expect("an interval");
+            prop_assert!(
+                (cut.at_least..=cut.copies).contains(&told.copies), "after {}: {:?} of {:?}", moment, &cut, &told
+            );
+            let bounded = all.get(&cut.lost).is_some_and(|left| left.iter().any(|(copies, _)| *copies <= cut.copies));
+            prop_assert!(bounded, "after {}: {:?} of {:?}", moment, &cut, &all);
+            prop_assert!(cut.tried <= cut.decided && cut.decided <= cut.of && cut.of == told.of, "{:?}", &cut);
+            prop_assert_eq!(cut.ended == Ended::Exact, cut.at_least == cut.copies);
+        }
     }
 }
 
@@ -238,9 +260,20 @@ fn registered(state: &State, pick: usize) -> Option<Subject> {
 }
 
 fn without_preemption(state: &mut State) {
+    with_preemption(state, PreemptionConfig::default());
+}
+
+/// Preemption by jobs of all types.
+const EVERYBODY: PreemptionConfig = PreemptionConfig {
+    system_scheduler_enabled: true,
+    sys_batch_scheduler_enabled: true,
+    batch_scheduler_enabled: true,
+    service_scheduler_enabled: true,
+};
+
+fn with_preemption(state: &mut State, preemption_config: PreemptionConfig) {
     let config = state.scheduler_config.as_deref().cloned().unwrap_or_default();
-    let config = SchedulerConfiguration { preemption_config: PreemptionConfig::default(), ..config };
-    state.set_scheduler_config(Arc::new(config));
+    state.set_scheduler_config(Arc::new(SchedulerConfiguration { preemption_config, ..config }));
 }
 
 /// A new job with one group like one of the cluster's.

@@ -53,6 +53,7 @@ impl World {
             new_id: &mut || ids.uuid(),
             random: &mut |n| ports.below(n),
             stopwatch: &mut || 0,
+            stop: &|| false,
         };
         let done = encamp_scheduler::process(snapshot.state(), eval, &mut context, &mut planner);
         let done = done.map_err(|e| PipelineError::Scheduler(e.to_string())).and_then(|()| planner.finish());

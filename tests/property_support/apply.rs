@@ -129,6 +129,7 @@ pub fn run(state: &Snapshot, eval: &Evaluation, terms: &Terms) -> Result<Outcome
         new_id: &mut new_id,
         random: &mut random,
         stopwatch: &mut || 0,
+        stop: &|| false,
     };
     let mut recorder = Recorder(Outcome::default());
     encamp_scheduler::process(state, eval, &mut ctx, &mut recorder).map_err(|e| e.to_string())?;

@@ -1,5 +1,8 @@
 //! `capacity`: how many more allocations of each task group fit.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, TimeFlags};
 use super::command::Run;
@@ -10,10 +13,14 @@ use super::flags::InvalidFlag;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::render::capacity as render;
+use super::search_limit::SearchLimit;
+use encamp_model::PreemptionConfig;
 use encamp_plan::capacity::{Subject, capacity, subject};
-use encamp_plan::survival::{Accuracy, Loss, survival};
-use encamp_plan::{assumed_settings, server_context};
+use encamp_plan::survival::{Accuracy, Limits, Loss, Survival, survival};
+use encamp_plan::what_if::ChangeError;
+use encamp_plan::{assumed_settings, server_context, settings};
 use encamp_snapshot::live::Detail;
+use encamp_state::State;
 
 /// Show how many more allocations of a job fit
 ///
@@ -23,7 +30,8 @@ use encamp_snapshot::live::Detail;
 ///
 /// With -survive 1 node or -survive 1 dc, also counts how many fit after the worst loss of one node or one datacenter,
 /// once the lost allocations have been placed again. On a large cluster the search ends when no other loss can leave
-/// more than 2 percent fewer copies than the one that is named; -exact goes on until the worst loss is found.
+/// more than 2 percent fewer copies than the one that is named, after about 8 seconds, or on Ctrl-C; it then prints how
+/// many copies fit at least and at most after the worst loss. With -exact, it goes on until the worst loss is found.
 ///
 /// With -drain, -down, -add, -scale, -stop and -config, the capacity is counted on the cluster as it would be after
 /// these changes; see what-if.
@@ -44,9 +52,14 @@ pub struct CapacityCommand {
     #[arg(long, value_name = "loss")]
     pub survive: Option<String>,
     /// With -survive on a large cluster, go on until the worst loss is found, which takes longer; by default the search
-    /// ends when no other loss can leave more than 2 percent fewer copies than the one that is named
+    /// ends when no other loss can leave more than 2 percent fewer copies than the one that is named, or after about 8
+    /// seconds
     #[arg(long)]
     pub exact: bool,
+    /// With -survive, assume that lost allocations may preempt others of lower priority: preemption is enabled for all
+    /// types of jobs, whatever the scheduler configuration says
+    #[arg(long)]
+    pub allow_preemptions: bool,
     /// List all nodes
     #[arg(long)]
     pub verbose: bool,
@@ -61,6 +74,7 @@ pub struct CapacityCommand {
 
 impl Run for CapacityCommand {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let began = Instant::now();
         let (loss, path) = match self.arguments() {
             Ok(arguments) => arguments,
             Err(e) => return context.usage_error(&e.to_string()),
@@ -68,7 +82,7 @@ impl Run for CapacityCommand {
         if let Err(e) = self.changes.read() {
             return context.failure(&e.to_string());
         }
-        let answered = self.job.load(&path, context.env).and_then(|file| self.answer(&file, loss, context.env));
+        let answered = self.job.load(&path, context.env).and_then(|file| self.answer(&file, loss, began, context.env));
         let answer = match answered {
             Ok(answer) => answer,
             Err(e) => return context.refuse(e, self.job.diagnostics),
@@ -119,7 +133,7 @@ impl CapacityCommand {
         }
     }
 
-    fn answer(&self, file: &JobFile, loss: Option<Loss>, env: &Environment) -> Result<Answer, Refused> {
+    fn answer(&self, file: &JobFile, loss: Option<Loss>, began: Instant, env: &Environment) -> Result<Answer, Refused> {
         let cluster =
             self.cluster.load(&self.general.for_job(&file.job), Detail::Everything, env)?.as_of(&self.time)?;
         let (before, mut notes, now) = cluster.into_state(self.verbose, env);
@@ -138,16 +152,14 @@ impl CapacityCommand {
             let line = format!("The job has no group {group}; its groups are: {}", names.join(", "));
             return Err(CommandError::new(line).into());
         }
-        let accuracy = if self.exact { Accuracy::Exact } else { Accuracy::Near };
         let mut view = render::View { job: job.id.clone(), changes: Vec::new(), loss, groups: Vec::new() };
-        for group in groups {
-            let subject = Subject { job: job.clone(), group };
-            let capacity = capacity(state, &subject, now);
-            let survival = match loss {
-                Some(loss) => survival(state, &subject, loss, accuracy, now)?,
-                None => None,
-            };
-            view.groups.push(render::Group { capacity, survival });
+        let subjects: Vec<Subject> = groups.into_iter().map(|group| Subject { job: job.clone(), group }).collect();
+        let survivals = match loss {
+            Some(loss) => self.survivals(state, &subjects, loss, (began, now), env)?,
+            None => vec![None; subjects.len()],
+        };
+        for (subject, survival) in subjects.iter().zip(survivals) {
+            view.groups.push(render::Group { capacity: capacity(state, subject, now), survival });
         }
         if let Some(w) = changed {
             notes.extend(w.outcome.notes);
@@ -155,4 +167,42 @@ impl CapacityCommand {
         }
         Ok(Answer { view, notes })
     }
+
+    /// The worst loss for each group.
+    fn survivals(
+        &self,
+        state: &State,
+        subjects: &[Subject],
+        loss: Loss,
+        (began, now): (Instant, i64),
+        env: &Environment,
+    ) -> Result<Vec<Option<Survival>>, ChangeError> {
+        let preempting = self.allow_preemptions.then(|| with_preemption(state));
+        let state = preempting.as_ref().unwrap_or(state);
+        let accuracy = if self.exact { Accuracy::Exact } else { Accuracy::Near };
+        let limit = SearchLimit::new(began, self.exact, &env.terminal);
+        let progress = env.terminal.spinner();
+        progress.say(&format!("Searching for the worst loss of a {}; Ctrl-C ends the search", loss.noun()));
+        let so_far = |s: &Survival| progress.say(&render::progress(s));
+        let left = (1..=subjects.len()).rev().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        let one = |(subject, left): (&Subject, u32)| {
+            let limits = Limits { accuracy, stop: limit.stop(left), progress: &so_far };
+            survival(state, subject, loss, &limits, now)
+        };
+        subjects.iter().zip(left).map(one).collect()
+    }
+}
+
+/// The state with preemption for all types of jobs.
+fn with_preemption(state: &State) -> State {
+    let mut config = settings::current(state);
+    config.preemption_config = PreemptionConfig {
+        system_scheduler_enabled: true,
+        sys_batch_scheduler_enabled: true,
+        batch_scheduler_enabled: true,
+        service_scheduler_enabled: true,
+    };
+    let mut state = state.clone();
+    state.set_scheduler_config(Arc::new(config));
+    state
 }

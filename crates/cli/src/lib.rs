@@ -100,6 +100,7 @@ pub mod render;
 pub mod report;
 pub mod saved_contexts;
 pub mod scaling_policy;
+mod search_limit;
 pub mod server;
 pub mod service;
 pub mod sim_c1m;

@@ -147,6 +147,8 @@ struct State {
     modes: Mutex<Option<Termios>>,
     /// Whether the command handles signals itself.
     handled: AtomicBool,
+    /// Notes the next SIGINT for a command that then ends by itself with what it has.
+    interrupt: Mutex<Option<Arc<AtomicBool>>>,
 }
 
 impl fmt::Debug for Terminal {
@@ -184,6 +186,14 @@ impl Terminal {
     /// Leaves SIGINT, SIGTERM and SIGHUP to the command.
     pub fn handle_signals_in_command(&self) {
         self.0.handled.store(true, Ordering::Release);
+    }
+
+    /// Notes the next SIGINT instead of ending the process, until the guard is dropped: the command then ends early, with
+    /// the result so far. A second SIGINT ends the process.
+    pub fn note_interrupt(&self) -> Interrupt {
+        let noted = Arc::new(AtomicBool::new(false));
+        *self.0.interrupt.lock() = Some(noted.clone());
+        Interrupt { terminal: self.clone(), noted }
     }
 
     /// Passes every key on to the program until the guard is dropped.
@@ -232,8 +242,11 @@ impl Terminal {
                 () = arrives(&mut terminate) => SignalKind::terminate(),
                 () = arrives(&mut hangup) => SignalKind::hangup(),
             };
-            if !self.0.handled.load(Ordering::Acquire) {
-                self.end(kind);
+            let interrupt = if kind == SignalKind::interrupt() { self.0.interrupt.lock().take() } else { None };
+            match interrupt {
+                Some(noted) => noted.store(true, Ordering::Release),
+                None if self.0.handled.load(Ordering::Acquire) => {}
+                None => self.end(kind),
             }
         }
     }
@@ -294,6 +307,25 @@ fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The next SIGINT is noted ([`Terminal::note_interrupt`]).
+pub struct Interrupt {
+    terminal: Terminal,
+    noted: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// Set once the signal has arrived.
+    pub fn noted(&self) -> Arc<AtomicBool> {
+        self.noted.clone()
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        *self.terminal.0.interrupt.lock() = None;
+    }
 }
 
 /// The terminal passes every key on. Its modes are restored when this is dropped, or when a signal ends the process.

@@ -1,10 +1,10 @@
 //! Computes how many more copies of a group fit, where, and which resource runs out first.
 //!
 //! Copies are placed by the search that the schedulers use, without preemption, until it finds no node. Unless copies
-//! depend on each other across nodes (`distinct_property`, volumes), the copies that fit on one node do not depend on
+//! depend on each other across nodes (`distinct_property`, sticky volumes), the copies that fit on one node do not depend on
 //! the other nodes: nodes are filled one by one, and after a change only the changed nodes are filled again. Where
-//! copies request only quantities (CPU, memory, disk), the search decides about the first copy on a node, and the
-//! others are computed.
+//! copies request only quantities (CPU, memory, disk, dynamic ports), the search decides about the first copy on a
+//! node, and the others are computed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,19 +15,24 @@ use serde::Serialize;
 use super::dry_run::{LOCAL_EVAL_ID, stored_form};
 use super::evaluate::Made;
 use super::job::{PlanError, admitted};
+use super::stop::Stop;
+use super::threads::in_threads;
 use encamp_jobspec::admission::ServerContext;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_model::*;
 use encamp_scheduler::candidates::ready_nodes;
 use encamp_scheduler::common::new_alloc;
 use encamp_scheduler::fit::fits;
-use encamp_scheduler::stack::{CompiledGroup, SelectOptions, Stack, StackKind};
+use encamp_scheduler::stack::{CompiledGroup, SelectOptions, Selection, Stack, StackKind};
 use encamp_scheduler::working_plan::WorkingPlan;
 use encamp_scheduler::{Context, NodeOrder};
+use encamp_state::ports::PortSet;
 use encamp_state::{AllocEntry, AllocUsage, NodeEntry, Snapshot, State};
 
 /// Copies that are counted at most.
 pub(crate) const MOST_COPIES: i64 = 100_000;
+/// Nodes that one thread fills before it takes others.
+const NODES_OF_A_PART: usize = 64;
 
 /// A job and the group whose copies are counted.
 #[derive(Debug, Clone)]
@@ -114,37 +119,106 @@ pub fn capacity(state: &State, subject: &Subject, now: i64) -> Capacity {
     Count::new(state, subject, MOST_COPIES, now).into_capacity(state, subject)
 }
 
-/// The resources of one copy, where sums of CPU, memory and disk are all that decides about a further copy on a node
-/// that takes one.
-pub(super) fn sums_of(subject: &Subject) -> Option<AllocUsage> {
-    let Subject { job, group } = subject;
-    let constraints = job.constraints.iter().chain(&group.constraints);
-    let mut constraints = constraints.chain(group.tasks.iter().flat_map(|t| &t.constraints));
-    let compiled = CompiledGroup::new(job, group, false);
-    let alone = constraints.any(|c| matches!(c.operand.as_str(), "distinct_hosts" | "distinct_property"));
-    let ask = compiled.usage;
-    let some = ask.cpu > 0 || ask.memory > 0 || ask.disk > 0;
-    (compiled.simple && some && !alone && independent(subject) && !per_node(job)).then_some(ask)
+/// The resources of one copy, where amounts are all that decides about a further copy on a node that takes one: CPU,
+/// memory, disk, and dynamic ports of one host network.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    pub usage: AllocUsage,
+    /// How many dynamic ports a copy takes.
+    pub ports: i64,
+    /// Their host network.
+    host_network: String,
+    /// Host volumes that it mounts.
+    volumes: Vec<String>,
 }
 
-/// How many times an ask fits beside what is used on a node that could run it.
-fn times(ask: &AllocUsage, node: &NodeEntry) -> i64 {
-    let (has, used) = (&node.info, &node.usage);
-    if has.invalid_ports || used.port_collision || fits(has, used, ask).1.is_err() {
-        return 0;
+/// The metric of a node without a free port.
+const NO_PORT: &str = "network: dynamic port selection failed";
+
+/// How many copies fit on a node that could run one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// So many: then CPU, memory or disk runs out.
+    Amounts(i64),
+    /// So many: then ports run out.
+    Ports(i64),
+    /// Amounts do not decide here.
+    Unknown,
+}
+
+impl Ask {
+    /// The amounts that one copy takes; `None` if more than amounts matters.
+    pub(super) fn of(subject: &Subject) -> Option<Ask> {
+        let Subject { job, group } = subject;
+        let compiled = CompiledGroup::new(job, group, false);
+        let alone =
+            constraints(job, group).any(|c| matches!(c.operand.as_str(), "distinct_hosts" | "distinct_property"));
+        let usage = compiled.usage;
+        let some = usage.cpu > 0 || usage.memory > 0 || usage.disk > 0;
+        if alone || !some || !independent(subject) || per_node(job) {
+            return None;
+        }
+        let volumes = group.volumes.iter().flatten().filter(|(_, v)| v.r#type == "host").map(|(_, v)| v.source.clone());
+        let volumes = volumes.collect();
+        if compiled.simple {
+            return Some(Ask { usage, ports: 0, host_network: String::new(), volumes });
+        }
+        let (hosts, network) = (compiled.late_hosts?, compiled.network?);
+        let host_network = hosts.first().cloned().unwrap_or_default();
+        let alike = network.reserved_ports.is_empty() && hosts.iter().all(|h| *h == host_network);
+        let ports = i64::try_from(hosts.len()).ok()?;
+        alike.then_some(Ask { usage, ports, host_network, volumes })
     }
-    let part = |asked: i64, free: i64| if asked > 0 { free / asked } else { i64::MAX };
-    let parts = [
-        part(ask.cpu, has.cpu.saturating_sub(used.cpu)),
-        part(ask.memory, has.memory.saturating_sub(used.memory)),
-        part(ask.disk, has.disk.saturating_sub(used.disk)),
-    ];
-    parts.into_iter().min().unwrap_or(0)
+
+    /// How many copies fit beside what is used on a node that could run one.
+    fn fit(&self, node: &NodeEntry) -> Fit {
+        let (has, used) = (&node.info, &node.usage);
+        // Volumes with a record of their own have rules about who may write.
+        let plain = |v: &String| node.node.host_volumes.get(v).is_some_and(|v| v.id.is_empty());
+        if has.max_allocs != 0 || !self.volumes.iter().all(plain) {
+            return Fit::Unknown;
+        }
+        if has.invalid_ports || used.port_collision || fits(has, used, &self.usage).1.is_err() {
+            return Fit::Amounts(0);
+        }
+        let part = |asked: i64, free: i64| if asked > 0 { free / asked } else { i64::MAX };
+        let amounts = part(self.usage.cpu, has.cpu.saturating_sub(used.cpu))
+            .min(part(self.usage.memory, has.memory.saturating_sub(used.memory)))
+            .min(part(self.usage.disk, has.disk.saturating_sub(used.disk)));
+        if self.ports == 0 {
+            return Fit::Amounts(amounts);
+        }
+        let addresses = has.host_network(&self.host_network);
+        let Some(address) = addresses.first() else { return Fit::Amounts(0) };
+        let (reserved, held) = (&has.addresses[*address].reserved, used.ports.get(*address));
+        let taken = reserved.len() + held.map_or(0, PortSet::len);
+        let surely_free = i64::try_from(has.free_dynamic_ports(taken)).unwrap_or(0);
+        if amounts < surely_free / self.ports {
+            return Fit::Amounts(amounts);
+        }
+        if addresses.len() > 1 {
+            return Fit::Unknown;
+        }
+        let free = |p: &u16| !reserved.contains(*p) && !held.is_some_and(|h| h.contains(*p));
+        let free = (has.dynamic_range.0..=has.dynamic_range.1).filter(free).count();
+        let by_ports = i64::try_from(free).unwrap_or(0) / self.ports;
+        if amounts < by_ports { Fit::Amounts(amounts) } else { Fit::Ports(by_ports) }
+    }
 }
 
-/// Whether copies on a node can be counted by [`times`] once it takes one.
-fn countable(node: &NodeEntry) -> bool {
-    node.info.max_allocs == 0
+impl Fit {
+    fn copies(self) -> Option<i64> {
+        match self {
+            Fit::Amounts(n) | Fit::Ports(n) => Some(n),
+            Fit::Unknown => None,
+        }
+    }
+}
+
+/// The constraints of a group: its own, those of its job and of its tasks.
+pub(super) fn constraints<'a>(job: &'a Job, group: &'a TaskGroup) -> impl Iterator<Item = &'a Constraint> {
+    let own = job.constraints.iter().chain(&group.constraints);
+    own.chain(group.tasks.iter().flat_map(|t| &t.constraints))
 }
 
 /// Copies by node slot, and what the next one lacks.
@@ -154,6 +228,8 @@ pub(super) struct Count {
     metrics: AllocMetric,
     /// The counting was ended at the limit.
     pub(super) capped: bool,
+    /// It was told to end.
+    pub(super) cut: bool,
 }
 
 impl Count {
@@ -162,23 +238,44 @@ impl Count {
         let slots = ready_nodes(state, &subject.job.datacenters, &subject.job.node_pool).slots;
         let one_by_one = independent(subject) || per_node(&subject.job);
         let lists = if one_by_one { slots.into_iter().map(|s| vec![s]).collect() } else { vec![slots] };
-        Filling::new(state, subject, limit, now).fill(lists)
+        Filling::new(state, subject, limit, now, &Stop::never()).fill(lists)
+    }
+
+    /// The same of all copies, however many there are, without metrics; nodes that do not depend on each other are
+    /// filled by several threads.
+    pub(super) fn all(state: &State, subject: &Subject, now: i64, stop: &Stop) -> Count {
+        let slots = ready_nodes(state, &subject.job.datacenters, &subject.job.node_pool).slots;
+        if !(independent(subject) || per_node(&subject.job)) {
+            return Filling::new(state, subject, MOST_COPIES, now, stop).fill(vec![slots]);
+        }
+        let parts: Vec<&[u32]> = slots.chunks(NODES_OF_A_PART).collect();
+        let counts = in_threads(&parts, |part| {
+            let lists = part.iter().map(|s| vec![*s]).collect();
+            Filling::new(state, subject, i64::MAX, now, stop).fill(lists)
+        });
+        counts.into_iter().fold(Count::default(), |mut sum, part| {
+            sum.by_slot.extend(part.by_slot);
+            sum.cut |= part.cut;
+            sum
+        })
     }
 
     /// The total on a state in which these nodes differ, and none became ready; the others are not filled again where
-    /// that is possible.
+    /// that is possible. `None` if it was told to end.
     pub(super) fn total_after(
         &self,
         new: &State,
         changed: &BTreeSet<u32>,
         subject: &Subject,
-        limit: i64,
         now: i64,
-    ) -> i64 {
-        if !independent(subject) || self.capped {
-            return Count::new(new, subject, limit, now).total();
+        stop: &Stop,
+    ) -> Option<i64> {
+        if !independent(subject) {
+            let count = Count::all(new, subject, now, stop);
+            return (!count.cut).then(|| count.total());
         }
-        let sums = sums_of(subject);
+        let ask = Ask::of(subject);
+        let csi = subject.group.volumes.iter().flatten().any(|(_, v)| v.r#type == "csi");
         let mut total = self.total();
         let mut to_fill: Vec<Vec<u32>> = Vec::new();
         for slot in changed {
@@ -187,17 +284,18 @@ impl Count {
             if !node.node.ready() {
                 continue;
             }
-            match (before, &sums) {
-                // The nodes that can run a copy are the same as before.
-                (1.., Some(ask)) if countable(node) => total = total.saturating_add(times(ask, node)),
-                (_, Some(ask)) if countable(node) && times(ask, node) == 0 => {}
+            match (before, ask.as_ref().and_then(|ask| ask.fit(node).copies())) {
+                (_, Some(0)) => {}
+                // The nodes that can run a copy are the same as before, unless they have taken too many CSI volumes.
+                (1.., Some(copies)) if !csi => total = total.saturating_add(copies),
                 _ => to_fill.push(vec![*slot]),
             }
         }
         if to_fill.is_empty() {
-            return total.min(limit);
+            return Some(total);
         }
-        total.saturating_add(Filling::new(new, subject, limit, now).fill(to_fill).total()).min(limit)
+        let refilled = Filling::new(new, subject, i64::MAX, now, stop).fill(to_fill);
+        (!refilled.cut).then(|| total.saturating_add(refilled.total()))
     }
 
     /// How many copies fit on the node in a slot.
@@ -260,9 +358,29 @@ fn per_node(job: &Job) -> bool {
 /// Whether what fits on one node does not depend on others.
 pub(super) fn independent(subject: &Subject) -> bool {
     let Subject { job, group } = subject;
-    let own = job.constraints.iter().chain(&group.constraints);
-    let mut all = own.chain(group.tasks.iter().flat_map(|t| &t.constraints));
-    all.all(|c| c.operand != "distinct_property") && group.volumes.as_ref().is_none_or(BTreeMap::is_empty)
+    // Sticky volumes are claimed by name, and the volumes of each allocation have names of their own.
+    let volumes = group.volumes.iter().flatten().all(|(_, v)| !v.sticky && !v.per_alloc);
+    volumes && constraints(job, group).all(|c| c.operand != "distinct_property")
+}
+
+/// How many ready nodes take an allocation of a group beside all that runs, counted up to `enough`; 0 if that depends
+/// on other nodes.
+pub(super) fn nodes_with_room(state: &Snapshot, job: &Arc<Job>, group: &TaskGroup, enough: usize, now: i64) -> usize {
+    let subject = Subject { job: job.clone(), group: group.clone() };
+    if !independent(&subject) {
+        return 0;
+    }
+    let slots = ready_nodes(state, &job.datacenters, &job.node_pool).slots;
+    let mut filling = Filling::new(state, &subject, i64::MAX, now, &Stop::never());
+    let mut found = 0;
+    for slot in slots {
+        if found >= enough {
+            break;
+        }
+        filling.stack.set_nodes(vec![slot]);
+        found += usize::from(filling.search().option.is_some());
+    }
+    found
 }
 
 /// A search that places one copy after another.
@@ -278,14 +396,14 @@ struct Filling<'a> {
     total: i64,
     /// The counting ends here.
     limit: i64,
-    /// See [`sums_of`].
-    sums: Option<AllocUsage>,
+    ask: Option<Ask>,
     /// Names of the copies go on from here.
     first: i64,
+    stop: Stop,
 }
 
 impl<'a> Filling<'a> {
-    fn new(state: &State, subject: &'a Subject, limit: i64, now: i64) -> Filling<'a> {
+    fn new(state: &State, subject: &'a Subject, limit: i64, now: i64, stop: &Stop) -> Filling<'a> {
         let state = state.snapshot();
         let job = &subject.job;
         // The stacks of system jobs decide about preemption themselves.
@@ -297,8 +415,8 @@ impl<'a> Filling<'a> {
         let first = subject.live(&state).iter().map(|e| e.alloc.index() + 1).max().unwrap_or(0);
         let first = i64::try_from(first).unwrap_or(0);
         let (made, count) = (Made::new(2), Count::default());
-        let sums = sums_of(subject);
-        Filling { state, subject, eval, stack, plan, made, now, count, total: 0, limit, sums, first }
+        let (ask, stop) = (Ask::of(subject), stop.clone());
+        Filling { state, subject, eval, stack, plan, made, now, count, total: 0, limit, ask, first, stop }
     }
 
     /// Fills the nodes of each list until none of them takes another copy.
@@ -317,11 +435,14 @@ impl<'a> Filling<'a> {
                     self.count.capped = true;
                     break;
                 }
-                if !self.place() {
+                self.count.cut = self.count.cut || self.stop.now();
+                if self.count.cut || !self.place() {
                     break;
                 }
-                if let (0, Some(slot)) = (n, only) {
-                    self.place_others(slot);
+                if let (0, Some(slot)) = (n, only)
+                    && self.place_others(slot)
+                {
+                    break;
                 }
             }
         }
@@ -332,16 +453,36 @@ impl<'a> Filling<'a> {
         self.count
     }
 
-    /// Places what is sure to fit beside the first copy on a node, all at once.
-    fn place_others(&mut self, slot: u32) {
-        let (Some(ask), Some(node)) = (&self.sums, self.state.node_at(slot)) else { return };
-        if !countable(node) {
-            return;
+    /// Places what is sure to fit beside the first copy on a node, all at once; whether the node is full then.
+    fn place_others(&mut self, slot: u32) -> bool {
+        let (Some(ask), Some(node)) = (self.ask.clone(), self.state.node_at(slot).cloned()) else { return false };
+        let fit = ask.fit(&node);
+        let Some(copies) = fit.copies() else { return false };
+        let more = copies.saturating_sub(1).min(self.limit.saturating_sub(self.total)).max(0);
+        if matches!(fit, Fit::Ports(_)) && self.total.saturating_add(more) < self.limit {
+            *self.count.by_slot.entry(slot).or_default() += more;
+            self.total = self.total.saturating_add(more);
+            self.lacks_port(&node);
+            return true;
         }
-        let more = times(ask, node).saturating_sub(1).min(self.limit.saturating_sub(self.total));
-        if more <= 0 {
-            return;
+        if more > 0 {
+            self.place_at_once(&ask.usage, &node, more);
         }
+        false
+    }
+
+    /// Notes that the next copy finds no port on a node.
+    fn lacks_port(&mut self, node: &NodeEntry) {
+        let class = &node.node.node_class;
+        let mut metrics = AllocMetric { nodes_evaluated: 1, nodes_exhausted: 1, ..AllocMetric::default() };
+        metrics.dimension_exhausted.insert(NO_PORT.into(), 1);
+        if !class.is_empty() {
+            metrics.class_exhausted.insert(class.clone(), 1);
+        }
+        merge(&mut self.count.metrics, metrics);
+    }
+
+    fn place_at_once(&mut self, ask: &AllocUsage, node: &NodeEntry, more: i64) {
         let of = |amount: i64| amount.saturating_mul(more);
         let task = AllocatedTaskResources {
             cpu: AllocatedCpuResources { cpu_shares: of(ask.cpu), ..Default::default() },
@@ -364,7 +505,7 @@ impl<'a> Filling<'a> {
             allocated_resources: Some(Arc::new(resources)),
             ..Default::default()
         };
-        *self.count.by_slot.entry(slot).or_default() += more;
+        *self.count.by_slot.entry(node.slot).or_default() += more;
         self.total = self.total.saturating_add(more);
         self.plan.append_alloc(copies, None);
     }
@@ -381,13 +522,21 @@ impl<'a> Filling<'a> {
         wanted.saturating_sub(i64::try_from(there).unwrap_or(0)).max(0)
     }
 
+    fn name(&self) -> String {
+        format!("{}.{}[{}]", self.subject.job.id, self.subject.group.name, self.first.saturating_add(self.total))
+    }
+
+    fn search(&mut self) -> Selection {
+        let name = self.name();
+        let options = SelectOptions { alloc_name: &name, ..Default::default() };
+        let made = &mut self.made;
+        self.stack.select(&mut self.plan, &self.subject.group, &options, &mut |n| made.random(n))
+    }
+
     /// Places one more copy; false if no node takes it.
     fn place(&mut self) -> bool {
         let Subject { job, group } = self.subject;
-        let name = format!("{}.{}[{}]", job.id, group.name, self.first.saturating_add(self.total));
-        let options = SelectOptions { alloc_name: &name, ..Default::default() };
-        let made = &mut self.made;
-        let found = self.stack.select(&mut self.plan, group, &options, &mut |n| made.random(n));
+        let (name, found) = (self.name(), self.search());
         let Some(option) = found.option else {
             merge(&mut self.count.metrics, found.metrics);
             return false;
@@ -401,6 +550,7 @@ impl<'a> Filling<'a> {
             new_id: &mut || id.clone(),
             random: &mut |_| 0,
             stopwatch: &mut || 0,
+            stop: &|| false,
         };
         let alloc = new_alloc(&self.eval, job, group, &name, &option, AllocMetric::default(), &mut ctx);
         self.plan.append_alloc(alloc, None);

@@ -7,13 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::evaluate::{Made, evaluate};
+use super::capacity::{Ask, nodes_with_room};
+use super::evaluate::{Made, evaluate_until};
+use super::stop::Stop;
 use super::threads::in_threads;
-use super::what_if::{JobKey, Quiet, waiting::short_jobs};
+use super::what_if::{JobKey, Known, Quiet, waiting::short_jobs};
 use encamp_model::*;
 use encamp_scheduler::candidates::{covers, datacenter_matches, in_pool};
-use encamp_scheduler::stack::CompiledGroup;
-use encamp_state::{AllocUsage, NodeEntry, Snapshot, State};
+use encamp_scheduler::stack::{CompiledGroup, PRIORITY_DELTA};
+use encamp_state::{AllocEntry, NodeEntry, Snapshot, State};
 
 /// The effect of an evaluation of a job in the current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,12 @@ struct JobDemand {
     /// those that wait.
     quiet: Option<Quiet>,
     r#type: DemandType,
+    /// Whether what it places may evict others where nothing else helps.
+    may_evict: bool,
+    /// It is not active, and all that runs of it goes on where it is: it stops nothing besides what is lost.
+    steady: bool,
+    /// The nodes on which it may stop something, if it is active.
+    unstable: BTreeSet<u32>,
     groups: BTreeMap<String, GroupDemand>,
 }
 
@@ -55,13 +63,15 @@ struct GroupDemand {
     wanted: i64,
     /// Allocations that stay where they are.
     stable: i64,
+    /// How many nodes have room for one without evictions, counted as far as that matters; of jobs that may evict.
+    roomy: usize,
 }
 
 /// The copies that an allocation may displace.
 #[derive(Debug)]
 pub(crate) struct Units {
     /// The requested resources of one copy, if only quantities matter.
-    pub ask: Option<AllocUsage>,
+    pub ask: Option<Ask>,
     /// The most copies on a node of each pool and datacenter that has any: no allocation there displaces more.
     pub most: BTreeMap<(String, String), i64>,
     /// The same of all nodes, if what fits on a node depends on others.
@@ -90,12 +100,21 @@ impl Units {
         if given.tasks.iter().any(|t| t.cores > 0) {
             return most;
         }
-        let parts =
-            [(given.usage.cpu, ask.cpu), (given.usage.memory, ask.memory), (given.usage.disk, ask.disk)].into_iter();
-        let copies = parts.filter(|(_, asked)| *asked > 0).map(|(taken, asked)| rounded_up(taken.max(0), asked));
+        let (taken, one) = (&given.usage, &ask.usage);
+        let ports = ports_of(group);
+        let parts = [(taken.cpu, one.cpu), (taken.memory, one.memory), (taken.disk, one.disk), (ports, ask.ports)];
+        let copies =
+            parts.into_iter().filter(|(_, asked)| *asked > 0).map(|(taken, asked)| rounded_up(taken.max(0), asked));
         // At least one: nodes may have a largest number of allocations.
         copies.max().unwrap_or(0).max(1).min(most)
     }
+}
+
+/// How many ports an allocation of a group holds at most.
+fn ports_of(group: &TaskGroup) -> i64 {
+    let tasks = group.tasks.iter().filter_map(|t| t.resources.as_ref()).flat_map(|r| &r.networks);
+    let ports = group.networks.iter().chain(tasks).map(|n| n.reserved_ports.len() + n.dynamic_ports.len());
+    i64::try_from(ports.sum::<usize>()).unwrap_or(i64::MAX)
 }
 
 fn rounded_up(amount: i64, by: i64) -> i64 {
@@ -108,56 +127,77 @@ pub(crate) struct Demands {
     jobs: BTreeMap<JobKey, JobDemand>,
     /// Those with an allocation per node.
     per_node: Vec<JobKey>,
-    /// Copies that jobs that wait may take the room of, once they find some.
+    /// Copies that jobs may take the room of that lack allocations and do not wait for room alone.
+    restless: i64,
+    /// Nodes on which these may stop something.
+    restless_nodes: BTreeSet<u32>,
+    /// Copies that jobs that wait for room may take the room of, once they find some.
     waiting: i64,
-    /// Which jobs may evict others.
-    preemption: PreemptionConfig,
     /// Jobs that wait for capacity, as far as their allocations tell.
-    pub short: Arc<BTreeSet<JobKey>>,
+    short: Arc<BTreeSet<JobKey>>,
     /// Jobs whose evaluations always do the same.
-    pub quiet: Arc<BTreeMap<JobKey, Quiet>>,
+    quiet: Arc<BTreeMap<JobKey, Quiet>>,
     /// Service and batch jobs of which an evaluation finds nothing to do.
-    pub settled: Arc<BTreeSet<JobKey>>,
+    settled: Arc<BTreeSet<JobKey>>,
 }
 
 impl Demands {
-    /// Considers all jobs of a state at `now`.
-    pub(crate) fn new(state: &Snapshot, units: &Units, now: i64) -> Demands {
+    /// Considers all jobs of a state at `now`. Of jobs that it comes to after it was told to end nothing is known.
+    ///
+    /// `room_for_all`: count the nodes with room for every job, not only for those that may evict others.
+    pub(crate) fn new(state: &Snapshot, units: &Units, room_for_all: bool, now: i64, stop: &Stop) -> Demands {
         let short = short_jobs(state);
         let all: Vec<&Arc<Job>> = state.jobs().map(|e| &e.current).collect();
+        let scene = Scene { state, units, evictions: Evictions::of(state), room_for_all, now, stop };
         let demands = in_threads(&all, |job| {
             let key = (job.namespace.clone(), job.id.clone());
-            let demand = JobDemand::new(state, job, units, short.contains(&key), now);
+            let demand = JobDemand::new(&scene, job, short.contains(&key));
             (key, demand)
         });
         let jobs: BTreeMap<JobKey, JobDemand> = demands.into_iter().collect();
         let settled = |j: &JobDemand| j.r#type != DemandType::PerNode && j.activity == Activity::Settled;
         let settled = jobs.iter().filter(|(_, j)| settled(j)).map(|(key, _)| key.clone()).collect();
         let quiet = jobs.iter().filter_map(|(key, j)| Some((key.clone(), j.quiet.clone()?))).collect();
-        let everybody = PreemptionConfig {
-            system_scheduler_enabled: true,
-            sys_batch_scheduler_enabled: true,
-            batch_scheduler_enabled: true,
-            service_scheduler_enabled: true,
-        };
         let per_node =
             jobs.iter().filter(|(_, j)| j.r#type == DemandType::PerNode).map(|(key, _)| key.clone()).collect();
         let mut demands = Demands {
             jobs,
             per_node,
+            restless: 0,
+            restless_nodes: BTreeSet::new(),
             waiting: 0,
-            preemption: state.scheduler_config.as_ref().map_or(everybody, |c| c.preemption_config.clone()),
             short: Arc::new(short),
             settled: Arc::new(settled),
             quiet: Arc::new(quiet),
         };
-        let sum = |sum: i64, key: &JobKey| sum.saturating_add(demands.open(key));
-        demands.waiting = demands.short.iter().fold(0, sum);
+        for key in demands.short.clone().iter() {
+            let Some(job) = demands.jobs.get(key) else { continue };
+            let open = job.open(&BTreeMap::new());
+            match job.activity {
+                Activity::Settled => {}
+                Activity::Waiting => demands.waiting = demands.waiting.saturating_add(open),
+                Activity::Active => {
+                    demands.restless = demands.restless.saturating_add(open);
+                    demands.restless_nodes.extend(&job.unstable);
+                }
+            }
+        }
         demands
     }
 
+    /// What is known about the loss of these nodes before it is followed.
+    pub(crate) fn known(&self, state: &Snapshot, lost: &[&Arc<NodeEntry>], stop: &Stop) -> Known {
+        Known {
+            quiet: self.quiet.clone(),
+            stirred: self.stirred(state, lost),
+            settled: self.settled.clone(),
+            waiting: Some(self.short.clone()),
+            stop: stop.clone(),
+        }
+    }
+
     /// The quiet jobs that are not quiet when these nodes are lost.
-    pub(crate) fn stirred(&self, state: &Snapshot, lost: &[&Arc<NodeEntry>]) -> BTreeSet<JobKey> {
+    fn stirred(&self, state: &Snapshot, lost: &[&Arc<NodeEntry>]) -> BTreeSet<JobKey> {
         let quiet_per_node = self.per_node.iter().filter_map(|key| Some((key, self.quiet.get(key)?)));
         let stays = |key: &JobKey, quiet: &Quiet| {
             let (demand, job) = (self.jobs.get(key)?, state.job(&key.0, &key.1)?);
@@ -175,17 +215,15 @@ impl Demands {
         out
     }
 
-    /// The capacity that a waiting job may take.
-    fn open(&self, key: &JobKey) -> i64 {
-        match self.jobs.get(key) {
-            Some(job) if job.activity != Activity::Settled => job.open(&BTreeMap::new()),
-            _ => 0,
-        }
-    }
-
-    /// Copies that may be displaced at most when a node is lost, besides those on it; `None` if that can't be known
-    /// beforehand.
-    pub(crate) fn displaced(&self, state: &Snapshot, node: &NodeEntry) -> Option<i64> {
+    /// What the loss of a node may displace besides the copies on it; `None` if that can't be known beforehand. `on`:
+    /// the copies on the node in a slot. With `others`, other nodes are lost at the same time.
+    pub(crate) fn displaced(
+        &self,
+        state: &Snapshot,
+        node: &NodeEntry,
+        on: impl Fn(u32) -> i64,
+        others: bool,
+    ) -> Option<Displaced> {
         let mut on_node: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
         for e in node.allocs.iter().filter(|e| !e.phase.client_terminal()) {
             let a = &e.alloc;
@@ -196,6 +234,8 @@ impl Demands {
             group.stable += i64::from(current.is_some_and(|job| stable(state, job, a)));
         }
         let (mut total, mut frees): (i64, bool) = (0, false);
+        // Placements, each of which takes the room of one node at most.
+        let mut placed: i64 = 0;
         for (key, groups) in &on_node {
             // Of jobs that are gone everything is stopped.
             let Some(job) = self.jobs.get(key) else {
@@ -209,10 +249,22 @@ impl Demands {
                 (_, Activity::Settled) => job.replaced(groups)?,
                 (_, Activity::Waiting | Activity::Active) => job.open(groups),
             };
-            if taken > 0 && self.may_evict(job.r#type) {
+            if job.r#type != DemandType::PerNode {
+                placed = placed.saturating_add(groups.values().map(|g| g.lost).sum());
+            }
+            if taken > 0 && job.may_evict && job.activity != Activity::Settled {
                 return None;
             }
             total = total.saturating_add(taken);
+        }
+        let waiting_placed =
+            on_node.keys().filter_map(|key| self.jobs.get(key)).filter(|j| j.activity != Activity::Settled);
+        placed = waiting_placed.map(JobDemand::wanted).fold(placed, i64::saturating_add);
+        let crowded = |(key, groups): (&JobKey, &BTreeMap<&str, OnNode>)| {
+            self.jobs.get(key).is_some_and(|job| job.moves_evicting() && (others || job.is_crowded(groups, placed)))
+        };
+        if on_node.iter().any(crowded) {
+            return None;
         }
         let per_node = || self.per_node.iter().filter_map(|key| Some((key, self.jobs.get(key)?)));
         for (key, job) in per_node() {
@@ -223,23 +275,150 @@ impl Demands {
         }
         if frees {
             let idle = per_node().all(|(_, j)| j.activity == Activity::Settled);
-            if !idle || self.may_evict(DemandType::Service) || self.may_evict(DemandType::Batch) {
+            if !idle || self.jobs.values().any(JobDemand::moves_evicting) {
                 return None;
             }
-            total = total.saturating_add(self.waiting);
+            // A job that waits finds room only where something is stopped, and there no more copies are lost than fit.
+            let mut freed = self.restless_nodes.clone();
+            for key in on_node.keys() {
+                match self.jobs.get(key) {
+                    Some(job) => freed.extend(&job.unstable),
+                    None => freed.extend(unstable_on(state, key)),
+                }
+            }
+            let there = freed.into_iter().map(on).fold(0, i64::saturating_add);
+            total = total.saturating_add(self.restless).saturating_add(self.waiting.min(there));
         }
-        Some(total)
+        let calm = |(key, groups): (&JobKey, &BTreeMap<&str, OnNode>)| {
+            self.jobs.get(key).is_some_and(|job| match (job.r#type, job.activity) {
+                (DemandType::PerNode, _) => true,
+                (_, Activity::Settled) => !others && !job.is_crowded(groups, placed),
+                (_, Activity::Waiting | Activity::Active) => false,
+            })
+        };
+        let unplaced = match () {
+            () if frees => i64::MAX,
+            () if on_node.iter().all(calm) => 0,
+            () => placed,
+        };
+        let steady = !frees && on_node.keys().all(|key| self.jobs.get(key).is_some_and(|job| job.steady));
+        Some(Displaced { copies: total, frees, steady, unplaced })
     }
 
-    fn may_evict(&self, r#type: DemandType) -> bool {
-        match r#type {
+    /// The copies that the allocations on lost nodes may still displace whose jobs are not among `whole`, which have
+    /// replaced all they lost. The jobs are such that [`Demands::displaced`] knows what they do; `frees`: they may free
+    /// room.
+    pub(crate) fn left(
+        &self,
+        state: &Snapshot,
+        lost: &[&Arc<NodeEntry>],
+        whole: &BTreeSet<JobKey>,
+        frees: bool,
+    ) -> i64 {
+        let mut total: i64 = if frees { self.restless.saturating_add(self.waiting) } else { 0 };
+        let mut of_job: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
+        for e in lost.iter().flat_map(|n| n.allocs.iter()).filter(|e| !e.phase.client_terminal()) {
+            let a = &e.alloc;
+            let key = (a.namespace.clone(), a.job_id.clone());
+            let current = state.job(&a.namespace, &a.job_id);
+            let group = of_job.entry(key).or_default().entry(a.task_group.as_str()).or_default();
+            group.lost += 1;
+            group.stable += i64::from(current.is_some_and(|job| stable(state, job, a)));
+        }
+        for (key, groups) in of_job.iter().filter(|(key, _)| !whole.contains(*key)) {
+            let Some(job) = self.jobs.get(key).filter(|j| j.r#type != DemandType::PerNode) else { continue };
+            let taken = match job.activity {
+                Activity::Settled => job.replaced(groups).unwrap_or(i64::MAX),
+                Activity::Waiting | Activity::Active => job.open(groups),
+            };
+            total = total.saturating_add(taken);
+        }
+        total
+    }
+}
+
+/// The slots of the nodes with allocations of a job that may be stopped.
+fn unstable_on(state: &Snapshot, (namespace, id): &JobKey) -> BTreeSet<u32> {
+    let job = state.job(namespace, id);
+    let unstable = |a: &Allocation| !a.client_terminal() && job.is_none_or(|job| !stable(state, job, a));
+    let allocs = state.allocs_of_job(namespace, id);
+    let nodes = allocs.iter().filter(|e| unstable(&e.alloc)).filter_map(|e| state.node(&e.alloc.node_id));
+    nodes.map(|n| n.slot).collect()
+}
+
+/// What the loss of a node may displace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Displaced {
+    /// No more copies than that.
+    pub copies: i64,
+    /// Something may be stopped on other nodes, which gives room.
+    pub frees: bool,
+    /// Nothing is: all jobs concerned are steady.
+    pub steady: bool,
+    /// Allocations that may remain unplaced at most.
+    pub unplaced: i64,
+}
+
+impl Displaced {
+    /// What the loss of two nodes displaces at most.
+    pub(crate) fn and(self, other: Displaced) -> Displaced {
+        Displaced {
+            copies: self.copies.saturating_add(other.copies),
+            frees: self.frees || other.frees,
+            steady: self.steady && other.steady,
+            unplaced: self.unplaced.saturating_add(other.unplaced),
+        }
+    }
+}
+
+/// Who may evict whom.
+#[derive(Debug)]
+struct Evictions {
+    preemption: PreemptionConfig,
+    /// The lowest priority of what runs.
+    lowest: i64,
+    /// The most allocations on one node.
+    most_on_node: usize,
+}
+
+impl Evictions {
+    fn of(state: &Snapshot) -> Evictions {
+        let everybody = PreemptionConfig {
+            system_scheduler_enabled: true,
+            sys_batch_scheduler_enabled: true,
+            batch_scheduler_enabled: true,
+            service_scheduler_enabled: true,
+        };
+        let running = state.allocs().filter(|e| !e.phase.client_terminal()).map(|e| e.priority());
+        // A job that takes the place of another one may have a lower priority than what runs.
+        let jobs = state.jobs().filter(|e| !e.current.stop).map(|e| e.current.priority);
+        Evictions {
+            preemption: state.scheduler_config.as_ref().map_or(everybody, |c| c.preemption_config.clone()),
+            lowest: running.chain(jobs).min().unwrap_or(i64::MAX),
+            most_on_node: state.nodes().map(|n| n.allocs.iter().count()).max().unwrap_or(0),
+        }
+    }
+
+    fn may(&self, job: &Job, r#type: DemandType) -> bool {
+        let enabled = match r#type {
             DemandType::Service => self.preemption.service_scheduler_enabled,
             DemandType::Batch => self.preemption.batch_scheduler_enabled,
             DemandType::PerNode => {
                 self.preemption.system_scheduler_enabled || self.preemption.sys_batch_scheduler_enabled
             }
-        }
+        };
+        enabled && job.priority.saturating_sub(self.lowest) >= PRIORITY_DELTA
     }
+}
+
+/// What jobs are considered by.
+struct Scene<'a> {
+    state: &'a Snapshot,
+    units: &'a Units,
+    evictions: Evictions,
+    room_for_all: bool,
+    now: i64,
+    stop: &'a Stop,
 }
 
 /// The allocations of a group on a node.
@@ -251,12 +430,15 @@ struct OnNode {
 
 impl JobDemand {
     /// `short`: it has less than it wants.
-    fn new(state: &Snapshot, job: &Arc<Job>, units: &Units, short: bool, now: i64) -> JobDemand {
+    fn new(scene: &Scene, job: &Arc<Job>, short: bool) -> JobDemand {
+        let Scene { state, units, evictions, room_for_all, now, stop } = scene;
         let r#type = match job.r#type {
             JobType::System | JobType::Sysbatch => DemandType::PerNode,
             JobType::Batch => DemandType::Batch,
             JobType::Service | JobType::Core | JobType::Unset | JobType::Other(_) => DemandType::Service,
         };
+        let per_node = r#type == DemandType::PerNode;
+        let may_evict = evictions.may(job, r#type);
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
         let mut groups: BTreeMap<String, GroupDemand> = BTreeMap::new();
         let most = units.most_for(state, job);
@@ -265,21 +447,45 @@ impl JobDemand {
             let count = if job.stop { 0 } else { group.count.saturating_add(canaries) };
             let of_group = allocs.iter().filter(|e| e.alloc.task_group == group.name);
             let stays = of_group.filter(|e| stable(state, job, &e.alloc)).count();
+            let counted = (may_evict || *room_for_all) && !per_node && !allocs.is_empty() && !stop.now();
+            let roomy = if counted { nodes_with_room(state, job, group, evictions.most_on_node + 2, *now) } else { 0 };
             let demand = GroupDemand {
                 unit: units.of(job, group, most),
                 wanted: count,
                 stable: i64::try_from(stays).unwrap_or(i64::MAX),
+                roomy,
             };
             groups.insert(group.name.clone(), demand);
         }
-        let per_node = r#type == DemandType::PerNode;
-        let quiet = if per_node || short { quiet(state, job, &groups, now) } else { None };
+        let quiet = if per_node || short { quiet(scene, job, &groups) } else { None };
         let activity = match &quiet {
             Some(q) if q.failed.is_empty() => Activity::Settled,
             Some(_) => Activity::Waiting,
-            None => activity(state, job, now),
+            None => activity(scene, job),
         };
-        JobDemand { activity, quiet, r#type, groups }
+        let active = activity == Activity::Active && !per_node;
+        let goes_on = |e: &Arc<AllocEntry>| e.phase.client_terminal() || stable(state, job, &e.alloc);
+        let steady = activity != Activity::Active && allocs.iter().all(goes_on);
+        let key = (job.namespace.clone(), job.id.clone());
+        let unstable = if active { unstable_on(state, &key) } else { BTreeSet::new() };
+        JobDemand { activity, quiet, r#type, may_evict, steady, unstable, groups }
+    }
+
+    /// Whether it places allocations on other nodes and may evict for that.
+    fn moves_evicting(&self) -> bool {
+        self.may_evict && self.r#type != DemandType::PerNode
+    }
+
+    /// All allocations that it wants.
+    fn wanted(&self) -> i64 {
+        self.groups.values().map(|g| g.wanted.max(0)).fold(0, i64::saturating_add)
+    }
+
+    /// Whether a replacement of one of these groups may find no room without evictions once all other replacements
+    /// have taken the room of a node each. The lost node is none of those that have room.
+    fn is_crowded(&self, lost: &BTreeMap<&str, OnNode>, placed: i64) -> bool {
+        let needed = usize::try_from(placed.saturating_add(1)).unwrap_or(usize::MAX);
+        lost.keys().any(|name| self.groups.get(*name).is_none_or(|g| g.roomy < needed))
     }
 
     /// Whether evaluations do the same when these nodes are lost, besides stopping what ran there.
@@ -337,7 +543,8 @@ pub(crate) fn stable(state: &State, job: &Job, a: &Allocation) -> bool {
 
 /// The work that an evaluation of a job finds: it is made and processed, and nothing of it is carried out. Rollouts go
 /// on by rules of their own when something is lost.
-fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
+fn activity(scene: &Scene, job: &Arc<Job>) -> Activity {
+    let (state, now) = (scene.state, scene.now);
     let deployment = state.latest_deployment(&job.namespace, &job.id);
     if deployment.is_some_and(|d| d.active()) {
         return Activity::Active;
@@ -348,7 +555,7 @@ fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
     }
     let mut made = Made::new(3);
     let eval = Evaluation::pending(job, EvalTrigger::NodeUpdate, now, made.id());
-    let Ok(answer) = evaluate(state, &eval, now, &mut made) else { return Activity::Active };
+    let Ok(answer) = evaluate_until(state, &eval, now, &mut made, scene.stop) else { return Activity::Active };
     let later = answer.created.iter().any(|e| !e.wait_until.is_zero());
     if !answer.plans.is_empty() || later {
         return Activity::Active;
@@ -359,7 +566,8 @@ fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
 
 /// The effect of every evaluation of a job besides stopping lost allocations, if it does not concern allocations (see
 /// `Known::quiet`).
-fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand>, now: i64) -> Option<Quiet> {
+fn quiet(scene: &Scene, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand>) -> Option<Quiet> {
+    let state = scene.state;
     let per_node = matches!(job.r#type, JobType::System | JobType::Sysbatch);
     let constraints = job.constraints.iter().chain(job.task_groups.iter().flat_map(|g| &g.constraints));
     let mut constraints = constraints.chain(job.task_groups.iter().flat_map(|g| &g.tasks).flat_map(|t| &t.constraints));
@@ -373,7 +581,7 @@ fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand
         let config = state.scheduler_config.as_ref().map(|c| &c.preemption_config);
         let evicts = config.is_none_or(|c| c.service_scheduler_enabled || c.batch_scheduler_enabled);
         let deploys = state.latest_deployment(&job.namespace, &job.id).is_some_and(|d| d.active());
-        let quiet = if evicts || deploys { None } else { evaluated(state, job, now) };
+        let quiet = if evicts || deploys { None } else { evaluated(scene, job) };
         return quiet.map(|(quiet, _)| quiet).filter(|q| !q.writes && !q.failed.is_empty());
     }
     let latest = state.latest_deployment(&job.namespace, &job.id);
@@ -385,7 +593,7 @@ fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand
     if !covered {
         return None;
     }
-    let (first, plan) = evaluated(state, job, now)?;
+    let (first, plan) = evaluated(scene, job)?;
     if !first.writes {
         return Some(first);
     }
@@ -399,11 +607,12 @@ fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand
 }
 
 /// The effect of an evaluation and its plan, if it leaves all allocations as they are.
-fn evaluated(state: &Snapshot, job: &Arc<Job>, now: i64) -> Option<(Quiet, Option<Plan>)> {
+fn evaluated(scene: &Scene, job: &Arc<Job>) -> Option<(Quiet, Option<Plan>)> {
+    let (state, now) = (scene.state, scene.now);
     let mut made = Made::new(3);
     let eval = Evaluation::pending(job, EvalTrigger::NodeUpdate, now, made.id());
     let before = made.given();
-    let mut answer = evaluate(state, &eval, now, &mut made).ok()?;
+    let mut answer = evaluate_until(state, &eval, now, &mut made, scene.stop).ok()?;
     let moves = |p: &Plan| !p.node_update.is_empty() || !p.node_allocation.is_empty() || !p.node_preemptions.is_empty();
     let usual = answer.updates.iter().all(|e| e.status == EvalStatus::Complete)
         && answer.created.iter().all(|e| e.wait_until.is_zero())

@@ -4,16 +4,20 @@
 //! All nodes are ineligible from the beginning, so that no allocation moves to a node that is drained later. Batches are
 //! drained one after the other, each simulated to its end as [`super::what_if`] does.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::demand::{Demands, Units};
+use super::stop::Stop;
 use super::survival::Loss;
+use super::threads::in_threads;
 use super::what_if::change::Nodes;
-use super::what_if::{Cause, ChangeError, Fate, Known, Outcome, Unplaced, drain_all, lose};
+use super::what_if::{Cause, ChangeError, Fate, Outcome, Unplaced, drain_all, lose};
 use encamp_model::{Allocation, JobType, Node, NodeEligibility, NodeStatus};
-use encamp_state::State;
+use encamp_state::{NodeEntry, Snapshot, State};
 
 /// What a batch may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +81,12 @@ pub struct WorstLoss {
     pub lost: String,
     /// Allocations that could not be placed after its loss.
     pub unplaced: usize,
+    /// No loss leaves more unplaced: the same number if the worst loss is known.
+    pub at_most: usize,
+    /// How many losses are decided: followed to their end, or known to leave no more unplaced.
+    pub decided: usize,
+    /// How many there are.
+    pub of: usize,
 }
 
 /// The plan of a drain.
@@ -94,13 +104,13 @@ pub struct DrainPlan {
 impl DrainPlan {
     /// Whether all nodes can be drained, and a loss afterwards leaves nothing unplaced.
     pub fn is_safe(&self) -> bool {
-        self.blocked.is_empty() && self.worst_loss.as_ref().is_none_or(|w| w.unplaced == 0)
+        self.blocked.is_empty() && self.worst_loss.as_ref().is_none_or(|w| w.at_most == 0)
     }
 }
 
 /// Plans the drain of nodes, given by their full IDs, at `now` (Unix nanoseconds).
 ///
-/// IDs that no node has are left out.
+/// IDs that no node has are left out. `stop` ends the search for the worst loss, not the plan of the drain.
 ///
 /// # Errors
 /// A node is down.
@@ -109,6 +119,7 @@ pub fn drain_plan(
     ids: &[String],
     limits: DrainLimits,
     survive: Option<Loss>,
+    stop: &Stop,
     now: i64,
 ) -> Result<DrainPlan, ChangeError> {
     let mut state = before.clone();
@@ -149,7 +160,7 @@ pub fn drain_plan(
         }
     }
     if let Some(loss) = survive {
-        plan.worst_loss = worst_loss(&state, loss, now)?;
+        plan.worst_loss = worst_loss(&state, loss, now, stop)?;
     }
     Ok(plan)
 }
@@ -238,20 +249,86 @@ fn described(state: &State, batch: &[String], counts: &BTreeMap<String, Counts>,
     }
 }
 
-/// The loss of a node or datacenter that leaves most allocations unplaced; the first by name of several.
-fn worst_loss(state: &State, loss: Loss, now: i64) -> Result<Option<WorstLoss>, ChangeError> {
-    let ready =
-        || state.nodes().map(|e| &e.node).filter(|n| n.status == NodeStatus::Ready && n.drain_strategy.is_none());
-    let candidates: BTreeMap<String, Nodes> = match loss {
-        Loss::Node => ready().map(|n| (n.name.clone(), Nodes::One(n.id.clone()))).collect(),
-        Loss::Datacenter => ready().map(|n| (n.datacenter.clone(), Nodes::Datacenter(n.datacenter.clone()))).collect(),
-    };
-    let mut worst: Option<WorstLoss> = None;
-    for (lost, nodes) in candidates {
-        let unplaced = lose(state, &nodes, |_| Known::default(), now)?.unplaced;
-        if worst.as_ref().is_none_or(|w| w.unplaced < unplaced) {
-            worst = Some(WorstLoss { lost, unplaced });
+/// Losses that are tried before it is decided again whether to go on.
+const LOSSES_AT_ONCE: usize = 16;
+
+/// The loss of a node or datacenter that leaves most allocations unplaced; any of several. Losses that may leave most are
+/// tried first, until no other one can leave more, or the search is told to end.
+fn worst_loss(state: &State, loss: Loss, now: i64, stop: &Stop) -> Result<Option<WorstLoss>, ChangeError> {
+    let state = state.snapshot();
+    let nothing = Units { ask: None, most: BTreeMap::new(), everywhere: Some(0) };
+    let demands = Demands::new(&state, &nothing, true, now, stop);
+    let candidates = candidates(&state, loss, &demands);
+    let (mut worst, mut decided): (Option<(&str, usize)>, usize) = (None, 0);
+    let mut rest = candidates.as_slice();
+    while let Some(next) = rest.first() {
+        if worst.is_some_and(|(_, unplaced)| unplaced >= next.at_most) || stop.now() {
+            break;
         }
+        let (batch, others) = rest.split_at(LOSSES_AT_ONCE.min(rest.len()));
+        let lost = in_threads(batch, |c| {
+            let known = |down: &BTreeSet<String>| {
+                let lost: Vec<&Arc<NodeEntry>> = down.iter().filter_map(|id| state.node(id)).collect();
+                demands.known(&state, &lost, stop)
+            };
+            lose(&state, &c.nodes, known, now)
+        });
+        let mut cut = false;
+        for (candidate, lost) in batch.iter().zip(lost) {
+            let lost = lost?;
+            if lost.cut.is_some() {
+                cut = true;
+                continue;
+            }
+            decided += 1;
+            if worst.is_none_or(|(_, unplaced)| unplaced < lost.unplaced) {
+                worst = Some((&candidate.name, lost.unplaced));
+            }
+        }
+        if cut {
+            break;
+        }
+        rest = others;
     }
-    Ok(worst)
+    let Some(first) = candidates.first() else { return Ok(None) };
+    let (lost, unplaced) = worst.unwrap_or((&first.name, 0));
+    // Those that were cut off are among the rest.
+    let at_most = rest.first().map_or(unplaced, |next| next.at_most.max(unplaced));
+    let settled = rest.iter().filter(|c| c.at_most <= unplaced).count();
+    let decided = if at_most == unplaced { candidates.len() } else { decided + settled };
+    Ok(Some(WorstLoss { lost: lost.to_string(), unplaced, at_most, decided, of: candidates.len() }))
+}
+
+/// One thing that can be lost.
+struct Candidate {
+    name: String,
+    nodes: Nodes,
+    /// No more allocations remain unplaced.
+    at_most: usize,
+}
+
+/// All that can be lost, what may leave most allocations unplaced first.
+fn candidates(state: &Snapshot, loss: Loss, demands: &Demands) -> Vec<Candidate> {
+    let ready = |e: &&Arc<NodeEntry>| e.node.status == NodeStatus::Ready && e.node.drain_strategy.is_none();
+    let up: Vec<&Arc<NodeEntry>> = state.nodes().filter(ready).collect();
+    let all = state.allocs().filter(|e| !e.phase.client_terminal()).count();
+    let unplaced = in_threads(&up, |e| {
+        let displaced = demands.displaced(state, e, |_| 0, loss == Loss::Datacenter);
+        displaced.and_then(|d| usize::try_from(d.unplaced).ok()).map_or(all, |n| n.min(all))
+    });
+    let mut out: BTreeMap<String, Candidate> = BTreeMap::new();
+    for (e, unplaced) in up.into_iter().zip(unplaced) {
+        let (key, name, nodes) = match loss {
+            Loss::Node => (e.node.id.clone(), e.node.name.clone(), Nodes::One(e.node.id.clone())),
+            Loss::Datacenter => {
+                let dc = &e.node.datacenter;
+                (dc.clone(), dc.clone(), Nodes::Datacenter(dc.clone()))
+            }
+        };
+        let candidate = out.entry(key).or_insert(Candidate { name, nodes, at_most: 0 });
+        candidate.at_most = candidate.at_most.saturating_add(unplaced).min(all);
+    }
+    let mut out: Vec<Candidate> = out.into_values().collect();
+    out.sort_by(|a, b| (Reverse(a.at_most), &a.name).cmp(&(Reverse(b.at_most), &b.name)));
+    out
 }

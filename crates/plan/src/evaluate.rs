@@ -1,5 +1,6 @@
 //! Processes one evaluation without a server.
 
+use super::stop::Stop;
 use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner, ScheduleError, SubmitError};
@@ -84,6 +85,20 @@ impl Planner for Answer {
 /// # Errors
 /// The scheduler decided nothing.
 pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) -> Result<Answer, ScheduleError> {
+    evaluate_until(state, eval, now, made, &Stop::never())
+}
+
+/// [`evaluate`], which ends without a decision when it is told to.
+///
+/// # Errors
+/// The scheduler decided nothing; [`ScheduleError::Stopped`] if it was told to end.
+pub(crate) fn evaluate_until(
+    state: &Snapshot,
+    eval: &Evaluation,
+    now: i64,
+    made: &mut Made,
+    stop: &Stop,
+) -> Result<Answer, ScheduleError> {
     let mut answer = Answer::default();
     let Made { series, last_id, ports, drew } = made;
     let mut context = Context {
@@ -98,6 +113,7 @@ pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) 
             ports.below(n)
         },
         stopwatch: &mut || 0,
+        stop: &|| stop.now(),
     };
     encamp_scheduler::process(state, eval, &mut context, &mut answer)?;
     Ok(answer)

@@ -8,7 +8,7 @@
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 //! - [`what_if`]: the effects of nodes that leave or join, jobs that are scaled or stopped, and changed settings.
 //! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
-//!   an upper bound of what jobs place after a loss.
+//!   an upper bound of what jobs place after a loss. [`stop`]: ends a search early.
 //! - [`mod@drain_plan`]: batches in which several nodes can be drained.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`mod@tally`]: the effects of a plan in numbers.
@@ -34,6 +34,7 @@ pub mod past;
 pub mod remarks;
 pub mod review;
 pub mod settings;
+pub mod stop;
 pub mod survival;
 pub mod tally;
 mod threads;

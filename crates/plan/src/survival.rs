@@ -4,6 +4,12 @@
 //! A loss is simulated to its end as `what_if` does. That takes time, so losses are tried in the order of the fewest
 //! copies that they may leave ([`super::demand`]); once no remaining loss can leave fewer copies than one that was
 //! tried, or only a few less ([`Accuracy`]), the search ends.
+//!
+//! It also ends when it is told to ([`Stop`]), at any moment. The answer is then an interval: every loss that was not
+//! followed to its end leaves no fewer copies than its lower bound, and the worst loss leaves no more than any loss is
+//! known to leave at most. A loss that only places allocations on other nodes (it frees no room, and nothing is evicted)
+//! can only take copies away: such a loss leaves no more copies than there are on the other nodes now, and a simulation
+//! that was cut off gives bounds too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +17,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::capacity::{Count, MOST_COPIES, Subject, independent, sums_of};
-use super::demand::{Demands, Units};
+use super::capacity::{Ask, Count, MOST_COPIES, Subject, constraints, independent};
+use super::demand::{Demands, Displaced, Units};
+use super::stop::Stop;
 use super::threads::in_threads;
 use super::what_if::change::Nodes;
-use super::what_if::{ChangeError, Known, lose};
+use super::what_if::{ChangeError, lose};
 use encamp_model::NodeStatus;
 use encamp_state::{NodeEntry, Snapshot, State};
 
@@ -68,30 +75,74 @@ impl Loss {
     }
 }
 
-/// The worst loss.
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// The worst loss is known.
+    Exact,
+    /// The interval is narrow enough ([`Accuracy::Near`]).
+    Near,
+    /// It was told to end.
+    Stopped,
+}
+
+/// The worst loss, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Survival {
-    /// The node or datacenter whose loss leaves room for the fewest copies.
+    /// The node or datacenter whose loss leaves the fewest copies, of those of which that is known.
     pub lost: String,
-    /// How many more copies fit after what was lost has been placed again.
+    /// How many copies fit at most after the worst loss, once what was lost has been placed again.
     pub copies: i64,
     /// No loss leaves fewer copies than that: the same number if the worst loss is known.
     pub at_least: i64,
-    /// Lost allocations that no node takes.
-    pub unplaced: usize,
+    /// Lost allocations that no node takes; `None` if the loss was not followed to its end.
+    pub unplaced: Option<usize>,
     /// How many losses were followed to their end.
     pub tried: usize,
+    /// How many are decided: these, and those that cannot leave fewer copies.
+    pub decided: usize,
     /// How many there are.
     pub of: usize,
+    /// How the search ended.
+    pub ended: Ended,
 }
 
-/// One thing that can be lost.
+/// When a search ends, and who hears of it.
+pub struct Limits<'a> {
+    /// How exact the answer has to be.
+    pub accuracy: Accuracy,
+    /// Ends the search before that.
+    pub stop: Stop,
+    /// Hears what is known so far, now and then.
+    pub progress: &'a dyn Fn(&Survival),
+}
+
+impl Limits<'_> {
+    /// No end but that of the search.
+    pub fn none(accuracy: Accuracy) -> Limits<'static> {
+        Limits { accuracy, stop: Stop::never(), progress: &|_| {} }
+    }
+}
+
+/// One thing that can be lost, and what is known about the copies that fit afterwards.
+#[derive(Debug)]
 struct Candidate {
     name: String,
     nodes: Nodes,
-    /// No fewer copies than that fit afterwards.
+    /// Copies that go with its nodes.
+    on: i64,
+    /// No fewer fit than that.
     at_least: i64,
+    /// No more fit than that.
+    at_most: i64,
+    /// What its allocations displace, if that is known.
+    displaced: Option<Displaced>,
+    /// Room only shrinks while the loss is followed.
+    shrinks: bool,
+    /// What it leaves, once it was followed to its end.
+    left: Option<Left>,
 }
 
 /// The remaining capacity after a loss.
@@ -101,121 +152,228 @@ struct Left {
     unplaced: usize,
 }
 
+/// What following a loss gave.
+enum Followed {
+    /// Its end.
+    Whole(Left),
+    /// Bounds of the copies: it was cut off on the way.
+    Part { at_least: i64, at_most: i64 },
+}
+
 /// How many fit after the worst of the losses, when what was lost has been placed again; `None` if there is nothing to
 /// lose. Of losses that leave equally few copies any is named.
 pub fn survival(
     state: &State,
     subject: &Subject,
     loss: Loss,
-    accuracy: Accuracy,
+    limits: &Limits,
     now: i64,
 ) -> Result<Option<Survival>, ChangeError> {
-    let state = state.snapshot();
-    let sums = sums_of(subject);
-    // Counting by sums takes no longer if there is more to count.
-    let limit = if sums.is_some() { i64::MAX } else { MOST_COPIES };
-    let base = Count::new(&state, subject, limit, now);
+    let (state, stop) = (state.snapshot(), &limits.stop);
+    let base = Count::all(&state, subject, now, stop);
     let most = base.most_by_place(&state);
     let everywhere = if independent(subject) { None } else { Some(most.values().copied().max().unwrap_or(0)) };
-    let demands = Demands::new(&state, &Units { ask: sums, most, everywhere }, now);
-    let (mut candidates, at_once) = match loss {
-        Loss::Node => (nodes(&state, &base, &demands), NODES_AT_ONCE),
-        Loss::Datacenter => (datacenters(&state, &base, &demands), DATACENTERS_AT_ONCE),
+    let units = Units { ask: Ask::of(subject), most, everywhere };
+    let demands = Demands::new(&state, &units, false, now, stop);
+    let scene =
+        Scene { state: &state, subject, base: &base, demands: &demands, known: known(subject, &base), stop, now };
+    let (candidates, at_once) = match loss {
+        Loss::Node => (scene.nodes(), NODES_AT_ONCE),
+        Loss::Datacenter => (scene.datacenters(), DATACENTERS_AT_ONCE),
     };
-    candidates.sort_by(|a, b| (a.at_least, &a.name).cmp(&(b.at_least, &b.name)));
-    let of = candidates.len();
-    let trial = Trial { state: &state, subject, base: &base, demands: &demands, limit, now };
-    let mut worst: Option<(usize, Left)> = None;
-    let (mut tried, mut at_least) = (0, i64::MAX);
-    for batch in candidates.chunks(at_once) {
-        let others = batch.first().map_or(i64::MAX, |c| c.at_least).min(MOST_COPIES);
-        if worst.is_some_and(|(_, w)| accuracy.suffices(tried, w.copies, others)) {
-            at_least = others;
-            break;
+    let mut search = Search::new(candidates);
+    while !search.is_done(limits.accuracy) && !stop.now() {
+        let end = search.next.saturating_add(at_once).min(search.candidates.len());
+        let Some(batch) = search.candidates.get_mut(search.next..end) else { break };
+        let followed = in_threads(batch, |c| scene.follow(c));
+        for (candidate, followed) in batch.iter_mut().zip(followed) {
+            candidate.learn(followed?);
         }
-        for (i, left) in in_threads(batch, |c| trial.one(c)).into_iter().enumerate() {
-            let left = left?;
-            let rank = |l: &Left| (l.copies, Reverse(l.unplaced));
-            if worst.as_ref().is_none_or(|(_, w)| rank(&left) < rank(w)) {
-                worst = Some((tried + i, left));
+        search.next = end;
+        if let Some(so_far) = search.survival(limits.accuracy) {
+            (limits.progress)(&so_far);
+        }
+    }
+    Ok(search.survival(limits.accuracy))
+}
+
+/// What is known about every count of copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KnownOf {
+    /// Less room never means more copies, and what one allocation takes is known.
+    Both,
+    /// What one allocation takes.
+    Losses,
+    /// Nothing.
+    Nothing,
+}
+
+fn known(subject: &Subject, base: &Count) -> KnownOf {
+    let Subject { job, group } = subject;
+    let properties = constraints(job, group).filter(|c| c.operand == "distinct_property").count();
+    let volumes = group.volumes.iter().flatten().any(|(_, v)| v.sticky || v.per_alloc);
+    // What one of several such conditions forbids depends on the order of the copies.
+    if base.cut || base.capped || properties > 1 || volumes {
+        return KnownOf::Nothing;
+    }
+    // Cores differ in speed, and one device may be given for another: with less room copies may be put together better.
+    let devices = group.tasks.iter().filter_map(|t| t.resources.as_ref()).map(|r| r.devices.len()).sum::<usize>();
+    let cores = group.tasks.iter().filter_map(|t| t.resources.as_ref()).any(|r| r.cores > 0);
+    if cores || devices > 1 { KnownOf::Losses } else { KnownOf::Both }
+}
+
+/// The losses, those that may leave the fewest copies first, and how far the search has come.
+struct Search {
+    candidates: Vec<Candidate>,
+    /// The next one that is followed.
+    next: usize,
+}
+
+impl Search {
+    fn new(mut candidates: Vec<Candidate>) -> Search {
+        candidates.sort_by(|a, b| (a.at_least, Reverse(a.on), &a.name).cmp(&(b.at_least, Reverse(b.on), &b.name)));
+        Search { candidates, next: 0 }
+    }
+
+    /// The worst of the losses that were followed to their end.
+    fn worst(&self) -> Option<(&Candidate, Left)> {
+        let followed = self.candidates.iter().take(self.next).filter_map(|c| Some((c, c.left?)));
+        followed.min_by_key(|(_, left)| (left.copies, Reverse(left.unplaced)))
+    }
+
+    /// No loss leaves fewer copies than that.
+    fn at_least(&self) -> i64 {
+        let followed = self.candidates.iter().take(self.next).map(|c| c.at_least);
+        // They are sorted by this number.
+        followed.chain(self.candidates.get(self.next).map(|c| c.at_least)).min().unwrap_or(0)
+    }
+
+    fn is_done(&self, accuracy: Accuracy) -> bool {
+        let Some(next) = self.candidates.get(self.next) else { return true };
+        self.worst().is_some_and(|(_, left)| accuracy.suffices(self.next, left.copies, next.at_least))
+    }
+
+    fn survival(&self, accuracy: Accuracy) -> Option<Survival> {
+        let worst = self.worst();
+        let smallest = self.candidates.iter().min_by_key(|c| (c.at_most, c.left.is_none()))?;
+        let (named, copies, unplaced) = match worst {
+            Some((c, left)) if left.copies <= smallest.at_most => (c, left.copies, Some(left.unplaced)),
+            _ => (smallest, smallest.at_most, None),
+        };
+        let at_least = self.at_least().min(copies);
+        let tried = self.candidates.iter().filter(|c| c.left.is_some()).count();
+        let decided = self.candidates.iter().filter(|c| c.left.is_some() || c.at_least >= copies).count();
+        let ended = match () {
+            () if at_least == copies => Ended::Exact,
+            () if accuracy == Accuracy::Near && self.is_done(accuracy) => Ended::Near,
+            () => Ended::Stopped,
+        };
+        let (lost, of) = (named.name.clone(), self.candidates.len());
+        Some(Survival { lost, copies, at_least, unplaced, tried, decided, of, ended })
+    }
+}
+
+impl Candidate {
+    /// Takes over what following it gave.
+    fn learn(&mut self, followed: Followed) {
+        match followed {
+            Followed::Whole(left) => {
+                (self.at_least, self.at_most, self.left) = (left.copies, left.copies, Some(left));
+            }
+            Followed::Part { at_least, at_most } => {
+                self.at_least = self.at_least.max(at_least);
+                self.at_most = self.at_most.min(at_most);
             }
         }
-        tried += batch.len();
     }
-    Ok(worst.and_then(|(i, left)| {
-        let lost = candidates.get(i)?.name.clone();
-        let at_least = at_least.min(left.copies);
-        Some(Survival { lost, copies: left.copies, at_least, unplaced: left.unplaced, tried, of })
-    }))
 }
 
-/// The nodes that can be lost.
-fn nodes(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
-    let total = base.total();
-    let candidate = |(e, taken): (&Arc<NodeEntry>, Option<i64>)| Candidate {
-        name: e.node.name.clone(),
-        nodes: Nodes::One(e.node.id.clone()),
-        at_least: at_least(total, taken),
-    };
-    taken_by_each(state, base, demands).into_iter().map(candidate).collect()
-}
-
-/// What the loss of each node takes that is not down.
-fn taken_by_each<'a>(state: &'a Snapshot, base: &Count, demands: &Demands) -> Vec<(&'a Arc<NodeEntry>, Option<i64>)> {
-    let up: Vec<&Arc<NodeEntry>> = state.nodes().filter(|e| e.node.status != NodeStatus::Down).collect();
-    in_threads(&up, |e| (*e, taken(state, e, base, demands)))
-}
-
-/// The datacenters that can be lost. What nodes take together is no more than the sum.
-fn datacenters(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
-    let (total, mut sums) = (base.total(), BTreeMap::<&str, Option<i64>>::new());
-    for (e, taken) in taken_by_each(state, base, demands) {
-        let sum = sums.entry(&e.node.datacenter).or_insert(Some(0));
-        *sum = sum.zip(taken).map(|(a, b)| a.saturating_add(b));
-    }
-    let candidate = |(name, sum): (&str, Option<i64>)| Candidate {
-        name: name.to_string(),
-        nodes: Nodes::Datacenter(name.to_string()),
-        at_least: at_least(total, sum),
-    };
-    sums.into_iter().map(candidate).collect()
-}
-
-/// How many copies less fit at most after the loss of a node: on itself, and where others take its allocations; `None`
-/// if that is not known beforehand.
-fn taken(state: &Snapshot, node: &NodeEntry, base: &Count, demands: &Demands) -> Option<i64> {
-    let displaced = demands.displaced(state, node).filter(|_| !base.capped)?;
-    Some(displaced.saturating_add(base.on(node.slot)))
-}
-
-/// The fewest of all copies that fit after a loss that takes so many.
-fn at_least(total: i64, taken: Option<i64>) -> i64 {
-    taken.map_or(0, |taken| total.saturating_sub(taken).max(0))
-}
-
-/// The state in which losses are simulated.
-struct Trial<'a> {
+/// The state in which losses are followed.
+struct Scene<'a> {
     state: &'a Snapshot,
     subject: &'a Subject,
     base: &'a Count,
     demands: &'a Demands,
-    limit: i64,
+    known: KnownOf,
+    stop: &'a Stop,
     now: i64,
 }
 
-impl Trial<'_> {
-    fn one(&self, candidate: &Candidate) -> Result<Left, ChangeError> {
+impl Scene<'_> {
+    /// The nodes that can be lost.
+    fn nodes(&self) -> Vec<Candidate> {
+        let up = self.up();
+        in_threads(&up, |e| {
+            let name = e.node.name.clone();
+            self.candidate(name, Nodes::One(e.node.id.clone()), self.base.on(e.slot), self.displaced(e, false))
+        })
+    }
+
+    fn up(&self) -> Vec<&Arc<NodeEntry>> {
+        self.state.nodes().filter(|e| e.node.status != NodeStatus::Down).collect()
+    }
+
+    /// The datacenters that can be lost. What nodes take together is no more than the sum.
+    fn datacenters(&self) -> Vec<Candidate> {
+        let up = self.up();
+        let displaced = in_threads(&up, |e| self.displaced(e, true));
+        let mut sums: BTreeMap<&str, (i64, Option<Displaced>)> = BTreeMap::new();
+        for (e, displaced) in up.into_iter().zip(displaced) {
+            let none = Displaced { copies: 0, frees: false, steady: true, unplaced: 0 };
+            let (on, sum) = sums.entry(&e.node.datacenter).or_insert((0, Some(none)));
+            *on = on.saturating_add(self.base.on(e.slot));
+            *sum = sum.zip(displaced).map(|(a, b)| a.and(b));
+        }
+        let candidate = |(name, (on, sum)): (&str, _)| {
+            self.candidate(name.to_string(), Nodes::Datacenter(name.to_string()), on, sum)
+        };
+        sums.into_iter().map(candidate).collect()
+    }
+
+    fn displaced(&self, node: &NodeEntry, others: bool) -> Option<Displaced> {
+        if self.known == KnownOf::Nothing || self.stop.now() {
+            return None;
+        }
+        self.demands.displaced(self.state, node, |slot| self.base.on(slot), others)
+    }
+
+    /// `on`: the copies that go with the nodes. `displaced`: what their allocations displace elsewhere.
+    fn candidate(&self, name: String, nodes: Nodes, on: i64, displaced: Option<Displaced>) -> Candidate {
+        let rest = self.base.total().saturating_sub(on).max(0);
+        let shrinks = self.known == KnownOf::Both && displaced.is_some_and(|d| d.steady);
+        let at_least = displaced.map_or(0, |d| rest.saturating_sub(d.copies).clamp(0, MOST_COPIES));
+        // Where copies depend on each other, other nodes may take those of the lost ones.
+        let most = if independent(self.subject) { rest } else { self.base.total() };
+        let at_most = if shrinks { most.min(MOST_COPIES) } else { MOST_COPIES };
+        Candidate { name, nodes, on, at_least, at_most, displaced, shrinks, left: None }
+    }
+
+    /// Follows a loss to its end, or until the search is to end.
+    fn follow(&self, candidate: &Candidate) -> Result<Followed, ChangeError> {
+        let mut all: Vec<Arc<NodeEntry>> = Vec::new();
         let known = |down: &BTreeSet<String>| {
             let lost: Vec<&Arc<NodeEntry>> = down.iter().filter_map(|id| self.state.node(id)).collect();
-            Known {
-                quiet: self.demands.quiet.clone(),
-                stirred: self.demands.stirred(self.state, &lost),
-                settled: self.demands.settled.clone(),
-                waiting: Some(self.demands.short.clone()),
-            }
+            all.extend(lost.iter().map(|e| Arc::clone(e)));
+            self.demands.known(self.state, &lost, self.stop)
         };
         let lost = lose(self.state, &candidate.nodes, known, self.now)?;
-        let copies = self.base.total_after(&lost.state, &lost.changed, self.subject, self.limit, self.now);
-        Ok(Left { copies: copies.min(MOST_COPIES), unplaced: lost.unplaced })
+        let count = |stop: &Stop| self.base.total_after(&lost.state, &lost.changed, self.subject, self.now, stop);
+        let unknown = Followed::Part { at_least: 0, at_most: MOST_COPIES };
+        let Some(whole) = &lost.cut else {
+            let copies = if self.base.cut { None } else { count(self.stop) };
+            return Ok(copies.map_or(unknown, |copies| {
+                Followed::Whole(Left { copies: copies.min(MOST_COPIES), unplaced: lost.unplaced })
+            }));
+        };
+        // Where amounts do not decide, counting may take long.
+        let Some(displaced) = candidate.displaced.filter(|_| !lost.changed.is_empty()) else { return Ok(unknown) };
+        if Ask::of(self.subject).is_none() {
+            return Ok(unknown);
+        }
+        let nodes: Vec<&Arc<NodeEntry>> = all.iter().collect();
+        let so_far = count(&Stop::never()).unwrap_or(0);
+        let left = self.demands.left(self.state, &nodes, whole, displaced.frees);
+        let at_least = so_far.saturating_sub(left).clamp(0, MOST_COPIES);
+        Ok(Followed::Part { at_least, at_most: if candidate.shrinks { so_far.min(MOST_COPIES) } else { MOST_COPIES } })
     }
 }

@@ -20,6 +20,9 @@ pub enum ScheduleError {
     /// The planner accepted a plan in part, but gave no newer state to plan the rest on.
     #[error("missing state refresh after partial commit")]
     NoRefresh,
+    /// The caller ended it ([`Context::stop`](crate::Context::stop)).
+    #[error("stopped before every placement was decided")]
+    Stopped,
 }
 
 /// A planner did not take a plan. Displays as the planner's own error.

@@ -104,6 +104,9 @@ pub struct Context<'a> {
     /// Gives the nanoseconds since a fixed moment, to measure how long a search takes. Decides nothing; dry runs give
     /// 0, so that two runs give the same result.
     pub stopwatch: &'a mut dyn FnMut() -> i64,
+    /// Whether to end without a decision ([`ScheduleError::Stopped`]); asked before each placement
+    /// of a service or batch job. Servers never end one.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// The result of a submitted plan.

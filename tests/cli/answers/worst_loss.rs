@@ -34,6 +34,11 @@ fn the_worst_loss_of_a_large_cluster_is_that_of_a_node_that_the_job_can_use() {
         assert!(left(node) >= worst, "{node}");
     }
     assert_eq!(told["Survival"]["AtLeast"], told["Survival"]["Copies"]);
+    assert_eq!((&told["Survival"]["Ended"], &told["Survival"]["Decided"]), (&"exact".into(), &told["Survival"]["Of"]));
+    // With preemption by all jobs the search still ends, with an interval whose ends are in order.
+    let evicting = &answer(&folder, &["-survive", "1 node", "-allow-preemptions"])["Survival"];
+    assert!(evicting["AtLeast"].as_i64() <= evicting["Copies"].as_i64(), "{evicting}");
+    assert!(["exact", "near", "stopped"].map(Value::from).contains(&evicting["Ended"]), "{evicting}");
     let near = answer(&folder, &["-survive", "1 node"]);
     let number = |name: &str| near["Survival"][name].as_i64().expect("a number");
     let (near_worst, at_least) = (number("Copies"), number("AtLeast"));

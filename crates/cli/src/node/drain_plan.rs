@@ -12,6 +12,7 @@ use crate::render::page;
 use crate::render::table::{Form, cell, headed, table, table_of_sentences};
 use crate::render::ui::Ui;
 use crate::render::values::counted;
+use crate::search_limit;
 use encamp_model::{Node, NodeStatus, format_duration, quoted};
 use encamp_plan::drain_plan::{Batch, Blocked, DrainLimits, DrainPlan, drain_plan};
 use encamp_plan::survival::Loss;
@@ -104,7 +105,7 @@ impl DrainPlanFlags {
         let limits = DrainLimits { nodes: self.batch, preempt: self.allow_preemptions };
         let progress = context.env.terminal.spinner();
         progress.say("Planning the drain");
-        Ok(drain_plan(&state, &ids, limits, self.loss(), now)?)
+        Ok(drain_plan(&state, &ids, limits, self.loss(), &search_limit::timed(), now)?)
     }
 
     /// The IDs of the nodes that arguments and selector name.
@@ -214,12 +215,15 @@ fn print(ui: &mut Ui<'_>, plan: &DrainPlan, loss: Option<Loss>) {
     }
     if let (Some(worst), Some(loss)) = (&plan.worst_loss, loss) {
         let kind = loss.noun();
-        let line = match worst.unplaced {
-            0 => format!("[green]Afterwards, the loss of any one {kind} leaves no allocation unplaced.[reset]"),
-            n => {
-                let n = counted(n, "allocation", "allocations");
-                format!("[red]Afterwards, the loss of {kind} {} leaves {n} unplaced.[reset]", quoted(&worst.lost))
-            }
+        let n = counted(worst.unplaced, "allocation", "allocations");
+        let line = match (worst.unplaced, worst.at_most) {
+            (_, 0) => format!("[green]Afterwards, the loss of any one {kind} leaves no allocation unplaced.[reset]"),
+            (least, most) if least < most => format!(
+                "[red]Afterwards, the worst loss of a {kind} leaves at least {least}, at most {most} allocations \
+                 unplaced: {} of {} losses decided.[reset]",
+                worst.decided, worst.of
+            ),
+            _ => format!("[red]Afterwards, the loss of {kind} {} leaves {n} unplaced.[reset]", quoted(&worst.lost)),
         };
         ui.output_markup(&line);
     }

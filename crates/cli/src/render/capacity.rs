@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::RenderError;
 use super::json::indented;
 use super::metrics::metric_lines;
+use super::page;
 use super::styled::Styled;
 use super::table::{Form, cell, headed, table};
 use super::ui::Ui;
@@ -81,7 +82,7 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
         ui.output(&format!("Runs out first: {}, on {} {nodes}{others}", first.dimension, first.nodes));
     }
     if let Some(s) = &group.survival {
-        ui.output(&survival(s, view.loss));
+        ui.output(&page::sentence(&survival(s, view.loss)));
     }
     if c.nodes.len() > MANY {
         ui.output(&format!("\n{}", table(&by_datacenter(&c.nodes), Form::Figures)));
@@ -116,15 +117,27 @@ fn by_datacenter(nodes: &[NodeCopies]) -> Vec<String> {
     headed("Datacenter|Nodes|Copies", rows)
 }
 
+/// What is known so far, for the progress display: the counts come first, where a narrow terminal shows them.
+pub fn progress(s: &Survival) -> String {
+    let (decided, of) = (s.decided, s.of);
+    format!("{decided} of {of} losses decided: {} to {} copies fit; Ctrl-C ends the search", s.at_least, s.copies)
+}
+
 fn survival(s: &Survival, loss: Option<Loss>) -> String {
     let what = loss.unwrap_or(Loss::Node).noun();
-    let words = plural(s.copies, "fits", "fit");
-    let mut out = format!("After the worst loss, of {what} {}, {} more {words}", quoted(&s.lost), s.copies);
-    if s.at_least < s.copies {
-        out.push_str(&format!(" (no other loss leaves fewer than {}; -exact finds the worst)", s.at_least));
-    }
-    if s.unplaced > 0 {
-        let n = i64::try_from(s.unplaced).unwrap_or(i64::MAX);
+    let (lost, words) = (quoted(&s.lost), plural(s.copies, "fits", "fit"));
+    let mut out = if s.at_least == s.copies {
+        format!("After the worst loss, of {what} {lost}, {} more {words}", s.copies)
+    } else {
+        let at_most = if s.unplaced.is_some() { "" } else { "at most " };
+        format!(
+            "After the worst loss of a {what} at least {}, at most {} more {words}: {} of {} losses decided; -exact goes on \
+             until the worst is found. The loss of {what} {lost} leaves {at_most}{}",
+            s.at_least, s.copies, s.decided, s.of, s.copies
+        )
+    };
+    if let Some(unplaced @ 1..) = s.unplaced {
+        let n = i64::try_from(unplaced).unwrap_or(i64::MAX);
         out.push_str(&format!("; {n} lost {} be placed again", plural(n, "allocation cannot", "allocations cannot")));
     }
     out

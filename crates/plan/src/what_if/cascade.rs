@@ -13,10 +13,11 @@ use super::edit::{Edited, JobKey, Trigger, Triggers};
 use super::waiting::{absent_system_jobs, short_jobs};
 use crate::apply;
 use crate::demand::stable;
-use crate::evaluate::{Answer, Made, evaluate};
+use crate::evaluate::{Answer, Made, evaluate_until};
+use crate::stop::Stop;
 use encamp_model::*;
-use encamp_scheduler::descriptions;
 use encamp_scheduler::plan_check::{check, rejections};
+use encamp_scheduler::{ScheduleError, descriptions};
 use encamp_state::{Id, State};
 
 /// Most rejections of servers that are named.
@@ -40,6 +41,8 @@ pub(crate) struct Known {
     pub settled: Arc<BTreeSet<JobKey>>,
     /// Jobs that wait for capacity.
     pub waiting: Option<Arc<BTreeSet<JobKey>>>,
+    /// When to end although something is left to be done.
+    pub stop: Stop,
 }
 
 /// The effect of every evaluation of a job besides stopping allocations on nodes that are down.
@@ -89,13 +92,16 @@ pub(crate) struct Cascade {
     stirred: BTreeSet<JobKey>,
     settled: Arc<BTreeSet<JobKey>>,
     /// Settled jobs that have replaced all they lost: another evaluation finds nothing to do.
-    whole: BTreeSet<JobKey>,
+    pub(super) whole: BTreeSet<JobKey>,
     /// Nodes that went down.
     down: BTreeSet<String>,
     /// A ready node has more room than at the beginning.
     gave_room: bool,
     /// The facts known beforehand do not hold any more: nothing of this cascade is of use.
     pub(super) misled: bool,
+    stop: Stop,
+    /// It was told to end: evaluations are left.
+    pub(super) cut: bool,
 }
 
 impl Cascade {
@@ -134,6 +140,8 @@ impl Cascade {
             down: edited.down,
             gave_room: edited.gained,
             misled: false,
+            stop: known.stop.clone(),
+            cut: false,
         };
         c.enqueue_all(&edited.triggers);
         loop {
@@ -143,8 +151,11 @@ impl Cascade {
                     return c;
                 }
                 c.queued.remove(&job_of(&eval));
-                c.process(before, &eval);
-                if c.misled {
+                c.cut = c.cut || c.stop.now();
+                if !c.cut {
+                    c.process(before, &eval);
+                }
+                if c.misled || c.cut {
                     return c;
                 }
             }
@@ -227,8 +238,13 @@ impl Cascade {
         if self.whole.contains(&key) {
             return;
         }
-        let answer = match evaluate(&self.state.snapshot(), eval, self.now, &mut self.made) {
+        let stop = self.stop.clone();
+        let answer = match evaluate_until(&self.state.snapshot(), eval, self.now, &mut self.made, &stop) {
             Ok(answer) => answer,
+            Err(ScheduleError::Stopped) => {
+                self.cut = true;
+                return;
+            }
             Err(e) => {
                 self.errors.insert(format!(
                     "Job {} of namespace {} was left as it is: {e}",

@@ -105,6 +105,9 @@ pub(super) struct Lost {
     pub unplaced: usize,
     /// Slots of the nodes that were lost or on which an allocation was written.
     pub changed: BTreeSet<u32>,
+    /// It was told to end ([`Known::stop`]): the state is one on the way, and these jobs are those that have replaced
+    /// all they lost.
+    pub cut: Option<BTreeSet<JobKey>>,
 }
 
 /// The state after a loss and all that follows from it: the same as [`what_if`] gives, in less time. Deployments of
@@ -119,17 +122,26 @@ pub(super) fn lose(
     let edited = edit::edit(before, &[Change::Down(lost.clone())], "", now)?;
     let down = edited.down.clone();
     let known = known(&down);
+    if known.stop.now() {
+        let whole = BTreeSet::new();
+        return Ok(Lost { state: before.clone(), unplaced: 0, changed: BTreeSet::new(), cut: Some(whole) });
+    }
     let mut cascade = Cascade::run(before, edited.clone(), &known, now);
-    if cascade.misled {
+    if cascade.misled && !cascade.cut {
         let known = Known { quiet: Arc::default(), ..known };
         cascade = Cascade::run(before, edited, &known, now);
     }
-    let outcome = outcome::outcome(before, &cascade, (&BTreeSet::new(), &down), Vec::new(), Vec::new());
-    let unplaced = outcome.count(None, Fate::Unplaced);
+    let unplaced = if cascade.cut {
+        0
+    } else {
+        let outcome = outcome::outcome(before, &cascade, (&BTreeSet::new(), &down), Vec::new(), Vec::new());
+        outcome.count(None, Fate::Unplaced)
+    };
     let of = |state: &State, id: &Id| state.alloc_at(id).and_then(|e| Some(state.node(&e.alloc.node_id)?.slot));
     let mut changed: BTreeSet<u32> = down.iter().filter_map(|id| Some(before.node(id)?.slot)).collect();
     for id in &cascade.touched {
         changed.extend([before, cascade.state()].into_iter().filter_map(|state| of(state, id)));
     }
-    Ok(Lost { state: cascade.into_state(), unplaced, changed })
+    let cut = cascade.cut.then(|| cascade.whole.clone());
+    Ok(Lost { state: cascade.into_state(), unplaced, changed, cut })
 }

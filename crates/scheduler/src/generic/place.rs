@@ -71,6 +71,9 @@ impl Attempt {
         p: Placement,
         destructive: bool,
     ) -> Result<(), ScheduleError> {
+        if (g.ctx.stop)() {
+            return Err(ScheduleError::Stopped);
+        }
         let older = if p.downgrade { older_version(g, round, &p) } else { None };
         if let Some((_, deployment)) = &older {
             round.deployment = deployment.clone();

@@ -128,8 +128,14 @@ fn run(state: State, eval: &Evaluation, fates: &[Fate]) -> (Recorder, Result<(),
         format!("new{ids}")
     };
     let mut random = |_| 0;
-    let mut ctx =
-        Context { now: NOW, order: NodeOrder::Shuffle, new_id: &mut new_id, random: &mut random, stopwatch: &mut || 0 };
+    let mut ctx = Context {
+        now: NOW,
+        order: NodeOrder::Shuffle,
+        new_id: &mut new_id,
+        random: &mut random,
+        stopwatch: &mut || 0,
+        stop: &|| false,
+    };
     let result = process(&state, eval, &mut ctx, &mut recorder);
     (recorder, result)
 }

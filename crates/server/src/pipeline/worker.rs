@@ -253,6 +253,7 @@ impl Worker {
         let began = Instant::now();
         let mut context = Context {
             stopwatch: &mut || i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX),
+            stop: &|| false,
             now: ids::now(),
             order: NodeOrder::Shuffle,
             new_id: &mut ids::uuid,

@@ -1,0 +1,42 @@
+//! When a search for the worst loss ends: once its time is up, or on Ctrl-C.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::terminal::{Interrupt, Terminal};
+use encamp_plan::stop::Stop;
+
+/// A command with a search ends about so long after its start. Ten seconds are promised; reading the cluster, the last
+/// step of a search and printing take time too.
+const WHOLE: Duration = Duration::from_millis(8000);
+/// The shortest time for a search, however long reading the cluster took.
+const LEAST: Duration = Duration::from_millis(2500);
+
+/// Ends a search some time after it has begun, which is when it first asks. Ctrl-C ends the process.
+pub(crate) fn timed() -> Stop {
+    let began = OnceLock::new();
+    Stop::when(move || began.get_or_init(Instant::now).elapsed() >= WHOLE - LEAST)
+}
+
+/// The time and the signals that end the searches of a command.
+pub(crate) struct SearchLimit {
+    deadline: Option<Instant>,
+    interrupt: Interrupt,
+}
+
+impl SearchLimit {
+    /// For a command that began then. With `exact`, only a signal ends a search.
+    pub(crate) fn new(began: Instant, exact: bool, terminal: &Terminal) -> SearchLimit {
+        let deadline = (began + WHOLE).max(Instant::now() + LEAST);
+        SearchLimit { deadline: (!exact).then_some(deadline), interrupt: terminal.note_interrupt() }
+    }
+
+    /// Ends one of so many searches that are left, including this one: they share the time that is left.
+    pub(crate) fn stop(&self, searches: u32) -> Stop {
+        let noted = self.interrupt.noted();
+        let now = Instant::now();
+        let deadline = self.deadline.map(|d| now + d.saturating_duration_since(now) / searches.max(1));
+        Stop::when(move || noted.load(Ordering::Acquire) || deadline.is_some_and(|d| Instant::now() >= d))
+    }
+}
