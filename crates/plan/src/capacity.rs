@@ -1,7 +1,7 @@
 //! Computes how many more copies of a group fit, where, and which resource runs out first.
 //!
 //! Copies are placed by the search that the schedulers use, without preemption, until it finds no node. Unless copies
-//! depend on each other across nodes (`distinct_property`, sticky volumes), the copies that fit on one node do not depend on
+//! depend on each other across nodes (`distinct_property`, sticky volumes), copies that fit on one node do not depend on
 //! the other nodes: nodes are filled one by one, and after a change only the changed nodes are filled again. Where
 //! copies request only quantities (CPU, memory, disk, dynamic ports), the search decides about the first copy on a
 //! node, and the others are computed.

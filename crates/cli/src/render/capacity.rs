@@ -131,8 +131,8 @@ fn survival(s: &Survival, loss: Option<Loss>) -> String {
     } else {
         let at_most = if s.unplaced.is_some() { "" } else { "at most " };
         format!(
-            "After the worst loss of a {what} at least {}, at most {} more {words}: {} of {} losses decided; -exact goes on \
-             until the worst is found. The loss of {what} {lost} leaves {at_most}{}",
+            "After the worst loss of a {what} at least {}, at most {} more {words}: {} of {} losses decided; -exact \
+             goes on until the worst is found. The loss of {what} {lost} leaves {at_most}{}",
             s.at_least, s.copies, s.decided, s.of, s.copies
         )
     };
