@@ -234,7 +234,7 @@ proptest! {
         prop_assert_eq!(told.of, names.len());
         prop_assert!((1..=told.of).contains(&told.tried));
         prop_assert_eq!((told.decided, told.ended), (told.of, Ended::Exact));
-        // Whenever it is told to end, the truth lies in the interval.
+        // Whenever it is asked to end, the truth lies in the interval.
         for moment in moments.into_iter().chain([0, 40]) {
             let asked = Arc::new(AtomicUsize::new(0));
             let stop = Stop::when(move || asked.fetch_add(1, Ordering::Relaxed) >= moment);

@@ -228,7 +228,7 @@ pub(super) struct Count {
     metrics: AllocMetric,
     /// The counting was ended at the limit.
     pub(super) capped: bool,
-    /// It was told to end.
+    /// It was asked to end.
     pub(super) cut: bool,
 }
 
@@ -261,7 +261,7 @@ impl Count {
     }
 
     /// The total on a state in which these nodes differ, and none became ready; the others are not filled again where
-    /// that is possible. `None` if it was told to end.
+    /// that is possible. `None` if it was asked to end.
     pub(super) fn total_after(
         &self,
         new: &State,

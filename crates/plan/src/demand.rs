@@ -24,6 +24,8 @@ enum Activity {
     Settled,
     /// Nothing, but something waits for capacity.
     Waiting,
+    /// It places what is missing, and stops nothing on a node that takes allocations.
+    Places,
     /// Something, or it is not known what.
     Active,
 }
@@ -38,7 +40,8 @@ struct JobDemand {
     r#type: DemandType,
     /// Whether what it places may evict others where nothing else helps.
     may_evict: bool,
-    /// It is not active, and all that runs of it goes on where it is: it stops nothing besides what is lost.
+    /// It is not active, and all that runs of it on nodes that take allocations goes on where it is: it stops nothing
+    /// there besides what is lost.
     steady: bool,
     /// The nodes on which it may stop something, if it is active.
     unstable: BTreeSet<u32>,
@@ -63,6 +66,10 @@ struct GroupDemand {
     wanted: i64,
     /// Allocations that stay where they are.
     stable: i64,
+    /// Finished allocations of batch jobs that are not placed again.
+    done: i64,
+    /// Allocations of older versions that wait until others of the rollout are healthy, which nothing here ever gets.
+    held: i64,
     /// How many nodes have room for one without evictions, counted as far as that matters; of jobs that may evict.
     roomy: usize,
 }
@@ -142,7 +149,7 @@ pub(crate) struct Demands {
 }
 
 impl Demands {
-    /// Considers all jobs of a state at `now`. Of jobs that it comes to after it was told to end nothing is known.
+    /// Considers all jobs of a state at `now`. Of jobs that it comes to after it was asked to end nothing is known.
     ///
     /// `room_for_all`: count the nodes with room for every job, not only for those that may evict others.
     pub(crate) fn new(state: &Snapshot, units: &Units, room_for_all: bool, now: i64, stop: &Stop) -> Demands {
@@ -176,7 +183,7 @@ impl Demands {
             match job.activity {
                 Activity::Settled => {}
                 Activity::Waiting => demands.waiting = demands.waiting.saturating_add(open),
-                Activity::Active => {
+                Activity::Places | Activity::Active => {
                     demands.restless = demands.restless.saturating_add(open);
                     demands.restless_nodes.extend(&job.unstable);
                 }
@@ -245,21 +252,22 @@ impl Demands {
             frees |= job.activity == Activity::Active;
             let taken = match (job.r#type, job.activity) {
                 (DemandType::PerNode, Activity::Settled | Activity::Waiting) => 0,
-                (DemandType::PerNode, Activity::Active) => return None,
+                (DemandType::PerNode, Activity::Places | Activity::Active) => return None,
                 (_, Activity::Settled) => job.replaced(groups)?,
-                (_, Activity::Waiting | Activity::Active) => job.open(groups),
+                (_, Activity::Waiting | Activity::Places | Activity::Active) => job.open(groups),
             };
-            if job.r#type != DemandType::PerNode {
-                placed = placed.saturating_add(groups.values().map(|g| g.lost).sum());
-            }
-            if taken > 0 && job.may_evict && job.activity != Activity::Settled {
+            let places = match (job.r#type, job.activity) {
+                (DemandType::PerNode, _) => 0,
+                (_, Activity::Settled) => groups.values().map(|g| g.lost).sum(),
+                (_, Activity::Places) => job.missing(groups),
+                (_, Activity::Waiting | Activity::Active) => job.wanted(),
+            };
+            placed = placed.saturating_add(places);
+            if taken > 0 && job.may_evict && matches!(job.activity, Activity::Waiting | Activity::Active) {
                 return None;
             }
             total = total.saturating_add(taken);
         }
-        let waiting_placed =
-            on_node.keys().filter_map(|key| self.jobs.get(key)).filter(|j| j.activity != Activity::Settled);
-        placed = waiting_placed.map(JobDemand::wanted).fold(placed, i64::saturating_add);
         let crowded = |(key, groups): (&JobKey, &BTreeMap<&str, OnNode>)| {
             self.jobs.get(key).is_some_and(|job| job.moves_evicting() && (others || job.is_crowded(groups, placed)))
         };
@@ -293,7 +301,7 @@ impl Demands {
             self.jobs.get(key).is_some_and(|job| match (job.r#type, job.activity) {
                 (DemandType::PerNode, _) => true,
                 (_, Activity::Settled) => !others && !job.is_crowded(groups, placed),
-                (_, Activity::Waiting | Activity::Active) => false,
+                (_, Activity::Waiting | Activity::Places | Activity::Active) => false,
             })
         };
         let unplaced = match () {
@@ -329,7 +337,7 @@ impl Demands {
             let Some(job) = self.jobs.get(key).filter(|j| j.r#type != DemandType::PerNode) else { continue };
             let taken = match job.activity {
                 Activity::Settled => job.replaced(groups).unwrap_or(i64::MAX),
-                Activity::Waiting | Activity::Active => job.open(groups),
+                Activity::Waiting | Activity::Places | Activity::Active => job.open(groups),
             };
             total = total.saturating_add(taken);
         }
@@ -453,6 +461,8 @@ impl JobDemand {
                 unit: units.of(job, group, most),
                 wanted: count,
                 stable: i64::try_from(stays).unwrap_or(i64::MAX),
+                done: done(job, &group.name, &allocs),
+                held: held(state, job, group, &allocs),
                 roomy,
             };
             groups.insert(group.name.clone(), demand);
@@ -464,8 +474,17 @@ impl JobDemand {
             None => activity(scene, job),
         };
         let active = activity == Activity::Active && !per_node;
-        let goes_on = |e: &Arc<AllocEntry>| e.phase.client_terminal() || stable(state, job, &e.alloc);
-        let steady = activity != Activity::Active && allocs.iter().all(goes_on);
+        let takes = |id: &str| state.node(id).is_some_and(|n| n.node.ready());
+        let goes_on = |e: &Arc<AllocEntry>| {
+            e.phase.client_terminal()
+                || stable(state, job, &e.alloc)
+                || of_version(job, &e.alloc) && !takes(&e.alloc.node_id)
+        };
+        let steady = match activity {
+            Activity::Settled | Activity::Waiting => allocs.iter().all(goes_on),
+            Activity::Places => true,
+            Activity::Active => false,
+        };
         let key = (job.namespace.clone(), job.id.clone());
         let unstable = if active { unstable_on(state, &key) } else { BTreeSet::new() };
         JobDemand { activity, quiet, r#type, may_evict, steady, unstable, groups }
@@ -485,7 +504,10 @@ impl JobDemand {
     /// have taken the room of a node each. The lost node is none of those that have room.
     fn is_crowded(&self, lost: &BTreeMap<&str, OnNode>, placed: i64) -> bool {
         let needed = usize::try_from(placed.saturating_add(1)).unwrap_or(usize::MAX);
-        lost.keys().any(|name| self.groups.get(*name).is_none_or(|g| g.roomy < needed))
+        // Others than settled jobs place allocations of groups that lost nothing, too.
+        let open = self.groups.iter().filter(|(_, g)| self.activity != Activity::Settled && g.wanted > g.stable);
+        let mut names = lost.keys().copied().chain(open.map(|(name, _)| name.as_str()));
+        names.any(|name| self.groups.get(name).is_none_or(|g| g.roomy < needed))
     }
 
     /// Whether evaluations do the same when these nodes are lost, besides stopping what ran there.
@@ -521,14 +543,67 @@ impl JobDemand {
         Some(total)
     }
 
-    /// Copies displaced by all that the job may place: what it wants less what stays.
+    /// Allocations that the job places at most.
+    fn missing(&self, lost: &BTreeMap<&str, OnNode>) -> i64 {
+        let groups = self.groups.iter().map(|(name, g)| g.missing(lost.get(name.as_str())));
+        groups.fold(0, i64::saturating_add)
+    }
+
+    /// Copies displaced by all that the job may place.
     fn open(&self, lost: &BTreeMap<&str, OnNode>) -> i64 {
-        let one = |(name, g): (&String, &GroupDemand)| {
-            let stays = g.stable.saturating_sub(lost.get(name.as_str()).map_or(0, |l| l.stable));
-            g.unit.saturating_mul(g.wanted.saturating_sub(stays).max(0))
-        };
+        let one = |(name, g): (&String, &GroupDemand)| g.unit.saturating_mul(g.missing(lost.get(name.as_str())));
         self.groups.iter().map(one).fold(0, i64::saturating_add)
     }
+}
+
+impl GroupDemand {
+    /// Allocations that are placed at most: what is wanted less what stays. `lost`: those that are lost.
+    fn missing(&self, lost: Option<&OnNode>) -> i64 {
+        let (stable_lost, others_lost) = lost.map_or((0, 0), |l| (l.stable, l.lost.saturating_sub(l.stable)));
+        let stays = self.stable.saturating_sub(stable_lost);
+        let held = self.held.saturating_sub(others_lost).max(0);
+        self.wanted.saturating_sub(stays).saturating_sub(self.done).saturating_sub(held).max(0)
+    }
+}
+
+/// Whether an allocation is of the job's current version.
+fn of_version(job: &Job, a: &Allocation) -> bool {
+    a.job.as_ref().is_some_and(|j| j.version == job.version && j.create_index == job.create_index)
+}
+
+/// The finished allocations of a group of a batch job that keep their place in it.
+fn done(job: &Job, group: &str, allocs: &[Arc<AllocEntry>]) -> i64 {
+    let keeps = |a: &Allocation| {
+        a.task_group == group
+            && a.client_status == ClientStatus::Complete
+            && a.desired_status == DesiredStatus::Run
+            && a.desired_transition == DesiredTransition::default()
+            && a.next_allocation.is_empty()
+            && of_version(job, a)
+    };
+    let done = if job.r#type == JobType::Batch { allocs.iter().filter(|e| keeps(&e.alloc)).count() } else { 0 };
+    i64::try_from(done).unwrap_or(0)
+}
+
+/// The allocations of older versions that a rollout that has begun does not come to: no more than `max_parallel` of a
+/// group are replaced until some are healthy.
+fn held(state: &Snapshot, job: &Job, group: &TaskGroup, allocs: &[Arc<AllocEntry>]) -> i64 {
+    let of_job =
+        |d: &Arc<Deployment>| d.active() && d.job_version == job.version && d.job_create_index == job.create_index;
+    let deployment = state.latest_deployment(&job.namespace, &job.id).filter(|d| of_job(d));
+    let begun = deployment.is_some_and(|d| d.task_groups.get(&group.name).is_some_and(Option::is_some));
+    let Some(update) = group.update.as_ref().filter(|u| begun && !job.stop && !u.is_empty()) else { return 0 };
+    let ready = |n: &NodeEntry| n.node.status == NodeStatus::Ready && n.node.drain_strategy.is_none();
+    let waits = |a: &Allocation| {
+        a.task_group == group.name
+            && a.desired_status == DesiredStatus::Run
+            && matches!(a.client_status, ClientStatus::Running | ClientStatus::Pending)
+            && a.desired_transition == DesiredTransition::default()
+            && !of_version(job, a)
+            && state.node(&a.node_id).is_some_and(|n| ready(n))
+    };
+    let waiting = i64::try_from(allocs.iter().filter(|e| waits(&e.alloc)).count()).unwrap_or(0);
+    waiting.saturating_sub(update.max_parallel.max(0)).max(0)
 }
 
 /// Whether an allocation goes on where it is, whatever else happens, and counts for its group.
@@ -537,7 +612,7 @@ pub(crate) fn stable(state: &State, job: &Job, a: &Allocation) -> bool {
     a.desired_status == DesiredStatus::Run
         && matches!(a.client_status, ClientStatus::Running | ClientStatus::Pending)
         && a.desired_transition == DesiredTransition::default()
-        && a.job.as_ref().is_some_and(|j| j.version == job.version && j.create_index == job.create_index)
+        && of_version(job, a)
         && state.node(&a.node_id).is_some_and(|n| ready(n))
 }
 
@@ -558,10 +633,35 @@ fn activity(scene: &Scene, job: &Arc<Job>) -> Activity {
     let Ok(answer) = evaluate_until(state, &eval, now, &mut made, scene.stop) else { return Activity::Active };
     let later = answer.created.iter().any(|e| !e.wait_until.is_zero());
     if !answer.plans.is_empty() || later {
-        return Activity::Active;
+        let only_places = may_only_place(state, job) && answer.plans.iter().all(|plan| only_places(state, plan));
+        return if only_places { Activity::Places } else { Activity::Active };
     }
     let fails = answer.updates.iter().any(|e| !e.failed_tg_allocs.is_empty() || e.status != EvalStatus::Complete);
     if fails { Activity::Waiting } else { Activity::Settled }
+}
+
+/// Whether nothing of a job that is on a node that takes allocations is ever stopped or changed, as long as it has no
+/// more than it wants. Allocations on other nodes may be: nothing waits for room there.
+fn may_only_place(state: &State, job: &Job) -> bool {
+    let generic = matches!(job.r#type, JobType::Service | JobType::Batch);
+    if !generic || job.stop || job.is_template() {
+        return false;
+    }
+    let takes = |id: &str| state.node(id).is_some_and(|n| n.node.ready());
+    let allocs = state.allocs_of_job(&job.namespace, &job.id);
+    allocs.iter().map(|e| &e.alloc).all(|a| {
+        let over = a.server_terminal() && a.client_terminal();
+        over || stable(state, job, a) || of_version(job, a) && !takes(&a.node_id)
+    })
+}
+
+/// Whether a plan changes nothing that is on a node that takes allocations.
+fn only_places(state: &State, plan: &Plan) -> bool {
+    let takes = |id: &String| state.node(id).is_some_and(|n| n.node.ready());
+    let stops = plan.node_update.iter().any(|(node, list)| !list.is_empty() && takes(node));
+    let evicts = plan.node_preemptions.values().any(|list| !list.is_empty());
+    let changes = |a: &Arc<Allocation>| state.alloc(&a.id).is_some_and(|e| takes(&e.alloc.node_id));
+    !stops && !evicts && !plan.node_allocation.values().flatten().any(changes)
 }
 
 /// The effect of every evaluation of a job besides stopping lost allocations, if it does not concern allocations (see

@@ -88,10 +88,10 @@ pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) 
     evaluate_until(state, eval, now, made, &Stop::never())
 }
 
-/// [`evaluate`], which ends without a decision when it is told to.
+/// [`evaluate`], which ends without a decision when it is asked to.
 ///
 /// # Errors
-/// The scheduler decided nothing; [`ScheduleError::Stopped`] if it was told to end.
+/// The scheduler decided nothing; [`ScheduleError::Stopped`] if it was asked to end.
 pub(crate) fn evaluate_until(
     state: &Snapshot,
     eval: &Evaluation,

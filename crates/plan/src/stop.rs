@@ -1,4 +1,4 @@
-//! How a long search is told to end. The crate has no clock: whoever calls a search knows when that is.
+//! How a long search is asked to end. The crate has no clock: whoever calls a search knows when that is.
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! copies that they may leave ([`super::demand`]); once no remaining loss can leave fewer copies than one that was
 //! tried, or only a few less ([`Accuracy`]), the search ends.
 //!
-//! It also ends when it is told to ([`Stop`]), at any moment. The answer is then an interval: every loss that was not
+//! It also ends when it is asked to ([`Stop`]), at any moment. The answer is then an interval: every loss that was not
 //! followed to its end leaves no fewer copies than its lower bound, and the worst loss leaves no more than any loss is
 //! known to leave at most. A loss that only places allocations on other nodes (it frees no room, and nothing is evicted)
 //! can only take copies away: such a loss leaves no more copies than there are on the other nodes now, and a simulation
@@ -83,7 +83,7 @@ pub enum Ended {
     Exact,
     /// The interval is narrow enough ([`Accuracy::Near`]).
     Near,
-    /// It was told to end.
+    /// It was asked to end.
     Stopped,
 }
 
@@ -219,7 +219,9 @@ fn known(subject: &Subject, base: &Count) -> KnownOf {
     // Cores differ in speed, and one device may be given for another: with less room copies may be put together better.
     let devices = group.tasks.iter().filter_map(|t| t.resources.as_ref()).map(|r| r.devices.len()).sum::<usize>();
     let cores = group.tasks.iter().filter_map(|t| t.resources.as_ref()).any(|r| r.cores > 0);
-    if cores || devices > 1 { KnownOf::Losses } else { KnownOf::Both }
+    // What is lost gives back the value of a property that it held, and its claims of volumes.
+    let shared = properties > 0 || group.volumes.iter().flatten().any(|(_, v)| v.r#type == "csi");
+    if cores || devices > 1 || shared { KnownOf::Losses } else { KnownOf::Both }
 }
 
 /// The losses, those that may leave the fewest copies first, and how far the search has come.
@@ -278,6 +280,7 @@ impl Candidate {
     fn learn(&mut self, followed: Followed) {
         match followed {
             Followed::Whole(left) => {
+                debug_assert!((self.at_least..=self.at_most).contains(&left.copies), "{left:?} of {self:?}");
                 (self.at_least, self.at_most, self.left) = (left.copies, left.copies, Some(left));
             }
             Followed::Part { at_least, at_most } => {

@@ -42,7 +42,12 @@ fn the_worst_loss_of_a_large_cluster_is_that_of_a_node_that_the_job_can_use() {
     let near = answer(&folder, &["-survive", "1 node"]);
     let number = |name: &str| near["Survival"][name].as_i64().expect("a number");
     let (near_worst, at_least) = (number("Copies"), number("AtLeast"));
-    assert!((at_least..=near_worst).contains(&worst) && near_worst - at_least <= near_worst / 50, "{near}");
+    assert!((at_least..=near_worst).contains(&worst), "{near}");
     assert!(number("Tried") <= told["Survival"]["Tried"].as_i64().expect("a number"), "{near}");
-    assert_eq!(left(near["Survival"]["Lost"].as_str().expect("a node")), near_worst);
+    // On a busy machine the time may be up first.
+    if near["Survival"]["Ended"] != "stopped" {
+        assert!(near_worst - at_least <= near_worst / 50, "{near}");
+    }
+    let left = left(near["Survival"]["Lost"].as_str().expect("a node"));
+    assert!(left <= near_worst && (left == near_worst || near["Survival"]["Unplaced"].is_null()), "{near}");
 }

@@ -100,7 +100,7 @@ pub(crate) struct Cascade {
     /// The facts known beforehand do not hold any more: nothing of this cascade is of use.
     pub(super) misled: bool,
     stop: Stop,
-    /// It was told to end: evaluations are left.
+    /// It was asked to end: evaluations are left.
     pub(super) cut: bool,
 }
 

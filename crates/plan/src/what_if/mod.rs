@@ -105,7 +105,7 @@ pub(super) struct Lost {
     pub unplaced: usize,
     /// Slots of the nodes that were lost or on which an allocation was written.
     pub changed: BTreeSet<u32>,
-    /// It was told to end ([`Known::stop`]): the state is one on the way, and these jobs are those that have replaced
+    /// It was asked to end ([`Known::stop`]): the state is one on the way, and these jobs are those that have replaced
     /// all they lost.
     pub cut: Option<BTreeSet<JobKey>>,
 }
