@@ -84,7 +84,8 @@ fn worst_loss(state: &State, loss: Loss, accuracy: Accuracy, convert: &ConvertOp
     let job = subject(state, &job, convert, &server_context(state), now).expect("a valid job");
     let subject = Subject { group: job.task_groups[0].clone(), job };
     let start = Instant::now();
-    let worst = survival(state, &subject, loss, &Limits::none(accuracy), now).expect("the nodes exist").expect("a loss");
+    let worst =
+        survival(state, &subject, loss, &Limits::none(accuracy), now).expect("the nodes exist").expect("a loss");
     let (what, seconds) =
         (format!("a worst loss: {loss:?}, {accuracy:?}, {} of {} tried", worst.tried, worst.of), start.elapsed());
     println!("{what:<44}{:>10.1}", seconds.as_secs_f64() * 1000.0);

@@ -174,7 +174,8 @@ pub fn run(input: &Input, snapshot: &Snapshot, now: i64, order: NodeOrder) -> Re
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % below.max(1)
     };
-    let mut ctx = Context { now, order, new_id: &mut new_id, random: &mut random, stopwatch: &mut || 0, stop: &|| false };
+    let mut ctx =
+        Context { now, order, new_id: &mut new_id, random: &mut random, stopwatch: &mut || 0, stop: &|| false };
     let mut planner = Recorder { snapshot, reject: input.planner == "reject_all", out: Recorded::default() };
     encamp_scheduler::process(snapshot, &input.eval, &mut ctx, &mut planner).map_err(|e| e.to_string())?;
     Ok(planner.out)
