@@ -158,7 +158,7 @@ fn one(state: &State, job: &str, loss: Loss, now: i64) -> (Survival, Duration) {
 }
 
 /// Looks for the worst loss in all cases and prints a row for each.
-pub fn all(mixed: &State, now: i64) {
+pub(crate) fn all(mixed: &State, now: i64) {
     let clusters = [
         ("mixed", mixed.clone()),
         ("mixed, preemption", preempting(mixed)),

@@ -27,9 +27,11 @@ fn group(inside: &str) -> String {
     job("service", "", inside, "")
 }
 
-/// Job files, with the message and the line of their warning; none: they have no warning. `bool`: the cluster justifies
-/// it, not the file.
-fn cases() -> Vec<(String, Option<(&'static str, usize)>, bool)> {
+/// A job file, with the message and the line of its warning; none: it has no warning. `bool`: the cluster justifies it,
+/// not the file.
+type Case = (String, Option<(&'static str, usize)>, bool);
+
+fn cases() -> Vec<Case> {
     let never = "cron \"@\" never fires: none of its months has such a day";
     let mut out = Vec::new();
     for (spec, fires) in [("0 0 31 2 *", false), ("0 0 30 2 *", false), ("0 0 31 4,6 *", false), ("0 0 31 4,5 *", true)]
