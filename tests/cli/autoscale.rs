@@ -332,6 +332,9 @@ fn status_shows_what_the_leader_tells() {
     }
     assert!(ran.stdout.contains("\n  the cooldown takes 61 s more\n"), "{}", ran.stdout);
     fits(&ran.stdout);
+    let own = pool(json!({"ScaleOutCooldownLeft": 0, "ScaleInCooldownLeft": 61_000_000_000_i64}));
+    let ran = Canned::new(&[("GET /v1/autoscale/pools", json!([own]))]).run(&["autoscale", "status", "web-workers"]);
+    assert!(ran.stdout.lines().any(|l| l == "Cooldown Left      = out 0s, in 1m1s"), "{}", ran.stdout);
     let ran = server.run(&["autoscale", "status", "-json", "web-workers"]);
     assert_eq!(parsed(&ran)["LastDecision"]["Action"], "denied");
     let ran = server.run(&["autoscale", "status", "-t", "{{range .}}{{.Pool}} {{end}}"]);
@@ -644,6 +647,15 @@ fn a_simulation_is_told_drawn_and_repeatable() {
         "RetryThreshold": 3});
     assert_eq!(assumed["Parameters"], want);
     assert!(assumed["Nodes"]["Most"].as_i64() <= Some(8) && assumed["Nodes"]["Least"].as_i64() >= Some(5));
+    let own = of(&["-scaleout-cooldown=0s", "-scalein-cooldown=20m"]);
+    assert_eq!(
+        (&own["Parameters"]["ScaleOutCooldown"], &own["Parameters"]["ScaleInCooldown"]),
+        (&json!(0), &json!(1200))
+    );
+    let text = simulate(folder.path(), &["-trace", &trace, "-scaleout-cooldown=0s", "-scalein-cooldown=20m"]).stdout;
+    assert!(text.lines().any(|l| l == "Cooldown          = out 0s, in 20m0s"), "{text}");
+    let text = simulate(folder.path(), &["-trace", &trace, "-scalein-cooldown=20m"]).stdout;
+    assert!(text.lines().any(|l| l == "Cooldown          = out 5m0s after any operation, in 20m0s"), "{text}");
     let failing = of(&["-boot-failures=100"]);
     assert!(failing["Failures"].as_array().map(Vec::len) >= Some(3) && failing["Failsafe"].is_i64(), "{failing}");
 }

@@ -17,14 +17,24 @@ const TAKE_OVER: Duration = Duration::from_secs(120);
 
 /// A node of the pool `web` that runs on an instance.
 fn node(instance: &str, server: &Member) -> Member {
+    node_with(instance, server, &[])
+}
+
+/// The same with other parameters of the pool.
+fn node_with(instance: &str, server: &Member, parameters: &[(&str, &str)]) -> Member {
     let mut node = Member::new(instance, Role::Node { servers: vec![server.rpc()] });
-    node.more = client(instance);
+    node.more = client_with(instance, parameters);
     node.start();
     node
 }
 
 /// The `client` block of a node of the pool `web`.
 fn client(instance: &str) -> String {
+    client_with(instance, &[])
+}
+
+/// The same with other parameters of the pool.
+fn client_with(instance: &str, parameters: &[(&str, &str)]) -> String {
     let meta = [
         ("replicator_enabled", "true"),
         ("replicator_max", "3"),
@@ -38,7 +48,7 @@ fn client(instance: &str) -> String {
         ("replicator_scaling_threshold", "1"),
         ("unique.platform.aws.instance-id", instance),
     ];
-    let meta: String = meta.iter().map(|(key, value)| format!("    {key:?} = {value:?}\n")).collect();
+    let meta: String = meta.iter().chain(parameters).map(|(key, value)| format!("    {key:?} = {value:?}\n")).collect();
     format!("client {{\n  enabled = true\n  meta {{\n{meta}  }}\n}}\n")
 }
 
@@ -51,17 +61,26 @@ fn server(name: &str, more: &str) -> Member {
 
 /// Registers a job that uses all capacity of a node, and waits until it is running.
 fn fill(server: &Member, job: &str) {
+    work(server, job, "service", 10_000, 1);
+}
+
+/// Registers a job of so many allocations of so many MHz, each on a node of its own, and waits until they are running.
+fn work(server: &Member, job: &str, kind: &str, cpu: i64, count: i64) {
     let task = json!({
         "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sleep", "args": ["600"]},
-        "Resources": {"CPU": 10_000, "MemoryMB": 64},
+        "Resources": {"CPU": cpu, "MemoryMB": 64},
     });
-    let group = json!({"Name": "g", "Count": 1, "Tasks": [task]});
+    let group = json!({"Name": "g", "Count": count, "Tasks": [task], "Constraints": [{"Operand": "distinct_hosts"}]});
     let job_file = json!({"Job": {
-        "ID": job, "Name": job, "Type": "service", "Datacenters": ["dc1"], "TaskGroups": [group],
+        "ID": job, "Name": job, "Type": kind, "Datacenters": ["dc1"], "TaskGroups": [group],
     }});
     let reply = server.agent().send("PUT", "/v1/jobs", &job_file);
     assert_eq!(reply.status, 200, "{}", reply.body);
-    crate::member::running(server, job);
+    wait_for("the allocations", || {
+        let allocs = server.read(&format!("/v1/job/{job}/allocations"))?;
+        let running = allocs.as_array().into_iter().flatten().filter(|a| a["ClientStatus"] == "running").count();
+        if i64::try_from(running) == Ok(count) { Ok(()) } else { Err(allocs.to_string()) }
+    });
 }
 
 /// Waits until the pool is in the expected state. Returns the pool.
@@ -119,6 +138,55 @@ fn the_leader_scales_worker_pools() {
     assert_eq!(Json::from(told), json!(["cpu", 10_000, 20_000, "in"]));
     assert_eq!(group.read("desired"), "2");
     drop((first, second));
+}
+
+#[test]
+fn a_draining_node_is_taken_back_before_another_one_is_bought() {
+    const HOUR: [(&str, &str); 1] = [("replicator_scalein_cooldown", "3600")];
+    let group = Group::of("autoscale-back-group", &["i-1", "i-2"]);
+    // The operation must not begin before the work is there.
+    let mut server = server("autoscale-back", &group.block());
+    let ask = |server: &Member, enable: bool| {
+        let (path, body) = ("/v1/autoscale/pool/web/failsafe", json!({"Enable": enable}).to_string());
+        call(server.port(), "PUT", path, &body, PATIENCE).expect("an answer").status
+    };
+    let _first = node_with("i-1", &server, &HOUR);
+    wait_for("failsafe mode", || match ask(&server, true) {
+        200 => Ok(()),
+        status => Err(status.to_string()),
+    });
+    let second = node_with("i-2", &server, &HOUR);
+    pool(&server, |p| p["Nodes"] == 2);
+    // Batch allocations do not move: the drain waits for them.
+    work(&server, "slow", "batch", 100, 2);
+    assert_eq!(ask(&server, false), 200);
+    pool(&server, |p| p["Operation"].as_str().is_some_and(|o| o.starts_with("in: waiting until the allocations of")));
+    let drained = |server: &Member| -> Vec<bool> {
+        let nodes = server.read("/v1/nodes").unwrap_or_default();
+        let nodes = nodes.as_array().cloned().unwrap_or_default();
+        nodes.iter().map(|n| n["Drain"] == true || n["SchedulingEligibility"] != "eligible").collect()
+    };
+    assert_eq!(drained(&server).iter().filter(|d| **d).count(), 1);
+
+    // Another leader goes on with the operation.
+    assert_eq!(server.end(rustix::process::Signal::TERM), 1);
+    server.start();
+    pool(&server, |p| p["Operation"].as_str().is_some_and(|o| o.starts_with("in: waiting until the allocations of")));
+    work(&server, "web", "service", 9_900, 1);
+    pool(&server, |p| p["Nodes"] == 2 && p["Operation"] == "" && p["ScaleInCooldownLeft"].as_i64() > Some(0));
+    assert_eq!(drained(&server), [false, false]);
+    let stored = variable(&server, "encamp/autoscale/state/nodes/web");
+    let record: Json = serde_json::from_str(stored["Items"]["state"].as_str().unwrap_or_default()).expect("an object");
+    assert!(record["last_scalein_event"].is_string() && record["last_scaleout_event"].is_null(), "{record}");
+    assert_eq!(record["failure_count"], 0, "{record}");
+    assert_eq!((group.changes(), group.read("desired").as_str()), (Vec::new(), "2"), "nothing is bought or terminated");
+
+    // More than both can run: now one is bought. The cooldown of scale-ins, which has just begun, does not delay it.
+    work(&server, "api", "service", 9_900, 1);
+    group.grows_to(3, PATIENCE);
+    let [change] = group.changes().try_into().expect("one change");
+    assert_eq!((&change["Verb"], &change["Desired"]), (&json!("set_desired"), &json!(3)));
+    drop(second);
 }
 
 #[test]

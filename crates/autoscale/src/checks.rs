@@ -10,8 +10,8 @@ use crate::params::PoolParameters;
 use crate::proof::{Proof, ProofError};
 use crate::protection::ProtectedBy;
 use crate::provider::{ProviderError, ScalingGroup};
-use crate::record::Direction;
-use crate::view::{INSTANCE_ID, NodeView};
+use crate::record::{Direction, Record};
+use crate::view::{INSTANCE_ID, Metric, NodeView};
 
 /// A safety check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -124,6 +124,21 @@ pub fn proof(node: &NodeView, result: Result<&Proof, &ProofError>) -> CheckResul
     CheckResult::new(Check::SimulatedRemoval, passed, detail)
 }
 
+/// The last part of check 1: whether the pool without the chosen node would have to grow again. `left` are its figures
+/// without that node. Its capacity may be far from the average.
+pub fn left_behind(node: &NodeView, left: &Arithmetic) -> CheckResult {
+    let metric = left.metric.unwrap_or(Metric::Cpu);
+    let (name, unit, used, allowed) = (metric.name(), metric.unit(), left.consumed.get(metric), left.max_allowed);
+    let named = named(node);
+    let detail = match left.direction {
+        Direction::In => format!("{name}: {used} {unit} used, {allowed} {unit} allowed without {named}"),
+        Direction::Out => {
+            format!("without {named} the pool would grow again: {name}: {used} {unit} used, {allowed} {unit} allowed")
+        }
+    };
+    CheckResult::new(Check::SimulatedRemoval, left.direction == Direction::In, detail)
+}
+
 /// Most groups that a sentence names.
 const MOST_GROUPS: usize = 8;
 
@@ -217,21 +232,32 @@ pub(crate) fn target(count: i64, figures: &Arithmetic) -> i64 {
     }
 }
 
-/// Check 4: the time since the last operation. All times are Unix nanoseconds; `last` is not after `now`. `corrected`:
-/// it was, because a clock has been set back, and counts as `now`.
-pub fn cooldown(last: Option<i64>, corrected: bool, parameters: &PoolParameters, now: i64) -> CheckResult {
+/// Check 4: the time since the last operation, or the last one of this direction where it has a cooldown of its own.
+/// An operation that is dated in the future, since a clock was set back, counts as of now.
+pub fn cooldown(record: &Record, direction: Direction, parameters: &PoolParameters, now: i64) -> CheckResult {
     let result = |passed, detail| CheckResult::new(Check::Cooldown, passed, detail);
-    let Some(last) = last else { return result(true, "nothing was scaled yet".into()) };
-    let cooldown = i128::try_from(parameters.cooldown.as_nanos()).unwrap_or(i128::MAX);
-    let left = i128::from(last).saturating_add(cooldown).saturating_sub(i128::from(now));
-    let seconds = parameters.cooldown.as_secs();
-    let note = if corrected { "; the last operation is dated in the future and counts as of now" } else { "" };
-    if left <= 0 {
-        return result(true, format!("the cooldown of {seconds} s is over{note}"));
+    let cooldowns = &parameters.cooldown;
+    let own = cooldowns.own(direction).is_some();
+    let Some(state) = cooldowns.left(direction, record, now) else {
+        let nothing = match (own, direction, record.last_scaling_event) {
+            (true, Direction::Out, Some(_)) => "the pool was not scaled out yet",
+            (true, Direction::In, Some(_)) => "the pool was not scaled in yet",
+            (false, _, _) | (true, _, None) => "nothing was scaled yet",
+        };
+        return result(true, nothing.into());
+    };
+    let cooldown = match (own, direction) {
+        (false, _) => "cooldown",
+        (true, Direction::Out) => "scale-out cooldown",
+        (true, Direction::In) => "scale-in cooldown",
+    };
+    let seconds = cooldowns.of(direction).as_secs();
+    let note = if state.corrected { "; the last operation is dated in the future and counts as of now" } else { "" };
+    if state.left <= 0 {
+        return result(true, format!("the {cooldown} of {seconds} s is over{note}"));
     }
-    let second = i128::from(SECOND);
-    let left = left / second + i128::from(left % second > 0);
-    result(false, format!("{left} s of the cooldown of {seconds} s are left{note}"))
+    let left = state.left / SECOND + i64::from(state.left % SECOND > 0);
+    result(false, format!("{left} s of the {cooldown} of {seconds} s are left{note}"))
 }
 
 /// Check 5: `requests` consecutive ones for the same direction, this one included.

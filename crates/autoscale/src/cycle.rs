@@ -124,12 +124,8 @@ impl<'a> Cycle<'a> {
     /// The checks in order (§4), and what follows.
     fn run(&mut self, view: &'a PoolView) -> Outcome {
         let now = self.input.now;
-        let last = self.record.last_scaling_event.and_then(Time::unix_nanos);
-        let corrected = last.is_some_and(|last| last > now);
-        if corrected {
-            self.record.last_scaling_event = Some(Time::from_unix_nanos(now));
-        }
-        let failed = self.limits(view, last.map(|last| last.min(now)), corrected);
+        let failed = self.limits(view);
+        self.record.correct_times(now);
         if let Some((check, reason)) = failed {
             self.record.reset_requests();
             return Outcome::Denied { check, reason };
@@ -138,7 +134,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// Checks 1 to 4; the first that fails, with its reason.
-    fn limits(&mut self, view: &'a PoolView, last: Option<i64>, corrected: bool) -> Option<(Check, String)> {
+    fn limits(&mut self, view: &'a PoolView) -> Option<(Check, String)> {
         let (figures, parameters) = (self.arithmetic, &self.input.pool.parameters);
         if view.nodes.is_empty() {
             return self.check(CheckResult {
@@ -160,7 +156,10 @@ impl<'a> Cycle<'a> {
                 })
             })
             .or_else(|| self.check(checks::pool_limits(figures, parameters)))
-            .or_else(|| self.check(checks::cooldown(last, corrected, parameters, self.input.now)))
+            .or_else(|| {
+                let record = self.input.record;
+                self.check(checks::cooldown(record, figures.direction, parameters, self.input.now))
+            })
     }
 
     /// Notes what a check found; gives the reason if it failed.
@@ -193,6 +192,9 @@ impl<'a> Cycle<'a> {
         let Some(node) = self.chosen.first().copied() else {
             return checks::all_protected(&view.nodes);
         };
+        if let Some(denied) = self.left_behind(view, node) {
+            return denied;
+        }
         let proof = prove(self.input.state, &node.id, self.input.now);
         let by_scheduler = checks::proof(node, proof.as_ref());
         self.proof = proof.ok();
@@ -200,6 +202,16 @@ impl<'a> Cycle<'a> {
             return by_scheduler;
         }
         CheckResult { detail: format!("{}; {}", by_figures.detail, by_scheduler.detail), ..by_figures }
+    }
+
+    /// Why the rest of the pool would have to grow again if a node left, if it would: averages hide larger nodes.
+    fn left_behind(&self, view: &PoolView, node: &NodeView) -> Option<CheckResult> {
+        let left = view.clone().without(&node.id);
+        if left.nodes.is_empty() {
+            return None;
+        }
+        let left = checks::left_behind(node, &Arithmetic::new(&left, &self.input.pool.parameters));
+        (!left.passed).then_some(left)
     }
 
     /// Check 5, and the operation if it is time for it.

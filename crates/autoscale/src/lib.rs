@@ -20,6 +20,7 @@ pub mod arithmetic;
 pub mod candidate;
 pub mod checks;
 pub mod cluster;
+pub mod cooldown;
 pub mod cycle;
 pub mod driver;
 pub mod jobs;

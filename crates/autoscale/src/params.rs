@@ -1,11 +1,11 @@
 //! The parameters of a worker pool (`docs/spec/cluster-scaling.md §1`).
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
+use crate::cooldown::{self, Cooldowns};
 use crate::meta::{self, Reader};
+use crate::record::Direction;
 
 /// The key that enables scaling of the pool a node belongs to.
 pub const ENABLED: &str = "replicator_enabled";
@@ -72,7 +72,7 @@ pub struct PoolParameters {
     /// The provider that starts and terminates instances.
     pub provider: ProviderKind,
     /// Least time between two operations.
-    pub cooldown: Duration,
+    pub cooldown: Cooldowns,
     /// Nodes whose capacity is held back.
     pub node_fault_tolerance: i64,
     /// Failures before failsafe mode.
@@ -85,7 +85,8 @@ pub struct PoolParameters {
 
 impl PoolParameters {
     /// Every parameter with its key and value, to compare the nodes of a pool.
-    pub fn fields(&self) -> [(&'static str, String); 11] {
+    pub fn fields(&self) -> [(&'static str, String); 13] {
+        let own = |d| self.cooldown.own(d).map_or_else(|| "not set".to_string(), |own| own.as_secs().to_string());
         [
             (MAX, self.max.to_string()),
             (MIN, self.min.to_string()),
@@ -93,7 +94,9 @@ impl PoolParameters {
             (REGION, self.region.clone()),
             (WORKER_POOL, self.worker_pool.clone()),
             (PROVIDER, self.provider.name().to_string()),
-            (COOLDOWN[0], self.cooldown.as_secs().to_string()),
+            (COOLDOWN[0], self.cooldown.both.as_secs().to_string()),
+            (cooldown::SCALE_OUT, own(Direction::Out)),
+            (cooldown::SCALE_IN, own(Direction::In)),
             (TOLERANCE[0], self.node_fault_tolerance.to_string()),
             (RETRIES, self.retry_threshold.to_string()),
             (REQUESTS, self.scaling_threshold.to_string()),
@@ -123,7 +126,7 @@ impl PoolParameters {
             region: r.required(REGION),
             worker_pool: r.required(WORKER_POOL),
             provider,
-            cooldown: Duration::from_secs(r.int_of(&COOLDOWN, 0, Some(300)).unsigned_abs()),
+            cooldown: Cooldowns::read(&mut r, &COOLDOWN, 300),
             node_fault_tolerance: r.int_of(&TOLERANCE, 0, Some(1)),
             retry_threshold: r.int(RETRIES, 1, Some(3)),
             scaling_threshold: r.int(REQUESTS, 1, Some(3)),
@@ -159,7 +162,8 @@ impl NodeConfiguration {
                 && (REQUIRED.contains(&k.as_str())
                     || COOLDOWN.contains(&k.as_str())
                     || TOLERANCE.contains(&k.as_str())
-                    || [PROVIDER, RETRIES, REQUESTS, FACTOR].contains(&k.as_str()))
+                    || [PROVIDER, RETRIES, REQUESTS, FACTOR, cooldown::SCALE_OUT, cooldown::SCALE_IN]
+                        .contains(&k.as_str()))
         });
         match (present.as_slice(), meta.get(WORKER_POOL)) {
             ([], _) => NodeConfiguration::Absent,
@@ -179,7 +183,13 @@ pub fn is_set(meta: &BTreeMap<String, String>, key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    fn one(seconds: u64) -> Cooldowns {
+        Cooldowns::one(Duration::from_secs(seconds))
+    }
 
     fn meta(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
@@ -192,17 +202,53 @@ mod tests {
     #[test]
     fn defaults_and_aliases() {
         let NodeConfiguration::Full(p) = NodeConfiguration::read(&full()) else { panic!("not full") };
-        assert_eq!((p.min, p.max, p.provider, p.cooldown.as_secs()), (1, 5, ProviderKind::Aws, 300));
+        assert_eq!((p.min, p.max, p.provider, p.cooldown), (1, 5, ProviderKind::Aws, one(300)));
         assert_eq!((p.node_fault_tolerance, p.retry_threshold, p.scaling_threshold, p.scale_factor), (1, 3, 3, 1));
         let mut m = full();
         m.extend(meta(&[("replicator_cool_down", "60"), ("replicator_fault_tolerance", "2")]));
         let NodeConfiguration::Full(p) = NodeConfiguration::read(&m) else { panic!("not full") };
-        assert_eq!((p.cooldown.as_secs(), p.node_fault_tolerance), (60, 2));
+        assert_eq!((p.cooldown, p.node_fault_tolerance), (one(60), 2));
         m.insert("replicator_cooldown".into(), "60".into());
         assert!(matches!(NodeConfiguration::read(&m), NodeConfiguration::Full(_)), "both, the same");
         m.insert("replicator_cooldown".into(), "61".into());
         let NodeConfiguration::Invalid(problems) = NodeConfiguration::read(&m) else { panic!("valid") };
         assert_eq!(problems, ["replicator_cooldown is 61, but its alias replicator_cool_down is 60"]);
+    }
+
+    #[test]
+    fn each_direction_may_have_a_cooldown_of_its_own() {
+        let read = |more: &[(&str, &str)]| {
+            let mut m = full();
+            m.extend(meta(more));
+            NodeConfiguration::read(&m)
+        };
+        let seconds = |n| Some(Duration::from_secs(n));
+        let cases: [(&[(&str, &str)], Cooldowns); 3] = [
+            (&[("replicator_scaleout_cooldown", "0")], Cooldowns { scale_out: seconds(0), ..one(300) }),
+            (
+                &[("replicator_cooldown", "60"), ("replicator_scalein_cooldown", "900")],
+                Cooldowns { scale_in: seconds(900), ..one(60) },
+            ),
+            (
+                &[("replicator_scaleout_cooldown", "5"), ("replicator_scalein_cooldown", "6")],
+                Cooldowns { scale_out: seconds(5), scale_in: seconds(6), ..one(300) },
+            ),
+        ];
+        for (more, want) in cases {
+            let NodeConfiguration::Full(p) = read(more) else { panic!("not full: {more:?}") };
+            assert_eq!(p.cooldown, want, "{more:?}");
+        }
+        for (value, problem) in
+            [("-1", "is -1, but must be at least 0"), ("1m", "is \"1m\", which is not a whole number")]
+        {
+            let NodeConfiguration::Invalid(problems) = read(&[("replicator_scalein_cooldown", value)]) else {
+                panic!("valid")
+            };
+            assert_eq!(problems, [format!("replicator_scalein_cooldown {problem}")]);
+        }
+        // A node that names its pool and a cooldown is not one that names its pool alone.
+        let part = meta(&[(WORKER_POOL, "p"), ("replicator_scalein_cooldown", "5")]);
+        assert!(matches!(NodeConfiguration::read(&part), NodeConfiguration::Invalid(_)));
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Both.
+    pub const ALL: [Direction; 2] = [Direction::In, Direction::Out];
+
     /// `in` or `out`.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,8 +60,10 @@ pub enum Step {
     Drain,
     /// In: its allocations end and run elsewhere.
     AwaitDrained,
-    /// In: the drain is cancelled and the node becomes eligible again.
+    /// In: the drain is cancelled and the node becomes eligible again, after a failure.
     CancelDrain,
+    /// In: the drain is cancelled and the node becomes eligible again, since its pool needs it.
+    TakeBack,
     /// In: the instance is terminated and the group's desired size decremented.
     Terminate,
     /// In: the node is removed from the cluster.
@@ -123,6 +128,12 @@ pub struct Record {
     pub failure_count: i64,
     /// When the last operation ended well.
     pub last_scaling_event: Option<Time>,
+    /// When the last scale-out ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_scaleout_event: Option<Time>,
+    /// When the last scale-in ended well, or its node was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_scalein_event: Option<Time>,
     /// When a notification was last sent.
     pub last_notification_event: Option<Time>,
     /// When the object was last written.
@@ -199,6 +210,25 @@ impl Record {
             self.failsafe_admin = format!("{} autoscaler: {} failures", Time::from_unix_nanos(now), self.failure_count);
         }
         enters
+    }
+
+    /// Notes an operation of a direction, or another end of one that changed something: cooldowns begin.
+    pub fn note_scaling(&mut self, direction: Direction, now: i64) {
+        let now = Some(Time::from_unix_nanos(now));
+        self.last_scaling_event = now;
+        match direction {
+            Direction::Out => self.last_scaleout_event = now,
+            Direction::In => self.last_scalein_event = now,
+        }
+    }
+
+    /// Replaces times of operations that lie in the future: a clock was set back.
+    pub fn correct_times(&mut self, now: i64) {
+        for last in [&mut self.last_scaling_event, &mut self.last_scaleout_event, &mut self.last_scalein_event] {
+            if last.and_then(Time::unix_nanos).is_some_and(|last| last > now) {
+                *last = Some(Time::from_unix_nanos(now));
+            }
+        }
     }
 
     /// Forgets what was requested so far.

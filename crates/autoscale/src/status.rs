@@ -7,7 +7,7 @@ use encamp_model::Time;
 use crate::arithmetic::Arithmetic;
 use crate::operation::describe;
 use crate::protection::ProtectedNode;
-use crate::record::Record;
+use crate::record::{Direction, Record};
 use crate::registry::Pool;
 use crate::view::Metric;
 
@@ -38,6 +38,8 @@ pub enum Action {
     ScaleOut,
     /// A scale-in began or goes on.
     ScaleIn,
+    /// The node of a scale-in was taken back.
+    TakeBack,
     /// The pool is in failsafe mode.
     Failsafe,
     /// The evaluation failed: the state object, the cluster or the provider could not be read or written.
@@ -53,6 +55,7 @@ impl Action {
             Action::Requested => "requested",
             Action::ScaleOut => "scale_out",
             Action::ScaleIn => "scale_in",
+            Action::TakeBack => "take_back",
             Action::Failsafe => "failsafe",
             Action::Error => "error",
         }
@@ -83,8 +86,12 @@ pub struct PoolStatus {
     pub scale_in_requests: i64,
     /// Consecutive requests to scale out.
     pub scale_out_requests: i64,
-    /// How long until the next operation may begin, nanoseconds.
+    /// How long until the next operation of the direction may begin, nanoseconds; of either before the first evaluation.
     pub cooldown_left: i64,
+    /// How long until the next scale-in may begin, nanoseconds.
+    pub scale_in_cooldown_left: i64,
+    /// How long until the next scale-out may begin, nanoseconds.
+    pub scale_out_cooldown_left: i64,
     /// The pool is in failsafe mode.
     pub failsafe: bool,
     /// The operator or component that last entered or left it, and the time.
@@ -123,10 +130,14 @@ impl PoolStatus {
         if let Some(pool) = pool {
             status.nodes = i64::try_from(pool.nodes.len()).unwrap_or(i64::MAX);
             (status.min, status.max) = (pool.parameters.min, pool.parameters.max);
-            let cooldown = i64::try_from(pool.parameters.cooldown.as_nanos()).unwrap_or(i64::MAX);
-            if let Some(last) = record.last_scaling_event.and_then(Time::unix_nanos) {
-                status.cooldown_left = last.min(now).saturating_add(cooldown).saturating_sub(now).clamp(0, cooldown);
-            }
+            let left = |direction| pool.parameters.cooldown.nanos_left(direction, record, now);
+            (status.scale_in_cooldown_left, status.scale_out_cooldown_left) =
+                (left(Direction::In), left(Direction::Out));
+            status.cooldown_left = match figures.map(|f| f.direction) {
+                Some(Direction::In) => status.scale_in_cooldown_left,
+                Some(Direction::Out) => status.scale_out_cooldown_left,
+                None => status.scale_in_cooldown_left.max(status.scale_out_cooldown_left),
+            };
         }
         if let Some(figures) = figures {
             status.metric = figures.metric.map(Metric::name).unwrap_or_default().to_string();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use encamp_model::{Allocation, Job, JobType, Node, SECOND};
 use encamp_state::State;
 
+use crate::cooldown::Cooldowns;
 use crate::params::{PoolParameters, ProviderKind};
 use crate::registry::Pool;
 use crate::view::{Amounts, NodeView, PoolView};
@@ -100,7 +101,7 @@ pub(crate) fn parameters() -> PoolParameters {
         notification_uid: "uid".into(),
         region: "eu-1".into(),
         provider: ProviderKind::Aws,
-        cooldown: Duration::from_secs(300),
+        cooldown: Cooldowns::one(Duration::from_secs(300)),
         node_fault_tolerance: 1,
         retry_threshold: 3,
         scaling_threshold: 1,

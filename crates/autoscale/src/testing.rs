@@ -209,6 +209,8 @@ pub(crate) fn timeless(record: &Record) -> Record {
     let mut record = record.clone();
     (record.last_updated, record.last_notification_event) = (None, None);
     record.last_scaling_event = record.last_scaling_event.map(|_| Time::ZERO);
+    record.last_scaleout_event = record.last_scaleout_event.map(|_| Time::ZERO);
+    record.last_scalein_event = record.last_scalein_event.map(|_| Time::ZERO);
     record.failsafe_admin.clear();
     record
 }

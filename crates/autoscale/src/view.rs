@@ -82,6 +82,13 @@ impl Amounts {
         self.memory = self.memory.saturating_add(other.memory);
         self.disk = self.disk.saturating_add(other.disk);
     }
+
+    /// Subtracts other amounts.
+    fn subtract(&mut self, other: &Amounts) {
+        self.cpu = self.cpu.saturating_sub(other.cpu);
+        self.memory = self.memory.saturating_sub(other.memory);
+        self.disk = self.disk.saturating_sub(other.disk);
+    }
 }
 
 /// A node of the pool.
@@ -114,6 +121,16 @@ pub struct PoolView {
     pub consumed: Amounts,
     /// The resources that scalable groups need to grow by one each.
     pub reserve: Amounts,
+}
+
+impl PoolView {
+    /// The pool without one of its nodes, whose allocations need room on the others: the usage and the reserve stay.
+    pub fn without(mut self, node: &str) -> PoolView {
+        if let Some(at) = self.nodes.iter().position(|n| n.id == node) {
+            self.total.subtract(&self.nodes.remove(at).capacity);
+        }
+        self
+    }
 }
 
 /// The attribute that names the instance of a node; client meta of that name overrides it (§9).

@@ -190,6 +190,10 @@ fn plans_decide_as_the_leader_does() {
     };
     let path = paths::pool_state(POOL);
     let future = json!({"last_scaling_event": "2200-01-01T00:00:00Z"});
+    let after = |direction: &str| {
+        let time = "2200-01-01T00:00:00Z";
+        json!({"last_scaling_event": time, format!("last_scale{direction}_event"): time})
+    };
     let pair = |more: Value| {
         let mut world = with(more.clone());
         world.join(&meta("i-2", more));
@@ -221,6 +225,27 @@ fn plans_decide_as_the_leader_does() {
         (
             "a cooldown that begins now",
             with(json!({})).with_variable(&path, state_of(future)),
+            &one,
+            "denied",
+            "cooldown",
+        ),
+        (
+            "the cooldown of the other direction",
+            with(json!({"replicator_scaleout_cooldown": "300"})).with_variable(&path, state_of(after("in"))),
+            &one,
+            "scale_out",
+            "",
+        ),
+        (
+            "the cooldown of the direction",
+            with(json!({"replicator_scaleout_cooldown": "300"})).with_variable(&path, state_of(after("out"))),
+            &one,
+            "denied",
+            "cooldown",
+        ),
+        (
+            "the cooldown of both after a scale-in",
+            with(json!({"replicator_scalein_cooldown": "300"})).with_variable(&path, state_of(after("in"))),
             &one,
             "denied",
             "cooldown",

@@ -189,7 +189,8 @@ fn without_times(item: Option<&str>) -> Value {
             *time = "a time".into();
         }
     };
-    for name in ["last_scaling_event", "last_notification_event", "last_updated"] {
+    let events = ["last_scaling_event", "last_scaleout_event", "last_scalein_event"];
+    for name in events.into_iter().chain(["last_notification_event", "last_updated"]) {
         hide(&format!("/{name}"));
     }
     ["started", "step_started"].iter().for_each(|name| hide(&format!("/operation/{name}")));

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
+use encamp_model::Time;
+
 use super::*;
+use crate::cooldown::Cooldowns;
 use crate::proof::UnplacedGroup;
 use crate::provider::{Instance, InstanceState};
 use crate::test_cluster::{NOW, amounts, parameters, pool_view};
@@ -166,21 +169,44 @@ fn limits_of_the_pool() {
 
 #[test]
 fn the_time_since_the_last_operation() {
-    let of = |last: Option<i64>, corrected: bool, seconds: u64| {
-        let p = PoolParameters { cooldown: Duration::from_secs(seconds), ..parameters() };
-        let found = cooldown(last, corrected, &p, NOW);
-        (found.passed, found.detail)
+    let of = |last: Option<i64>, seconds: u64| {
+        let p = PoolParameters { cooldown: Cooldowns::one(Duration::from_secs(seconds)), ..parameters() };
+        let record = Record { last_scaling_event: last.map(Time::from_unix_nanos), ..Record::default() };
+        let found = Direction::ALL.map(|direction| cooldown(&record, direction, &p, NOW));
+        assert_eq!(found[0], found[1], "one cooldown is that of both directions");
+        (found[0].passed, found[0].detail.clone())
     };
     let ago = |nanos: i64| Some(NOW - nanos);
-    assert_eq!(of(None, false, 300), (true, "nothing was scaled yet".into()));
-    assert_eq!(of(ago(300 * SECOND), false, 300), (true, "the cooldown of 300 s is over".into()));
-    assert_eq!(of(ago(300 * SECOND - 1), false, 300), (false, "1 s of the cooldown of 300 s are left".into()));
-    assert_eq!(of(ago(0), false, 300), (false, "300 s of the cooldown of 300 s are left".into()));
-    assert!(of(ago(0), false, 0).0);
+    assert_eq!(of(None, 300), (true, "nothing was scaled yet".into()));
+    assert_eq!(of(ago(300 * SECOND), 300), (true, "the cooldown of 300 s is over".into()));
+    assert_eq!(of(ago(300 * SECOND - 1), 300), (false, "1 s of the cooldown of 300 s are left".into()));
+    assert_eq!(of(ago(0), 300), (false, "300 s of the cooldown of 300 s are left".into()));
+    assert!(of(ago(0), 0).0);
     let note =
         "300 s of the cooldown of 300 s are left; the last operation is dated in the future and counts as of now";
-    assert_eq!(of(ago(0), true, 300), (false, note.into()));
-    assert!(!of(Some(i64::MIN), false, u64::MAX).0 && of(Some(i64::MIN), false, 300).0);
+    assert_eq!(of(ago(-7), 300), (false, note.into()));
+    assert!(!of(Some(1), u64::MAX).0 && of(Some(1), 300).0);
+}
+
+#[test]
+fn the_time_since_the_last_operation_of_a_direction() {
+    let seconds = |n| Some(Duration::from_secs(n));
+    let cooldown = Cooldowns { scale_out: seconds(60), scale_in: seconds(600), ..Cooldowns::one(Duration::ZERO) };
+    let p = PoolParameters { cooldown, ..parameters() };
+    let of = |events: &[(Direction, i64)], direction| {
+        let mut record = Record::default();
+        events.iter().for_each(|(direction, ago)| record.note_scaling(*direction, NOW - ago * SECOND));
+        let found = super::cooldown(&record, direction, &p, NOW);
+        (found.passed, found.detail)
+    };
+    let (out, r#in) = ((Direction::Out, 59), (Direction::In, 61));
+    assert_eq!(of(&[], Direction::Out), (true, "nothing was scaled yet".into()));
+    assert_eq!(of(&[r#in], Direction::Out), (true, "the pool was not scaled out yet".into()));
+    assert_eq!(of(&[out], Direction::In), (true, "the pool was not scaled in yet".into()));
+    assert_eq!(of(&[r#in, out], Direction::Out), (false, "1 s of the scale-out cooldown of 60 s are left".into()));
+    assert_eq!(of(&[out, r#in], Direction::In), (false, "539 s of the scale-in cooldown of 600 s are left".into()));
+    let over = (true, "the scale-out cooldown of 60 s is over".into());
+    assert_eq!(of(&[(Direction::Out, 60), (Direction::In, 1)], Direction::Out), over);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::cooldown::Cooldowns;
 use crate::params::PoolParameters;
 use crate::provider::{Instance, InstanceState};
 use crate::record::ResourceType;
@@ -317,7 +318,7 @@ fn any_case() -> impl Strategy<Value = (Case, BTreeSet<String>)> {
             node_fault_tolerance: b.2,
             scale_factor: b.3,
             scaling_threshold: b.4,
-            cooldown: Duration::from_secs(300),
+            cooldown: Cooldowns::one(Duration::from_secs(300)),
             ..parameters()
         };
         let mut record = Record::new(ResourceType::WorkerPool, "web");

@@ -292,6 +292,11 @@ impl Shared {
                 count("nomad.autoscale.pool.scale_in.success");
                 (Action::ScaleIn, Reason::ScaleIn, format!("node {node} was removed"))
             }
+            Event::TakenBack { node } => {
+                count("nomad.autoscale.pool.scale_in.taken_back");
+                let text = format!("node {node} was taken back, since the pool needs it: it is eligible again");
+                (Action::TakeBack, Reason::ScaleIn, text)
+            }
             Event::Failed { direction, reason } => {
                 let (metric, told) = match direction {
                     Direction::Out => ("nomad.autoscale.pool.scale_out.failure", Reason::ScaleOut),
@@ -306,7 +311,12 @@ impl Shared {
         };
         match action {
             Action::Error | Action::Failsafe => tracing::warn!(target: "autoscale", pool = name, "{text}"),
-            Action::None | Action::Denied | Action::Requested | Action::ScaleOut | Action::ScaleIn => {
+            Action::None
+            | Action::Denied
+            | Action::Requested
+            | Action::ScaleOut
+            | Action::ScaleIn
+            | Action::TakeBack => {
                 tracing::info!(target: "autoscale", pool = name, "{text}");
             }
         }

@@ -1,6 +1,6 @@
 //! Whether a job's group gets one allocation more or fewer (`docs/spec/cluster-scaling.md §13`).
 
-use encamp_model::{Allocation, ClientStatus, DesiredStatus, Job, JobStatus, JobType, TaskGroup, Time};
+use encamp_model::{Allocation, ClientStatus, DesiredStatus, Job, JobStatus, JobType, TaskGroup};
 use encamp_state::{AllocEntry, State};
 
 use super::params::{Bounds, GroupParameters};
@@ -152,7 +152,7 @@ pub fn decide(
     if let Some(bound) = limit(group, parameters, direction, to) {
         return denied(Denial::Limits, format!("{reason}, but {bound}"));
     }
-    let left = cooldown_left(parameters, record, now);
+    let left = parameters.cooldown.nanos_left(direction, record, now);
     if left > 0 {
         let seconds = left.div_euclid(encamp_model::SECOND).saturating_add(1);
         return denied(Denial::Cooldown, format!("{reason}, but the cooldown lasts for another {seconds} s"));
@@ -224,13 +224,6 @@ fn limit(group: &TaskGroup, p: &GroupParameters, direction: Direction, to: i64) 
             Some(format!("its scaling policy allows {fewest} at least"))
         }
     }
-}
-
-/// How long the cooldown lasts, nanoseconds. A change that is noted in the future counts as one of now.
-pub fn cooldown_left(p: &GroupParameters, record: &Record, now: i64) -> i64 {
-    let Some(last) = record.last_scaling_event.and_then(Time::unix_nanos) else { return 0 };
-    let cooldown = i64::try_from(p.cooldown.as_nanos()).unwrap_or(i64::MAX);
-    last.min(now).saturating_add(cooldown).saturating_sub(now).max(0)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use encamp_model::{SECOND, ScalingPolicy};
+use encamp_model::{SECOND, ScalingPolicy, Time};
 use encamp_state::{AllocPhase, AllocUsage};
 
 use super::super::params::tests::parameters;
@@ -87,19 +87,36 @@ fn scaling_policies_bound_the_count_too() {
 }
 
 #[test]
+fn each_direction_may_have_its_own_cooldown() {
+    let p = parameters(&[("replicator_scaleout_cooldown", "10"), ("replicator_scalein_cooldown", "600")]);
+    let decision = |last: Direction, ago: i64, used: Utilization| {
+        let mut record = Record::default();
+        record.note_scaling(last, NOW - ago * SECOND);
+        decided(&decide(&group(3), &p, &record, &used, false, NOW))
+    };
+    let (high, low) = (used(99.0, 0.0), used(0.0, 0.0));
+    assert_eq!(decision(Direction::Out, 9, high), "Cooldown");
+    assert_eq!(decision(Direction::Out, 10, high), "out 3 4");
+    assert_eq!(decision(Direction::In, 0, high), "out 3 4");
+    assert_eq!(decision(Direction::In, 599, low), "Cooldown");
+    assert_eq!(decision(Direction::In, 600, low), "in 3 2");
+    assert_eq!(decision(Direction::Out, 0, low), "in 3 2");
+}
+
+#[test]
 fn the_cooldown_counts_from_the_last_change() {
     let p = parameters(&[("replicator_cooldown", "60")]);
     let left = |ago: i64| {
         let last_scaling_event = Some(Time::from_unix_nanos(NOW - ago));
         let record = Record { last_scaling_event, ..Record::default() };
         let decision = decide(&group(2), &p, &record, &used(99.0, 0.0), false, NOW);
-        (cooldown_left(&p, &record, NOW), decided(&decision))
+        (p.cooldown.nanos_left(Direction::Out, &record, NOW), decided(&decision))
     };
     assert_eq!(left(60 * SECOND), (0, "out 2 3".into()));
     assert_eq!(left(60 * SECOND - 1), (1, "Cooldown".into()));
     assert_eq!(left(0), (60 * SECOND, "Cooldown".into()));
     assert_eq!(left(-1000 * SECOND), (60 * SECOND, "Cooldown".into()), "a clock that was wrong");
-    assert_eq!(cooldown_left(&p, &Record::default(), NOW), 0);
+    assert_eq!(p.cooldown.nanos_left(Direction::Out, &Record::default(), NOW), 0);
     let record = Record { last_scaling_event: Some(Time::from_unix_nanos(NOW)), ..Record::default() };
     let kept = decide(&group(2), &p, &record, &used(50.0, 50.0), false, NOW);
     assert_eq!(kept, Decision::Keep { reason: "CPU usage is 50.0 %, memory usage is 50.0 %".into() });

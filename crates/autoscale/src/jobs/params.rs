@@ -1,8 +1,8 @@
 //! The parameters of a job's group (`docs/spec/cluster-scaling.md §13`).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use crate::cooldown::Cooldowns;
 use crate::meta::Reader;
 use crate::params::ENABLED;
 
@@ -42,7 +42,7 @@ pub struct GroupParameters {
     /// Bounds of memory.
     pub memory: Bounds,
     /// Least time between two changes of the count.
-    pub cooldown: Duration,
+    pub cooldown: Cooldowns,
     /// Failures before failsafe mode.
     pub retry_threshold: i64,
 }
@@ -89,7 +89,7 @@ impl GroupParameters {
             notification_uid: r.required(UID),
             cpu: bounds(&mut r, meta, (IN_CPU, OUT_CPU)),
             memory: bounds(&mut r, meta, (IN_MEMORY, OUT_MEMORY)),
-            cooldown: Duration::from_secs(r.int(COOLDOWN, 0, Some(60)).unsigned_abs()),
+            cooldown: Cooldowns::read(&mut r, &[COOLDOWN], 60),
             retry_threshold: r.int(RETRIES, 1, Some(1)),
         };
         // Where max did not parse, that is the problem.
@@ -120,6 +120,8 @@ fn percentage(r: &mut Reader<'_>, key: &str) -> i64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// Valid meta of a group with some values replaced; an empty value removes the key.
@@ -154,9 +156,13 @@ pub(crate) mod tests {
         let p = parameters(&[]);
         assert_eq!((p.enabled, p.min, p.max, p.notification_uid.as_str()), (true, 1, 5, "team-a"));
         assert_eq!((p.cpu, p.memory), (Bounds { scale_in: 30, scale_out: 75 }, Bounds { scale_in: 40, scale_out: 85 }));
-        assert_eq!((p.cooldown.as_secs(), p.retry_threshold), (60, 1));
+        assert_eq!((p.cooldown, p.retry_threshold), (Cooldowns::one(Duration::from_secs(60)), 1));
         let p = parameters(&[(COOLDOWN, "5"), (RETRIES, "3"), (IN_CPU, "0"), (OUT_CPU, "100"), (ENABLED, "f")]);
-        assert_eq!((p.cooldown.as_secs(), p.retry_threshold, p.enabled), (5, 3, false));
+        assert_eq!((p.cooldown, p.retry_threshold, p.enabled), (Cooldowns::one(Duration::from_secs(5)), 3, false));
+        let p = parameters(&[("replicator_scalein_cooldown", "600"), ("replicator_scaleout_cooldown", "7")]);
+        let seconds = |n| Some(Duration::from_secs(n));
+        let want = Cooldowns { both: Duration::from_secs(60), scale_out: seconds(7), scale_in: seconds(600) };
+        assert_eq!(p.cooldown, want);
         let other = [("role", "web"), (COOLDOWN, "5")].map(|(k, v)| (k.to_string(), v.to_string()));
         assert_eq!(GroupConfiguration::read(&other.into()), GroupConfiguration::Absent);
     }

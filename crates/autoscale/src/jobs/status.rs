@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::GroupId;
-use super::decision::cooldown_left;
 use super::params::GroupParameters;
-use crate::record::Record;
+use crate::record::{Direction, Record};
 use crate::status::Decision;
 
 /// A group as operators see it.
@@ -34,8 +33,12 @@ pub struct GroupStatus {
     pub running: usize,
     /// How many of them reported their usage.
     pub measured: usize,
-    /// How long until its count may be changed again, nanoseconds.
+    /// How long until its count may be changed in both directions, nanoseconds.
     pub cooldown_left: i64,
+    /// How long until it may get one allocation fewer, nanoseconds.
+    pub scale_in_cooldown_left: i64,
+    /// How long until it may get one allocation more, nanoseconds.
+    pub scale_out_cooldown_left: i64,
     /// The group is in failsafe mode.
     pub failsafe: bool,
     /// The operator or component that last entered or left it, and the time.
@@ -61,7 +64,9 @@ impl GroupStatus {
         self.failsafe = record.failsafe_mode;
         self.failsafe_admin.clone_from(&record.failsafe_admin);
         self.failures = record.failure_count;
-        self.cooldown_left = parameters.map_or(0, |p| cooldown_left(p, record, now));
+        let left = |direction| parameters.map_or(0, |p| p.cooldown.nanos_left(direction, record, now));
+        (self.scale_in_cooldown_left, self.scale_out_cooldown_left) = (left(Direction::In), left(Direction::Out));
+        self.cooldown_left = self.scale_in_cooldown_left.max(self.scale_out_cooldown_left);
         let scaling = record.scaling.as_ref();
         self.operation =
             scaling.map(|s| format!("count {} to {} since {}", s.from, s.to, s.started)).unwrap_or_default();

@@ -198,19 +198,20 @@ impl Visit<'_> {
             }
             Progress::Superseded => {
                 let record = Record { scaling: None, ..loaded.record.clone() };
-                self.save(loaded, self.changed_now(record)).await?;
+                self.save(loaded, self.changed_now(record, scaling)).await?;
                 Ok((Action::Denied, "another client changed the job while its count was being changed".into()))
             }
         }
     }
 
     /// The cooldown begins: the count has changed.
-    fn changed_now(&self, record: Record) -> Record {
-        Record { last_scaling_event: Some(Time::from_unix_nanos(self.inner.now())), ..record }
+    fn changed_now(&self, mut record: Record, scaling: &GroupScaling) -> Record {
+        record.note_scaling(direction(scaling), self.inner.now());
+        record
     }
 
     async fn succeed(&self, loaded: &mut Loaded, scaling: &GroupScaling) -> Result<Shown, StoreError> {
-        let mut record = self.changed_now(Record { scaling: None, failure_count: 0, ..loaded.record.clone() });
+        let mut record = self.changed_now(Record { scaling: None, failure_count: 0, ..loaded.record.clone() }, scaling);
         record.last_notification_event = record.last_scaling_event;
         self.save(loaded, record).await?;
         self.count(scaling, "success");
@@ -234,7 +235,7 @@ impl Visit<'_> {
         let now = self.inner.now();
         let mut record = Record { scaling: None, ..loaded.record.clone() };
         if changed {
-            record = self.changed_now(record);
+            record = self.changed_now(record, scaling);
         }
         let enters = record.count_failure(self.parameters.retry_threshold, now);
         if enters {

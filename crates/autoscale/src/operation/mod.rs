@@ -4,8 +4,10 @@
 //! side effect, and a side effect is requested only while the observation shows that it has not happened. So an
 //! operation can be resumed after a crash at any point, by calling [`next`] again.
 //!
-//! - `scale_out`, `scale_in`: the steps. `evacuation`: whether the allocations of a drained node run elsewhere.
+//! - `scale_out`, `scale_in`: the steps. `evacuation`: whether the allocations of a drained node run elsewhere. `demand`:
+//!   whether the pool needs it back.
 
+pub(crate) mod demand;
 mod evacuation;
 mod scale_in;
 mod scale_out;
@@ -137,6 +139,11 @@ pub enum Event {
         /// The node that was removed.
         node: String,
     },
+    /// A scale-in ended because its pool needs the node: it is eligible again.
+    TakenBack {
+        /// The node.
+        node: String,
+    },
     /// A failure was counted.
     Failed {
         /// Direction of the operation.
@@ -195,6 +202,7 @@ pub fn next(record: &Record, seen: &Observation<'_>, parameters: &PoolParameters
         Step::Drain => scale_in::drain(&at),
         Step::AwaitDrained => scale_in::await_drained(&at),
         Step::CancelDrain => scale_in::cancel_drain(&at),
+        Step::TakeBack => scale_in::take_back(&at),
         Step::Terminate => scale_in::terminate(&at),
         Step::Purge => scale_in::purge(&at),
     }
@@ -251,6 +259,7 @@ pub fn describe(operation: &Operation) -> String {
         Step::Drain => format!("in: draining node {node}"),
         Step::AwaitDrained => format!("in: waiting until the allocations of node {node} run elsewhere"),
         Step::CancelDrain => format!("in: cancelling the drain of node {node}"),
+        Step::TakeBack => format!("in: taking node {node} back, since the pool needs it"),
         Step::Terminate => format!("in: terminating {instances} of node {node}"),
         Step::Purge => format!("in: removing node {node} from the cluster"),
     }
@@ -315,7 +324,7 @@ impl At<'_> {
         let mut record = self.record.clone();
         record.operation = None;
         record.failure_count = 0;
-        record.last_scaling_event = Some(Time::from_unix_nanos(self.now));
+        record.note_scaling(self.operation.direction, self.now);
         self.persist(record, vec![event])
     }
 

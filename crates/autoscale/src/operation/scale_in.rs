@@ -2,7 +2,7 @@
 
 use encamp_model::{Node, NodeEligibility, NodeStatus};
 
-use super::{At, Effect, Event, Next, evacuation};
+use super::{At, Effect, Event, Next, demand, evacuation};
 use crate::record::Step;
 
 /// The known facts about the node that is removed.
@@ -31,9 +31,19 @@ fn has_work(at: &At<'_>) -> bool {
     evacuation::has_work(at.seen.state, &at.operation.node_id)
 }
 
+/// Whether the pool needs the node back. A node is taken back until its instance is about to be terminated: from then
+/// on the provider may have been asked to, and cannot be asked not to.
+fn needs_back(at: &At<'_>) -> bool {
+    let Some(entry) = at.seen.state.node(&at.operation.node_id) else { return false };
+    demand::needs_back(at.seen, at.operation, at.parameters, &entry.node).is_some()
+}
+
 /// The node is drained. One that is ineligible without a drain is drained only if it has work: a drain that is complete
 /// leaves nodes like that.
 pub(super) fn drain(at: &At<'_>) -> Next {
+    if needs_back(at) {
+        return at.go(Step::TakeBack);
+    }
     let drained = match node(at) {
         Seen::Gone => return at.go(Step::Terminate),
         Seen::Closed(node) => node.drain_strategy.is_some() || !has_work(at),
@@ -50,6 +60,7 @@ pub(super) fn await_drained(at: &At<'_>) -> Next {
     let id = &at.operation.node_id;
     let problem = match node(at) {
         Seen::Gone => return at.go(Step::Terminate),
+        Seen::Closed(_) if needs_back(at) => return at.go(Step::TakeBack),
         Seen::Open => {
             let reason = format!("the drain of node {id} was cancelled by another client");
             return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
@@ -76,6 +87,16 @@ pub(super) fn cancel_drain(at: &At<'_>) -> Next {
         Seen::Open | Seen::Gone => {
             at.recovered(&format!("node {} could not be removed; its drain is cancelled", at.operation.node_id))
         }
+    }
+}
+
+/// The drain is cancelled, and the node becomes eligible again; then the operation is over.
+pub(super) fn take_back(at: &At<'_>) -> Next {
+    let id = &at.operation.node_id;
+    match node(at) {
+        Seen::Closed(_) => Next::Act(Effect::CancelDrain { node: id.clone() }),
+        Seen::Open => at.succeed(Event::TakenBack { node: id.clone() }),
+        Seen::Gone => at.fail_and_end(format!("node {id} was to be taken back, but has left the cluster")),
     }
 }
 

@@ -23,7 +23,7 @@ fn nodes_by_instance<'a>(at: &At<'a>) -> Nodes<'a> {
 }
 
 /// Whether the node is one of the pool.
-fn in_pool(node: &Node, pool: &str) -> bool {
+pub(super) fn in_pool(node: &Node, pool: &str) -> bool {
     match NodeConfiguration::read(&node.meta) {
         NodeConfiguration::Full(p) => p.enabled && p.worker_pool == pool,
         NodeConfiguration::Pool(name) => name == pool,

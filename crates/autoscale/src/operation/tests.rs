@@ -27,7 +27,9 @@ fn group(desired: i64, active: &[&str], leaving: &[&str]) -> ScalingGroup {
 fn record(step: Step) -> Record {
     let direction = match step {
         Step::SetDesired | Step::AwaitInstances | Step::AwaitNodes | Step::Replace | Step::Detach => Direction::Out,
-        Step::Drain | Step::AwaitDrained | Step::CancelDrain | Step::Terminate | Step::Purge => Direction::In,
+        Step::Drain | Step::AwaitDrained | Step::CancelDrain | Step::TakeBack | Step::Terminate | Step::Purge => {
+            Direction::In
+        }
     };
     let (node, instances, target) = match direction {
         Direction::In => ("n3", vec!["i-n3".to_string()], 2),
@@ -321,6 +323,70 @@ fn a_drain_that_does_not_finish_is_cancelled() {
     assert_eq!((step, back.failure_count), (Some(Step::CancelDrain), 1));
 }
 
+/// Three nodes of which `n3` is as `node` says, and so many MHz in use on each.
+fn busy(mut state: State, mhz: [i64; 3]) -> State {
+    for (node, mhz) in ["n1", "n2", "n3"].into_iter().zip(mhz).filter(|(_, mhz)| *mhz > 0) {
+        let job = job(&format!("on-{node}"), JobType::Service, json!({}));
+        state.upsert_job(job.clone());
+        state.upsert_allocs([alloc(&format!("a-{node}"), &job, node, (mhz, 1, 1), json!({}))]);
+    }
+    state
+}
+
+#[test]
+fn a_node_is_taken_back_when_its_pool_needs_it() {
+    let three = group(3, &THREE, &[]);
+    let began = record(Step::AwaitDrained);
+    // Two nodes of 10,000 MHz may use 10,000 MHz, and one more is held back.
+    let needed = [[5_000, 5_000, 0], [5_000, 4_000, 1_000], [0, 0, 10_000]];
+    for mhz in needed {
+        for step in [Step::Drain, Step::AwaitDrained] {
+            for state in [draining(), closed(json!({}))] {
+                let (next, back, events) = written(after(&record(step), &busy(state, mhz), &three, 0));
+                assert_eq!((next, back.failure_count, events.len()), (Some(Step::TakeBack), 0, 0), "{step:?} {mhz:?}");
+            }
+        }
+        // From then on the provider may have been asked to terminate the instance.
+        let terminated = after(&record(Step::Terminate), &busy(draining(), [mhz[0], mhz[1], 0]), &three, 0);
+        assert!(matches!(terminated, Next::Act(Effect::Terminate { .. })), "{terminated:?}");
+    }
+    let cancel = Next::Act(Effect::CancelDrain { node: "n3".into() });
+    let mut r = record(Step::TakeBack);
+    r.failure_count = 2;
+    for state in [draining(), closed(json!({}))] {
+        // Also when the demand has gone again.
+        assert_eq!(after(&r, &state, &three, MINUTE), cancel);
+    }
+    let (step, over, events) = written(after(&r, &cluster(3), &three, MINUTE));
+    assert_eq!((step, over.failure_count, over.failsafe_mode), (None, 0, false));
+    let at = Some(Time::from_unix_nanos(NOW + MINUTE));
+    assert_eq!((over.last_scaling_event, over.last_scalein_event, over.last_scaleout_event), (at, at, None));
+    assert_eq!(events, [Event::TakenBack { node: "n3".into() }]);
+    let mut gone = cluster(3);
+    gone.remove_node("n3");
+    assert_eq!(written(after(&r, &gone, &three, 0)).0, None);
+
+    // Less is in use than the others may use, or the node would be of no use.
+    let is_back = |state: State, group: &ScalingGroup| {
+        let next = after(&began, &state, group, 0);
+        matches!(next, Next::Persist(r, _) if r.operation.as_ref().is_some_and(|o| o.step == Step::TakeBack))
+    };
+    let full = [5_000, 5_000, 0];
+    assert!(!is_back(busy(draining(), [5_000, 4_999, 0]), &three));
+    assert!(!is_back(busy(closed(json!({"Status": "down"})), full), &three));
+    assert!(!is_back(busy(closed(json!({"Meta": {}})), full), &three));
+    for other in [group(3, &["i-n1", "i-n2"], &["i-n3"]), group(3, &["i-n1", "i-n2"], &[])] {
+        assert!(!is_back(busy(draining(), full), &other));
+    }
+    // Fewer nodes are left than the pool must have.
+    let mut lost = draining();
+    for id in ["n1", "n2"] {
+        assert!(!is_back(lost.clone(), &three), "before {id} is lost");
+        lost.upsert_node(node(id, json!({"Status": "down"})));
+    }
+    assert!(is_back(lost, &three), "no node is left, of at least 1");
+}
+
 #[test]
 fn an_instance_is_terminated_once_and_the_size_decremented_once() {
     let (r, state) = (record(Step::Terminate), draining());
@@ -405,5 +471,6 @@ fn operations_are_described() {
     let of = |step| describe(&record(step).operation.unwrap());
     assert_eq!(of(Step::SetDesired), "out: setting the desired size of the group to 4");
     assert_eq!(of(Step::AwaitNodes), "out: waiting for new instances to become ready nodes");
+    assert_eq!(of(Step::TakeBack), "in: taking node n3 back, since the pool needs it");
     assert_eq!(of(Step::Terminate), "in: terminating instance i-n3 of node n3");
 }

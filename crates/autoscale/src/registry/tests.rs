@@ -80,7 +80,7 @@ fn the_node_that_changed_last_decides() {
     state.upsert_node(with("c", 8, json!({"replicator_max": "7"})));
     let registry = updated(&state, &Fallbacks::new());
     let web = &registry.pools()["web"];
-    assert_eq!((web.parameters.max, web.parameters.cooldown.as_secs()), (10, 60));
+    assert_eq!((web.parameters.max, web.parameters.cooldown.both.as_secs()), (10, 60));
     let told: Vec<_> = web
         .disagreements
         .iter()

@@ -1,6 +1,6 @@
 //! Evaluations of a simulation, and the resulting operations.
 
-use encamp_model::{SECOND, Time};
+use encamp_model::SECOND;
 
 use super::fleet::Launched;
 use super::report::{Ending, Failure, Operation as Told, Refusal};
@@ -76,9 +76,9 @@ impl Run<'_> {
         let until = match key.1 {
             Check::SimulatedRemoval | Check::ProviderLimits | Check::PoolLimits => i64::MAX,
             Check::Cooldown => {
-                let cooldown = self.fleet.pool().map_or(0, |p| nanos(p.parameters.cooldown));
-                let last = self.record.last_scaling_event.and_then(Time::unix_nanos).unwrap_or(i64::MIN);
-                last.saturating_add(cooldown).saturating_sub(self.options.start)
+                let cooldown = self.fleet.pool().map(|p| p.parameters.cooldown);
+                let left = cooldown.map_or(0, |c| c.nanos_left(key.0, &self.record, self.clock()));
+                self.now.saturating_add(left)
             }
             Check::ConsecutiveRequests => return,
         };
@@ -180,10 +180,27 @@ impl Run<'_> {
         }
     }
 
+    /// A node that drains is taken back when its pool needs it (`docs/spec/cluster-scaling.md §6`).
+    pub(super) fn take_back_if_needed(&mut self) {
+        let operation = self.record.operation.as_ref().filter(|o| o.direction == Direction::In);
+        let Some(operation) = operation.filter(|o| self.fleet.needs_back(o)) else { return };
+        let node = operation.node_id.clone();
+        self.fleet.take_back(&node, self.clock());
+        self.forget_removal(&node);
+        self.changed();
+        self.succeed(Ending::TakenBack);
+    }
+
     pub(super) fn complete(&mut self) {
+        self.succeed(Ending::Completed);
+    }
+
+    fn succeed(&mut self, ending: Ending) {
+        let direction = self.record.operation.as_ref().map(|o| o.direction);
+        let now = self.clock();
         self.record.failure_count = 0;
-        self.record.last_scaling_event = Some(Time::from_unix_nanos(self.clock()));
-        self.end(Ending::Completed);
+        direction.into_iter().for_each(|direction| self.record.note_scaling(direction, now));
+        self.end(ending);
     }
 
     fn end(&mut self, ending: Ending) {

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use encamp_model::random::Random;
-use encamp_model::{Allocation, ClientStatus, JobType, Node};
+use encamp_model::{Allocation, ClientStatus, JobType, Node, NodeEligibility};
 use encamp_plan::what_if::{Cause, Change, ChangeError, Displaced, Fate, Timeline, copy_of, missing};
 use encamp_state::State;
 
 use super::trace::{GroupKey, Row};
 use super::{Overrides, SimulateError};
+use crate::operation::Observation;
+use crate::operation::demand::needs_back;
 use crate::provider::{Instance, InstanceState, ScalingGroup};
+use crate::record::Operation;
 use crate::registry::{Fallbacks, Pool, Registry};
 use crate::view::{INSTANCE_ID, instance_id};
 
@@ -232,6 +235,23 @@ impl Fleet {
         }
         self.look();
         drained && empty
+    }
+
+    /// Whether the pool needs the node of a scale-in back.
+    pub(super) fn needs_back(&self, operation: &Operation) -> bool {
+        let Some(node) = self.state().node(&operation.node_id) else { return false };
+        let Some(pool) = &self.pool else { return true };
+        let seen = Observation { state: self.state(), group: &self.group };
+        needs_back(&seen, operation, &pool.parameters, &node.node).is_some()
+    }
+
+    /// A drained node becomes eligible again; what waits for capacity is tried again.
+    pub(super) fn take_back(&mut self, node: &str, now: i64) {
+        let Some(entry) = self.state().node(node) else { return };
+        let mut node = Node::clone(&entry.node);
+        (node.drain_strategy, node.scheduling_eligibility) = (None, NodeEligibility::Eligible);
+        self.timeline.join(node, now);
+        self.look();
     }
 
     /// Terminates the instance of a drained node with the group's place for it, and purges the node.

@@ -33,8 +33,12 @@ pub struct Overrides {
     pub min: Option<i64>,
     /// The most nodes.
     pub max: Option<i64>,
-    /// Least time between two operations.
+    /// Least time between two operations, for directions without a cooldown of their own.
     pub cooldown: Option<Duration>,
+    /// Least time between two scale-outs.
+    pub scale_out_cooldown: Option<Duration>,
+    /// Least time between two scale-ins.
+    pub scale_in_cooldown: Option<Duration>,
     /// Nodes whose capacity is held back.
     pub fault_tolerance: Option<i64>,
     /// Consecutive requests before an operation begins.
@@ -49,7 +53,9 @@ impl Overrides {
     fn apply(&self, p: &mut PoolParameters) {
         p.min = self.min.unwrap_or(p.min);
         p.max = self.max.unwrap_or(p.max);
-        p.cooldown = self.cooldown.unwrap_or(p.cooldown);
+        p.cooldown.both = self.cooldown.unwrap_or(p.cooldown.both);
+        p.cooldown.scale_out = self.scale_out_cooldown.or(p.cooldown.scale_out);
+        p.cooldown.scale_in = self.scale_in_cooldown.or(p.cooldown.scale_in);
         p.node_fault_tolerance = self.fault_tolerance.unwrap_or(p.node_fault_tolerance);
         p.scaling_threshold = self.scaling_threshold.unwrap_or(p.scaling_threshold);
         p.scale_factor = self.scale_factor.unwrap_or(p.scale_factor);

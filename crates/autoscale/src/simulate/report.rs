@@ -47,8 +47,14 @@ pub struct Parameters {
     pub min: i64,
     /// The most nodes.
     pub max: i64,
-    /// Seconds between two operations.
+    /// Seconds between two operations, for directions without a cooldown of their own.
     pub cooldown: u64,
+    /// Seconds between two scale-outs, if they have a cooldown of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_out_cooldown: Option<u64>,
+    /// Seconds between two scale-ins, if they have a cooldown of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_in_cooldown: Option<u64>,
     /// Nodes whose capacity is held back.
     pub fault_tolerance: i64,
     /// Consecutive requests before an operation begins.
@@ -64,7 +70,9 @@ impl Parameters {
         Parameters {
             min: p.min,
             max: p.max,
-            cooldown: p.cooldown.as_secs(),
+            cooldown: p.cooldown.both.as_secs(),
+            scale_out_cooldown: p.cooldown.scale_out.map(|own| own.as_secs()),
+            scale_in_cooldown: p.cooldown.scale_in.map(|own| own.as_secs()),
             fault_tolerance: p.node_fault_tolerance,
             scaling_threshold: p.scaling_threshold,
             scale_factor: p.scale_factor,
@@ -119,6 +127,8 @@ pub enum Ending {
     Completed,
     /// It did not.
     Failed,
+    /// The pool needed the node of a scale-in again.
+    TakenBack,
     /// It was in progress when the simulation ended.
     InProgress,
 }

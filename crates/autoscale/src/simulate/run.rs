@@ -34,7 +34,7 @@ pub(super) enum Event {
     Joined(String),
     /// A launched instance has had its time and did not register.
     NotJoined(String),
-    /// A node is drained.
+    /// A node is drained, and is removed.
     Drained(String),
 }
 
@@ -146,6 +146,11 @@ impl Run<'_> {
         }
     }
 
+    /// The removal of a drained node does not happen.
+    pub(super) fn forget_removal(&mut self, node: &str) {
+        self.events.retain(|_, event| !matches!(event, Event::Drained(drained) if drained == node));
+    }
+
     pub(super) fn at(&mut self, time: i64, event: Event) {
         self.number = self.number.saturating_add(1);
         self.events.insert((time, self.number), event);
@@ -198,6 +203,7 @@ impl Run<'_> {
                     .map_err(|e| TraceError { line: rows.first().map_or(0, |r| r.line), problem: e.to_string() })?;
                 if loaded || self.report.samples.is_empty() {
                     self.changed();
+                    self.take_back_if_needed();
                 }
             }
             Event::Joined(instance) => {

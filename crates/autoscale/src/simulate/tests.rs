@@ -200,3 +200,38 @@ fn times_have_a_handful_of_labels() {
         [0, 3900, 93_600, 30].map(svg::clock).each_ref().map(|s| s.as_str())
     );
 }
+
+/// The load comes back while the node drains: nothing is bought.
+#[test]
+fn a_node_is_taken_back_when_the_load_comes_back() {
+    let returns = trace(&[(0, 6), (900, 1), (1300, 6), (3000, 6)]);
+    let shrinks = Overrides { scaling_threshold: Some(1), fault_tolerance: Some(0), ..Overrides::default() };
+    let shrinks = Options { drain_time: Duration::from_secs(500), overrides: shrinks, ..options() };
+    let report = simulated(&returns, &shrinks);
+    let told: Vec<_> = report.operations.iter().map(|o| (o.direction, o.ending, o.ended)).collect();
+    assert_eq!(told, [(Direction::In, Ending::TakenBack, Some(1300))], "{:#?}", report.operations);
+    assert_eq!((report.nodes.most, report.nodes.end, report.failures.len()), (2, 2, 0));
+    assert_eq!(report.saturation.seconds, 0, "{:?}", report.saturation);
+    // A load that the other node can take leaves it as it is.
+    let report = simulated(&trace(&[(0, 6), (900, 1), (1300, 3), (3000, 3)]), &shrinks);
+    assert_eq!((report.operations.len(), report.nodes.end), (1, 1));
+    assert_eq!(report.operations[0].ending, Ending::Completed);
+}
+
+/// Each direction may have a cooldown of its own.
+#[test]
+fn a_pool_grows_fast_and_shrinks_slowly() {
+    let own = Overrides {
+        scale_out_cooldown: Some(Duration::ZERO),
+        scale_in_cooldown: Some(Duration::from_secs(1800)),
+        ..Overrides::default()
+    };
+    let report = simulated(&hours(), &Options { overrides: own, ..options() });
+    let of = |direction| report.operations.iter().filter(move |o| o.direction == direction);
+    let outs: Vec<_> = of(Direction::Out).collect();
+    assert!(outs.windows(2).any(|p| p[1].started < p[0].ended.expect("an end") + 300), "{outs:#?}");
+    let ins: Vec<_> = of(Direction::In).collect();
+    assert!(ins.len() >= 2 && ins.windows(2).all(|p| p[1].started >= p[0].ended.expect("an end") + 1800));
+    let parameters = &report.parameters;
+    assert_eq!((parameters.scale_out_cooldown, parameters.scale_in_cooldown), (Some(0), Some(1800)));
+}

@@ -1,11 +1,11 @@
 //! Side effects on the world, and the invariants that the autoscaler must never violate.
 
-use encamp_model::{DrainStrategy, NodeEligibility, NodeStatus, SECOND};
+use encamp_model::{Allocation, ClientStatus, DesiredStatus, DrainStrategy, NodeEligibility, NodeStatus, SECOND, Time};
 
 use super::faults::UNHEARD_OF;
 use super::machine::{Later, Machine, node_of};
 use crate::provider::InstanceState;
-use crate::record::{ITEM, Record};
+use crate::record::{Direction, ITEM, Operation, Record, Step};
 
 /// A side effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,7 @@ impl Machine {
                 self.begun += 1;
                 let nodes = i64::try_from(self.state.nodes().filter(|e| e.node.ready()).count()).unwrap();
                 let (min, max) = (self.parameters.min, self.parameters.max);
+                wrong.extend(self.begins_too_early(operation));
                 if operation.target > max.max(nodes) || operation.target < min.min(nodes - 1) {
                     wrong.push(format!("the pool leaves its bounds: {} of {min} to {max}", operation.target));
                 }
@@ -45,7 +46,15 @@ impl Machine {
             (Some(before), Some(after)) if before.started != after.started => {
                 wrong.push("a second operation began".to_string());
             }
-            (Some(_), None) => self.ended += 1,
+            (Some(before), None) => {
+                self.ended += 1;
+                wrong.extend(self.end(before, old, new));
+            }
+            (Some(before), Some(after))
+                if matches!(before.step, Step::Drain | Step::AwaitDrained) && after.step == Step::Terminate =>
+            {
+                wrong.extend(self.gives_up_what_is_needed(&before.node_id));
+            }
             (Some(_), Some(_)) | (None, None) => {}
         }
         let (ins, outs, threshold) = (new.scalein_requests, new.scaleout_requests, self.parameters.scaling_threshold);
@@ -57,6 +66,68 @@ impl Machine {
             wrong.push("failsafe mode was not entered".to_string());
         }
         self.violations.extend(wrong);
+    }
+
+    /// Notes how an operation ended.
+    fn end(&mut self, operation: &Operation, old: &Record, new: &Record) -> Option<String> {
+        let ended = new.last_scaling_event.filter(|_| new.last_scaling_event != old.last_scaling_event);
+        let ended = ended.and_then(Time::unix_nanos)?;
+        match operation.direction {
+            Direction::In => self.last_in = Some(ended),
+            Direction::Out => self.last_out = Some(ended),
+        }
+        if operation.step != Step::TakeBack {
+            return None;
+        }
+        self.taken_back += 1;
+        let node = &self.state.node(&operation.node_id)?.node;
+        let open = node.drain_strategy.is_none() && node.scheduling_eligibility == NodeEligibility::Eligible;
+        let kept = self.group.desired == operation.target + 1;
+        (!(open && kept)).then(|| format!("{} was not taken back", operation.node_id))
+    }
+
+    /// An operation within the cooldown of its direction. Clocks that jump say nothing about it.
+    fn begins_too_early(&self, operation: &Operation) -> Option<String> {
+        let cooldown = &self.parameters.cooldown;
+        let (own, of_direction) = match operation.direction {
+            Direction::Out => (cooldown.scale_out, self.last_out),
+            Direction::In => (cooldown.scale_in, self.last_in),
+        };
+        let (least, last) = match own {
+            Some(own) => (own, of_direction),
+            None => (cooldown.both, self.last_in.max(self.last_out)),
+        };
+        let passed = operation.started.unix_nanos()? - last?;
+        let early = !self.faults.skewed && passed < i64::try_from(least.as_nanos()).unwrap();
+        early.then(|| format!("{:?} begins {passed} ns after the last operation", operation.direction))
+    }
+
+    /// A node is to be terminated that its pool needs: all nodes have 10,000 MHz, one is held back, allocations take
+    /// 1,000 MHz each. A provider that lies may hide it.
+    fn gives_up_what_is_needed(&self, id: &str) -> Option<String> {
+        let node = &self.state.node(id)?.node;
+        let instance = id.replace("n-", "i-");
+        let usable = node.status == NodeStatus::Ready && self.group.active().any(|i| i.id == instance);
+        if !usable || self.faults.lies > 0 {
+            return None;
+        }
+        let others: Vec<_> = self.state.nodes().filter(|e| e.node.ready() && e.node.id != id).collect();
+        let left = i64::try_from(others.len()).unwrap();
+        let runs = |a: &Allocation| a.client_status == ClientStatus::Running && a.desired_status == DesiredStatus::Run;
+        let on = others.iter().map(|e| e.node.id.as_str()).chain([id]);
+        let running = on.flat_map(|n| self.state.allocs_of_node(n)).filter(|a| runs(&a.alloc)).count();
+        let used = i64::try_from(running).unwrap() * 1000;
+        let short = left < self.parameters.min || used > 0 && used >= (left - 1) * 10_000;
+        short.then(|| format!("{id} is removed while {used} MHz are used on {left} other nodes"))
+    }
+
+    /// A node of the group that is closed could be taken back instead of buying another one.
+    fn closed(&self) -> Option<String> {
+        let of_group = |id: &str| self.group.active().any(|i| node_of(&i.id) == id);
+        let closed = self.state.nodes().map(|e| &e.node).find(|n| {
+            n.status == NodeStatus::Ready && n.scheduling_eligibility == NodeEligibility::Ineligible && of_group(&n.id)
+        });
+        closed.map(|n| n.id.clone())
     }
 
     /// Whether the stored record is in failsafe mode.
@@ -85,6 +156,9 @@ impl Machine {
             Effect::SetDesired(n) => {
                 if *n > self.group.max {
                     return Err(Refusal::AboveMaximum);
+                }
+                if let Some(closed) = self.closed() {
+                    self.violations.push(format!("{n} instances are asked for while {closed} is closed"));
                 }
                 if *n < self.group.desired || *n > self.parameters.max {
                     self.violations.push(format!("the desired size goes from {} to {n}", self.group.desired));
@@ -145,6 +219,9 @@ impl Machine {
                     n.drain_strategy = Some(DrainStrategy::default());
                     n.scheduling_eligibility = NodeEligibility::Ineligible;
                 });
+                if let Some(count) = self.surge.take() {
+                    self.later.push((now + SECOND, Later::Work(count)));
+                }
                 self.later.push((now + SECOND, Later::Drained(id.clone())));
             }
             Effect::CancelDrain(id) => self.change_node(id, |n| {

@@ -35,6 +35,8 @@ pub(crate) struct Faults {
     pub(crate) conflicts: u64,
     /// New instances that never become nodes.
     pub(crate) stillborn: u64,
+    /// The clock was off once.
+    pub(crate) skewed: bool,
     /// How far the autoscaler's clock is off, nanoseconds.
     pub(crate) skew: i64,
 }
@@ -43,8 +45,8 @@ impl Faults {
     /// Nothing goes wrong.
     pub(crate) fn none(seed: u64) -> Faults {
         let (reads, effects, lies, halves, conflicts, stillborn) = (0, 0, 0, 0, 0, 0);
-        let (disk_full, servers_unknown, skew) = (false, false, 0);
-        Faults { seed, reads, effects, lies, halves, disk_full, servers_unknown, conflicts, stillborn, skew }
+        let (disk_full, servers_unknown, skewed, skew) = (false, false, false, 0);
+        Faults { seed, reads, effects, lies, halves, disk_full, servers_unknown, conflicts, stillborn, skewed, skew }
     }
 
     /// Evenly spread (splitmix64).

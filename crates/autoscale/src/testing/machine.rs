@@ -14,6 +14,7 @@ use super::Crash;
 use super::effects::Effect;
 use super::faults::Faults;
 use crate::cluster::{ClusterError, Items, Stored};
+use crate::cooldown;
 use crate::params::PoolParameters;
 use crate::protection::Servers;
 use crate::provider::{Instance, InstanceState, ScalingGroup};
@@ -28,6 +29,8 @@ pub(super) enum Later {
     Gone(String),
     Drained(String),
     Start(String),
+    /// The service gets as many allocations.
+    Work(usize),
 }
 
 #[derive(Clone)]
@@ -42,6 +45,13 @@ pub(crate) struct Machine {
     pub(crate) parameters: PoolParameters,
     /// So many new instances never become nodes.
     pub(crate) stillborn: usize,
+    /// A second after the first drain the service gets as many allocations.
+    pub(crate) surge: Option<usize>,
+    /// When the last operation of each direction ended well; what was taken back counts as scaled in.
+    pub(super) last_in: Option<i64>,
+    pub(super) last_out: Option<i64>,
+    /// How many nodes were taken back.
+    pub(crate) taken_back: usize,
     /// Drains never move anything.
     pub(crate) drains_hang: bool,
     /// Effects that changed something, in order.
@@ -72,6 +82,10 @@ impl Machine {
             faults,
             parameters,
             stillborn: 0,
+            surge: None,
+            last_in: None,
+            last_out: None,
+            taken_back: 0,
             drains_hang: false,
             held: Vec::new(),
             violations: Vec::new(),
@@ -142,6 +156,7 @@ impl Machine {
                 }
                 Later::Drained(node) => self.move_work(&node, when),
                 Later::Start(id) => self.start(&id),
+                Later::Work(count) => self.set_work(count),
             }
         }
         let active = i64::try_from(self.group.active().count()).unwrap();
@@ -165,13 +180,18 @@ impl Machine {
     fn register(&mut self, instance: &str) {
         let index = self.index();
         let p = &self.parameters;
-        let meta = pool_meta(json!({
+        let mut meta = pool_meta(json!({
             "replicator_max": p.max.to_string(), "replicator_min": p.min.to_string(),
-            "replicator_cooldown": p.cooldown.as_secs().to_string(),
+            "replicator_cooldown": p.cooldown.both.as_secs().to_string(),
             "replicator_scaling_threshold": p.scaling_threshold.to_string(),
             "replicator_retry_threshold": p.retry_threshold.to_string(),
             "replicator_scale_factor": p.scale_factor.to_string(), "replicator_provider": "local",
         }));
+        for (key, own) in [(cooldown::SCALE_OUT, p.cooldown.scale_out), (cooldown::SCALE_IN, p.cooldown.scale_in)] {
+            if let Some(own) = own {
+                meta[key] = own.as_secs().to_string().into();
+            }
+        }
         let attributes = json!({"kernel.name": "linux", "unique.platform.aws.instance-id": instance});
         let more = json!({"Meta": meta, "Attributes": attributes, "CreateIndex": index, "ModifyIndex": index});
         self.state.upsert_node(node(&node_of(instance), more));

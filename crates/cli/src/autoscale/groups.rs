@@ -133,7 +133,10 @@ pub(super) fn details(ui: &mut Ui<'_>, g: &GroupStatus, now: i64) {
             "Running",
             format!("{}, use known of {}", counted(g.running.try_into().unwrap_or(i64::MAX), "allocation"), measured),
         ),
-        ("Cooldown Left", super::status::left(g.cooldown_left)),
+        (
+            "Cooldown Left",
+            super::status::cooldowns(g.cooldown_left, g.scale_out_cooldown_left, g.scale_in_cooldown_left),
+        ),
         ("Failures", g.failures.to_string()),
         ("Failsafe", cell(&super::status::failsafe(g.failsafe, &g.failsafe_admin))),
         ("Operation", if g.operation.is_empty() { "none".into() } else { cell(&g.operation) }),

@@ -72,9 +72,15 @@ pub struct AutoscaleSimulate {
     /// Override the maximum number of nodes
     #[arg(long, value_name = "nodes", value_parser = parse_int)]
     pub max: Option<i64>,
-    /// Override the cooldown
+    /// Override the cooldown of both directions
     #[arg(long, value_name = "duration", value_parser = parse_wait)]
     pub cooldown: Option<Duration>,
+    /// Override the cooldown between two scale-outs
+    #[arg(long, value_name = "duration", value_parser = parse_wait)]
+    pub scaleout_cooldown: Option<Duration>,
+    /// Override the cooldown between two scale-ins
+    #[arg(long, value_name = "duration", value_parser = parse_wait)]
+    pub scalein_cooldown: Option<Duration>,
     /// Override the node fault tolerance
     #[arg(long, value_name = "nodes", value_parser = parse_int)]
     pub fault_tolerance: Option<i64>,
@@ -136,6 +142,8 @@ impl AutoscaleSimulate {
                 min: self.min,
                 max: self.max,
                 cooldown: self.cooldown,
+                scale_out_cooldown: self.scaleout_cooldown,
+                scale_in_cooldown: self.scalein_cooldown,
                 fault_tolerance: self.fault_tolerance,
                 scaling_threshold: self.scaling_threshold,
                 scale_factor: self.scale_factor,

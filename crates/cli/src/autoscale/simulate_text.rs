@@ -5,7 +5,7 @@ use super::{counted, wrapped};
 use crate::render::table::{Form, cell, pairs, table};
 use crate::render::ui::Ui;
 use encamp_autoscale::record::Direction;
-use encamp_autoscale::simulate::report::{Ending, Operation, Refusal, Report, Sample};
+use encamp_autoscale::simulate::report::{Ending, Operation, Parameters, Refusal, Report, Sample};
 use encamp_autoscale::simulate::svg::{clock, step_of_times};
 use encamp_model::{SECOND, format_duration};
 
@@ -26,7 +26,7 @@ pub(super) fn print(ui: &mut Ui<'_>, r: &Report) {
         ("Time", format!("{}, an evaluation every {}", span(r.seconds), span(r.interval))),
         ("Min/Max", format!("{}/{}", p.min, p.max)),
         ("Fault Tolerance", counted(p.fault_tolerance, "node")),
-        ("Cooldown", span(i64::try_from(p.cooldown).unwrap_or(i64::MAX))),
+        ("Cooldown", cooldown(p)),
         ("Scaling Threshold", counted(p.scaling_threshold, "request")),
         ("Scale Factor", counted(p.scale_factor, "node")),
         ("Seed", r.seed.to_string()),
@@ -47,6 +47,16 @@ pub(super) fn print(ui: &mut Ui<'_>, r: &Report) {
         for f in &r.failures {
             ui.output(&wrapped(&format!("{}: {}", clock(f.seconds), f.problem), 2));
         }
+    }
+}
+
+/// The cooldown, or that of each direction where they differ.
+fn cooldown(p: &Parameters) -> String {
+    let text = |seconds: u64| span(i64::try_from(seconds).unwrap_or(i64::MAX));
+    let own = |own: Option<u64>| own.map_or_else(|| format!("{} after any operation", text(p.cooldown)), text);
+    match (p.scale_out_cooldown, p.scale_in_cooldown) {
+        (None, None) => text(p.cooldown),
+        (out, r#in) => format!("out {}, in {}", own(out), own(r#in)),
     }
 }
 
@@ -185,6 +195,7 @@ fn ending(ending: Ending) -> &'static str {
     match ending {
         Ending::Completed => "completed",
         Ending::Failed => "failed",
+        Ending::TakenBack => "taken back",
         Ending::InProgress => "in progress",
     }
 }

@@ -242,7 +242,7 @@ fn details(context: &mut Context<'_, '_>, p: &PoolStatus) {
         ("Direction", none(&p.direction)),
         ("Scale-In Requests", p.scale_in_requests.to_string()),
         ("Scale-Out Requests", p.scale_out_requests.to_string()),
-        ("Cooldown Left", left(p.cooldown_left)),
+        ("Cooldown Left", cooldowns(p.cooldown_left, p.scale_out_cooldown_left, p.scale_in_cooldown_left)),
         ("Failures", p.failures.to_string()),
         ("Failsafe", cell(&failsafe)),
         ("Operation", none(&cell(&p.operation))),
@@ -284,6 +284,11 @@ pub(super) fn failsafe(on: bool, admin: &str) -> String {
     if admin.is_empty() { on.to_string() } else { format!("{on}, since {admin}") }
 }
 
+/// The remaining cooldown, of each direction where they differ.
+pub(super) fn cooldowns(any: i64, out: i64, r#in: i64) -> String {
+    if out == r#in { left(any) } else { format!("out {}, in {}", left(out), left(r#in)) }
+}
+
 /// A remaining time in whole seconds.
 pub(super) fn left(nanos: i64) -> String {
     format_duration(nanos.saturating_add(SECOND - 1).div_euclid(SECOND).saturating_mul(SECOND))
@@ -295,6 +300,10 @@ mod tests {
 
     #[test]
     fn short_texts() {
+        // Servers of before tell one cooldown alone.
+        assert_eq!(cooldowns(61 * SECOND, 0, 0), "1m1s");
+        assert_eq!(cooldowns(SECOND, SECOND, SECOND), "1s");
+        assert_eq!(cooldowns(0, 0, 600 * SECOND), "out 0s, in 10m0s");
         let mut p = PoolStatus::default();
         assert_eq!(direction(&p), "-");
         (p.direction, p.scale_in_requests) = ("in".into(), 2);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use encamp_model::{NodeEligibility, NodeStatus};
 
 use super::autoscaler;
+use crate::cooldown::Cooldowns;
 use crate::params::{PoolParameters, ProviderKind};
 use crate::record::Record;
 use crate::test_cluster::parameters;
@@ -71,7 +72,7 @@ fn ending(world: &World) -> Ending {
 
 /// Two consecutive requests, one operation.
 fn pool() -> PoolParameters {
-    let cooldown = Duration::from_secs(24 * 3600);
+    let cooldown = Cooldowns::one(Duration::from_secs(24 * 3600));
     PoolParameters { scaling_threshold: 2, cooldown, provider: ProviderKind::Local, ..parameters() }
 }
 
@@ -141,4 +142,20 @@ async fn a_cancelled_drain_survives_crashes_everywhere() {
             .all(|(_, status, eligibility)| *status == NodeStatus::Ready && *eligibility == NodeEligibility::Eligible)
     );
     assert!(end.record.failsafe_mode && end.record.last_scaling_event.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_taken_back_survives_crashes_everywhere() {
+    let mut machine = Machine::new(4, 1, pool(), Faults::none(1));
+    machine.surge = Some(24);
+    let end = stop_everywhere("taken back", machine).await;
+    assert_eq!((end.desired, end.nodes.len(), end.running, end.begun), (4, 4, 24, 1));
+    assert!(
+        end.nodes
+            .iter()
+            .all(|(_, status, eligibility)| *status == NodeStatus::Ready && *eligibility == NodeEligibility::Eligible)
+    );
+    assert!(end.record.last_scalein_event.is_some() && end.record.last_scaleout_event.is_none());
+    let node = "n-0001".to_string();
+    assert_eq!(end.held, [Effect::CancelDrain(node.clone()), Effect::Drain(node)], "nothing is bought or terminated");
 }

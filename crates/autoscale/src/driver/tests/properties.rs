@@ -9,6 +9,7 @@ use encamp_test_support::tier;
 use proptest::prelude::*;
 
 use super::autoscaler;
+use crate::cooldown::Cooldowns;
 use crate::params::{PoolParameters, ProviderKind};
 use crate::test_cluster::parameters;
 use crate::testing::faults::Faults;
@@ -53,7 +54,7 @@ impl Case {
             retry_threshold: self.retries,
             scaling_threshold: self.requests,
             scale_factor: self.factor,
-            cooldown: Duration::from_secs(60),
+            cooldown: Cooldowns::one(Duration::from_secs(60)),
             provider: ProviderKind::Local,
             ..parameters()
         };
@@ -83,7 +84,7 @@ async fn change_things(world: &World) {
             }
             2 => {
                 let hours = i64::try_from(machine.faults.chance() % 5).unwrap() - 2;
-                machine.faults.skew = hours * 3600 * SECOND;
+                (machine.faults.skew, machine.faults.skewed) = (hours * 3600 * SECOND, true);
             }
             3 => machine.drains_hang = !machine.drains_hang,
             _ => {}
@@ -96,7 +97,7 @@ async fn calm_down(world: &World) {
     {
         let mut machine = world.machine();
         let seed = machine.faults.seed;
-        machine.faults = Faults { skew: machine.faults.skew, ..Faults::none(seed) };
+        machine.faults = Faults { skew: machine.faults.skew, skewed: machine.faults.skewed, ..Faults::none(seed) };
         machine.drains_hang = false;
     }
     tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -163,4 +164,77 @@ async fn failsafe_mode_is_told_of_when_the_answer_to_its_write_was_lost() {
     let seed = 15_218_605_868_850_788_589;
     let case = Case { seed, nodes: 6, work: 0, min: 0, more: 5, retries: 2, requests: 2, factor: 3, faults };
     play(&case).await.unwrap();
+}
+
+/// A pool, and the load on it: after so many seconds the service has so many allocations.
+#[derive(Debug, Clone)]
+struct Demand {
+    nodes: usize,
+    work: usize,
+    min: i64,
+    requests: i64,
+    cooldown: Cooldowns,
+    load: Vec<(u64, usize)>,
+    /// The load while the first node is drained.
+    surge: Option<usize>,
+}
+
+fn demand() -> impl Strategy<Value = Demand> {
+    let own = || proptest::option::of((0..400u64).prop_map(Duration::from_secs));
+    let load = proptest::collection::vec((1..300u64, 0..55usize), 4..16);
+    let pool = (2..7usize, 0..4usize, 0..3i64, 1..3i64);
+    (pool, (0..200u64, own(), own()), load, proptest::option::of(0..55usize)).prop_map(
+        |((nodes, work, min, requests), (both, scale_out, scale_in), load, surge)| {
+            let cooldown = Cooldowns { both: Duration::from_secs(both), scale_out, scale_in };
+            Demand { nodes, work, min, requests, cooldown, load, surge }
+        },
+    )
+}
+
+/// Gives how many nodes were taken back.
+async fn follow(case: &Demand) -> Result<usize, TestCaseError> {
+    let parameters = PoolParameters {
+        min: case.min,
+        max: 8,
+        scaling_threshold: case.requests,
+        cooldown: case.cooldown,
+        provider: ProviderKind::Local,
+        ..parameters()
+    };
+    let mut machine = Machine::new(case.nodes, case.work, parameters, Faults::none(1));
+    machine.surge = case.surge;
+    let world = World::new(machine);
+    let autoscaler = autoscaler(&world);
+    let load = async {
+        for (seconds, count) in &case.load {
+            tokio::time::sleep(Duration::from_secs(*seconds)).await;
+            world.machine().set_work(*count);
+        }
+        tokio::time::sleep(Duration::from_secs(1200)).await;
+    };
+    tokio::select! {
+        () = autoscaler.run() => return Err(TestCaseError::fail("it gave up")),
+        () = load => {}
+    }
+    let record = world.record();
+    let machine = world.machine();
+    prop_assert_eq!(&machine.violations, &Vec::<String>::new());
+    prop_assert!(!record.failsafe_mode && record.failure_count == 0, "{record:?}");
+    Ok(machine.taken_back)
+}
+
+/// Whatever the load does, a node that drains is taken back before its pool is too small without it, never after that,
+/// and operations keep to the cooldowns of their directions.
+#[test]
+fn pools_take_back_what_they_need_and_keep_to_their_cooldowns() {
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    let taken_back = std::cell::Cell::new(0);
+    let played = proptest::test_runner::TestRunner::new(config).run(&demand(), |case| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        taken_back.set(taken_back.get() + runtime.block_on(follow(&case))?);
+        Ok(())
+    });
+    played.unwrap_or_else(|e| panic!("{e}"));
+    println!("{} nodes were taken back", taken_back.get());
+    assert!(taken_back.get() > 0, "no node was taken back: the loads show nothing");
 }

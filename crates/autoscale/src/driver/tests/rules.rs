@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::cooldown::Cooldowns;
 use crate::params::PoolParameters;
 use crate::protection::{ProtectedBy, ServerMember, Servers};
 use crate::provider::{Answer, GroupId, ScalingGroup};
@@ -11,7 +12,7 @@ use crate::testing::faults::Faults;
 use crate::testing::{Effect, Machine};
 
 fn pool() -> PoolParameters {
-    let cooldown = Duration::from_secs(24 * 3600);
+    let cooldown = Cooldowns::one(Duration::from_secs(24 * 3600));
     PoolParameters { cooldown, scaling_threshold: 2, provider: ProviderKind::Local, ..parameters() }
 }
 

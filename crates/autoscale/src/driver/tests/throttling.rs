@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
+use crate::cooldown::Cooldowns;
 use crate::params::PoolParameters;
 use crate::provider::{Answer, GroupId, ProviderError, ScalingGroup};
 use crate::test_cluster::parameters;
@@ -59,7 +60,7 @@ impl Provider for Throttling {
 
 /// A pool of four nodes that needs three, and its autoscaler.
 fn wide(left: Left) -> (Arc<World>, Arc<Throttling>, Autoscaler, Metrics) {
-    let cooldown = Duration::from_secs(24 * 3600);
+    let cooldown = Cooldowns::one(Duration::from_secs(24 * 3600));
     let parameters = PoolParameters { cooldown, provider: ProviderKind::Local, ..parameters() };
     let world = World::new(Machine::new(4, 1, parameters, Faults::none(1)));
     let provider = Arc::new(Throttling { world: world.clone(), left: Mutex::new(left) });
