@@ -1,11 +1,13 @@
-//! The driver `docker` with the real program and the service of Podman (`docs/spec/client.md §23.3`).
+//! The driver `docker` with the real program and the service of Podman or Docker's daemon (`docs/spec/client.md §23.3`).
 //!
 //! - [`podman`]: the service. [`life`]: start, limits, stop, removal. [`commands`]: commands beside tasks. [`restarts`]:
 //!   agents and daemons that end at any moment. [`reboot`]: the host starts again. [`networks`]: networks of allocations. [`refused`]: what tasks must not
-//!   do. [`escapes`]: what containers can't do. [`broken`]: a daemon that does not do what it should.
+//!   do. [`escapes`]: what containers can't do. [`broken`]: a daemon that does not do what it should. [`docker`]: Docker
+//!   itself.
 
 mod broken;
 mod commands;
+mod docker;
 mod escapes;
 mod life;
 mod networks;
