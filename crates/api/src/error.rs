@@ -229,15 +229,6 @@ impl ApiError {
     }
 }
 
-/// The error of TLS behind an error. Errors of the stream below TLS are wrapped into I/O errors, more than once.
-fn tls_error<'e>(e: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
-    let mut inner = e;
-    while let Some(wrapped) = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        inner = wrapped;
-    }
-    inner.downcast_ref()
-}
-
 /// The kind of a failure of TLS.
 fn kind_of_tls(e: &rustls::Error) -> TransportFailure {
     use rustls::AlertDescription as Alert;
@@ -262,7 +253,7 @@ fn kind_of_tls(e: &rustls::Error) -> TransportFailure {
 
 /// The explanation of an error that occurs when only one side uses TLS.
 fn other_protocol(e: &(dyn Error + 'static)) -> Option<(&'static str, TransportFailure)> {
-    if tls_error(e).map(kind_of_tls) == Some(TransportFailure::ServerWithoutTls) {
+    if encamp_tls::tls_error(e).map(kind_of_tls) == Some(TransportFailure::ServerWithoutTls) {
         let text =
             "http: server gave HTTP response to HTTPS client; it does not use TLS: give its address with http://";
         return Some((text, TransportFailure::ServerWithoutTls));
@@ -283,16 +274,14 @@ fn cause(e: &reqwest::Error) -> (String, TransportFailure) {
     }
     let mut innermost: &dyn Error = e;
     let mut found = None;
-    let mut tls = None;
     while let Some(next) = innermost.source() {
         innermost = next;
         if let Some((text, kind)) = other_protocol(next) {
             return (text.into(), kind);
         }
         found = innermost.downcast_ref::<io::Error>().map(io::Error::kind).or(found);
-        tls = tls_error(next).map(kind_of_tls).or(tls);
     }
-    let kind = match tls {
+    let kind = match encamp_tls::tls_error(e).map(kind_of_tls) {
         Some(kind) => kind,
         None if e.is_connect() => TransportFailure::Unreachable,
         None => TransportFailure::Other,

@@ -37,11 +37,16 @@ pub fn cause(error: &reqwest::Error) -> String {
 
 /// What to do about a failed handshake on a machine that has no certificate authorities; nothing for other errors.
 pub fn missing_authorities(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    let unknown = chain(error).any(is_unknown_issuer);
+    let unknown = tls_error(error).is_some_and(is_unknown_issuer);
     (unknown && !has_system_authorities()).then_some(
         "no certificate authorities are installed on this machine; install the package ca-certificates, or name a file \
          of certificates with SSL_CERT_FILE",
     )
+}
+
+/// The error of TLS behind an error.
+pub fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    chain(error).find_map(|e| e.downcast_ref())
 }
 
 /// An error and its causes, the innermost last.
@@ -57,11 +62,8 @@ fn source_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 's
     }
 }
 
-fn is_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
-    matches!(
-        error.downcast_ref::<rustls::Error>(),
-        Some(rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer))
-    )
+fn is_unknown_issuer(error: &rustls::Error) -> bool {
+    matches!(error, rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer))
 }
 
 /// Whether this machine has certificate authorities that can be used.
@@ -86,9 +88,7 @@ mod tests {
     fn unknown_issuers_are_found_below_other_errors() {
         let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         let wrapped = std::io::Error::other(std::io::Error::other(unknown));
-        assert!(
-            std::iter::successors(Some(&wrapped as &(dyn Error + 'static)), |e| source_of(*e)).any(is_unknown_issuer)
-        );
+        assert!(tls_error(&wrapped).is_some_and(is_unknown_issuer));
         let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
         assert!(!is_unknown_issuer(&expired));
     }

@@ -9,6 +9,7 @@ use encamp_scheduler::constraint::{Check, Target};
 use encamp_state::{NodeEntry, State};
 
 use super::{Block, Fact, OnePerNode, Remarks};
+use crate::capacity::constraints;
 
 const HOSTS: &str = "distinct_hosts";
 const PROPERTY: &str = "distinct_property";
@@ -97,9 +98,7 @@ fn shadowed(spread: &Spread, by_job: bool) -> Fact {
 
 /// The nodes that satisfy the constraints of the job, the group and its tasks.
 fn satisfying(job: &Job, group: &TaskGroup, ready: &Nodes) -> Nodes {
-    let of_tasks = group.tasks.iter().flat_map(|t| &t.constraints);
-    let checks: Vec<Check> =
-        job.constraints.iter().chain(&group.constraints).chain(of_tasks).map(Check::from).collect();
+    let checks: Vec<Check> = constraints(job, group).map(Check::from).collect();
     ready.iter().filter(|n| checks.iter().all(|check| check.matches(&n.node))).cloned().collect()
 }
 
