@@ -36,6 +36,7 @@ impl Machine {
         match (&old.operation, &new.operation) {
             (None, Some(operation)) => {
                 self.begun += 1;
+                self.desired_before = self.group.desired;
                 let nodes = i64::try_from(self.state.nodes().filter(|e| e.node.ready()).count()).unwrap();
                 let (min, max) = (self.parameters.min, self.parameters.max);
                 wrong.extend(self.begins_too_early(operation));
@@ -82,7 +83,7 @@ impl Machine {
         self.taken_back += 1;
         let node = &self.state.node(&operation.node_id)?.node;
         let open = node.drain_strategy.is_none() && node.scheduling_eligibility == NodeEligibility::Eligible;
-        let kept = self.group.desired == operation.target + 1;
+        let kept = self.group.desired == self.desired_before;
         (!(open && kept)).then(|| format!("{} was not taken back", operation.node_id))
     }
 
@@ -196,7 +197,10 @@ impl Machine {
                 if !self.group.has(id)
                     || self.state.node(&node_of(id)).is_some_and(|e| e.node.status == NodeStatus::Ready)
                 {
-                    self.violations.push(format!("{id} is detached"));
+                    // Like the termination of one that never existed.
+                    if id != UNHEARD_OF {
+                        self.violations.push(format!("{id} is detached"));
+                    }
                     return Err(Refusal::NoSuchInstance);
                 }
                 if self.group.desired <= self.group.min {

@@ -50,6 +50,8 @@ pub(crate) struct Machine {
     /// When the last operation of each direction ended well; what was taken back counts as scaled in.
     pub(super) last_in: Option<i64>,
     pub(super) last_out: Option<i64>,
+    /// The group's desired size when the operation began, whatever the provider said about it.
+    pub(super) desired_before: i64,
     /// How many nodes were taken back.
     pub(crate) taken_back: usize,
     /// Drains never move anything.
@@ -85,6 +87,7 @@ impl Machine {
             surge: None,
             last_in: None,
             last_out: None,
+            desired_before: 0,
             taken_back: 0,
             drains_hang: false,
             held: Vec::new(),
