@@ -146,9 +146,25 @@ fn tests(packages: &[&str], all: bool) -> Command {
     let mut test = cargo(&["test", "--locked", "--no-fail-fast"]);
     test.args(packages);
     if all {
-        test.args(["--", "--include-ignored"]).env("ENCAMP_TESTS", "all");
+        test.args(["--", "--include-ignored"]).env("ENCAMP_TESTS", "all").env(CASES_SEED, cases_seed());
     }
     test
+}
+
+/// The variable with the seed of the cases that property tests try.
+const CASES_SEED: &str = "PROPTEST_RNG_SEED";
+/// Its value in `.cargo/config.toml`, which this program gets, too.
+const FIRST_TIER_SEED: &str = "1";
+
+/// Another seed in each run of the second tier, unless the caller chose one. It is printed, to repeat a failure.
+fn cases_seed() -> String {
+    let chosen = std::env::var(CASES_SEED).ok().filter(|seed| seed != FIRST_TIER_SEED);
+    let seed = chosen.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(0, |since| since.as_secs()).to_string()
+    });
+    eprintln!("{CASES_SEED}={seed}");
+    seed
 }
 
 /// Writes all generated files.
