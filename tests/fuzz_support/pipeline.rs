@@ -12,7 +12,7 @@ use encamp_jobspec::diff::diff_jobs;
 use encamp_jobspec::explain::outline::Outline;
 use encamp_jobspec::explain::{self, Severity, Syntax};
 use encamp_jobspec::parse::{self, ParseOptions};
-use encamp_model::{Job, Namespace, NodePool, api};
+use encamp_model::{DiffType, Job, Namespace, NodePool, api};
 use encamp_plan::tally::Tally;
 use encamp_plan::{plan_job, server_context};
 use encamp_state::State;
@@ -151,9 +151,9 @@ fn diffs(stored: &Job, mutated: &Job) {
         black_box(markup::markup(diff::job(&found, true).trim(), true));
         found.r#type
     };
-    assert_eq!(show(Some(mutated), Some(mutated), false), "None", "a job differs from itself");
-    assert_eq!(show(None, Some(mutated), true), "Added");
-    assert_eq!(show(Some(mutated), None, false), "Deleted");
+    assert_eq!(show(Some(mutated), Some(mutated), false), DiffType::None, "a job differs from itself");
+    assert_eq!(show(None, Some(mutated), true), DiffType::Added);
+    assert_eq!(show(Some(mutated), None, false), DiffType::Deleted);
     let empty = Job { id: mutated.id.clone(), ..Job::default() };
     show(Some(&empty), Some(mutated), true);
     show(Some(stored), Some(mutated), true);

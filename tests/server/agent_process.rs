@@ -360,8 +360,8 @@ fn items_of_a_configuration_need_no_new_lines() {
         folder.file("agent.hcl", text);
         let ran = run_in(folder.path(), &["config", "validate", "agent.hcl"]);
         // Positions are those of the layout.
-        let told = ran.stderr.split(" (at agent.hcl:").next().unwrap_or_default().to_string();
-        (ran.stdout, told, ran.exit)
+        let message = ran.stderr.split(" (at agent.hcl:").next().unwrap_or_default().to_string();
+        (ran.stdout, message, ran.exit)
     };
     for items in CONFIGURATIONS {
         let written = |separator: &str| format!("{base}{items}").replace(" | ", separator);

@@ -130,15 +130,15 @@ fn blocking_reads_and_events_report_changes_of_a_variable() {
     for (path, index, deleted) in
         [("app/new", other, None), ("app/a", written, None), ("app/a", gone.index, Some(true))]
     {
-        let told = event();
-        let head = ["Topic", "Type", "Key", "Namespace"].map(|k| told[k].as_str().unwrap_or_default());
+        let message = event();
+        let head = ["Topic", "Type", "Key", "Namespace"].map(|k| message[k].as_str().unwrap_or_default());
         assert_eq!(head, ["Variable", "VariableUpdated", path, "default"]);
         assert_eq!(
-            (told["Index"].as_u64(), told["Payload"].get("Deleted").and_then(Value::as_bool)),
+            (message["Index"].as_u64(), message["Payload"].get("Deleted").and_then(Value::as_bool)),
             (Some(index), deleted)
         );
         assert_eq!(
-            (told["Payload"]["Variable"]["Path"].as_str(), told["Payload"]["Variable"].get("Items")),
+            (message["Payload"]["Variable"]["Path"].as_str(), message["Payload"]["Variable"].get("Items")),
             (Some(path), None)
         );
     }

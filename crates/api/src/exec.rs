@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 
 use super::client::{Client, Query};
 use super::error::ApiError;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 
 /// The largest message and the largest frame that are read, in bytes.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -73,10 +73,10 @@ struct Said {
     result: Option<ExitResult>,
 }
 
+#[null_is_default]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Data {
-    #[serde(deserialize_with = "or_default")]
     data: String,
 }
 

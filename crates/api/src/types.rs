@@ -6,20 +6,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use encamp_model::SchedulerConfiguration;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 
 /// An entry of the lists of volumes.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeListStub {
     /// Its ID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Its namespace.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Index of its last change.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
@@ -32,32 +31,28 @@ pub struct SchedulerConfigurationResponse {
 }
 
 /// The result of joining servers.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinResponse {
     /// Servers joined.
-    #[serde(deserialize_with = "or_default")]
     pub num_joined: u64,
     /// The error.
-    #[serde(deserialize_with = "or_default")]
     pub error: String,
 }
 
 /// The keys that encrypt gossip on all servers. The texts of keys are secret.
+#[null_is_default]
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub struct GossipKeys {
     /// Messages about servers, by their names.
-    #[serde(deserialize_with = "or_default")]
     pub messages: BTreeMap<String, String>,
     /// The number of servers that have a key, by its text.
-    #[serde(deserialize_with = "or_default")]
     pub keys: BTreeMap<String, u64>,
     /// The number of servers that encrypt with a key, by its text; empty if the servers do not report it.
-    #[serde(deserialize_with = "or_default")]
     pub primary_keys: BTreeMap<String, u64>,
     /// The number of servers that were asked.
-    #[serde(deserialize_with = "or_default")]
     pub num_nodes: u64,
 }
 
@@ -72,34 +67,30 @@ impl std::fmt::Debug for GossipKeys {
 }
 
 /// The Raft configuration: its peers.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RaftConfiguration {
     /// The servers.
-    #[serde(deserialize_with = "or_default")]
     pub servers: Vec<RaftServer>,
 }
 
 /// A Raft peer.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RaftServer {
     /// Its ID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Its name.
-    #[serde(deserialize_with = "or_default")]
     pub node: String,
     /// Its RPC address.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// Whether it leads.
-    #[serde(deserialize_with = "or_default")]
     pub leader: bool,
     /// Whether it votes.
-    #[serde(deserialize_with = "or_default")]
     pub voter: bool,
     /// The version of the protocol it speaks.
-    #[serde(deserialize_with = "or_default")]
     pub raft_protocol: String,
 }

@@ -10,32 +10,26 @@ use serde_json::{Value, json};
 use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
 use encamp_model::VariableLock;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 
 /// A variable with its values. They may be secrets: they are not part of its debug form.
+#[null_is_default]
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Variable {
     /// Its namespace.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Its path.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// Index of its making.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Index of its last change.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// When it was made, Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// When it was last changed, Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
     /// The values by key.
-    #[serde(deserialize_with = "or_default")]
     pub items: BTreeMap<String, String>,
     /// The ID of its holder.
     #[serde(skip_serializing_if = "Option::is_none")]

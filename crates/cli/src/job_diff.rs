@@ -17,7 +17,7 @@ use encamp_jobspec::admission::{ServerContext, check_offline};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::to_server;
 use encamp_jobspec::diff::diff_jobs;
-use encamp_model::{Job, quoted};
+use encamp_model::{DiffType, Job, quoted};
 use encamp_plan::capacity::subject;
 use encamp_plan::server_context;
 use encamp_plan::what_if::find;
@@ -103,7 +103,7 @@ impl Run for JobDiff {
             Ok(diff) => diff,
             Err(e) => return context.failure(&format!("Error comparing the jobs: {e}")),
         };
-        let same = diff.r#type == "None";
+        let same = diff.r#type == DiffType::None;
         if self.json_output {
             let value = json!({"SchemaVersion": 1, "Old": old.name, "New": new.name, "Diff": diff});
             match render::indented(&value) {

@@ -13,7 +13,7 @@ use super::lookup;
 use super::render::styled::Styled;
 use super::render::{diff, json, values};
 use encamp_model::responses::JobVersionsResponse;
-use encamp_model::{JobDiff, api, quoted};
+use encamp_model::{DiffType, JobDiff, api, quoted};
 
 /// Display all tracked versions of a job
 ///
@@ -130,7 +130,7 @@ impl JobHistory {
                 rows.push(("Tag Description", (&tag.description).into()));
             }
         }
-        if let Some(diff) = diff.filter(|d| self.p && d.r#type != "None") {
+        if let Some(diff) = diff.filter(|d| self.p && d.r#type != DiffType::None) {
             let text = context.ui.markup(diff::job(diff, false).trim());
             let mut value = Styled::from("\n");
             value.push(text);

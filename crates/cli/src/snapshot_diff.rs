@@ -9,7 +9,7 @@ use super::render::table::{Form, cell, headed, table};
 use super::render::{json, page, values};
 use super::snapshot_inspect::used;
 use encamp_jobspec::diff::diff_jobs;
-use encamp_model::{ClientStatus, FieldDiff, Job, JobDiff, ObjectDiff};
+use encamp_model::{ClientStatus, DiffType, FieldDiff, Job, JobDiff, ObjectDiff};
 use encamp_snapshot::ClusterSnapshot;
 use encamp_snapshot::diff::{Change, Field, JobChange, ObjectChange, Side, SnapshotDiff, diff};
 
@@ -146,18 +146,18 @@ fn summary(old: Option<&Job>, new: Option<&Job>) -> CommandResult<Vec<String>> {
     let mut out = Vec::new();
     add_fields("", &diff.fields, &mut out);
     add_objects("", &diff.objects, &mut out);
-    for group in diff.task_groups.iter().filter(|g| g.r#type != "None") {
+    for group in diff.task_groups.iter().filter(|g| g.r#type != DiffType::None) {
         let path = format!("Group {:?} ", group.name);
-        if group.r#type != "Edited" {
-            out.push(format!("{path}{}", group.r#type.to_lowercase()));
+        if group.r#type != DiffType::Edited {
+            out.push(format!("{path}{}", group.r#type.as_str().to_lowercase()));
             continue;
         }
         add_fields(&path, &group.fields, &mut out);
         add_objects(&path, &group.objects, &mut out);
-        for task in group.tasks.iter().filter(|t| t.r#type != "None") {
+        for task in group.tasks.iter().filter(|t| t.r#type != DiffType::None) {
             let path = format!("{path}Task {:?} ", task.name);
-            if task.r#type != "Edited" {
-                out.push(format!("{path}{}", task.r#type.to_lowercase()));
+            if task.r#type != DiffType::Edited {
+                out.push(format!("{path}{}", task.r#type.as_str().to_lowercase()));
                 continue;
             }
             add_fields(&path, &task.fields, &mut out);
@@ -168,18 +168,18 @@ fn summary(old: Option<&Job>, new: Option<&Job>) -> CommandResult<Vec<String>> {
 }
 
 fn add_fields(path: &str, fields: &[FieldDiff], out: &mut Vec<String>) {
-    let changed = fields.iter().filter(|f| f.r#type != "None");
-    out.extend(changed.map(|f| format!("{path}{} {}", f.name, f.r#type.to_lowercase())));
+    let changed = fields.iter().filter(|f| f.r#type != DiffType::None);
+    out.extend(changed.map(|f| format!("{path}{} {}", f.name, f.r#type.as_str().to_lowercase())));
 }
 
 fn add_objects(path: &str, objects: &[ObjectDiff], out: &mut Vec<String>) {
-    for object in objects.iter().filter(|o| o.r#type != "None") {
+    for object in objects.iter().filter(|o| o.r#type != DiffType::None) {
         let path = format!("{path}{}", object.name);
-        if object.r#type == "Edited" {
+        if object.r#type == DiffType::Edited {
             add_fields(&format!("{path}."), &object.fields, out);
             add_objects(&format!("{path}."), &object.objects, out);
         } else {
-            out.push(format!("{path} {}", object.r#type.to_lowercase()));
+            out.push(format!("{path} {}", object.r#type.as_str().to_lowercase()));
         }
     }
 }

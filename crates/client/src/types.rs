@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use encamp_model::Bytes;
-use encamp_model::json::{is_default, or_default};
+use encamp_model::json::{is_default, null_is_default};
 
 /// One frame of a stream of file contents; every key is left out when zero, a heartbeat is `{}`
 /// (`docs/spec/http-api.md §6.2`).
@@ -35,17 +35,15 @@ impl StreamFrame {
 }
 
 /// The `NodeMetaResponse` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeMeta {
     /// The effective metadata of the node.
-    #[serde(deserialize_with = "or_default")]
     pub meta: BTreeMap<String, String>,
     /// The metadata that were set at run time; null: removed.
-    #[serde(deserialize_with = "or_default")]
     pub dynamic: BTreeMap<String, Option<String>>,
     /// The metadata of the configuration and the defaults.
-    #[serde(deserialize_with = "or_default")]
     pub r#static: BTreeMap<String, String>,
 }
 

@@ -381,10 +381,10 @@ fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scop
             }
         } else if let Some(labels) = expected.labels_of(name) {
             let found = JsonBlock { kind: name, kind_span: member.name_span, scope };
-            let told = raw.early.len();
+            let known = raw.early.len();
             found.collect(&member.value, labels, &mut Vec::new(), &mut raw);
             if expected.first.contains(&name) {
-                raw.first.extend(raw.early.get(told..).unwrap_or_default().iter().cloned());
+                raw.first.extend(raw.early.get(known..).unwrap_or_default().iter().cloned());
             }
         } else if name != "//" && raw.late.len() < MAX_DIAGS {
             let names = expected.attributes.iter().map(|(n, _)| *n).chain(expected.blocks.iter().map(|(n, _)| *n));

@@ -15,7 +15,7 @@ use super::node_forward::{Elsewhere, NO_PATH, forward_read};
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 use encamp_model::quoted;
 use encamp_model::requests::{AllocRestartRequest, AllocSignalRequest};
 
@@ -71,7 +71,7 @@ pub(super) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClien
     // The servers may have forgotten an allocation that the node still has.
     match stored.as_ref().map(|a| &a.namespace).or(own.as_ref()) {
         Some(namespace) => drop(request.authorize_in(namespace)?),
-        // Who may not see any allocation is not told that this one does not exist.
+        // A caller that may not see any allocation must not learn that this one does not exist.
         None => drop(request.authorize_in("*")?),
     }
     if let Some(c) = local
@@ -99,10 +99,11 @@ pub(super) async fn gc(request: Request) -> Outcome {
     Ok(Response::empty())
 }
 
+#[null_is_default]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct MetaRequest {
-    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    #[serde(rename = "NodeID")]
     node_id: String,
     meta: Option<BTreeMap<String, Option<String>>>,
 }
@@ -153,10 +154,10 @@ pub(super) async fn identity_renew(request: Request) -> Outcome {
     Response::json(&json!({}))
 }
 
+#[null_is_default]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct PauseRequest {
-    #[serde(deserialize_with = "or_default")]
     schedule_state: String,
 }
 

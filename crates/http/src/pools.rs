@@ -12,7 +12,7 @@ use super::page::{Order, Pager};
 use super::request::{Request, found, indexed};
 use super::response::Response;
 use super::route::Outcome;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
 use encamp_server::endpoints::pool;
@@ -101,14 +101,12 @@ pub(super) async fn jobs_of(request: Request, pool: String) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta).next_token(next.as_deref()))
 }
 
+#[null_is_default]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct PoolBody {
-    #[serde(deserialize_with = "or_default")]
     name: String,
-    #[serde(deserialize_with = "or_default")]
     description: String,
-    #[serde(deserialize_with = "or_default")]
     meta: std::collections::BTreeMap<String, String>,
     scheduler_configuration: Option<NodePoolSchedulerConfiguration>,
     #[serde(rename = "NodeIdentityTTL", deserialize_with = "duration_or_text")]

@@ -14,7 +14,7 @@ use super::params::parse_bool;
 use super::request::{Request, found};
 use super::response::Response;
 use super::route::Outcome;
-use encamp_model::json::{nil, or_default};
+use encamp_model::json::{nil, null_is_default};
 use encamp_model::*;
 use encamp_server::endpoints::alloc;
 use encamp_server::endpoints::csi as endpoint;
@@ -137,10 +137,10 @@ pub(super) async fn snapshots(request: Request) -> Outcome {
     Response::json(&json!({ "Snapshots": snapshots, "NextToken": next }))
 }
 
+#[null_is_default]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct SnapshotBody {
-    #[serde(deserialize_with = "or_default")]
     snapshots: Vec<CsiSnapshot>,
 }
 
@@ -202,10 +202,10 @@ async fn to_the_end<T: Send + 'static>(
     Ok(done?)
 }
 
+#[null_is_default]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct CsiBody {
-    #[serde(deserialize_with = "or_default")]
     volumes: Vec<CsiVolume>,
 }
 

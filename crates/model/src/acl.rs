@@ -5,23 +5,21 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
-use super::json::{duration_text, nil, or_default, time_text};
+use super::json::{duration_text, nil, null_is_default, time_text};
 use super::secret::{SecretString, blank};
 use super::status::{AclTokenType, AuthMethodType, BindType, TokenLocality};
 use super::time::Time;
 
 /// A named set of rules that tokens and roles refer to.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclPolicy {
     /// 1 to 128 letters, digits and hyphens; the key of the policy.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Free text of at most 256 characters.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// The rules as they were written, HCL or JSON.
-    #[serde(deserialize_with = "or_default")]
     pub rules: String,
     /// The workloads that have this policy, for a policy of workloads.
     #[serde(rename = "JobACL")]
@@ -29,46 +27,41 @@ pub struct AclPolicy {
     /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// The workloads a policy belongs to. Each member narrows the ones before it.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobAcl {
     /// The namespace; empty: the policy is no policy of workloads.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The job, of dispatched and periodic jobs the parent; empty: all jobs of the namespace.
-    #[serde(rename = "JobID", deserialize_with = "or_default")]
+    #[serde(rename = "JobID")]
     pub job_id: String,
     /// The task group; empty: all groups of the job.
-    #[serde(deserialize_with = "or_default")]
     pub group: String,
     /// The task; empty: all tasks of the group.
-    #[serde(deserialize_with = "or_default")]
     pub task: String,
 }
 
 /// The authorisation method of a request.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclToken {
     /// Public name of the token.
-    #[serde(rename = "AccessorID", deserialize_with = "or_default")]
+    #[serde(rename = "AccessorID")]
     pub accessor_id: String,
     /// The secret itself.
-    #[serde(rename = "SecretID", deserialize_with = "or_default", serialize_with = "blank")]
+    #[serde(rename = "SecretID", serialize_with = "blank")]
     pub secret_id: SecretString,
     /// Free text of at most 256 characters.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `client` or `management`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: AclTokenType,
     /// Names of policies; those that do not exist are ignored. Empty for management tokens.
     #[serde(with = "nil")]
@@ -77,7 +70,6 @@ pub struct AclToken {
     #[serde(with = "nil")]
     pub roles: Vec<AclTokenRoleLink>,
     /// Valid in all regions.
-    #[serde(deserialize_with = "or_default")]
     pub global: bool,
     /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
@@ -90,37 +82,34 @@ pub struct AclToken {
     #[serde(rename = "ExpirationTTL", with = "duration_text")]
     pub expiration_ttl: i64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// A role of a token. The name is filled in when the token is shown.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclTokenRoleLink {
     /// The role's ID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The role's name.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
 }
 
 /// A named set of policies.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclRole {
     /// A UUID that the server chooses.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// 1 to 128 letters, digits and hyphens; unique.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Free text of at most 256 characters.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// The policies of the role, at least one.
     #[serde(with = "nil")]
@@ -128,44 +117,38 @@ pub struct AclRole {
     /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// A policy of a role.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclRolePolicyLink {
     /// The policy's name.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
 }
 
 /// A way to get a token for the identity of another system.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclAuthMethod {
     /// The key of the method.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `JWT` or `OIDC`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: AuthMethodType,
     /// `local` or `global`.
-    #[serde(deserialize_with = "or_default")]
     pub token_locality: TokenLocality,
     /// How tokens of the method are named: a template over `${auth_method_type}`, `${auth_method_name}` and
     /// `${value.…}`.
-    #[serde(deserialize_with = "or_default")]
     pub token_name_format: String,
     /// Nanoseconds tokens live.
     #[serde(rename = "MaxTokenTTL", with = "duration_text")]
     pub max_token_ttl: i64,
     /// Whether logins without the name of a method use this one; at most one method is the default.
-    #[serde(deserialize_with = "or_default")]
     pub default: bool,
     /// How identities are checked; depends on the type.
     pub config: Option<AclAuthMethodConfig>,
@@ -178,14 +161,13 @@ pub struct AclAuthMethod {
     #[serde(with = "time_text")]
     pub modify_time: Time,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// How an authentication method checks who somebody is. Leeways in nanoseconds.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclAuthMethodConfig {
@@ -193,28 +175,28 @@ pub struct AclAuthMethodConfig {
     #[serde(rename = "JWTValidationPubKeys", with = "nil")]
     pub jwt_validation_pub_keys: Vec<String>,
     /// Where the JSON Web Key Set is that verifies JWTs.
-    #[serde(rename = "JWKSURL", deserialize_with = "or_default")]
+    #[serde(rename = "JWKSURL")]
     pub jwks_url: String,
     /// PEM certificates to trust for `jwks_url`; empty: those of the system.
-    #[serde(rename = "JWKSCACert", deserialize_with = "or_default")]
+    #[serde(rename = "JWKSCACert")]
     pub jwks_ca_cert: String,
     /// The issuer's URL, without `.well-known`.
-    #[serde(rename = "OIDCDiscoveryURL", deserialize_with = "or_default")]
+    #[serde(rename = "OIDCDiscoveryURL")]
     pub oidc_discovery_url: String,
     /// The OAuth client ID registered with the provider.
-    #[serde(rename = "OIDCClientID", deserialize_with = "or_default")]
+    #[serde(rename = "OIDCClientID")]
     pub oidc_client_id: String,
     /// The OAuth client secret. A secret.
-    #[serde(rename = "OIDCClientSecret", deserialize_with = "or_default", serialize_with = "blank")]
+    #[serde(rename = "OIDCClientSecret", serialize_with = "blank")]
     pub oidc_client_secret: SecretString,
     /// A signed JWT instead of the client secret.
     #[serde(rename = "OIDCClientAssertion")]
     pub oidc_client_assertion: Option<OidcClientAssertion>,
     /// Whether logins use PKCE.
-    #[serde(rename = "OIDCEnablePKCE", deserialize_with = "or_default")]
+    #[serde(rename = "OIDCEnablePKCE")]
     pub oidc_enable_pkce: bool,
     /// Whether the provider's UserInfo endpoint is left alone.
-    #[serde(rename = "OIDCDisableUserInfo", deserialize_with = "or_default")]
+    #[serde(rename = "OIDCDisableUserInfo")]
     pub oidc_disable_user_info: bool,
     /// Scopes to ask for, beside `openid`.
     #[serde(rename = "OIDCScopes", with = "nil")]
@@ -250,11 +232,11 @@ pub struct AclAuthMethodConfig {
     #[serde(with = "nil")]
     pub list_claim_mappings: BTreeMap<String, String>,
     /// Whether the claims of logins are logged at debug level.
-    #[serde(deserialize_with = "or_default")]
     pub verbose_logging: bool,
 }
 
 /// How a server proves to an identity provider who it is.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct OidcClientAssertion {
@@ -262,10 +244,8 @@ pub struct OidcClientAssertion {
     #[serde(with = "nil")]
     pub audience: Vec<String>,
     /// The signer of the assertion: `nomad` (the keyring), `private_key` or `client_secret`.
-    #[serde(deserialize_with = "or_default")]
     pub key_source: String,
     /// The algorithm of the signature: `RS256`, `HS256`, …
-    #[serde(deserialize_with = "or_default")]
     pub key_algorithm: String,
     /// The key, if `key_source` is `private_key`.
     pub private_key: Option<OidcClientAssertionKey>,
@@ -273,89 +253,78 @@ pub struct OidcClientAssertion {
     #[serde(with = "nil")]
     pub extra_headers: BTreeMap<String, String>,
     /// The OAuth client secret that signs, if `key_source` is `client_secret`. A secret.
-    #[serde(deserialize_with = "or_default", serialize_with = "blank")]
+    #[serde(serialize_with = "blank")]
     pub client_secret: SecretString,
 }
 
 /// The `OIDCClientAssertionKey` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct OidcClientAssertionKey {
     /// The RSA private key, PEM. A secret.
-    #[serde(deserialize_with = "or_default", serialize_with = "blank")]
+    #[serde(serialize_with = "blank")]
     pub pem_key: SecretString,
     /// A file of the servers with the private key.
-    #[serde(deserialize_with = "or_default")]
     pub pem_key_file: String,
     /// The header that names the key: `kid`, `x5t` or `x5t#S256`.
-    #[serde(rename = "KeyIDHeader", deserialize_with = "or_default")]
+    #[serde(rename = "KeyIDHeader")]
     pub key_id_header: String,
     /// The certificate that `x5t` headers are computed from, PEM.
-    #[serde(deserialize_with = "or_default")]
     pub pem_cert: String,
     /// A file of the servers with the certificate.
-    #[serde(deserialize_with = "or_default")]
     pub pem_cert_file: String,
     /// The key's ID, for the header `kid`.
-    #[serde(rename = "KeyID", deserialize_with = "or_default")]
+    #[serde(rename = "KeyID")]
     pub key_id: String,
 }
 
 /// The rights of a token that was made by an authentication method.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclBindingRule {
     /// A UUID that the server chooses.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Free text.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// The authentication method the rule belongs to.
-    #[serde(deserialize_with = "or_default")]
     pub auth_method: String,
     /// Condition on the claims; empty always holds.
-    #[serde(deserialize_with = "or_default")]
     pub selector: String,
     /// `role`, `policy` or `management`.
-    #[serde(deserialize_with = "or_default")]
     pub bind_type: BindType,
     /// The role or policy; may contain `${value.…}`. Empty for `management`.
-    #[serde(deserialize_with = "or_default")]
     pub bind_name: String,
     /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
     /// When the rule was created.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: Time,
     /// When the rule was last written.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: Time,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// A token that can be exchanged for the token of its owner, once and soon.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct OneTimeToken {
     /// The secret itself.
-    #[serde(rename = "OneTimeSecretID", deserialize_with = "or_default", serialize_with = "blank")]
+    #[serde(rename = "OneTimeSecretID", serialize_with = "blank")]
     pub one_time_secret_id: SecretString,
     /// The token that it stands for.
-    #[serde(rename = "AccessorID", deserialize_with = "or_default")]
+    #[serde(rename = "AccessorID")]
     pub accessor_id: String,
     /// When it becomes worthless.
     #[serde(with = "time_text")]
     pub expires_at: Time,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }

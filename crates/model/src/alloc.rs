@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group::*;
 use super::job::*;
-use super::json::{is_default, narrow, narrow_list, nil, or_default};
+use super::json::{is_default, narrow, narrow_list, nil, null_is_default};
 use super::resources::*;
 use super::scores::Scores;
 use super::sorted_map::SortedMap;
@@ -15,29 +15,30 @@ use super::status::{ClientStatus, DesiredStatus, JobType, LifecycleHook, TaskSta
 use super::time::Time;
 
 /// One task group instance placed on a node.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Allocation {
     /// A UUID.
-    #[serde(rename = "ID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "ID", skip_serializing_if = "is_default")]
     pub id: String,
     /// The namespace of the job.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub namespace: String,
     /// The evaluation that last placed or changed it.
-    #[serde(rename = "EvalID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "EvalID", skip_serializing_if = "is_default")]
     pub eval_id: String,
     /// `<job>.<group>[<index>]`: the job's ID; for system and sysbatch jobs its name.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub name: String,
     /// The node it is placed on.
-    #[serde(rename = "NodeID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "NodeID", skip_serializing_if = "is_default")]
     pub node_id: String,
     /// The name of that node.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub node_name: String,
     /// The job's ID.
-    #[serde(rename = "JobID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "JobID", skip_serializing_if = "is_default")]
     pub job_id: String,
     /// The version of the job it was placed with; absent in lists and in plans that carry the job once.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +50,7 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_ref: Option<u32>,
     /// The name of the task group.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub task_group: String,
     /// Legacy form of `allocated_resources`: the sum over tasks and group.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +59,7 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_resources: Option<Box<Resources>>,
     /// Legacy form of the tasks' part of `allocated_resources`, by task.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub task_resources: SortedMap<Resources>,
     /// The assigned resources.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,34 +68,34 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Arc<AllocMetric>>,
     /// The desired status: `run`, `stop` or `evict`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub desired_status: DesiredStatus,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub desired_description: String,
     /// The desired transition.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub desired_transition: DesiredTransition,
     /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub client_status: ClientStatus,
     /// Why the client status is what it is.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub client_description: String,
     /// By task; as the node reports them.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub task_states: SortedMap<TaskState>,
     /// Changes of the client status that servers made, the oldest first.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub alloc_states: Vec<AllocState>,
     /// The ID of the allocation it replaces; empty: none.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub previous_allocation: String,
     /// The ID of the allocation that replaces it; empty: none.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub next_allocation: String,
     /// The deployment it was placed or updated by; empty: none.
-    #[serde(rename = "DeploymentID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "DeploymentID", skip_serializing_if = "is_default")]
     pub deployment_id: String,
     /// Its health in its deployment; null: not known yet, and no canary.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,85 +107,75 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_status: Option<Box<AllocNetworkStatus>>,
     /// The delayed evaluation that will look at it again; empty: none.
-    #[serde(rename = "FollowupEvalID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "FollowupEvalID", skip_serializing_if = "is_default")]
     pub followup_eval_id: String,
     /// IDs of the allocations that were evicted for it.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub preempted_allocations: Vec<String>,
     /// The ID of the allocation it was evicted for; empty: none.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub preempted_by_allocation: String,
     /// The root key that signed its identities.
-    #[serde(rename = "SigningKeyID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "SigningKeyID", skip_serializing_if = "is_default")]
     pub signing_key_id: String,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub modify_index: u64,
     /// Raft index of the last write by servers; nodes fetch the allocation when it grows.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub alloc_modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub modify_time: i64,
 }
 
 /// An allocation as list endpoints and plan annotations show it.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocListStub {
     /// A UUID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The evaluation that last placed or changed it.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
+    #[serde(rename = "EvalID")]
     pub eval_id: String,
     /// `<job>.<group>[<index>]`: the job's ID; for system and sysbatch jobs its name.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The namespace of the job.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The node it is placed on.
-    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    #[serde(rename = "NodeID")]
     pub node_id: String,
     /// The name of that node.
-    #[serde(deserialize_with = "or_default")]
     pub node_name: String,
     /// The job's ID.
-    #[serde(rename = "JobID", deserialize_with = "or_default")]
+    #[serde(rename = "JobID")]
     pub job_id: String,
     /// `service`, `batch`, `system` or `sysbatch`.
-    #[serde(deserialize_with = "or_default")]
     pub job_type: JobType,
     /// The version of the job it was placed with.
-    #[serde(deserialize_with = "or_default")]
     pub job_version: u64,
     /// The name of the task group.
-    #[serde(deserialize_with = "or_default")]
     pub task_group: String,
     /// The assigned resources; only if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The desired status: `run`, `stop` or `evict`.
-    #[serde(deserialize_with = "or_default")]
     pub desired_status: DesiredStatus,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
-    #[serde(deserialize_with = "or_default")]
     pub desired_description: String,
     /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
-    #[serde(deserialize_with = "or_default")]
     pub client_status: ClientStatus,
     /// Why the client status is what it is.
-    #[serde(deserialize_with = "or_default")]
     pub client_description: String,
     /// The desired transition.
-    #[serde(deserialize_with = "or_default")]
     pub desired_transition: DesiredTransition,
     /// By task; null if the request left them out.
     #[serde(with = "nil")]
@@ -192,10 +183,9 @@ pub struct AllocListStub {
     /// Its health in its deployment; null: not known yet, and no canary.
     pub deployment_status: Option<AllocDeploymentStatus>,
     /// The delayed evaluation that will look at it again; empty: none.
-    #[serde(rename = "FollowupEvalID", deserialize_with = "or_default")]
+    #[serde(rename = "FollowupEvalID")]
     pub followup_eval_id: String,
     /// The ID of the allocation that replaces it; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub next_allocation: String,
     /// Its earlier, failed instances; null: it never was rescheduled.
     pub reschedule_tracker: Option<RescheduleTracker>,
@@ -203,23 +193,19 @@ pub struct AllocListStub {
     #[serde(with = "nil")]
     pub preempted_allocations: Vec<String>,
     /// The ID of the allocation it was evicted for; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub preempted_by_allocation: String,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
 }
 
 /// The assigned resources of an allocation: per task and shared. Tasks without a lifecycle have a null one.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedResources {
@@ -230,7 +216,6 @@ pub struct AllocatedResources {
     #[serde(with = "nil")]
     pub task_lifecycles: SortedMap<Option<TaskLifecycleConfig>>,
     /// Shared resources of the tasks.
-    #[serde(deserialize_with = "or_default")]
     pub shared: AllocatedSharedResources,
 }
 
@@ -243,20 +228,17 @@ impl AllocatedResources {
 
 /// The metrics of one node search: which nodes were evaluated, filtered, exhausted and scored
 /// (`docs/spec/scheduling.md §10`).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocMetric {
     /// Nodes that were evaluated.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_evaluated: i64,
     /// Nodes that failed a feasibility check.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_filtered: i64,
     /// Ready nodes in the job's pool and datacenters.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_in_pool: i64,
     /// The job's node pool.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// Ready nodes per datacenter; shared by all placements of one evaluation.
     pub nodes_available: Option<Arc<SortedMap<i64>>>,
@@ -267,7 +249,6 @@ pub struct AllocMetric {
     #[serde(with = "nil")]
     pub constraint_filtered: BTreeMap<String, i64>,
     /// Nodes that lack resources.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_exhausted: i64,
     /// Exhausted nodes, by node class.
     #[serde(with = "nil")]
@@ -288,10 +269,8 @@ pub struct AllocMetric {
     #[serde(with = "nil")]
     pub score_meta_data: Vec<NodeScoreMeta>,
     /// Nanoseconds that the search took.
-    #[serde(deserialize_with = "or_default")]
     pub allocation_time: i64,
     /// Further failed placements of the group that this record stands for.
-    #[serde(deserialize_with = "or_default")]
     pub coalesced_failures: i64,
 }
 
@@ -312,36 +291,31 @@ pub struct DesiredTransition {
 }
 
 /// The `TaskState` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskState {
     /// `pending`, `running` or `dead`.
-    #[serde(deserialize_with = "or_default")]
     pub state: TaskStatus,
     /// Whether an event failed the task.
-    #[serde(deserialize_with = "or_default")]
     pub failed: bool,
     /// How often the task was restarted.
-    #[serde(deserialize_with = "or_default")]
     pub restarts: u64,
     /// When the task was last restarted; null: never.
-    #[serde(deserialize_with = "or_default")]
     pub last_restart: Time,
     /// When the task last began to run; null: never.
-    #[serde(deserialize_with = "or_default")]
     pub started_at: Time,
     /// When the task ended for good; null: it has not.
-    #[serde(deserialize_with = "or_default")]
     pub finished_at: Time,
     /// The last ten events, the oldest first.
     #[serde(with = "nil")]
     pub events: Vec<TaskEvent>,
     /// State of a task schedule; empty: task schedules belong to the enterprise edition.
-    #[serde(deserialize_with = "or_default")]
     pub paused: String,
 }
 
 /// The `AllocState` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocState {
@@ -349,53 +323,48 @@ pub struct AllocState {
     #[serde(deserialize_with = "narrow::<u8, _, _>")]
     pub field: u64,
     /// The new value.
-    #[serde(deserialize_with = "or_default")]
     pub value: ClientStatus,
     /// When it changed.
-    #[serde(deserialize_with = "or_default")]
     pub time: Time,
 }
 
 /// The `AllocDeploymentStatus` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocDeploymentStatus {
     /// Whether the node found it healthy; null: not decided yet.
     pub healthy: Option<bool>,
     /// When its health was decided.
-    #[serde(deserialize_with = "or_default")]
     pub timestamp: Time,
     /// Whether it is a canary that was not promoted.
-    #[serde(deserialize_with = "or_default")]
     pub canary: bool,
     /// Raft index of the last change of its health.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// The chain of earlier failed instances; null and empty `events` differ (`docs/spec/reconciliation.md §6.3`).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RescheduleTracker {
     /// One entry per earlier instance, the oldest first.
     pub events: Option<Vec<RescheduleEvent>>,
     /// Result of the last attempt: `ok`, or why the allocation could not be rescheduled.
-    #[serde(deserialize_with = "or_default")]
     pub last_reschedule: String,
 }
 
 /// The `AllocNetworkStatus` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocNetworkStatus {
     /// The interface inside of the network namespace.
-    #[serde(deserialize_with = "or_default")]
     pub interface_name: String,
     /// The IPv4 address inside of the network namespace.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// The IPv6 address inside of the network namespace.
-    #[serde(rename = "AddressIPv6", deserialize_with = "or_default")]
+    #[serde(rename = "AddressIPv6")]
     pub address_ipv6: String,
     /// The DNS settings that the network plugin chose; null: none.
     #[serde(rename = "DNS")]
@@ -403,14 +372,13 @@ pub struct AllocNetworkStatus {
 }
 
 /// The `AllocatedTaskResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedTaskResources {
     /// MHz and reserved cores.
-    #[serde(deserialize_with = "or_default")]
     pub cpu: AllocatedCpuResources,
     /// MB.
-    #[serde(deserialize_with = "or_default")]
     pub memory: AllocatedMemoryResources,
     /// Networks of the task's own, deprecated: jobs have them in the group.
     #[serde(with = "nil")]
@@ -421,6 +389,7 @@ pub struct AllocatedTaskResources {
 }
 
 /// The `AllocatedSharedResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedSharedResources {
@@ -428,7 +397,7 @@ pub struct AllocatedSharedResources {
     #[serde(with = "nil")]
     pub networks: Vec<NetworkResource>,
     /// The ephemeral disk, in MB.
-    #[serde(rename = "DiskMB", deserialize_with = "or_default")]
+    #[serde(rename = "DiskMB")]
     pub disk_mb: i64,
     /// All ports of the group's network, with their numbers.
     #[serde(with = "nil")]
@@ -436,122 +405,98 @@ pub struct AllocatedSharedResources {
 }
 
 /// The scores of one candidate node.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeScoreMeta {
     /// The node.
-    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    #[serde(rename = "NodeID")]
     pub node_id: String,
     /// By scorer: `binpack`, `node-affinity`, … (`docs/spec/scheduling.md §10`).
-    #[serde(deserialize_with = "or_default")]
     pub scores: Scores,
     /// The final score: the mean of the scores that count.
-    #[serde(deserialize_with = "or_default")]
     pub norm_score: f64,
 }
 
 /// The `TaskEvent` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskEvent {
     /// `Received`, `Started`, `Terminated`, … (`docs/spec/client.md §28`).
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub time: i64,
     /// The text of events that have one of their own.
-    #[serde(deserialize_with = "or_default")]
     pub message: String,
     /// The sentence for operators, fixed when the event is appended.
-    #[serde(deserialize_with = "or_default")]
     pub display_message: String,
     /// The particulars of the event, as text: `exit_code`, `restart_reason`, …
     #[serde(with = "nil")]
     pub details: BTreeMap<String, String>,
     /// Whether the event makes the task a failed one.
-    #[serde(deserialize_with = "or_default")]
     pub fails_task: bool,
     /// `Restarting`, `Not Restarting`, `Restart Signaled`: why.
-    #[serde(deserialize_with = "or_default")]
     pub restart_reason: String,
     /// `Setup Failure`: what failed.
-    #[serde(deserialize_with = "or_default")]
     pub setup_error: String,
     /// `Driver Failure`: what the driver says.
-    #[serde(deserialize_with = "or_default")]
     pub driver_error: String,
     /// `Terminated`: the exit code.
-    #[serde(deserialize_with = "or_default")]
     pub exit_code: i64,
     /// `Terminated`: the signal that ended the task; 0: none.
-    #[serde(deserialize_with = "or_default")]
     pub signal: i64,
     /// `Killing`: nanoseconds between the signal and the forced kill.
-    #[serde(deserialize_with = "or_default")]
     pub kill_timeout: i64,
     /// `Killed`: what went wrong.
-    #[serde(deserialize_with = "or_default")]
     pub kill_error: String,
     /// `Killing`: why, where the reason is not the task's.
-    #[serde(deserialize_with = "or_default")]
     pub kill_reason: String,
     /// `Restarting`: nanoseconds until the task starts again.
-    #[serde(deserialize_with = "or_default")]
     pub start_delay: i64,
     /// `Failed Artifact Download`: what failed.
-    #[serde(deserialize_with = "or_default")]
     pub download_error: String,
     /// `Failed Validation`: what is not valid.
-    #[serde(deserialize_with = "or_default")]
     pub validation_error: String,
     /// `Disk Resources Exceeded`: the limit in bytes.
-    #[serde(deserialize_with = "or_default")]
     pub disk_limit: i64,
     /// `Sibling Task Failed`: the task that failed.
-    #[serde(deserialize_with = "or_default")]
     pub failed_sibling: String,
     /// The error of Vault.
-    #[serde(deserialize_with = "or_default")]
     pub vault_error: String,
     /// `Signaling`: why.
-    #[serde(deserialize_with = "or_default")]
     pub task_signal_reason: String,
     /// `Signaling`: the name of the signal.
-    #[serde(deserialize_with = "or_default")]
     pub task_signal: String,
     /// `Driver`: what the driver says.
-    #[serde(deserialize_with = "or_default")]
     pub driver_message: String,
     /// Which part of the agent made an event of no particular type.
-    #[serde(deserialize_with = "or_default")]
     pub generic_source: String,
 }
 
 /// The `RescheduleEvent` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RescheduleEvent {
     /// When the replacement was placed, in Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub reschedule_time: i64,
     /// The allocation that was replaced.
-    #[serde(rename = "PrevAllocID", deserialize_with = "or_default")]
+    #[serde(rename = "PrevAllocID")]
     pub prev_alloc_id: String,
     /// The node of that allocation.
-    #[serde(rename = "PrevNodeID", deserialize_with = "or_default")]
+    #[serde(rename = "PrevNodeID")]
     pub prev_node_id: String,
     /// Nanoseconds between the failure and the replacement.
-    #[serde(deserialize_with = "or_default")]
     pub delay: i64,
 }
 
 /// The `AllocatedCpuResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedCpuResources {
     /// MHz.
-    #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
     /// IDs of the cores that no other task may use, ascending.
     #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
@@ -559,29 +504,28 @@ pub struct AllocatedCpuResources {
 }
 
 /// The `AllocatedMemoryResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedMemoryResources {
     /// MB that are reserved for the task.
-    #[serde(rename = "MemoryMB", deserialize_with = "or_default")]
+    #[serde(rename = "MemoryMB")]
     pub memory_mb: i64,
     /// MB that the task may use at most; 0: `memory_mb`.
-    #[serde(rename = "MemoryMaxMB", deserialize_with = "or_default")]
+    #[serde(rename = "MemoryMaxMB")]
     pub memory_max_mb: i64,
 }
 
 /// The `AllocatedDeviceResource` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedDeviceResource {
     /// The vendor of the device group: `nvidia`.
-    #[serde(deserialize_with = "or_default")]
     pub vendor: String,
     /// The type of the device group: `gpu`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// The model: the name of the device group.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// IDs of the instances.
     #[serde(rename = "DeviceIDs", with = "nil")]
@@ -589,23 +533,24 @@ pub struct AllocatedDeviceResource {
 }
 
 /// The `AllocatedPortMapping` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedPortMapping {
     /// The name of the port in the job file.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub label: String,
     /// The port's number on the host.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub value: i64,
     /// The number inside of the network namespace; 0: none was asked for.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub to: i64,
     /// The host's address the port is bound to.
-    #[serde(rename = "HostIP", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "HostIP", skip_serializing_if = "is_default")]
     pub host_ip: String,
     /// Whether other allocations of the node may use the same number.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub ignore_collision: bool,
 }
 

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::group::WorkloadIdentity;
-use super::json::{duration_text, nil, or_default};
+use super::json::{duration_text, nil, null_is_default};
 use super::status::SchedulerAlgorithm;
 use super::time::SECOND;
 
 /// The settings of servers that decide about jobs: parts of their configuration files.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServerSettings {
     /// Whether the default Vault cluster is enabled.
-    #[serde(deserialize_with = "or_default")]
     pub vault_enabled: bool,
     /// The identity that tasks with a `vault` block get for Vault.
     pub vault_default_identity: Option<WorkloadIdentity>,
@@ -26,44 +26,36 @@ pub struct ServerSettings {
 }
 
 /// Cluster-wide scheduler settings (`docs/spec/scheduling.md §9`).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SchedulerConfiguration {
     /// `binpack` (full nodes first) or `spread` (empty nodes first).
-    #[serde(deserialize_with = "or_default")]
     pub scheduler_algorithm: SchedulerAlgorithm,
     /// Which schedulers may evict allocations of lower priority.
-    #[serde(deserialize_with = "or_default")]
     pub preemption_config: PreemptionConfig,
     /// Whether tasks may use memory up to their `memory_max`.
-    #[serde(deserialize_with = "or_default")]
     pub memory_oversubscription_enabled: bool,
     /// Whether registration, dispatch and scaling need a management token.
-    #[serde(deserialize_with = "or_default")]
     pub reject_job_registration: bool,
     /// Whether evaluations are kept back: they are stored, but no scheduler gets them.
-    #[serde(deserialize_with = "or_default")]
     pub pause_eval_broker: bool,
     /// How many nodes a search with affinities or spreads compares, unless the group has a larger count; 0: 100.
-    #[serde(deserialize_with = "or_default")]
     pub node_limit_for_feasibility_checks: u64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// A named set of nodes.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodePool {
     /// 1 to 128 letters, digits, hyphens and underscores; `all` and `default` are built in.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Free text of at most 256 characters.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// Free-form metadata.
     #[serde(with = "nil")]
@@ -72,30 +64,26 @@ pub struct NodePool {
     /// them.
     pub scheduler_configuration: Option<NodePoolSchedulerConfiguration>,
     /// Nanoseconds that the identities of its nodes live; 24 h by default.
-    #[serde(rename = "NodeIdentityTTL", deserialize_with = "or_default")]
+    #[serde(rename = "NodeIdentityTTL")]
     pub node_identity_ttl: i64,
     /// A hash over the fields that users set.
     pub hash: Option<Bytes>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// A namespace of jobs, allocations and volumes.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Namespace {
     /// 1 to 128 letters, digits and hyphens; `default` is built in.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Free text of at most 256 characters.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// Always empty: quotas belong to the enterprise edition.
-    #[serde(deserialize_with = "or_default")]
     pub quota: String,
     /// Which task drivers and network modes jobs may use; null: all.
     pub capabilities: Option<NamespaceCapabilities>,
@@ -111,10 +99,8 @@ pub struct Namespace {
     /// A hash over the fields that users set.
     pub hash: Option<Bytes>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Claims that every workload identity carries: a template by claim.
     #[serde(with = "nil")]
@@ -125,29 +111,26 @@ pub struct Namespace {
 }
 
 /// The `PreemptionConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct PreemptionConfig {
     /// For system jobs.
-    #[serde(deserialize_with = "or_default")]
     pub system_scheduler_enabled: bool,
     /// For sysbatch jobs.
-    #[serde(deserialize_with = "or_default")]
     pub sys_batch_scheduler_enabled: bool,
     /// For batch jobs.
-    #[serde(deserialize_with = "or_default")]
     pub batch_scheduler_enabled: bool,
     /// For service jobs.
-    #[serde(deserialize_with = "or_default")]
     pub service_scheduler_enabled: bool,
 }
 
 /// The `NodePoolSchedulerConfiguration` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodePoolSchedulerConfiguration {
     /// `binpack` or `spread`; empty: as in the cluster.
-    #[serde(deserialize_with = "or_default")]
     pub scheduler_algorithm: SchedulerAlgorithm,
     /// Null: as in the cluster.
     pub memory_oversubscription_enabled: Option<bool>,
@@ -172,11 +155,11 @@ pub struct NamespaceCapabilities {
 }
 
 /// The `NamespaceNodePoolConfiguration` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespaceNodePoolConfiguration {
     /// The node pool of jobs that name none.
-    #[serde(deserialize_with = "or_default")]
     pub default: String,
     /// The only allowed node pools, beside the default; not together with `denied`.
     #[serde(with = "nil")]
@@ -187,11 +170,11 @@ pub struct NamespaceNodePoolConfiguration {
 }
 
 /// The `NamespaceVaultConfiguration` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespaceVaultConfiguration {
     /// The Vault cluster of jobs that name none.
-    #[serde(deserialize_with = "or_default")]
     pub default: String,
     /// The only allowed Vault clusters, beside the default; not together with `denied`.
     #[serde(with = "nil")]
@@ -202,11 +185,11 @@ pub struct NamespaceVaultConfiguration {
 }
 
 /// The `NamespaceConsulConfiguration` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespaceConsulConfiguration {
     /// The Consul cluster of jobs that name none.
-    #[serde(deserialize_with = "or_default")]
     pub default: String,
     /// The only allowed Consul clusters, beside the default; not together with `denied`.
     #[serde(with = "nil")]
@@ -217,62 +200,54 @@ pub struct NamespaceConsulConfiguration {
 }
 
 /// The identity of a cluster.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClusterMetadata {
     /// A UUID that the first leader chooses.
-    #[serde(rename = "ClusterID", deserialize_with = "or_default")]
+    #[serde(rename = "ClusterID")]
     pub cluster_id: String,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
 }
 
 /// The index at which a table changed last.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct IndexEntry {
     /// Name of the table.
-    #[serde(deserialize_with = "or_default")]
     pub key: String,
     /// Raft index.
-    #[serde(deserialize_with = "or_default")]
     pub value: u64,
 }
 
 /// How autopilot looks after the servers (`docs/spec/server.md §23`).
+#[null_is_default]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AutopilotConfiguration {
     /// Dead servers are removed when a replacement is there.
-    #[serde(deserialize_with = "or_default")]
     pub cleanup_dead_servers: bool,
     /// How long a server may be out of contact and still be healthy, in nanoseconds.
     #[serde(with = "duration_text")]
     pub last_contact_threshold: i64,
     /// How many log entries a healthy server may be behind.
-    #[serde(deserialize_with = "or_default")]
     pub max_trailing_logs: u64,
     /// Never remove servers below this number.
-    #[serde(deserialize_with = "or_default")]
     pub min_quorum: u64,
     /// How long a server must be healthy before it votes, in nanoseconds.
     #[serde(with = "duration_text")]
     pub server_stabilization_time: i64,
     /// Kept for clients; without effect.
-    #[serde(deserialize_with = "or_default")]
     pub enable_redundancy_zones: bool,
     /// Kept for clients; without effect.
-    #[serde(deserialize_with = "or_default")]
     pub disable_upgrade_migration: bool,
     /// Kept for clients; without effect.
-    #[serde(deserialize_with = "or_default")]
     pub enable_custom_upgrades: bool,
     /// Index of the first write.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Index of the last write.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{nil, or_default};
+use super::json::{nil, null_is_default};
+use super::status::DiffType;
 
 /// The `JobDiff` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDiff {
-    /// `Added`, `Deleted`, `Edited` or `None`.
-    #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    /// How the two sides differ.
+    pub r#type: DiffType,
     /// The job's ID; empty if neither side has a job.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Sorted by name; only those that changed.
     #[serde(with = "nil")]
@@ -28,20 +29,17 @@ pub struct JobDiff {
 }
 
 /// The `FieldDiff` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct FieldDiff {
-    /// `Added`, `Deleted`, `Edited` or `None`.
-    #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    /// How the two sides differ.
+    pub r#type: DiffType,
     /// The field, flattened: `Meta[key]`, `Affinity.Weight`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The old value as text; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub old: String,
     /// The new value as text; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub new: String,
     /// The consequences of the change: `forces create`, … (`docs/spec/jobspec.md §18`).
     #[serde(with = "nil")]
@@ -49,14 +47,13 @@ pub struct FieldDiff {
 }
 
 /// The `ObjectDiff` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ObjectDiff {
-    /// `Added`, `Deleted`, `Edited` or `None`.
-    #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    /// How the two sides differ.
+    pub r#type: DiffType,
     /// The type of the block: `Constraint`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Sorted by name.
     #[serde(with = "nil")]
@@ -67,14 +64,13 @@ pub struct ObjectDiff {
 }
 
 /// The `TaskGroupDiff` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroupDiff {
-    /// `Added`, `Deleted`, `Edited` or `None`.
-    #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    /// How the two sides differ.
+    pub r#type: DiffType,
     /// The group's name.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Sorted by name; only those that changed.
     #[serde(with = "nil")]
@@ -91,14 +87,13 @@ pub struct TaskGroupDiff {
 }
 
 /// The `TaskDiff` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskDiff {
-    /// `Added`, `Deleted`, `Edited` or `None`.
-    #[serde(deserialize_with = "or_default")]
-    pub r#type: String,
+    /// How the two sides differ.
+    pub r#type: DiffType,
     /// The task's name.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Sorted by name.
     #[serde(with = "nil")]

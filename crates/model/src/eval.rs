@@ -6,173 +6,163 @@ use serde::{Deserialize, Serialize};
 
 use super::alloc::*;
 use super::diff::*;
-use super::json::{is_default, nil, or_default};
+use super::json::{is_default, nil, null_is_default};
 use super::plan::PlanRejection;
 use super::secret::SecretString;
 use super::status::{DeploymentStatus, EvalStatus, EvalTrigger, JobType};
 use super::time::Time;
 
 /// A request to look at one job; the unit of scheduling.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Evaluation {
     /// A UUID; the schedulers derive the order of nodes from it.
-    #[serde(rename = "ID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "ID", skip_serializing_if = "is_default")]
     pub id: String,
     /// The namespace of the job; `-` for core evaluations.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub namespace: String,
     /// The job's priority, or what the request asked for; a larger one takes precedence.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub priority: i64,
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub r#type: JobType,
     /// The trigger: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub triggered_by: EvalTrigger,
     /// The job's ID; of core evaluations the kind of work.
-    #[serde(rename = "JobID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "JobID", skip_serializing_if = "is_default")]
     pub job_id: String,
     /// The job's Raft index when the evaluation was made; the schedulers do not read it.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub job_modify_index: u64,
     /// The node that it is about; empty: none.
-    #[serde(rename = "NodeID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "NodeID", skip_serializing_if = "is_default")]
     pub node_id: String,
     /// Raft index of the change of that node.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub node_modify_index: u64,
     /// The deployment that it is about; empty: none.
-    #[serde(rename = "DeploymentID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "DeploymentID", skip_serializing_if = "is_default")]
     pub deployment_id: String,
     /// `pending`, `blocked`, `complete`, `failed` or `canceled`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub status: EvalStatus,
     /// Why the status is what it is.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub status_description: String,
     /// Nanoseconds to wait before it is processed; `wait_until` takes its place.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub wait: i64,
     /// When it is processed; null: at once.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub wait_until: Time,
     /// The evaluation that follows on it; empty: none.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub next_eval: String,
     /// The evaluation that made it; empty: none.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub previous_eval: String,
     /// The blocked evaluation for what could not be placed; empty: none.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub blocked_eval: String,
     /// Evaluations linked with it; only in answers that were asked for them.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub related_evals: Vec<EvaluationStub>,
     /// The node search that failed, by task group.
-    #[serde(rename = "FailedTGAllocs", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "FailedTGAllocs", skip_serializing_if = "is_default")]
     pub failed_tg_allocs: BTreeMap<String, AllocMetric>,
     /// The changes of its plan, per task group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_annotations: Option<Box<PlanAnnotations>>,
     /// Blocked: whether nodes of a computed class fit, by class.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub class_eligibility: BTreeMap<String, bool>,
     /// Always empty: quotas belong to the enterprise edition.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub quota_limit_reached: String,
     /// Blocked: what is missing that no node has: `csi-volume:<namespace>:<id>`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub missing_non_node_resources: Vec<String>,
     /// Blocked: whether the job depends on more than the computed class of nodes.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub escaped_computed_class: bool,
     /// Whether the plan gets annotations: it is a dry run.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub annotate_plan: bool,
     /// How many allocations could not be placed, by task group.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub queued_allocations: BTreeMap<String, i64>,
     /// The rejections of the last plan by node, where the evaluation failed because its plans were rejected.
     /// Evaluations of Nomad lack this field.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub plan_rejections: Vec<PlanRejection>,
     /// The token of the leader that made a core evaluation. A secret.
-    #[serde(rename = "LeaderACL", deserialize_with = "or_default", skip_serializing_if = "SecretString::is_hidden")]
+    #[serde(rename = "LeaderACL", skip_serializing_if = "SecretString::is_hidden")]
     pub leader_acl: SecretString,
     /// Raft index of the state that the scheduler started with.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub snapshot_index: u64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub modify_time: i64,
 }
 
 /// The health record of one job version's rollout.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Deployment {
     /// A UUID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The namespace of the job.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The job's ID.
-    #[serde(rename = "JobID", deserialize_with = "or_default")]
+    #[serde(rename = "JobID")]
     pub job_id: String,
     /// The version of the job that is rolled out.
-    #[serde(deserialize_with = "or_default")]
     pub job_version: u64,
     /// The job's `ModifyIndex` when the deployment was made.
-    #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
     /// The job's `JobModifyIndex` when the deployment was made.
-    #[serde(deserialize_with = "or_default")]
     pub job_spec_modify_index: u64,
     /// The job's `CreateIndex`: tells a job from an earlier one of the same ID.
-    #[serde(deserialize_with = "or_default")]
     pub job_create_index: u64,
     /// Always false: multi-region jobs belong to the enterprise edition.
-    #[serde(deserialize_with = "or_default")]
     pub is_multiregion: bool,
     /// The rollout of each group, by name.
     #[serde(with = "nil")]
     pub task_groups: BTreeMap<String, Option<DeploymentState>>,
     /// `running`, `paused`, `successful`, `failed` or `cancelled`; others belong to multi-region jobs.
-    #[serde(deserialize_with = "or_default")]
     pub status: DeploymentStatus,
     /// Why the status is what it is (`docs/spec/reconciliation.md §2.6`).
-    #[serde(deserialize_with = "or_default")]
     pub status_description: String,
     /// The priority of evaluations that the deployment makes; 0: the job's.
-    #[serde(deserialize_with = "or_default")]
     pub eval_priority: i64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
 }
 
 /// The answer of a dry run.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobPlanResponse {
@@ -182,7 +172,6 @@ pub struct JobPlanResponse {
     #[serde(rename = "FailedTGAllocs", with = "nil")]
     pub failed_tg_allocs: BTreeMap<String, AllocMetric>,
     /// The `JobModifyIndex` of the stored job; 0: the job is new.
-    #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
     /// Blocked and delayed evaluations that the scheduler would make.
     #[serde(with = "nil")]
@@ -190,76 +179,60 @@ pub struct JobPlanResponse {
     /// The diff of the job; null if not requested.
     pub diff: Option<JobDiff>,
     /// When the job would launch next; null: it is not periodic.
-    #[serde(deserialize_with = "or_default")]
     pub next_periodic_launch: Time,
     /// Warnings about the job, as one text; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub warnings: String,
     /// The parts of the plan that would be rejected, by node. Answers of Nomad lack this field.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub plan_rejections: Vec<PlanRejection>,
     /// The same as `job_modify_index`.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
 }
 
 /// The `EvaluationStub` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EvaluationStub {
     /// A UUID; the schedulers derive the order of nodes from it.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The namespace of the job; `-` for core evaluations.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The job's priority, or what the request asked for; a larger one takes precedence.
-    #[serde(deserialize_with = "or_default")]
     pub priority: i64,
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: JobType,
     /// The trigger: `job-register`, `node-update`, … (`docs/spec/reconciliation.md §2.2`).
-    #[serde(deserialize_with = "or_default")]
     pub triggered_by: EvalTrigger,
     /// The job's ID; of core evaluations the kind of work.
-    #[serde(rename = "JobID", deserialize_with = "or_default")]
+    #[serde(rename = "JobID")]
     pub job_id: String,
     /// The node that it is about; empty: none.
-    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    #[serde(rename = "NodeID")]
     pub node_id: String,
     /// The deployment that it is about; empty: none.
-    #[serde(rename = "DeploymentID", deserialize_with = "or_default")]
+    #[serde(rename = "DeploymentID")]
     pub deployment_id: String,
     /// `pending`, `blocked`, `complete`, `failed` or `canceled`.
-    #[serde(deserialize_with = "or_default")]
     pub status: EvalStatus,
     /// Why the status is what it is.
-    #[serde(deserialize_with = "or_default")]
     pub status_description: String,
     /// When it is processed; null: at once.
-    #[serde(deserialize_with = "or_default")]
     pub wait_until: Time,
     /// The evaluation that follows on it; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub next_eval: String,
     /// The evaluation that made it; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub previous_eval: String,
     /// The blocked evaluation for what could not be placed; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub blocked_eval: String,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
 }
 
@@ -276,84 +249,64 @@ pub struct PlanAnnotations {
 }
 
 /// The rollout of one task group.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentState {
     /// Whether the job goes back to the last stable version if the deployment fails.
-    #[serde(deserialize_with = "or_default")]
     pub auto_revert: bool,
     /// Whether canaries are promoted as soon as all are healthy.
-    #[serde(deserialize_with = "or_default")]
     pub auto_promote: bool,
     /// Nanoseconds that may pass without a newly healthy allocation; 0: no limit, but the first unhealthy one fails the
     /// deployment.
-    #[serde(deserialize_with = "or_default")]
     pub progress_deadline: i64,
     /// When the deployment fails unless another allocation is healthy; null: nothing is placed yet, or there is no
     /// limit.
-    #[serde(deserialize_with = "or_default")]
     pub require_progress_by: Time,
     /// Whether the canaries were promoted.
-    #[serde(deserialize_with = "or_default")]
     pub promoted: bool,
     /// IDs of the canaries.
     #[serde(with = "nil")]
     pub placed_canaries: Vec<String>,
     /// How many canaries there should be.
-    #[serde(deserialize_with = "or_default")]
     pub desired_canaries: i64,
     /// How many allocations of the new version there should be.
-    #[serde(deserialize_with = "or_default")]
     pub desired_total: i64,
     /// How many allocations of the new version were placed.
-    #[serde(deserialize_with = "or_default")]
     pub placed_allocs: i64,
     /// How many of them are healthy.
-    #[serde(deserialize_with = "or_default")]
     pub healthy_allocs: i64,
     /// How many of them are unhealthy.
-    #[serde(deserialize_with = "or_default")]
     pub unhealthy_allocs: i64,
 }
 
 /// Counts per task group of what a plan does (`docs/spec/reconciliation.md §10.1`).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DesiredUpdates {
     /// Allocations that stay as they are.
-    #[serde(deserialize_with = "or_default")]
     pub ignore: u64,
     /// New allocations; of system jobs all feasible nodes.
-    #[serde(deserialize_with = "or_default")]
     pub place: u64,
     /// Allocations that leave a draining node.
-    #[serde(deserialize_with = "or_default")]
     pub migrate: u64,
     /// Allocations that are stopped.
-    #[serde(deserialize_with = "or_default")]
     pub stop: u64,
     /// Allocations that are updated without a restart.
-    #[serde(deserialize_with = "or_default")]
     pub in_place_update: u64,
     /// Allocations that are replaced by a new version.
-    #[serde(deserialize_with = "or_default")]
     pub destructive_update: u64,
     /// Canaries.
-    #[serde(deserialize_with = "or_default")]
     pub canary: u64,
     /// Allocations of other jobs that are evicted.
-    #[serde(deserialize_with = "or_default")]
     pub preemptions: u64,
     /// Allocations that become `unknown`.
-    #[serde(deserialize_with = "or_default")]
     pub disconnect: u64,
     /// Allocations that came back from `unknown`.
-    #[serde(deserialize_with = "or_default")]
     pub reconnect: u64,
     /// Failed allocations that are replaced at once.
-    #[serde(deserialize_with = "or_default")]
     pub reschedule_now: u64,
     /// Failed allocations that are replaced after a delay.
-    #[serde(deserialize_with = "or_default")]
     pub reschedule_later: u64,
 }

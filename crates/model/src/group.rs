@@ -6,20 +6,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::job::*;
-use super::json::{nil, or_default};
+use super::json::{nil, null_is_default};
 use super::resources::*;
 use super::service::*;
 use super::status::LifecycleHook;
 
 /// A set of tasks that are placed together; `count` copies of it run.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroup {
     /// Unique in the job.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// How many copies run; of system jobs 0 or 1 per node.
-    #[serde(deserialize_with = "or_default")]
     pub count: i64,
     /// How changes are rolled out; null: all at once, without a deployment. Only service and system jobs have one.
     pub update: Option<UpdateStrategy>,
@@ -69,77 +68,66 @@ pub struct TaskGroup {
     /// Deprecated form of `disconnect.lost_after`; registration drops it.
     pub max_client_disconnect: Option<i64>,
     /// Deprecated form of `disconnect.replace`; registration drops it.
-    #[serde(deserialize_with = "or_default")]
     pub prevent_reschedule_on_lost: bool,
 }
 
 /// How allocations leave a draining node; durations in nanoseconds.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MigrateStrategy {
     /// How many allocations of the group leave at a time.
-    #[serde(deserialize_with = "or_default")]
     pub max_parallel: i64,
     /// How the health of a replacement is determined: `checks` or `task_states`.
-    #[serde(deserialize_with = "or_default")]
     pub health_check: String,
     /// How long a replacement must be well to count as healthy.
-    #[serde(deserialize_with = "or_default")]
     pub min_healthy_time: i64,
     /// How long a replacement may take to become healthy.
-    #[serde(deserialize_with = "or_default")]
     pub healthy_deadline: i64,
 }
 
 /// How often a failed task restarts in place; durations in nanoseconds.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RestartPolicy {
     /// Restarts within `interval`.
-    #[serde(deserialize_with = "or_default")]
     pub attempts: i64,
     /// The time in which `attempts` are counted.
-    #[serde(deserialize_with = "or_default")]
     pub interval: i64,
     /// How long a restart waits; the node adds a random part of up to 25 %.
-    #[serde(deserialize_with = "or_default")]
     pub delay: i64,
     /// When the attempts are used up: `fail`, or `delay` until the interval is over.
-    #[serde(deserialize_with = "or_default")]
     pub mode: String,
     /// Whether templates are rendered again before each restart.
-    #[serde(deserialize_with = "or_default")]
     pub render_templates: bool,
 }
 
 /// The behaviour of allocations on a disconnected node; durations in nanoseconds.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DisconnectStrategy {
     /// How long allocations of the node are `unknown` before they are lost; 0: they are lost at once.
-    #[serde(deserialize_with = "or_default")]
     pub lost_after: i64,
     /// How long the node itself keeps them running without contact; null: for ever.
     pub stop_on_client_after: Option<i64>,
     /// Whether unknown allocations are replaced meanwhile; null: true.
     pub replace: Option<bool>,
     /// Which one stays when the node returns: `best_score`, `longest_running`, `keep_original` or `keep_replacement`.
-    #[serde(deserialize_with = "or_default")]
     pub reconcile: String,
 }
 
 /// One process (or container) of a task group.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Task {
     /// Unique in the group.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The driver that runs the task: `raw_exec`, `docker`, …
-    #[serde(deserialize_with = "or_default")]
     pub driver: String,
     /// The user to run as; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub user: String,
     /// The configuration of the driver; its keys depend on the driver.
     #[serde(with = "nil")]
@@ -178,7 +166,6 @@ pub struct Task {
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
     /// Nanoseconds between the signal and the forced kill; the node's limit applies.
-    #[serde(deserialize_with = "or_default")]
     pub kill_timeout: i64,
     /// How logs are rotated.
     pub log_config: Option<LogConfig>,
@@ -186,10 +173,8 @@ pub struct Task {
     #[serde(with = "nil")]
     pub artifacts: Vec<TaskArtifact>,
     /// Whether the other tasks of the group stop when this one ends.
-    #[serde(deserialize_with = "or_default")]
     pub leader: bool,
     /// Nanoseconds between the deregistration of services and the stop.
-    #[serde(deserialize_with = "or_default")]
     pub shutdown_delay: i64,
     /// Where volumes of the group are mounted.
     #[serde(with = "nil")]
@@ -198,10 +183,8 @@ pub struct Task {
     #[serde(with = "nil")]
     pub scaling_policies: Vec<ScalingPolicy>,
     /// The signal that asks the task to stop; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
     /// The kind of a service mesh task: `connect-proxy:<service>`, … Empty: an ordinary task.
-    #[serde(deserialize_with = "or_default")]
     pub kind: String,
     /// Set if the task is a CSI plugin.
     #[serde(rename = "CSIPluginConfig")]
@@ -219,86 +202,70 @@ pub struct Task {
 }
 
 /// When and how often a failed allocation is replaced; durations in nanoseconds.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ReschedulePolicy {
     /// Replacements within `interval`; 0 without `unlimited`: none.
-    #[serde(deserialize_with = "or_default")]
     pub attempts: i64,
     /// The time in which `attempts` are counted.
-    #[serde(deserialize_with = "or_default")]
     pub interval: i64,
     /// How long the first replacement waits.
-    #[serde(deserialize_with = "or_default")]
     pub delay: i64,
     /// How the delay grows: `constant`, `exponential` or `fibonacci`.
-    #[serde(deserialize_with = "or_default")]
     pub delay_function: String,
     /// The longest delay of growing ones.
-    #[serde(deserialize_with = "or_default")]
     pub max_delay: i64,
     /// Whether replacements are not counted.
-    #[serde(deserialize_with = "or_default")]
     pub unlimited: bool,
 }
 
 /// The `Consul` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Consul {
     /// The Consul namespace.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The Consul cluster: `default` or the name of another one of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub cluster: String,
     /// The Consul admin partition; empty: any.
-    #[serde(deserialize_with = "or_default")]
     pub partition: String,
 }
 
 /// The `Vault` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Vault {
     /// The Vault role to log in with; empty: that of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub role: String,
     /// The Vault namespace; empty: the job's.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The Vault cluster: `default` or the name of another one of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub cluster: String,
     /// Whether the task gets `VAULT_TOKEN`.
-    #[serde(deserialize_with = "or_default")]
     pub env: bool,
     /// Whether the token is kept out of the file `secrets/vault_token`.
-    #[serde(deserialize_with = "or_default")]
     pub disable_file: bool,
     /// The action when the token changes: `restart`, `signal` or `noop`.
-    #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`: `SIGHUP`.
-    #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
     /// Whether the token is left to expire instead of being renewed.
-    #[serde(deserialize_with = "or_default")]
     pub allow_token_expiration: bool,
 }
 
 /// The `Secret` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Secret {
     /// Names the secret in `${secret.<name>.<key>}`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The provider: `nomad`, `vault` or a plugin.
-    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// Where the provider finds it.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// The configuration of the provider, in the provider's format.
     #[serde(with = "nil")]
@@ -309,100 +276,86 @@ pub struct Secret {
 }
 
 /// The `Template` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Template {
     /// The file with the template, relative to the task directory; empty: `embedded_tmpl`.
-    #[serde(deserialize_with = "or_default")]
     pub source_path: String,
     /// Where the result goes, relative to the task directory.
-    #[serde(deserialize_with = "or_default")]
     pub dest_path: String,
     /// The text of the template.
-    #[serde(deserialize_with = "or_default")]
     pub embedded_tmpl: String,
     /// The action when the result changes: `restart`, `signal`, `script` or `noop`.
-    #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`, in capitals.
-    #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
     /// The script to run if `change_mode` is `script`.
     pub change_script: Option<ChangeScript>,
     /// Whether the template is rendered once and never again.
-    #[serde(deserialize_with = "or_default")]
     pub once: bool,
     /// The longest random delay before a change takes effect, in nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub splay: i64,
     /// The mode of the file, octal: `0644`.
-    #[serde(deserialize_with = "or_default")]
     pub perms: String,
     /// The owner of the file; null: the agent's user.
     pub uid: Option<i64>,
     /// The group of the file; null: the agent's group.
     pub gid: Option<i64>,
     /// The left delimiter of template actions: `{{`.
-    #[serde(deserialize_with = "or_default")]
     pub left_delim: String,
     /// The right delimiter of template actions: `}}`.
-    #[serde(deserialize_with = "or_default")]
     pub right_delim: String,
     /// Whether the result is lines `KEY=value` for the environment of the task.
-    #[serde(deserialize_with = "or_default")]
     pub envvars: bool,
     /// Deprecated, without effect.
-    #[serde(deserialize_with = "or_default")]
     pub vault_grace: i64,
     /// How long to wait for further changes; null: as the agent's configuration says.
     pub wait: Option<WaitConfig>,
     /// Whether a missing key of a map fails the template.
-    #[serde(deserialize_with = "or_default")]
     pub err_missing_key: bool,
 }
 
 /// The `DispatchPayloadConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DispatchPayloadConfig {
     /// The file for the payload, relative to the task's `local` directory.
-    #[serde(deserialize_with = "or_default")]
     pub file: String,
 }
 
 /// The `TaskLifecycleConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskLifecycleConfig {
     /// `prestart`, `poststart` or `poststop`.
-    #[serde(deserialize_with = "or_default")]
     pub hook: LifecycleHook,
     /// Whether the task runs as long as the main tasks; if not, it ends by itself.
-    #[serde(deserialize_with = "or_default")]
     pub sidecar: bool,
 }
 
 /// The `LogConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LogConfig {
     /// How many rotated files are kept per stream.
-    #[serde(deserialize_with = "or_default")]
     pub max_files: i64,
     /// MB per file.
-    #[serde(rename = "MaxFileSizeMB", deserialize_with = "or_default")]
+    #[serde(rename = "MaxFileSizeMB")]
     pub max_file_size_mb: i64,
     /// Whether output is dropped instead of logged.
-    #[serde(deserialize_with = "or_default")]
     pub disabled: bool,
 }
 
 /// The `TaskArtifact` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskArtifact {
     /// The URL to download; may contain `${…}`.
-    #[serde(deserialize_with = "or_default")]
     pub getter_source: String,
     /// Options of the download: `checksum`, `archive`, …
     #[serde(with = "nil")]
@@ -411,70 +364,57 @@ pub struct TaskArtifact {
     #[serde(with = "nil")]
     pub getter_headers: BTreeMap<String, String>,
     /// The mode of the source: `any`, `file` or `dir`.
-    #[serde(deserialize_with = "or_default")]
     pub getter_mode: String,
     /// Whether certificates are accepted unverified.
-    #[serde(deserialize_with = "or_default")]
     pub getter_insecure: bool,
     /// Where it goes, relative to the task directory.
-    #[serde(deserialize_with = "or_default")]
     pub relative_dest: String,
     /// Whether the files belong to the user of the task afterwards.
-    #[serde(deserialize_with = "or_default")]
     pub chown: bool,
 }
 
 /// The `TaskCSIPluginConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskCsiPluginConfig {
     /// The plugin's ID, which volumes name.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// `controller`, `node` or `monolith`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// Where the task makes its socket.
-    #[serde(deserialize_with = "or_default")]
     pub mount_dir: String,
     /// Where the task stages and publishes volumes.
-    #[serde(deserialize_with = "or_default")]
     pub stage_publish_base_dir: String,
     /// Nanoseconds that the plugin may take to become healthy.
-    #[serde(deserialize_with = "or_default")]
     pub health_timeout: i64,
 }
 
 /// The `WorkloadIdentity` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WorkloadIdentity {
     /// `default`, or a name that is unique in the task.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The audience of the token: its `aud` claims.
     #[serde(with = "nil")]
     pub audience: Vec<String>,
     /// The action when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
-    #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`, in capitals.
-    #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
     /// Whether the task gets `NOMAD_TOKEN` or `NOMAD_TOKEN_<name>`.
-    #[serde(deserialize_with = "or_default")]
     pub env: bool,
     /// Whether the token is written to a file.
-    #[serde(deserialize_with = "or_default")]
     pub file: bool,
     /// The file, relative to the task directory; empty: `secrets/nomad_token` or `secrets/nomad_<name>.jwt`.
-    #[serde(deserialize_with = "or_default")]
     pub filepath: String,
     /// The service the identity is of; empty: the task.
-    #[serde(deserialize_with = "or_default")]
     pub service_name: String,
     /// Nanoseconds that tokens live; 0: they do not expire.
-    #[serde(rename = "TTL", deserialize_with = "or_default")]
+    #[serde(rename = "TTL")]
     pub ttl: i64,
     /// Optional claims of the namespace that the token carries.
     #[serde(with = "nil")]
@@ -482,14 +422,13 @@ pub struct WorkloadIdentity {
 }
 
 /// The `Action` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Action {
     /// Unique in the task.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The program; may contain `${…}`.
-    #[serde(deserialize_with = "or_default")]
     pub command: String,
     /// Arguments of the program; may contain `${…}`.
     #[serde(with = "nil")]
@@ -505,22 +444,19 @@ pub struct TaskSchedule {
 }
 
 /// The `ChangeScript` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ChangeScript {
     /// The program in the task.
-    #[serde(deserialize_with = "or_default")]
     pub command: String,
     /// Arguments of the program.
     pub args: Option<Vec<String>>,
     /// Nanoseconds that the script may take.
-    #[serde(deserialize_with = "or_default")]
     pub timeout: i64,
     /// Whether a failing script fails the task.
-    #[serde(deserialize_with = "or_default")]
     pub fail_on_error: bool,
     /// Whether the script runs after the first rendering, too.
-    #[serde(deserialize_with = "or_default")]
     pub run_on_first_render: bool,
 }
 
@@ -535,16 +471,14 @@ pub struct WaitConfig {
 }
 
 /// The `TaskScheduleCron` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskScheduleCron {
     /// Cron expression of the times at which the task starts.
-    #[serde(deserialize_with = "or_default")]
     pub start: String,
     /// Minute and hour at which the task is paused.
-    #[serde(deserialize_with = "or_default")]
     pub end: String,
     /// The IANA time zone of both.
-    #[serde(deserialize_with = "or_default")]
     pub timezone: String,
 }

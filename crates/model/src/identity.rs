@@ -2,25 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::json::or_default;
+use super::json::null_is_default;
 use super::secret::SecretString;
 
 /// The identity a node wants a token for.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct IdentityRequest {
     /// The allocation.
-    #[serde(rename = "AllocID", deserialize_with = "or_default")]
+    #[serde(rename = "AllocID")]
     pub alloc_id: String,
     /// The task of the allocation.
-    #[serde(deserialize_with = "or_default")]
     pub task: String,
     /// The name of the identity: `default`, or as in the job.
-    #[serde(deserialize_with = "or_default")]
     pub identity: String,
 }
 
 /// A token, and for which identity it is.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SignedIdentity {
@@ -28,9 +28,8 @@ pub struct SignedIdentity {
     #[serde(flatten)]
     pub request: IdentityRequest,
     /// The token. A secret.
-    #[serde(rename = "JWT", deserialize_with = "or_default")]
+    #[serde(rename = "JWT")]
     pub jwt: SecretString,
     /// When it expires, in Unix nanoseconds; 0: it does not.
-    #[serde(deserialize_with = "or_default")]
     pub expires: i64,
 }

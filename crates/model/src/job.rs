@@ -7,46 +7,39 @@ use serde_json::Value;
 
 use super::bytes::Bytes;
 use super::group::*;
-use super::json::{narrow, nil, or_default};
+use super::json::{narrow, nil, null_is_default};
 use super::status::{JobStatus, JobType, ScalingPolicyType};
 
 /// A job: what an operator submits and the schedulers work on.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Job {
     /// Whether the job was stopped.
-    #[serde(deserialize_with = "or_default")]
     pub stop: bool,
     /// The region it runs in.
-    #[serde(deserialize_with = "or_default")]
     pub region: String,
     /// The namespace; with `id` the key of the job.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// 1 or more characters, no spaces; unique in its namespace. Children of periodic and parameterized jobs have the
     /// parent's ID as prefix.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The periodic or parameterized job that launched this one; empty: none.
-    #[serde(rename = "ParentID", deserialize_with = "or_default")]
+    #[serde(rename = "ParentID")]
     pub parent_id: String,
     /// A name for operators; by default the ID.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `service`, `batch`, `system` or `sysbatch`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: JobType,
     /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
-    #[serde(deserialize_with = "or_default")]
     pub priority: i64,
     /// Whether a plan is rejected as a whole if one node rejects its part.
-    #[serde(deserialize_with = "or_default")]
     pub all_at_once: bool,
     /// Patterns with `*`; the datacenter of a node must match one.
     #[serde(with = "nil")]
     pub datacenters: Vec<String>,
     /// The node pool; `all` stands for every node.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// Constraints of all groups, in the order of the job file.
     #[serde(with = "nil")]
@@ -61,7 +54,6 @@ pub struct Job {
     #[serde(with = "nil")]
     pub task_groups: Vec<TaskGroup>,
     /// The rollout of groups that have none of their own. The stored job keeps only `stagger` and `max_parallel`.
-    #[serde(deserialize_with = "or_default")]
     pub update: UpdateStrategy,
     /// Regions to run in; validation rejects it, as it belongs to the enterprise edition.
     pub multiregion: Option<Multiregion>,
@@ -70,10 +62,8 @@ pub struct Job {
     /// Requirements on dispatches; null: the job is not parameterized.
     pub parameterized_job: Option<ParameterizedJobConfig>,
     /// Whether a dispatch made the job.
-    #[serde(deserialize_with = "or_default")]
     pub dispatched: bool,
     /// The token of the dispatch that made the job: a second dispatch with it makes none.
-    #[serde(deserialize_with = "or_default")]
     pub dispatch_idempotency_token: String,
     /// Payload of a dispatched job, compressed as servers store it; see [`Job::uncompressed_payload`].
     pub payload: Option<Bytes>,
@@ -81,37 +71,27 @@ pub struct Job {
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
     /// The Consul namespace; empty: the agent's.
-    #[serde(deserialize_with = "or_default")]
     pub consul_namespace: String,
     /// The Vault namespace; empty: the agent's.
-    #[serde(deserialize_with = "or_default")]
     pub vault_namespace: String,
     /// Kept as clients send it; servers do not read it.
-    #[serde(rename = "NomadTokenID", deserialize_with = "or_default")]
+    #[serde(rename = "NomadTokenID")]
     pub nomad_token_id: String,
     /// `pending`, `running` or `dead`.
-    #[serde(deserialize_with = "or_default")]
     pub status: JobStatus,
     /// Why the status is what it is; mostly empty.
-    #[serde(deserialize_with = "or_default")]
     pub status_description: String,
     /// Whether a deployment of this version succeeded, or an operator said so: a rollback may go here.
-    #[serde(deserialize_with = "or_default")]
     pub stable: bool,
     /// Counts changes of the specification, from 0.
-    #[serde(deserialize_with = "or_default")]
     pub version: u64,
     /// When this version was registered, in Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub submit_time: i64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Raft index of the last change of the specification.
-    #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
     /// Texts and links that web UIs show with the job.
     #[serde(rename = "UI")]
@@ -139,32 +119,32 @@ impl Job {
 const MOST_RATIO: usize = 64;
 
 /// The `Constraint` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Constraint {
     /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
-    #[serde(rename = "LTarget", deserialize_with = "or_default")]
+    #[serde(rename = "LTarget")]
     pub ltarget: String,
     /// The right side: a literal or a target.
-    #[serde(rename = "RTarget", deserialize_with = "or_default")]
+    #[serde(rename = "RTarget")]
     pub rtarget: String,
     /// The operator: `=`, `!=`, `<`, `regexp`, `version`, … (`docs/spec/scheduling.md §6.1`).
-    #[serde(deserialize_with = "or_default")]
     pub operand: String,
 }
 
 /// The `Affinity` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Affinity {
     /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
-    #[serde(rename = "LTarget", deserialize_with = "or_default")]
+    #[serde(rename = "LTarget")]
     pub ltarget: String,
     /// The right side: a literal or a target.
-    #[serde(rename = "RTarget", deserialize_with = "or_default")]
+    #[serde(rename = "RTarget")]
     pub rtarget: String,
     /// The operator: `=`, `!=`, `<`, `regexp`, `version`, … (`docs/spec/scheduling.md §6.1`).
-    #[serde(deserialize_with = "or_default")]
     pub operand: String,
     /// From -100 to 100, without 0; negative: nodes that match are avoided.
     #[serde(deserialize_with = "narrow::<i8, _, _>")]
@@ -172,11 +152,11 @@ pub struct Affinity {
 }
 
 /// The `Spread` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Spread {
     /// The attribute over whose values allocations are spread: `${node.datacenter}`.
-    #[serde(deserialize_with = "or_default")]
     pub attribute: String,
     /// From 1 to 100: how much this spread counts among several.
     #[serde(deserialize_with = "narrow::<i8, _, _>")]
@@ -187,35 +167,27 @@ pub struct Spread {
 }
 
 /// How changed allocations are rolled out; durations in nanoseconds.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct UpdateStrategy {
     /// Without effect on rollouts, which go by health; must be more than 0.
-    #[serde(deserialize_with = "or_default")]
     pub stagger: i64,
     /// How many allocations of a group are replaced at a time; 0: all at once, without a deployment.
-    #[serde(deserialize_with = "or_default")]
     pub max_parallel: i64,
     /// How the health of an allocation is determined: `checks`, `task_states` or `manual`.
-    #[serde(deserialize_with = "or_default")]
     pub health_check: String,
     /// How long an allocation must be well to count as healthy.
-    #[serde(deserialize_with = "or_default")]
     pub min_healthy_time: i64,
     /// How long an allocation may take to become healthy.
-    #[serde(deserialize_with = "or_default")]
     pub healthy_deadline: i64,
     /// How long a deployment may go without a newly healthy allocation; 0: the first unhealthy one fails it.
-    #[serde(deserialize_with = "or_default")]
     pub progress_deadline: i64,
     /// Whether a failed deployment takes the job back to the last stable version.
-    #[serde(deserialize_with = "or_default")]
     pub auto_revert: bool,
     /// Whether canaries are promoted as soon as all are healthy.
-    #[serde(deserialize_with = "or_default")]
     pub auto_promote: bool,
     /// Allocations of the new version that are placed beside the old ones until promotion; 0: none.
-    #[serde(deserialize_with = "or_default")]
     pub canary: i64,
 }
 
@@ -231,34 +203,30 @@ pub struct Multiregion {
 }
 
 /// The `PeriodicConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct PeriodicConfig {
     /// Whether launches happen on their own; if not, only on demand.
-    #[serde(deserialize_with = "or_default")]
     pub enabled: bool,
     /// One cron expression; empty if `specs` are given.
-    #[serde(deserialize_with = "or_default")]
     pub spec: String,
     /// Several cron expressions; the next time of any of them launches.
     pub specs: Option<Vec<String>>,
     /// How the expressions are read: `cron`.
-    #[serde(deserialize_with = "or_default")]
     pub spec_type: String,
     /// Whether a launch is left out while an earlier child runs.
-    #[serde(deserialize_with = "or_default")]
     pub prohibit_overlap: bool,
     /// The IANA time zone of the expressions: `UTC`.
-    #[serde(deserialize_with = "or_default")]
     pub time_zone: String,
 }
 
 /// The `ParameterizedJobConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ParameterizedJobConfig {
     /// Whether a dispatch has a payload: `optional`, `required` or `forbidden`.
-    #[serde(deserialize_with = "or_default")]
     pub payload: String,
     /// Keys that the meta of a dispatch must have.
     #[serde(with = "nil")]
@@ -269,11 +237,11 @@ pub struct ParameterizedJobConfig {
 }
 
 /// The `JobUIConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiConfig {
     /// Markdown of at most 1000 bytes.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// In the order of the job file.
     #[serde(with = "nil")]
@@ -281,26 +249,24 @@ pub struct JobUiConfig {
 }
 
 /// The `JobVersionTag` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobVersionTag {
     /// Unique among the versions of the job.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Free text of at most 1000 bytes.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub tagged_time: i64,
 }
 
 /// The `SpreadTarget` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SpreadTarget {
     /// A value of the attribute.
-    #[serde(deserialize_with = "or_default")]
     pub value: String,
     /// The wanted share of the allocations, 0 to 100.
     #[serde(deserialize_with = "narrow::<u8, _, _>")]
@@ -308,14 +274,14 @@ pub struct SpreadTarget {
 }
 
 /// The `ScalingPolicy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ScalingPolicy {
     /// A UUID that the server chooses.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
-    #[serde(deserialize_with = "or_default")]
     pub r#type: ScalingPolicyType,
     /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     #[serde(with = "nil")]
@@ -323,49 +289,41 @@ pub struct ScalingPolicy {
     /// No block and an empty block are different.
     pub policy: Option<BTreeMap<String, Value>>,
     /// The least count.
-    #[serde(deserialize_with = "or_default")]
     pub min: i64,
     /// The largest count; -1: not given, which validation rejects.
-    #[serde(deserialize_with = "or_default")]
     pub max: i64,
     /// Whether autoscalers may act.
-    #[serde(deserialize_with = "or_default")]
     pub enabled: bool,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// The `MultiregionStrategy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MultiregionStrategy {
     /// How many regions are deployed to at a time; 0: all.
-    #[serde(deserialize_with = "or_default")]
     pub max_parallel: i64,
     /// The behaviour of other regions when one fails: `fail_all`, `fail_local` or empty.
-    #[serde(deserialize_with = "or_default")]
     pub on_failure: String,
 }
 
 /// The `MultiregionRegion` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MultiregionRegion {
     /// The region.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The count of groups whose own count is 0.
-    #[serde(deserialize_with = "or_default")]
     pub count: i64,
     /// Datacenters in place of the job's.
     #[serde(with = "nil")]
     pub datacenters: Vec<String>,
     /// The node pool in place of the job's.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// Entries over those of the job's `meta`.
     #[serde(with = "nil")]
@@ -373,13 +331,12 @@ pub struct MultiregionRegion {
 }
 
 /// The `JobUILink` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiLink {
     /// The text of the link.
-    #[serde(deserialize_with = "or_default")]
     pub label: String,
     /// Where the link leads.
-    #[serde(deserialize_with = "or_default")]
     pub url: String,
 }

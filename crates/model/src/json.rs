@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use encamp_derive::null_is_default;
+
 /// Reads `null` (and, with `#[serde(default)]` on the container, an absent key) as the default value.
 pub fn or_default<'de, D, T>(d: D) -> Result<T, D::Error>
 where

@@ -13,9 +13,12 @@
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
 //!   periodic jobs.
 //!
-//! **May use** no other crate of this workspace. **Never** holds I/O, clocks, policy.
+//! **May use** derive. **Never** holds I/O, clocks, policy.
 
 #![warn(missing_docs)]
+
+// `null_is_default` names this crate, in this crate as well.
+extern crate self as encamp_model;
 
 pub mod acl;
 pub mod alloc;

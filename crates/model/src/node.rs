@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{byte_list, byte_lists};
-use super::json::{narrow, narrow_list, nil, nil_entries, or_default};
+use super::json::{narrow, narrow_list, nil, nil_entries, null_is_default};
 use super::resources::*;
 use super::secret::{self, SecretString};
 use super::shared::Shared;
@@ -13,29 +13,27 @@ use super::status::{DrainStatus, NodeEligibility, NodeStatus};
 use super::time::Time;
 
 /// A client node with its capacity, attributes and health.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Node {
     /// A UUID that the node makes and keeps.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The secret that proves the node's ID; responses leave it empty.
-    #[serde(rename = "SecretID", deserialize_with = "or_default", serialize_with = "secret::blank")]
+    #[serde(rename = "SecretID", serialize_with = "secret::blank")]
     pub secret_id: SecretString,
     /// The datacenter; jobs choose nodes by it.
-    #[serde(deserialize_with = "or_default")]
     pub datacenter: String,
     /// The name that the operator gave, or the host's.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The cgroup that tasks are below: `nomad.slice`.
-    #[serde(deserialize_with = "or_default")]
     pub cgroup_parent: String,
     /// The address of the node's HTTP API, `host:port`.
-    #[serde(rename = "HTTPAddr", deserialize_with = "or_default")]
+    #[serde(rename = "HTTPAddr")]
     pub http_addr: String,
     /// Whether that API speaks TLS.
-    #[serde(rename = "TLSEnabled", deserialize_with = "or_default")]
+    #[serde(rename = "TLSEnabled")]
     pub tls_enabled: bool,
     /// Fingerprinted attributes: `kernel.name`, … (`docs/spec/client.md §4`).
     #[serde(with = "nil")]
@@ -51,30 +49,23 @@ pub struct Node {
     #[serde(with = "nil")]
     pub meta: Shared<BTreeMap<String, String>>,
     /// The operator's label; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub node_class: String,
     /// The node pool: `default`.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// Hash of what feasibility depends on, `v1:<number>`; the server computes it (`docs/spec/scheduling.md §5.1`).
-    #[serde(deserialize_with = "or_default")]
     pub computed_class: String,
     /// How the node is drained; null: it is not.
     pub drain_strategy: Option<DrainStrategy>,
     /// `eligible`, or `ineligible`: nothing new is placed.
-    #[serde(deserialize_with = "or_default")]
     pub scheduling_eligibility: NodeEligibility,
     /// `initializing`, `ready`, `down` or `disconnected`.
-    #[serde(deserialize_with = "or_default")]
     pub status: NodeStatus,
     /// Why the status is what it is; mostly empty.
-    #[serde(deserialize_with = "or_default")]
     pub status_description: String,
     /// The root key that signed the node's identity.
-    #[serde(rename = "IdentitySigningKeyID", deserialize_with = "or_default")]
+    #[serde(rename = "IdentitySigningKeyID")]
     pub identity_signing_key_id: String,
     /// Unix seconds.
-    #[serde(deserialize_with = "or_default")]
     pub status_updated_at: i64,
     /// The newest ten, the oldest first.
     #[serde(with = "nil")]
@@ -92,7 +83,7 @@ pub struct Node {
     #[serde(with = "nil")]
     pub host_volumes: BTreeMap<String, ClientHostVolumeConfig>,
     /// Whether dynamic host volumes of the node are deleted with it.
-    #[serde(rename = "GCVolumesOnNodeGC", deserialize_with = "or_default")]
+    #[serde(rename = "GCVolumesOnNodeGC")]
     pub gc_volumes_on_node_gc: bool,
     /// Host networks of the configuration, by name.
     #[serde(with = "nil")]
@@ -100,40 +91,31 @@ pub struct Node {
     /// The current or last drain; null: none.
     pub last_drain: Option<DrainMetadata>,
     /// How many allocations may be on the node; 0: any number.
-    #[serde(deserialize_with = "or_default")]
     pub node_max_allocs: i64,
     /// Raft index at which the node went down or lost contact; 0: it is ready.
-    #[serde(deserialize_with = "or_default")]
     pub last_missed_heartbeat_index: u64,
     /// Raft index at which the node last reported allocations.
-    #[serde(deserialize_with = "or_default")]
     pub last_alloc_update_index: u64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Whether `drain_strategy` is set.
-    #[serde(deserialize_with = "or_default")]
     pub drain: bool,
 }
 
 /// The `NodeResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeResources {
     /// MHz and cores in the form of before `processors`.
-    #[serde(deserialize_with = "or_default")]
     pub cpu: LegacyNodeCpuResources,
     /// Cores and their speeds.
-    #[serde(deserialize_with = "or_default")]
     pub processors: NodeProcessorResources,
     /// MB.
-    #[serde(deserialize_with = "or_default")]
     pub memory: NodeMemoryResources,
     /// MB.
-    #[serde(deserialize_with = "or_default")]
     pub disk: NodeDiskResources,
     /// Device groups.
     #[serde(with = "nil")]
@@ -144,67 +126,56 @@ pub struct NodeResources {
     #[serde(with = "nil")]
     pub networks: Vec<NetworkResource>,
     /// The lowest dynamic port.
-    #[serde(deserialize_with = "or_default")]
     pub min_dynamic_port: i64,
     /// The highest dynamic port.
-    #[serde(deserialize_with = "or_default")]
     pub max_dynamic_port: i64,
 }
 
 /// The `NodeReservedResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedResources {
     /// MHz and cores.
-    #[serde(deserialize_with = "or_default")]
     pub cpu: NodeReservedCpuResources,
     /// MB.
-    #[serde(deserialize_with = "or_default")]
     pub memory: NodeReservedMemoryResources,
     /// MB.
-    #[serde(deserialize_with = "or_default")]
     pub disk: NodeReservedDiskResources,
     /// Ports.
-    #[serde(deserialize_with = "or_default")]
     pub networks: NodeReservedNetworkResources,
 }
 
 /// The `DrainStrategy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DrainStrategy {
     /// Nanoseconds until allocations are stopped at the latest; 0: no limit, negative: at once.
-    #[serde(deserialize_with = "or_default")]
     pub deadline: i64,
     /// Whether allocations of system jobs stay.
-    #[serde(deserialize_with = "or_default")]
     pub ignore_system_jobs: bool,
     /// When allocations are stopped at the latest; null: no limit.
-    #[serde(deserialize_with = "or_default")]
     pub force_deadline: Time,
     /// When the drain began.
-    #[serde(deserialize_with = "or_default")]
     pub started_at: Time,
 }
 
 /// The `NodeEvent` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeEvent {
     /// The event.
-    #[serde(deserialize_with = "or_default")]
     pub message: String,
     /// The subsystem: `Cluster`, `Drain`, `Driver`, …
-    #[serde(deserialize_with = "or_default")]
     pub subsystem: String,
     /// Details of the event.
     #[serde(with = "nil")]
     pub details: BTreeMap<String, String>,
     /// When it happened.
-    #[serde(deserialize_with = "or_default")]
     pub timestamp: Time,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
 }
 
@@ -221,6 +192,7 @@ impl NodeEvent {
 }
 
 /// The `DriverInfo` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DriverInfo {
@@ -228,49 +200,39 @@ pub struct DriverInfo {
     #[serde(with = "nil")]
     pub attributes: BTreeMap<String, String>,
     /// Whether the driver is installed.
-    #[serde(deserialize_with = "or_default")]
     pub detected: bool,
     /// Whether tasks can be started.
-    #[serde(deserialize_with = "or_default")]
     pub healthy: bool,
     /// Why the driver is healthy or not.
-    #[serde(deserialize_with = "or_default")]
     pub health_description: String,
     /// When its health last changed.
-    #[serde(deserialize_with = "or_default")]
     pub update_time: Time,
 }
 
 /// The `CSIInfo` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiInfo {
     /// The plugin's ID.
-    #[serde(rename = "PluginID", deserialize_with = "or_default")]
+    #[serde(rename = "PluginID")]
     pub plugin_id: String,
     /// The allocation that runs the plugin.
-    #[serde(rename = "AllocID", deserialize_with = "or_default")]
+    #[serde(rename = "AllocID")]
     pub alloc_id: String,
     /// Whether the plugin answers.
-    #[serde(deserialize_with = "or_default")]
     pub healthy: bool,
     /// Why the plugin is healthy or not.
-    #[serde(deserialize_with = "or_default")]
     pub health_description: String,
     /// When its health last changed.
-    #[serde(deserialize_with = "or_default")]
     pub update_time: Time,
     /// The name that the plugin gives itself: `ebs.csi.aws.com`.
-    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// The version that the plugin gives itself.
-    #[serde(deserialize_with = "or_default")]
     pub provider_version: String,
     /// Whether volumes need a controller plugin beside the node plugin.
-    #[serde(deserialize_with = "or_default")]
     pub requires_controller_plugin: bool,
     /// Whether volumes are accessible from some nodes only.
-    #[serde(deserialize_with = "or_default")]
     pub requires_topologies: bool,
     /// Capabilities of a controller plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -281,56 +243,50 @@ pub struct CsiInfo {
 }
 
 /// The `ClientHostVolumeConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClientHostVolumeConfig {
     /// The name of the volume in jobs.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The directory on the host.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// Whether tasks can only read.
-    #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
     /// Set for dynamic host volumes: the volume's ID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
 }
 
 /// The `ClientHostNetworkConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClientHostNetworkConfig {
     /// The name of the network in ports of jobs.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The addresses that belong to the network.
-    #[serde(rename = "CIDR", deserialize_with = "or_default")]
+    #[serde(rename = "CIDR")]
     pub cidr: String,
     /// The interface whose addresses belong to the network.
-    #[serde(deserialize_with = "or_default")]
     pub interface: String,
     /// Ports that jobs do not get: `22,80,8000-8999`.
-    #[serde(deserialize_with = "or_default")]
     pub reserved_ports: String,
 }
 
 /// The `DrainMetadata` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DrainMetadata {
     /// When the drain began, in whole seconds.
-    #[serde(deserialize_with = "or_default")]
     pub started_at: Time,
     /// When it last changed, in whole seconds.
-    #[serde(deserialize_with = "or_default")]
     pub updated_at: Time,
     /// `draining`, `complete` or `canceled`.
-    #[serde(deserialize_with = "or_default")]
     pub status: DrainStatus,
     /// The requester: `token:<accessor>`.
-    #[serde(rename = "AccessorID", deserialize_with = "or_default")]
+    #[serde(rename = "AccessorID")]
     pub accessor_id: String,
     /// Free-form metadata of the request.
     #[serde(with = "nil")]
@@ -338,11 +294,11 @@ pub struct DrainMetadata {
 }
 
 /// The `LegacyNodeCpuResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LegacyNodeCpuResources {
     /// MHz of all cores.
-    #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
     /// How many cores there are.
     #[serde(deserialize_with = "narrow::<u16, _, _>")]
@@ -361,35 +317,35 @@ pub struct NodeProcessorResources {
 }
 
 /// The `NodeMemoryResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeMemoryResources {
     /// MB.
-    #[serde(rename = "MemoryMB", deserialize_with = "or_default")]
+    #[serde(rename = "MemoryMB")]
     pub memory_mb: i64,
 }
 
 /// The `NodeDiskResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDiskResources {
     /// MB.
-    #[serde(rename = "DiskMB", deserialize_with = "or_default")]
+    #[serde(rename = "DiskMB")]
     pub disk_mb: i64,
 }
 
 /// The `NodeDeviceResource` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDeviceResource {
     /// The vendor: `nvidia`.
-    #[serde(deserialize_with = "or_default")]
     pub vendor: String,
     /// The type: `gpu`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// The model.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The single devices.
     #[serde(with = "nil")]
@@ -400,20 +356,17 @@ pub struct NodeDeviceResource {
 }
 
 /// The `NodeNetworkResource` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeNetworkResource {
     /// `host`, `bridge` or `cni/<network>`.
-    #[serde(deserialize_with = "or_default")]
     pub mode: String,
     /// The interface.
-    #[serde(deserialize_with = "or_default")]
     pub device: String,
     /// The hardware address of the interface.
-    #[serde(deserialize_with = "or_default")]
     pub mac_address: String,
     /// MBit/s.
-    #[serde(deserialize_with = "or_default")]
     pub speed: i64,
     /// Addresses that ports can be bound to.
     #[serde(with = "nil")]
@@ -421,11 +374,11 @@ pub struct NodeNetworkResource {
 }
 
 /// The `NodeReservedCpuResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedCpuResources {
     /// MHz.
-    #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
     /// IDs of cores.
     #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
@@ -433,101 +386,89 @@ pub struct NodeReservedCpuResources {
 }
 
 /// The `NodeReservedMemoryResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedMemoryResources {
     /// MB.
-    #[serde(rename = "MemoryMB", deserialize_with = "or_default")]
+    #[serde(rename = "MemoryMB")]
     pub memory_mb: i64,
 }
 
 /// The `NodeReservedDiskResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedDiskResources {
     /// MB.
-    #[serde(rename = "DiskMB", deserialize_with = "or_default")]
+    #[serde(rename = "DiskMB")]
     pub disk_mb: i64,
 }
 
 /// The `NodeReservedNetworkResources` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedNetworkResources {
     /// Ports on all addresses: `22,80,8000-8999`.
-    #[serde(deserialize_with = "or_default")]
     pub reserved_host_ports: String,
 }
 
 /// The `CSIControllerInfo` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiControllerInfo {
     /// Volumes can be created and deleted.
-    #[serde(deserialize_with = "or_default")]
     pub supports_create_delete: bool,
     /// Volumes are attached to nodes by the controller.
-    #[serde(deserialize_with = "or_default")]
     pub supports_attach_detach: bool,
     /// Volumes can be listed.
-    #[serde(deserialize_with = "or_default")]
     pub supports_list_volumes: bool,
     /// The free capacity can be asked for.
-    #[serde(deserialize_with = "or_default")]
     pub supports_get_capacity: bool,
     /// Snapshots can be created and deleted.
-    #[serde(deserialize_with = "or_default")]
     pub supports_create_delete_snapshot: bool,
     /// Snapshots can be listed.
-    #[serde(deserialize_with = "or_default")]
     pub supports_list_snapshots: bool,
     /// Volumes can be made from others.
-    #[serde(deserialize_with = "or_default")]
     pub supports_clone: bool,
     /// Volumes can be attached for reading only.
-    #[serde(deserialize_with = "or_default")]
     pub supports_read_only_attach: bool,
     /// Volumes can grow.
-    #[serde(deserialize_with = "or_default")]
     pub supports_expand: bool,
     /// Lists of volumes tell the nodes that they are attached to.
-    #[serde(deserialize_with = "or_default")]
     pub supports_list_volumes_attached_nodes: bool,
     /// The plugin tells whether volumes are healthy.
-    #[serde(deserialize_with = "or_default")]
     pub supports_condition: bool,
     /// One volume can be asked for.
-    #[serde(deserialize_with = "or_default")]
     pub supports_get: bool,
 }
 
 /// The `CSINodeInfo` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiNodeInfo {
     /// The plugin's ID of the node.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// How many volumes of the plugin the node can hold; the largest i64: any number.
-    #[serde(deserialize_with = "or_default")]
     pub max_volumes: i64,
     /// Where the node is; null: the plugin does not say.
     pub accessible_topology: Option<CsiTopology>,
     /// Whether volumes are staged once per node before they are mounted.
-    #[serde(deserialize_with = "or_default")]
     pub requires_node_stage_volume: bool,
     /// The usage of volumes can be asked for.
-    #[serde(deserialize_with = "or_default")]
     pub supports_stats: bool,
     /// Volumes can grow on the node.
-    #[serde(deserialize_with = "or_default")]
     pub supports_expand: bool,
     /// The plugin tells whether volumes are healthy.
-    #[serde(deserialize_with = "or_default")]
     pub supports_condition: bool,
 }
 
 /// The processors of a node: cores, sockets, NUMA nodes, speeds in MHz.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Topology {
@@ -541,31 +482,29 @@ pub struct Topology {
     #[serde(with = "nil")]
     pub cores: Vec<Core>,
     /// `cpu_total_compute` of the node's configuration, in MHz; 0: the sum over the cores.
-    #[serde(deserialize_with = "or_default")]
     pub override_total_compute: u64,
     /// `reserved.cpu` of the node's configuration, in MHz; schedulers read [`Node::reserved_resources`] instead.
-    #[serde(deserialize_with = "or_default")]
     pub override_withold_compute: u64,
 }
 
 /// The `NodeDevice` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDevice {
     /// The device plugin's ID of it.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Whether tasks can use it.
-    #[serde(deserialize_with = "or_default")]
     pub healthy: bool,
     /// Why it is healthy or not.
-    #[serde(deserialize_with = "or_default")]
     pub health_description: String,
     /// Where it is in the machine; null: not known.
     pub locality: Option<NodeDeviceLocality>,
 }
 
 /// The `Attribute` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Attribute {
@@ -578,28 +517,23 @@ pub struct Attribute {
     /// The value, if it is true or false.
     pub bool: Option<bool>,
     /// The unit of a number: `MiB`; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub unit: String,
 }
 
 /// The `NodeNetworkAddress` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeNetworkAddress {
     /// `ipv4` or `ipv6`.
-    #[serde(deserialize_with = "or_default")]
     pub family: String,
     /// The host network that the address belongs to: `default`.
-    #[serde(deserialize_with = "or_default")]
     pub alias: String,
     /// The IP address.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// Ports that jobs do not get: `22,80,8000-8999`.
-    #[serde(deserialize_with = "or_default")]
     pub reserved_ports: String,
     /// The gateway; mostly empty.
-    #[serde(deserialize_with = "or_default")]
     pub gateway: String,
 }
 
@@ -613,6 +547,7 @@ pub struct CsiTopology {
 }
 
 /// The `Core` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Core {
@@ -626,28 +561,24 @@ pub struct Core {
     #[serde(rename = "ID", deserialize_with = "narrow::<u16, _, _>")]
     pub id: u64,
     /// True for performance cores, false for efficiency cores.
-    #[serde(deserialize_with = "or_default")]
     pub grade: bool,
     /// Whether tasks cannot use the core.
-    #[serde(deserialize_with = "or_default")]
     pub disable: bool,
     /// MHz; 0: not known.
-    #[serde(deserialize_with = "or_default")]
     pub base_speed: u64,
     /// MHz; 0: not known.
-    #[serde(deserialize_with = "or_default")]
     pub max_speed: u64,
     /// MHz, used if neither of the others is known.
-    #[serde(deserialize_with = "or_default")]
     pub guess_speed: u64,
 }
 
 /// The `NodeDeviceLocality` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDeviceLocality {
     /// The address on the PCI bus.
-    #[serde(rename = "PciBusID", deserialize_with = "or_default")]
+    #[serde(rename = "PciBusID")]
     pub pci_bus_id: String,
 }
 

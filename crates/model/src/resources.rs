@@ -5,53 +5,53 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::job::*;
-use super::json::{is_default, nil, or_default};
+use super::json::{is_default, nil, null_is_default};
 
 /// The `EphemeralDisk` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EphemeralDisk {
     /// Whether replacements are placed on the same node, if possible, and get the data.
-    #[serde(deserialize_with = "or_default")]
     pub sticky: bool,
     /// MB that are reserved on the node.
-    #[serde(rename = "SizeMB", deserialize_with = "or_default")]
+    #[serde(rename = "SizeMB")]
     pub size_mb: i64,
     /// Whether the data move to replacements on other nodes.
-    #[serde(deserialize_with = "or_default")]
     pub migrate: bool,
 }
 
 /// A network of a group, task or node: mode, ports, bandwidth in MBit/s.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NetworkResource {
     /// `host`, `bridge`, `none` or `cni/<network>`; empty: `host`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub mode: String,
     /// The network interface.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub device: String,
     /// The subnet of the interface.
-    #[serde(rename = "CIDR", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "CIDR", skip_serializing_if = "is_default")]
     pub cidr: String,
     /// The address on the host.
-    #[serde(rename = "IP", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "IP", skip_serializing_if = "is_default")]
     pub ip: String,
     /// The host name inside of the network namespace; may contain `${…}`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub hostname: String,
     /// Deprecated: bandwidth in MBit/s.
-    #[serde(rename = "MBits", deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(rename = "MBits", skip_serializing_if = "is_default")]
     pub mbits: i64,
     /// The `resolv.conf` of tasks; null: the host's.
     #[serde(rename = "DNS", skip_serializing_if = "Option::is_none")]
     pub dns: Option<DnsConfig>,
     /// Ports with a number that the job chose.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub reserved_ports: Vec<Port>,
     /// Ports with a number that the scheduler chooses.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub dynamic_ports: Vec<Port>,
     /// Arguments for CNI plugins.
     #[serde(rename = "CNI", skip_serializing_if = "Option::is_none")]
@@ -59,58 +59,51 @@ pub struct NetworkResource {
 }
 
 /// The `VolumeRequest` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeRequest {
     /// The name in the job file.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `host` or `csi`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// The name of a host volume, or the ID of a CSI volume.
-    #[serde(deserialize_with = "or_default")]
     pub source: String,
     /// Whether tasks can only read.
-    #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
     /// Whether replacements get the same dynamic host volume.
-    #[serde(deserialize_with = "or_default")]
     pub sticky: bool,
     /// How many nodes and allocations use the volume, and how: `single-node-writer`, …
-    #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
     /// `file-system` or `block-device`.
-    #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
     /// How a CSI volume is mounted; null: as the volume says.
     pub mount_options: Option<CsiMountOptions>,
     /// Whether the source is `<source>[<index>]`: one volume per allocation.
-    #[serde(deserialize_with = "or_default")]
     pub per_alloc: bool,
 }
 
 /// The requested resources of a task: MHz, MB, cores, networks, devices.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Resources {
     /// MHz; 0 if `cores` are given.
-    #[serde(rename = "CPU", deserialize_with = "or_default")]
+    #[serde(rename = "CPU")]
     pub cpu: i64,
     /// Cores that no other task may use; 0: none.
-    #[serde(deserialize_with = "or_default")]
     pub cores: i64,
     /// MB that are reserved.
-    #[serde(rename = "MemoryMB", deserialize_with = "or_default")]
+    #[serde(rename = "MemoryMB")]
     pub memory_mb: i64,
     /// MB that the task may use at most, if the cluster allows it; 0: `memory_mb`.
-    #[serde(rename = "MemoryMaxMB", deserialize_with = "or_default")]
+    #[serde(rename = "MemoryMaxMB")]
     pub memory_max_mb: i64,
     /// MB; always 0 in stored jobs, see [`EphemeralDisk`].
-    #[serde(rename = "DiskMB", deserialize_with = "or_default")]
+    #[serde(rename = "DiskMB")]
     pub disk_mb: i64,
     /// Without effect.
-    #[serde(rename = "IOPS", deserialize_with = "or_default")]
+    #[serde(rename = "IOPS")]
     pub iops: i64,
     /// Deprecated: networks of the task's own.
     #[serde(with = "nil")]
@@ -122,28 +115,25 @@ pub struct Resources {
     #[serde(rename = "NUMA")]
     pub numa: Option<Numa>,
     /// MB of the secrets directory.
-    #[serde(rename = "SecretsMB", deserialize_with = "or_default")]
+    #[serde(rename = "SecretsMB")]
     pub secrets_mb: i64,
 }
 
 /// The `VolumeMount` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeMount {
     /// The name of the volume in the group; empty: no mount.
-    #[serde(deserialize_with = "or_default")]
     pub volume: String,
     /// The path in the task.
-    #[serde(deserialize_with = "or_default")]
     pub destination: String,
     /// Whether the task can only read.
-    #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
     /// `private`, `host-to-task` or `bidirectional`.
-    #[serde(deserialize_with = "or_default")]
     pub propagation_mode: String,
     /// `z` (shared), `Z` (private) or empty.
-    #[serde(rename = "SELinuxLabel", deserialize_with = "or_default")]
+    #[serde(rename = "SELinuxLabel")]
     pub selinux_label: String,
 }
 
@@ -163,23 +153,24 @@ pub struct DnsConfig {
 }
 
 /// A port of a network; `value` 0 means dynamic, `to` is the port inside.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Port {
     /// Unique in the group.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub label: String,
     /// The number on the host.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub value: i64,
     /// The number inside of the network namespace; -1: that on the host; 0: none was asked for.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub to: i64,
     /// The host network whose address the port is bound to: `default`.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub host_network: String,
     /// Whether other allocations of the node may use the same number.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub ignore_collision: bool,
 }
 
@@ -193,11 +184,12 @@ pub struct CniConfig {
 }
 
 /// The `CSIMountOptions` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiMountOptions {
     /// The file system: `ext4`.
-    #[serde(rename = "FSType", deserialize_with = "or_default")]
+    #[serde(rename = "FSType")]
     pub fs_type: String,
     /// Options of the mount; answers show `[REDACTED]` instead.
     #[serde(with = "nil")]
@@ -205,14 +197,13 @@ pub struct CsiMountOptions {
 }
 
 /// The `RequestedDevice` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RequestedDevice {
     /// `<type>`, `<vendor>/<type>` or `<vendor>/<type>/<model>`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// How many instances.
-    #[serde(deserialize_with = "or_default")]
     pub count: u64,
     /// Constraints on attributes of the device: `${device.attr.…}`.
     #[serde(with = "nil")]
@@ -223,11 +214,11 @@ pub struct RequestedDevice {
 }
 
 /// The `NUMA` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Numa {
     /// `none`, `prefer` or `require`; validation accepts `none` only.
-    #[serde(deserialize_with = "or_default")]
     pub affinity: String,
     /// Names of devices that belong near the cores.
     #[serde(with = "nil")]

@@ -10,7 +10,7 @@ use super::acl::{AclPolicy, JobAcl};
 use super::alloc::Allocation;
 use super::diff::JobDiff;
 use super::job::{Job, Multiregion, ScalingPolicy};
-use super::json::{is_default, nil, nil_entries, or_default};
+use super::json::{is_default, nil, nil_entries, null_is_default};
 use super::node::{ClientHostVolumeConfig, DrainMetadata, DriverInfo, NodeReservedResources, NodeResources};
 use super::records::{JobSummary, ScalingEvent};
 use super::secret::SecretString;
@@ -55,101 +55,86 @@ pub struct AllocsGetResponse {
 }
 
 /// The answer to a registration, an evaluation, a rollback or a scaling.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobRegisterResponse {
     /// The evaluation; empty: none was made.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
+    #[serde(rename = "EvalID")]
     pub eval_id: String,
     /// Raft index at which the evaluation was made.
-    #[serde(deserialize_with = "or_default")]
     pub eval_create_index: u64,
     /// The job's `JobModifyIndex`; of an unchanged job its `ModifyIndex`.
-    #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
     /// Warnings about the job, as one text; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub warnings: String,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
     /// Nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub last_contact: i64,
     /// Whether the server knows a leader; false in most answers to writes.
-    #[serde(deserialize_with = "or_default")]
     pub known_leader: bool,
     /// The first row of the next page; empty: there is none.
-    #[serde(deserialize_with = "or_default")]
     pub next_token: String,
 }
 
 /// The answer to the stop of a job.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDeregisterResponse {
     /// The evaluation; empty: none was made.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
+    #[serde(rename = "EvalID")]
     pub eval_id: String,
     /// Raft index at which the evaluation was made.
-    #[serde(deserialize_with = "or_default")]
     pub eval_create_index: u64,
     /// Raft index of the stop.
-    #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
     /// Always empty: kept for clients.
-    #[serde(rename = "VolumeEvalID", deserialize_with = "or_default")]
+    #[serde(rename = "VolumeEvalID")]
     pub volume_eval_id: String,
     /// Always 0: kept for clients.
-    #[serde(deserialize_with = "or_default")]
     pub volume_eval_index: u64,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
     /// Nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub last_contact: i64,
     /// Whether the server knows a leader; false in most answers to writes.
-    #[serde(deserialize_with = "or_default")]
     pub known_leader: bool,
     /// The first row of the next page; empty: there is none.
-    #[serde(deserialize_with = "or_default")]
     pub next_token: String,
 }
 
 /// The answer to a dispatch.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDispatchResponse {
     /// The ID of the child.
-    #[serde(rename = "DispatchedJobID", deserialize_with = "or_default")]
+    #[serde(rename = "DispatchedJobID")]
     pub dispatched_job_id: String,
     /// The evaluation of the child; empty: none was made.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
+    #[serde(rename = "EvalID")]
     pub eval_id: String,
     /// Raft index at which the evaluation was made.
-    #[serde(deserialize_with = "or_default")]
     pub eval_create_index: u64,
     /// Raft index at which the child was made.
-    #[serde(deserialize_with = "or_default")]
     pub job_create_index: u64,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
 }
 
 /// The answer to a launch of a periodic job on demand.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct PeriodicForceResponse {
     /// The evaluation of the child; empty: none was made.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
+    #[serde(rename = "EvalID")]
     pub eval_id: String,
     /// Raft index at which the evaluation was made.
-    #[serde(deserialize_with = "or_default")]
     pub eval_create_index: u64,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
 }
 
@@ -182,110 +167,91 @@ pub struct GenericResponse {
 }
 
 /// The result of validating a job.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobValidateResponse {
     /// Always true: kept for clients.
-    #[serde(deserialize_with = "or_default")]
     pub driver_config_validated: bool,
     /// The single errors.
     #[serde(with = "nil")]
     pub validation_errors: Vec<String>,
     /// All errors as one text; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub error: String,
     /// All warnings as one text; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub warnings: String,
 }
 
 /// The versions of a job, the newest first. Servers write stored jobs; clients read those, or the form in which clients
 /// write jobs ([`super::api::Job`]).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default, bound(deserialize = "J: Deserialize<'de> + Default"))]
 pub struct JobVersionsResponse<J = Arc<Job>> {
     /// The newest first.
-    #[serde(deserialize_with = "or_default")]
     pub versions: Vec<J>,
     /// How each version differs from the next older one, or each from the version that was named; null unless
     /// requested.
     pub diffs: Option<Vec<JobDiff>>,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
     /// Nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub last_contact: i64,
     /// Whether the server knows a leader; false in most answers to writes.
-    #[serde(deserialize_with = "or_default")]
     pub known_leader: bool,
     /// The first row of the next page; empty: there is none.
-    #[serde(deserialize_with = "or_default")]
     pub next_token: String,
 }
 
 /// A job as lists show it.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobListStub {
     /// 1 or more characters, no spaces; unique in its namespace. Children of periodic and parameterized jobs have the
     /// parent's ID as prefix.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The periodic or parameterized job that launched this one; empty: none.
-    #[serde(rename = "ParentID", deserialize_with = "or_default")]
+    #[serde(rename = "ParentID")]
     pub parent_id: String,
     /// A name for operators.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The namespace; with `id` the key of the job.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Patterns with `*`; the datacenter of a node must match one.
     #[serde(with = "nil")]
     pub datacenters: Vec<String>,
     /// The node pool; `all` stands for every node.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// Regions to run in; null, as multi-region jobs belong to the enterprise edition.
     pub multiregion: Option<Multiregion>,
     /// `service`, `batch`, `system` or `sysbatch`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: JobType,
     /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
-    #[serde(deserialize_with = "or_default")]
     pub priority: i64,
     /// Whether the job is periodic.
-    #[serde(deserialize_with = "or_default")]
     pub periodic: bool,
     /// Whether the job is parameterized.
-    #[serde(deserialize_with = "or_default")]
     pub parameterized_job: bool,
     /// Whether the job was stopped.
-    #[serde(deserialize_with = "or_default")]
     pub stop: bool,
     /// `pending`, `running` or `dead`.
-    #[serde(deserialize_with = "or_default")]
     pub status: JobStatus,
     /// Why the status is what it is; mostly empty.
-    #[serde(deserialize_with = "or_default")]
     pub status_description: String,
     /// How many allocations are in which state.
     pub job_summary: Option<Arc<JobSummary>>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Raft index of the last change of the specification.
-    #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub submit_time: i64,
     /// Only where it was asked for.
-    #[serde(skip_serializing_if = "is_default", deserialize_with = "or_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub meta: BTreeMap<String, String>,
 }
 
@@ -307,23 +273,20 @@ pub struct JobAction {
 }
 
 /// Counts and scaling events of a job.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobScaleStatus {
     /// The job's ID.
-    #[serde(rename = "JobID", deserialize_with = "or_default")]
+    #[serde(rename = "JobID")]
     pub job_id: String,
     /// The namespace of the job.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The job's `CreateIndex`.
-    #[serde(deserialize_with = "or_default")]
     pub job_create_index: u64,
     /// The job's `ModifyIndex`, not its `JobModifyIndex`.
-    #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
     /// Whether the job was stopped.
-    #[serde(deserialize_with = "or_default")]
     pub job_stopped: bool,
     /// By task group.
     #[serde(deserialize_with = "nil_entries::deserialize")]
@@ -331,23 +294,19 @@ pub struct JobScaleStatus {
 }
 
 /// Counts and scaling events of a group.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroupScaleStatus {
     /// The count of the group.
-    #[serde(deserialize_with = "or_default")]
     pub desired: i64,
     /// Allocations that are not terminal.
-    #[serde(deserialize_with = "or_default")]
     pub placed: i64,
     /// Those of them that run.
-    #[serde(deserialize_with = "or_default")]
     pub running: i64,
     /// Those of them that their deployment found healthy.
-    #[serde(deserialize_with = "or_default")]
     pub healthy: i64,
     /// Those of them that their deployment found unhealthy.
-    #[serde(deserialize_with = "or_default")]
     pub unhealthy: i64,
     /// The newest first.
     #[serde(with = "nil")]
@@ -458,133 +417,114 @@ pub struct JobStatusesLatestDeployment {
 }
 
 /// The answer to a stop of an allocation.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocStopResponse {
     /// The evaluation.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
+    #[serde(rename = "EvalID")]
     pub eval_id: String,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
 }
 
 /// How many evaluations there are.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EvalCountResponse {
     /// How many there are.
-    #[serde(deserialize_with = "or_default")]
     pub count: u64,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
     /// Nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub last_contact: i64,
     /// Whether the server knows a leader; false in most answers to writes.
-    #[serde(deserialize_with = "or_default")]
     pub known_leader: bool,
     /// The first row of the next page; empty: there is none.
-    #[serde(deserialize_with = "or_default")]
     pub next_token: String,
 }
 
 /// How many evaluations were deleted.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EvalDeleteResponse {
     /// How many were deleted.
-    #[serde(deserialize_with = "or_default")]
     pub count: u64,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
 }
 
 /// The answer to a change of a deployment.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentUpdateResponse {
     /// The evaluation; empty: none was made.
-    #[serde(rename = "EvalID", deserialize_with = "or_default")]
+    #[serde(rename = "EvalID")]
     pub eval_id: String,
     /// Raft index at which the evaluation was made; 0: none was made.
-    #[serde(deserialize_with = "or_default")]
     pub eval_create_index: u64,
     /// Raft index of the change.
-    #[serde(deserialize_with = "or_default")]
     pub deployment_modify_index: u64,
     /// The version the job went back to, if it did.
     pub reverted_job_version: Option<u64>,
     /// Raft index of the answer: of the data read, or of the write.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
 }
 
 /// A scaling policy as lists show it.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ScalingPolicyListStub {
     /// A UUID that the server chooses.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Whether autoscalers may act.
-    #[serde(deserialize_with = "or_default")]
     pub enabled: bool,
     /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
-    #[serde(deserialize_with = "or_default")]
     pub r#type: ScalingPolicyType,
     /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// A node as lists show it.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeListStub {
     /// The host of the node's HTTP address.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// A UUID that the node makes and keeps.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// `os.name`; only where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attributes: Option<BTreeMap<String, String>>,
     /// The datacenter; jobs choose nodes by it.
-    #[serde(deserialize_with = "or_default")]
     pub datacenter: String,
     /// The name that the operator gave, or the host's.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The node pool.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// The operator's label; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub node_class: String,
     /// The version of the agent.
-    #[serde(deserialize_with = "or_default")]
     pub version: String,
     /// Whether the node is being drained.
-    #[serde(deserialize_with = "or_default")]
     pub drain: bool,
     /// `eligible`, or `ineligible`: nothing new is placed.
-    #[serde(deserialize_with = "or_default")]
     pub scheduling_eligibility: NodeEligibility,
     /// `initializing`, `ready`, `down` or `disconnected`.
-    #[serde(deserialize_with = "or_default")]
     pub status: NodeStatus,
     /// Why the status is what it is; mostly empty.
-    #[serde(deserialize_with = "or_default")]
     pub status_description: String,
     /// Task drivers by name. A null entry reads as a driver that was not detected.
     #[serde(deserialize_with = "nil_entries::shared")]
@@ -601,58 +541,47 @@ pub struct NodeListStub {
     /// The current or last drain; null: none.
     pub last_drain: Option<DrainMetadata>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// The result of a search. `T`: the name or ID of a match, or a match of a fuzzy search.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default, bound(deserialize = "T: Deserialize<'de> + Default"))]
 pub struct SearchResponse<T = String> {
     /// The matches by kind of object.
-    #[serde(deserialize_with = "or_default")]
     pub matches: BTreeMap<String, Option<Vec<T>>>,
     /// The kinds of which there are more matches.
-    #[serde(deserialize_with = "or_default")]
     pub truncations: BTreeMap<String, bool>,
     /// Raft index of the data read.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
     /// Nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub last_contact: i64,
     /// Whether the server knows a leader.
-    #[serde(deserialize_with = "or_default")]
     pub known_leader: bool,
     /// Always empty: searches have no pages.
-    #[serde(deserialize_with = "or_default")]
     pub next_token: String,
 }
 
 /// A file of an allocation.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocFileInfo {
     /// The file's name, without its directory.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Whether it is a directory.
-    #[serde(deserialize_with = "or_default")]
     pub is_dir: bool,
     /// Bytes.
-    #[serde(deserialize_with = "or_default")]
     pub size: u64,
     /// As `ls` writes it: `drwxrwxrwx`.
-    #[serde(deserialize_with = "or_default")]
     pub file_mode: String,
     /// When the contents last changed.
-    #[serde(deserialize_with = "or_default")]
     pub mod_time: Time,
     /// The detected content type; only of a single file.
-    #[serde(skip_serializing_if = "is_default", deserialize_with = "or_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub content_type: String,
 }
 
@@ -759,15 +688,14 @@ mod tests {
 }
 
 /// What the caller of a request may do (`GET /v1/acl/access`, `docs/spec/http-api.md §5.16`).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclAccess {
     /// The caller: `token:<accessor>`, `token:anonymous`, `token:acls-disabled`, `alloc:<id>`, `client:<node>`,
     /// `client-introduction`, `leader`.
-    #[serde(deserialize_with = "or_default")]
     pub caller: String,
     /// Whether the caller may do everything.
-    #[serde(deserialize_with = "or_default")]
     pub management: bool,
     /// The caller's policies, those of its roles included.
     #[serde(with = "nil")]

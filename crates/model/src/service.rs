@@ -6,30 +6,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::group::*;
-use super::json::{narrow, narrow_list, narrow_option, nil, nil_lists, or_default};
+use super::json::{narrow, narrow_list, narrow_option, nil, nil_lists, null_is_default};
 use super::resources::*;
 
 /// The `Service` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Service {
     /// The name in the catalogue; may contain `${JOB}`, `${TASKGROUP}`, `${TASK}`, `${BASE}`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The task of a service that belongs to one; empty for services of the group.
-    #[serde(deserialize_with = "or_default")]
     pub task_name: String,
     /// The label of a port of the network, or a number.
-    #[serde(deserialize_with = "or_default")]
     pub port_label: String,
     /// Which address is registered: `auto`, `host`, `driver`, `alloc` or `alloc_ipv6`.
-    #[serde(deserialize_with = "or_default")]
     pub address_mode: String,
     /// An address to register instead; only with `auto`.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// Whether Consul keeps tags that others changed.
-    #[serde(deserialize_with = "or_default")]
     pub enable_tag_override: bool,
     /// Tags in the catalogue; may contain `${…}`.
     #[serde(with = "nil")]
@@ -54,75 +49,58 @@ pub struct Service {
     #[serde(with = "nil")]
     pub tagged_addresses: BTreeMap<String, String>,
     /// The namespace of the catalogue: the job's, in Consul `default`.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Whether checks decide about rollouts: `require_healthy`, `ignore_warnings` or `ignore`.
-    #[serde(deserialize_with = "or_default")]
     pub on_update: String,
     /// The catalogue: `nomad` or `consul`.
-    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// The Consul cluster: `default` or the name of another one of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub cluster: String,
     /// The identity the service logs in to Consul with.
     pub identity: Option<WorkloadIdentity>,
     /// The kind of a Consul gateway: `mesh-gateway`, … Empty: an ordinary service.
-    #[serde(deserialize_with = "or_default")]
     pub kind: String,
 }
 
 /// The `ServiceCheck` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceCheck {
     /// By default `service: "<service>" check`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `http`, `tcp`, `grpc` or `script`; with the provider `nomad` the first two.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// The program of a script check.
-    #[serde(deserialize_with = "or_default")]
     pub command: String,
     /// Arguments of a script check.
     #[serde(with = "nil")]
     pub args: Vec<String>,
     /// Path and query of an HTTP check.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// `http` or `https`; empty: `http`.
-    #[serde(deserialize_with = "or_default")]
     pub protocol: String,
     /// The port to check; empty: the service's.
-    #[serde(deserialize_with = "or_default")]
     pub port_label: String,
     /// Whether the path is exposed through the sidecar proxy.
-    #[serde(deserialize_with = "or_default")]
     pub expose: bool,
     /// Which address is checked: `host`, `driver`, `alloc`, …; empty: `host`.
-    #[serde(deserialize_with = "or_default")]
     pub address_mode: String,
     /// Nanoseconds between checks, at least 1 s.
-    #[serde(deserialize_with = "or_default")]
     pub interval: i64,
     /// Nanoseconds that an answer may take, at least 1 s.
-    #[serde(deserialize_with = "or_default")]
     pub timeout: i64,
     /// The status before the first run: `passing`, `warning`, `critical` or empty.
-    #[serde(deserialize_with = "or_default")]
     pub initial_status: String,
     /// Text for operators, of at most 255 bytes.
-    #[serde(deserialize_with = "or_default")]
     pub notes: String,
     /// The name that the certificate is checked against.
-    #[serde(rename = "TLSServerName", deserialize_with = "or_default")]
+    #[serde(rename = "TLSServerName")]
     pub tls_server_name: String,
     /// Whether certificates are accepted unverified.
-    #[serde(rename = "TLSSkipVerify", deserialize_with = "or_default")]
+    #[serde(rename = "TLSSkipVerify")]
     pub tls_skip_verify: bool,
     /// The method of an HTTP check; empty: `GET`.
-    #[serde(deserialize_with = "or_default")]
     pub method: String,
     /// Headers of an HTTP check; a header may have several values.
     #[serde(with = "nil_lists")]
@@ -130,37 +108,31 @@ pub struct ServiceCheck {
     /// When a failing check restarts the task; null: never.
     pub check_restart: Option<CheckRestart>,
     /// The service that a gRPC check asks about.
-    #[serde(rename = "GRPCService", deserialize_with = "or_default")]
+    #[serde(rename = "GRPCService")]
     pub grpc_service: String,
     /// Whether a gRPC check uses TLS.
-    #[serde(rename = "GRPCUseTLS", deserialize_with = "or_default")]
+    #[serde(rename = "GRPCUseTLS")]
     pub grpc_use_tls: bool,
     /// The task that a script check of a group service runs in.
-    #[serde(deserialize_with = "or_default")]
     pub task_name: String,
     /// Successes in a row until the check passes.
-    #[serde(deserialize_with = "or_default")]
     pub success_before_passing: i64,
     /// Failures in a row until the check is critical.
-    #[serde(deserialize_with = "or_default")]
     pub failures_before_critical: i64,
     /// Failures in a row until the check warns.
-    #[serde(deserialize_with = "or_default")]
     pub failures_before_warning: i64,
     /// The body of an HTTP check.
-    #[serde(deserialize_with = "or_default")]
     pub body: String,
     /// Whether the check decides about rollouts: `require_healthy`, `ignore_warnings` or `ignore`.
-    #[serde(deserialize_with = "or_default")]
     pub on_update: String,
 }
 
 /// The `ConsulConnect` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulConnect {
     /// Whether the task speaks the protocol of the mesh itself.
-    #[serde(deserialize_with = "or_default")]
     pub native: bool,
     /// The sidecar proxy of the service; null: none.
     pub sidecar_service: Option<ConsulSidecarService>,
@@ -171,33 +143,31 @@ pub struct ConsulConnect {
 }
 
 /// The `ServiceWeights` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceWeights {
     /// The weight of an instance whose checks pass.
-    #[serde(deserialize_with = "or_default")]
     pub passing: i64,
     /// The weight of an instance whose checks warn.
-    #[serde(deserialize_with = "or_default")]
     pub warning: i64,
 }
 
 /// The `CheckRestart` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CheckRestart {
     /// Failures in a row that restart the task; 0: none do.
-    #[serde(deserialize_with = "or_default")]
     pub limit: i64,
     /// Nanoseconds after the start of the task in which failures do not count.
-    #[serde(deserialize_with = "or_default")]
     pub grace: i64,
     /// Whether a warning counts as a success.
-    #[serde(deserialize_with = "or_default")]
     pub ignore_warnings: bool,
 }
 
 /// The `ConsulSidecarService` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulSidecarService {
@@ -205,12 +175,11 @@ pub struct ConsulSidecarService {
     #[serde(with = "nil")]
     pub tags: Vec<String>,
     /// The port of the proxy; empty: one that is made for it.
-    #[serde(deserialize_with = "or_default")]
     pub port: String,
     /// How the proxy is configured.
     pub proxy: Option<ConsulProxy>,
     /// Whether Consul checks the proxy's port or not.
-    #[serde(rename = "DisableDefaultTCPCheck", deserialize_with = "or_default")]
+    #[serde(rename = "DisableDefaultTCPCheck")]
     pub disable_default_tcp_check: bool,
     /// Metadata of the proxy in Consul.
     #[serde(with = "nil")]
@@ -218,17 +187,15 @@ pub struct ConsulSidecarService {
 }
 
 /// The `SidecarTask` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SidecarTask {
     /// The name of the task; empty: `connect-proxy-<service>`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The driver of the task; empty: `docker` or `podman`.
-    #[serde(deserialize_with = "or_default")]
     pub driver: String,
     /// The user to run as; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub user: String,
     /// Keys over those of the injected task.
     #[serde(with = "nil")]
@@ -248,7 +215,6 @@ pub struct SidecarTask {
     /// Nanoseconds between the deregistration of services and the stop.
     pub shutdown_delay: Option<i64>,
     /// The signal that asks the task to stop; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
     /// Where volumes of the group are mounted.
     #[serde(with = "nil")]
@@ -273,14 +239,13 @@ pub struct ConsulGateway {
 }
 
 /// The `ConsulProxy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulProxy {
     /// The address of the service behind the proxy; empty: `127.0.0.1`.
-    #[serde(deserialize_with = "or_default")]
     pub local_service_address: String,
     /// The port of the service behind the proxy; 0: the service's.
-    #[serde(deserialize_with = "or_default")]
     pub local_service_port: i64,
     /// Services that the proxy connects to.
     #[serde(with = "nil")]
@@ -295,21 +260,20 @@ pub struct ConsulProxy {
 }
 
 /// The `ConsulGatewayProxy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayProxy {
     /// Nanoseconds that a connection to an upstream may take.
     pub connect_timeout: Option<i64>,
     /// Whether the gateway listens on the tagged addresses of its service.
-    #[serde(deserialize_with = "or_default")]
     pub envoy_gateway_bind_tagged_addresses: bool,
     /// Addresses that the gateway listens on, by name.
     pub envoy_gateway_bind_addresses: Option<BTreeMap<String, ConsulGatewayBindAddress>>,
     /// Whether the gateway does not listen on the address of its service.
-    #[serde(deserialize_with = "or_default")]
     pub envoy_gateway_no_default_bind: bool,
     /// How Envoy resolves names: `STRICT_DNS` or `LOGICAL_DNS`.
-    #[serde(rename = "EnvoyDNSDiscoveryType", deserialize_with = "or_default")]
+    #[serde(rename = "EnvoyDNSDiscoveryType")]
     pub envoy_dns_discovery_type: String,
     /// Settings of the proxy, in a form of its own.
     #[serde(with = "nil")]
@@ -343,41 +307,31 @@ pub struct ConsulTerminatingConfigEntry {
 pub struct ConsulMeshConfigEntry {}
 
 /// The `ConsulUpstream` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulUpstream {
     /// The service to connect to.
-    #[serde(deserialize_with = "or_default")]
     pub destination_name: String,
     /// Its Consul namespace.
-    #[serde(deserialize_with = "or_default")]
     pub destination_namespace: String,
     /// Its Consul admin partition.
-    #[serde(deserialize_with = "or_default")]
     pub destination_partition: String,
     /// Its cluster peer.
-    #[serde(deserialize_with = "or_default")]
     pub destination_peer: String,
     /// `service` or `prepared_query`; empty: `service`.
-    #[serde(deserialize_with = "or_default")]
     pub destination_type: String,
     /// The local port that leads to the service.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_port: i64,
     /// Its Consul datacenter; empty: the own one.
-    #[serde(deserialize_with = "or_default")]
     pub datacenter: String,
     /// The local address that leads to the service; empty: `127.0.0.1`.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_address: String,
     /// A local Unix socket that leads to the service, instead of address and port.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_socket_path: String,
     /// The mode of the socket, octal.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_socket_mode: String,
     /// How gateways are used on the way.
-    #[serde(deserialize_with = "or_default")]
     pub mesh_gateway: ConsulMeshGateway,
     /// Settings of the proxy for this upstream, in a form of its own.
     #[serde(with = "nil")]
@@ -394,11 +348,12 @@ pub struct ConsulExposeConfig {
 }
 
 /// The `ConsulTransparentProxy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulTransparentProxy {
     /// The user ID of the proxy, whose traffic is not redirected.
-    #[serde(rename = "UID", deserialize_with = "or_default")]
+    #[serde(rename = "UID")]
     pub uid: String,
     /// The proxy's port for outgoing traffic.
     #[serde(deserialize_with = "narrow::<u16, _, _>")]
@@ -416,34 +371,33 @@ pub struct ConsulTransparentProxy {
     #[serde(rename = "ExcludeUIDs", with = "nil")]
     pub exclude_u_ids: Vec<String>,
     /// Whether DNS is not redirected to Consul.
-    #[serde(rename = "NoDNS", deserialize_with = "or_default")]
+    #[serde(rename = "NoDNS")]
     pub no_dns: bool,
 }
 
 /// The `ConsulGatewayBindAddress` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayBindAddress {
     /// The address to listen on.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// The port to listen on.
-    #[serde(deserialize_with = "or_default")]
     pub port: i64,
 }
 
 /// The `ConsulGatewayTLSConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsConfig {
     /// Whether listeners use TLS.
-    #[serde(deserialize_with = "or_default")]
     pub enabled: bool,
     /// The lowest version: `TLSv1_2`, …; empty: Consul's default.
-    #[serde(rename = "TLSMinVersion", deserialize_with = "or_default")]
+    #[serde(rename = "TLSMinVersion")]
     pub tls_min_version: String,
     /// The highest version: `TLSv1_3`, …; empty: Consul's default.
-    #[serde(rename = "TLSMaxVersion", deserialize_with = "or_default")]
+    #[serde(rename = "TLSMaxVersion")]
     pub tls_max_version: String,
     /// Allowed cipher suites; empty: Consul's default.
     #[serde(with = "nil")]
@@ -454,14 +408,13 @@ pub struct ConsulGatewayTlsConfig {
 }
 
 /// The `ConsulIngressListener` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressListener {
     /// The port to listen on.
-    #[serde(deserialize_with = "or_default")]
     pub port: i64,
     /// `tcp`, `http`, `http2` or `grpc`.
-    #[serde(deserialize_with = "or_default")]
     pub protocol: String,
     /// The services behind the listener.
     #[serde(with = "nil")]
@@ -469,71 +422,65 @@ pub struct ConsulIngressListener {
 }
 
 /// The `ConsulLinkedService` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulLinkedService {
     /// The service; `*` stands for all.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// A file with the certificates to trust.
-    #[serde(rename = "CAFile", deserialize_with = "or_default")]
+    #[serde(rename = "CAFile")]
     pub ca_file: String,
     /// A file with the gateway's certificate.
-    #[serde(deserialize_with = "or_default")]
     pub cert_file: String,
     /// A file with the gateway's private key.
-    #[serde(deserialize_with = "or_default")]
     pub key_file: String,
     /// The server name of the TLS handshake.
-    #[serde(rename = "SNI", deserialize_with = "or_default")]
+    #[serde(rename = "SNI")]
     pub sni: String,
 }
 
 /// The `ConsulMeshGateway` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulMeshGateway {
     /// `local`, `remote` or `none`; empty: Consul's default.
-    #[serde(deserialize_with = "or_default")]
     pub mode: String,
 }
 
 /// The `ConsulExposePath` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulExposePath {
     /// The path of HTTP requests: `/metrics`.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// `http` or `http2`.
-    #[serde(deserialize_with = "or_default")]
     pub protocol: String,
     /// The port of the service that answers.
-    #[serde(deserialize_with = "or_default")]
     pub local_path_port: i64,
     /// The label of the port that the proxy listens on.
-    #[serde(deserialize_with = "or_default")]
     pub listener_port: String,
 }
 
 /// The `ConsulGatewayTLSSDSConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsSdsConfig {
     /// The Envoy cluster that delivers certificates.
-    #[serde(deserialize_with = "or_default")]
     pub cluster_name: String,
     /// The name of the certificate there.
-    #[serde(deserialize_with = "or_default")]
     pub cert_resource: String,
 }
 
 /// The `ConsulIngressService` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressService {
     /// The service; `*` stands for all.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Host names that lead to the service; not with `tcp`.
     #[serde(with = "nil")]

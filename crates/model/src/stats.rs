@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{nil, nil_entries, or_default};
+use super::json::{nil, nil_entries, null_is_default};
 
 /// The `HostStats` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostStats {
     /// Memory of the host.
-    #[serde(deserialize_with = "or_default")]
     pub memory: HostMemoryStats,
     /// One entry per logical core.
     #[serde(rename = "CPU", with = "nil")]
@@ -20,18 +20,15 @@ pub struct HostStats {
     #[serde(with = "nil")]
     pub disk_stats: Vec<HostDiskStats>,
     /// The file system of the allocations.
-    #[serde(deserialize_with = "or_default")]
     pub alloc_dir_stats: HostDiskStats,
     /// Devices of plugins; null: none.
     pub device_stats: Option<Vec<DeviceGroupStats>>,
     /// Seconds since the host started.
-    #[serde(deserialize_with = "or_default")]
     pub uptime: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub timestamp: i64,
     /// MHz in use.
-    #[serde(rename = "CPUTicksConsumed", deserialize_with = "or_default")]
+    #[serde(rename = "CPUTicksConsumed")]
     pub cpu_ticks_consumed: f64,
     /// What local collection could not remove; none: there is nothing. Nomad has no such field.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,11 +36,11 @@ pub struct HostStats {
 }
 
 /// The directories of allocations that a node could not remove (`docs/spec/client.md §27.5`).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LocalCollectionStats {
     /// How many there are.
-    #[serde(deserialize_with = "or_default")]
     pub not_removed: u64,
     /// Some of them, by ID of the allocation.
     #[serde(with = "nil")]
@@ -51,122 +48,103 @@ pub struct LocalCollectionStats {
 }
 
 /// The directory of an allocation that a node could not remove.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LeftoverDirectory {
     /// ID of the allocation.
-    #[serde(rename = "AllocID", deserialize_with = "or_default")]
+    #[serde(rename = "AllocID")]
     pub alloc_id: String,
     /// The first entry that is still there.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// Why.
-    #[serde(deserialize_with = "or_default")]
     pub error: String,
     /// How often the removal was tried.
-    #[serde(deserialize_with = "or_default")]
     pub tries: u32,
     /// The first failure, in Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub failed_since: i64,
     /// The next try, in Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub next_try: i64,
 }
 
 /// The `HostMemoryStats` object of the HTTP API, in bytes.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostMemoryStats {
     /// `MemTotal` of `/proc/meminfo`.
-    #[serde(deserialize_with = "or_default")]
     pub total: u64,
     /// `MemAvailable` of `/proc/meminfo`; where the kernel has none, free memory, buffers and caches.
-    #[serde(deserialize_with = "or_default")]
     pub available: u64,
     /// Memory that is neither free nor used for buffers and caches.
-    #[serde(deserialize_with = "or_default")]
     pub used: u64,
     /// `MemFree` of `/proc/meminfo`.
-    #[serde(deserialize_with = "or_default")]
     pub free: u64,
 }
 
 /// The `CPUStats` object of the HTTP API, in percent of the core.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostCpuStats {
     /// The core as `/proc/stat` names it: `cpu0`.
-    #[serde(rename = "CPU", deserialize_with = "or_default")]
+    #[serde(rename = "CPU")]
     pub cpu: String,
     /// Time in user mode.
-    #[serde(deserialize_with = "or_default")]
     pub user: f64,
     /// Time in the kernel.
-    #[serde(deserialize_with = "or_default")]
     pub system: f64,
     /// Time idle.
-    #[serde(deserialize_with = "or_default")]
     pub idle: f64,
     /// Time not idle.
-    #[serde(deserialize_with = "or_default")]
     pub total_percent: f64,
     /// MHz in use.
-    #[serde(deserialize_with = "or_default")]
     pub total_ticks: f64,
 }
 
 /// The `DiskStats` object of the HTTP API, in bytes.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostDiskStats {
     /// The mounted device; empty in [`HostStats::alloc_dir_stats`].
-    #[serde(deserialize_with = "or_default")]
     pub device: String,
     /// Where the file system is mounted; empty in [`HostStats::alloc_dir_stats`].
-    #[serde(deserialize_with = "or_default")]
     pub mountpoint: String,
     /// Size of the file system.
-    #[serde(deserialize_with = "or_default")]
     pub size: u64,
     /// Used bytes, with those reserved for the superuser counted as free.
-    #[serde(deserialize_with = "or_default")]
     pub used: u64,
     /// Bytes that ordinary users may still write.
-    #[serde(deserialize_with = "or_default")]
     pub available: u64,
     /// `used` of `used` and `available`, in percent.
-    #[serde(deserialize_with = "or_default")]
     pub used_percent: f64,
     /// Used inodes, in percent.
-    #[serde(deserialize_with = "or_default")]
     pub inodes_used_percent: f64,
 }
 
 /// The `AllocResourceUsage` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocResourceUsage {
     /// Sum over the tasks.
-    #[serde(deserialize_with = "or_default")]
     pub resource_usage: ResourceUsage,
     /// Tasks that were sampled.
     #[serde(deserialize_with = "nil_entries::deserialize")]
     pub tasks: BTreeMap<String, TaskResourceUsage>,
     /// Unix nanoseconds of the newest sample.
-    #[serde(deserialize_with = "or_default")]
     pub timestamp: i64,
 }
 
 /// The `TaskResourceUsage` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskResourceUsage {
     /// The sum over the processes of the task.
-    #[serde(deserialize_with = "or_default")]
     pub resource_usage: ResourceUsage,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub timestamp: i64,
     /// By process ID.
     #[serde(serialize_with = "nil::serialize", deserialize_with = "nil_entries::deserialize")]
@@ -174,46 +152,39 @@ pub struct TaskResourceUsage {
 }
 
 /// The `ResourceUsage` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ResourceUsage {
     /// Memory in use.
-    #[serde(deserialize_with = "or_default")]
     pub memory_stats: MemoryStats,
     /// CPU in use.
-    #[serde(deserialize_with = "or_default")]
     pub cpu_stats: CpuStats,
     /// Null for processes, empty for sums.
     pub device_stats: Option<Vec<DeviceGroupStats>>,
 }
 
 /// The `MemoryStats` object of the HTTP API, in bytes.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MemoryStats {
     /// Resident memory.
-    #[serde(rename = "RSS", deserialize_with = "or_default")]
+    #[serde(rename = "RSS")]
     pub rss: u64,
     /// Page cache.
-    #[serde(deserialize_with = "or_default")]
     pub cache: u64,
     /// Swapped out memory.
-    #[serde(deserialize_with = "or_default")]
     pub swap: u64,
     /// Mapped files.
-    #[serde(deserialize_with = "or_default")]
     pub mapped_file: u64,
     /// The memory that the kernel charges to the task.
-    #[serde(deserialize_with = "or_default")]
     pub usage: u64,
     /// The highest value of `usage`.
-    #[serde(deserialize_with = "or_default")]
     pub max_usage: u64,
     /// Memory of the kernel.
-    #[serde(deserialize_with = "or_default")]
     pub kernel_usage: u64,
     /// The highest value of `kernel_usage`.
-    #[serde(deserialize_with = "or_default")]
     pub kernel_max_usage: u64,
     /// Which values the driver measures, by display name: `RSS`, `Swap`. The others are 0.
     #[serde(with = "nil")]
@@ -221,26 +192,21 @@ pub struct MemoryStats {
 }
 
 /// The `CpuStats` object of the HTTP API, in percent of one core.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CpuStats {
     /// Time in the kernel.
-    #[serde(deserialize_with = "or_default")]
     pub system_mode: f64,
     /// Time in user mode.
-    #[serde(deserialize_with = "or_default")]
     pub user_mode: f64,
     /// MHz in use.
-    #[serde(deserialize_with = "or_default")]
     pub total_ticks: f64,
     /// Periods in which the task was throttled.
-    #[serde(deserialize_with = "or_default")]
     pub throttled_periods: u64,
     /// Nanoseconds for which the task was throttled.
-    #[serde(deserialize_with = "or_default")]
     pub throttled_time: u64,
     /// Time in user mode and in the kernel.
-    #[serde(deserialize_with = "or_default")]
     pub percent: f64,
     /// Which values the driver measures, by display name: `System Mode`, `User Mode`, `Percent`. The others are 0.
     #[serde(with = "nil")]
@@ -280,47 +246,44 @@ fn join(into: &mut Vec<String>, names: &[String]) {
 }
 
 /// The instances of one kind of device.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeviceGroupStats {
     /// The vendor of the devices.
-    #[serde(deserialize_with = "or_default")]
     pub vendor: String,
     /// The type of the devices: `gpu`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// The model of the devices.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// By instance ID.
-    #[serde(deserialize_with = "or_default")]
     pub instance_stats: BTreeMap<String, DeviceStats>,
 }
 
 /// The statistics of one device.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeviceStats {
     /// The value that matters most.
     pub summary: Option<StatValue>,
     /// All values.
-    #[serde(deserialize_with = "or_default")]
     pub stats: StatObject,
 }
 
 /// Values by name, with groups of values inside.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct StatObject {
     /// Groups inside.
-    #[serde(deserialize_with = "or_default")]
     pub nested: BTreeMap<String, StatObject>,
     /// Values.
-    #[serde(deserialize_with = "or_default")]
     pub attributes: BTreeMap<String, StatValue>,
 }
 
 /// One value with its unit: a number, a ratio of two numbers, a text or a boolean.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct StatValue {
@@ -337,7 +300,6 @@ pub struct StatValue {
     /// A boolean.
     pub bool_val: Option<bool>,
     /// The unit; empty: none.
-    #[serde(deserialize_with = "or_default")]
     pub unit: String,
 }
 

@@ -449,6 +449,20 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// How an entry of a job diff differs between the two sides (`docs/spec/jobspec.md §17`).
+    DiffType {
+        /// Only the new side has it.
+        Added = "Added",
+        /// Only the old side has it.
+        Deleted = "Deleted",
+        /// Both sides have it, and differ.
+        Edited = "Edited",
+        /// Both sides have the same.
+        None = "None",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,40 +4,34 @@
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
-use super::json::{duration_text, or_default};
+use super::json::{duration_text, null_is_default};
 use super::secret::SecretBytes;
 use super::status::RootKeyState;
 
 /// A variable as servers store it.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariableEncrypted {
     /// The namespace; with `path` the key of the variable.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Parts of letters, digits, `-`, `_`, `~`, separated by `/`; at most 128 characters.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// The lock on the variable; null if it is not locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<VariableLock>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
     /// The items, encrypted (AES-256-GCM).
-    #[serde(deserialize_with = "or_default")]
     pub data: Bytes,
     /// The key that encrypts them.
-    #[serde(rename = "KeyID", deserialize_with = "or_default")]
+    #[serde(rename = "KeyID")]
     pub key_id: String,
 }
 
@@ -57,38 +51,34 @@ impl VariableEncrypted {
 }
 
 /// A variable without its items.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariableMetadata {
     /// The namespace; with `path` the key of the variable.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Parts of letters, digits, `-`, `_`, `~`, separated by `/`; at most 128 characters.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// The lock on the variable; null if it is not locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<VariableLock>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
 }
 
 /// A lock on a variable; durations in nanoseconds.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariableLock {
     /// A UUID that the holder proves itself with; empty: no lock. Whoever may read the variable sees it.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// How long the lock holds without renewal, 10 s to 24 h.
     #[serde(rename = "TTL", with = "duration_text")]
@@ -99,47 +89,39 @@ pub struct VariableLock {
 }
 
 /// How much a namespace holds in variables.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariablesQuota {
     /// The namespace.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Bytes of encrypted data.
-    #[serde(deserialize_with = "or_default")]
     pub size: i64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// A key of the keyring, without the key itself.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RootKey {
     /// A UUID.
-    #[serde(rename = "KeyID", deserialize_with = "or_default")]
+    #[serde(rename = "KeyID")]
     pub key_id: String,
     /// `aes256-gcm`.
-    #[serde(deserialize_with = "or_default")]
     pub algorithm: String,
     /// `active`, `inactive`, `rekeying`, `prepublished` or `deprecated`.
-    #[serde(deserialize_with = "or_default")]
     pub state: RootKeyState,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub publish_time: i64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
@@ -167,19 +149,18 @@ impl RootKey {
 
 /// A root key as servers store it: what it is made of, encrypted with a key of its own that lies beside it
 /// (`docs/spec/http-api.md §9.3`).
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WrappedRootKey {
     /// Which key it is.
-    #[serde(deserialize_with = "or_default")]
     pub meta: RootKey,
     /// The key that encrypts variables, wrapped: nonce, ciphertext, tag.
-    #[serde(deserialize_with = "or_default")]
     pub data_key: SecretBytes,
     /// The RSA key that signs identities (PKCS#1 DER), wrapped likewise.
-    #[serde(rename = "RSAKey", deserialize_with = "or_default")]
+    #[serde(rename = "RSAKey")]
     pub rsa_key: SecretBytes,
     /// The key-encryption key of the provider `aead`, as it is.
-    #[serde(rename = "KEK", deserialize_with = "or_default")]
+    #[serde(rename = "KEK")]
     pub kek: SecretBytes,
 }

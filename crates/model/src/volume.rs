@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alloc::*;
 use super::job::*;
-use super::json::{is_default, nil, nil_entries, or_default};
+use super::json::{is_default, nil, nil_entries, null_is_default};
 use super::node::*;
 use super::resources::*;
 use super::secret::{self, SecretString};
@@ -14,20 +14,19 @@ use super::status::HostVolumeState;
 use super::time::Time;
 
 /// A CSI volume with its claims and the health of its plugin.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiVolume {
     /// Unique in its namespace.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// A name for operators.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The storage provider's ID of the volume.
-    #[serde(rename = "ExternalID", deserialize_with = "or_default")]
+    #[serde(rename = "ExternalID")]
     pub external_id: String,
     /// The namespace of the volume.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Where the volume should be; null: anywhere.
     pub requested_topologies: Option<CsiTopologyRequest>,
@@ -35,10 +34,8 @@ pub struct CsiVolume {
     #[serde(with = "nil")]
     pub topologies: Vec<CsiTopology>,
     /// The mode of the current claims: `single-node-writer`, …; empty: there are none.
-    #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
     /// `file-system` or `block-device`; empty: there are no claims.
-    #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
     /// How the volume is mounted by default.
     pub mount_options: Option<CsiMountOptions>,
@@ -52,22 +49,19 @@ pub struct CsiVolume {
     #[serde(with = "nil")]
     pub context: BTreeMap<String, String>,
     /// Bytes.
-    #[serde(deserialize_with = "or_default")]
     pub capacity: i64,
     /// Bytes; 0: no bound.
-    #[serde(deserialize_with = "or_default")]
     pub requested_capacity_min: i64,
     /// Bytes; 0: no bound.
-    #[serde(deserialize_with = "or_default")]
     pub requested_capacity_max: i64,
     /// Ways in which the volume may be used.
     #[serde(with = "nil")]
     pub requested_capabilities: Vec<CsiVolumeCapability>,
     /// The volume it was made from; empty: none.
-    #[serde(rename = "CloneID", deserialize_with = "or_default")]
+    #[serde(rename = "CloneID")]
     pub clone_id: String,
     /// The snapshot it was made from; empty: none.
-    #[serde(rename = "SnapshotID", deserialize_with = "or_default")]
+    #[serde(rename = "SnapshotID")]
     pub snapshot_id: String,
     /// Allocations that read, by ID; the values are null in answers.
     #[serde(with = "nil")]
@@ -76,55 +70,42 @@ pub struct CsiVolume {
     #[serde(with = "nil")]
     pub write_allocs: BTreeMap<String, Option<Allocation>>,
     /// Claims by allocation; the API does not show them.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub read_claims: BTreeMap<String, CsiVolumeClaim>,
     /// Claims for writing, by allocation; the API does not show them.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub write_claims: BTreeMap<String, CsiVolumeClaim>,
     /// Claims that are being released, by allocation; the API does not show them.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub past_claims: BTreeMap<String, CsiVolumeClaim>,
     /// Whether its plugin is healthy on some node; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub schedulable: bool,
     /// The CSI plugin.
-    #[serde(rename = "PluginID", deserialize_with = "or_default")]
+    #[serde(rename = "PluginID")]
     pub plugin_id: String,
     /// The name that the plugin gives itself; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// The version that the plugin gives itself; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub provider_version: String,
     /// Whether the plugin needs a controller; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub controller_required: bool,
     /// Healthy controllers of the plugin; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub controllers_healthy: i64,
     /// Controllers that the plugin should have; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub controllers_expected: i64,
     /// Nodes on which the plugin is healthy; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_healthy: i64,
     /// Nodes on which the plugin should run; computed on reads.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_expected: i64,
     /// When the plugin last had no room for a claim; null: never.
-    #[serde(deserialize_with = "or_default")]
     pub resource_exhausted: Time,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
     /// Allocations that claim the volume; only in answers.
     #[serde(with = "nil")]
@@ -132,65 +113,54 @@ pub struct CsiVolume {
 }
 
 /// A dynamic host volume.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostVolume {
     /// The namespace of the volume.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// A UUID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The name of the volume in jobs; unique on its node.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The plugin that made it, such as `mkdir`; empty: it was registered.
-    #[serde(rename = "PluginID", deserialize_with = "or_default")]
+    #[serde(rename = "PluginID")]
     pub plugin_id: String,
     /// The node pool of its node.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// The node it is on.
-    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    #[serde(rename = "NodeID")]
     pub node_id: String,
     /// The constraints on its node.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub constraints: Vec<Constraint>,
     /// Bytes; 0: no bound.
-    #[serde(deserialize_with = "or_default")]
     pub requested_capacity_min_bytes: i64,
     /// Bytes; 0: no bound.
-    #[serde(deserialize_with = "or_default")]
     pub requested_capacity_max_bytes: i64,
     /// Bytes; 0: the plugin does not say.
-    #[serde(deserialize_with = "or_default")]
     pub capacity_bytes: i64,
     /// Ways in which the volume may be used.
     #[serde(with = "nil")]
     pub requested_capabilities: Vec<HostVolumeCapability>,
     /// Parameters for the plugin when it creates the volume.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub parameters: BTreeMap<String, String>,
     /// The directory on the node.
-    #[serde(deserialize_with = "or_default")]
     pub host_path: String,
     /// `pending`, `ready`, `unavailable` or `deleted`.
-    #[serde(deserialize_with = "or_default")]
     pub state: HostVolumeState,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
     /// Allocations that use the volume; only in answers.
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub allocations: Vec<AllocListStub>,
 }
 
@@ -207,105 +177,94 @@ pub struct CsiTopologyRequest {
 }
 
 /// The `CSIVolumeCapability` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiVolumeCapability {
     /// `file-system` or `block-device`.
-    #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
     /// `single-node-reader-only`, `single-node-writer`, `multi-node-reader-only`, `multi-node-single-writer` or
     /// `multi-node-multi-writer`.
-    #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
 }
 
 /// The `HostVolumeCapability` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostVolumeCapability {
     /// `file-system` or `block-device`.
-    #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
     /// `single-node-reader-only`, `single-node-writer`, `single-node-single-writer` or `single-node-multi-writer`.
-    #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
 }
 
 /// A task group's claim on a dynamic host volume it asked for as sticky.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroupHostVolumeClaim {
     /// A UUID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The namespace of the job.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The job's ID.
-    #[serde(rename = "JobID", deserialize_with = "or_default")]
+    #[serde(rename = "JobID")]
     pub job_id: String,
     /// The task group.
-    #[serde(deserialize_with = "or_default")]
     pub task_group_name: String,
     /// The allocation that made the claim.
-    #[serde(rename = "AllocID", deserialize_with = "or_default")]
+    #[serde(rename = "AllocID")]
     pub alloc_id: String,
     /// The volume.
-    #[serde(rename = "VolumeID", deserialize_with = "or_default")]
+    #[serde(rename = "VolumeID")]
     pub volume_id: String,
     /// The name of the volume.
-    #[serde(deserialize_with = "or_default")]
     pub volume_name: String,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// The claim of an allocation on a CSI volume.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiVolumeClaim {
     /// The allocation.
-    #[serde(rename = "AllocationID", deserialize_with = "or_default")]
+    #[serde(rename = "AllocationID")]
     pub allocation_id: String,
     /// The node of the allocation.
-    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    #[serde(rename = "NodeID")]
     pub node_id: String,
     /// The storage provider's ID of the node.
-    #[serde(rename = "ExternalNodeID", deserialize_with = "or_default")]
+    #[serde(rename = "ExternalNodeID")]
     pub external_node_id: String,
     /// 0 read, 1 write, 2 collection.
-    #[serde(deserialize_with = "or_default")]
     pub mode: i64,
     /// How the allocation uses the volume: `single-node-writer`, …
-    #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
     /// `file-system` or `block-device`.
-    #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
     /// 0 taken, 1 node detached, 2 controller detached, 3 ready to free, 4 unpublishing.
-    #[serde(deserialize_with = "or_default")]
     pub state: i64,
 }
 
 /// A CSI plugin with the nodes it runs on.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiPlugin {
     /// The plugin's ID, which volumes name.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The name that the plugin gives itself.
-    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// The version that the plugin gives itself.
-    #[serde(deserialize_with = "or_default")]
     pub version: String,
     /// Whether volumes need a controller plugin beside the node plugin.
-    #[serde(deserialize_with = "or_default")]
     pub controller_required: bool,
     /// By node.
     #[serde(with = "nil_entries")]
@@ -323,42 +282,33 @@ pub struct CsiPlugin {
     #[serde(with = "nil")]
     pub node_jobs: BTreeMap<String, BTreeMap<String, JobDescription>>,
     /// How many controllers are healthy.
-    #[serde(deserialize_with = "or_default")]
     pub controllers_healthy: i64,
     /// How many controllers there should be.
-    #[serde(deserialize_with = "or_default")]
     pub controllers_expected: i64,
     /// On how many nodes the plugin is healthy.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_healthy: i64,
     /// On how many nodes the plugin should run.
-    #[serde(deserialize_with = "or_default")]
     pub nodes_expected: i64,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
 }
 
 /// A job that runs a plugin.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDescription {
     /// The namespace of the job.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The job's ID.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// How many allocations the job should have.
-    #[serde(deserialize_with = "or_default")]
     pub expected: i64,
 }

@@ -542,7 +542,7 @@ fn unplaced(reviewed: &Outcome, present: &Outcome, out: &mut Vec<Difference>) {
 
 /// Groups whose counts differ, unless another difference is about the group. The diff shows some of the counts too.
 fn counts(reviewed: &Outcome, present: &Outcome, out: &mut Vec<Difference>) {
-    let told: BTreeSet<String> = out.iter().filter_map(|d| d.group().map(String::from)).collect();
+    let reported: BTreeSet<String> = out.iter().filter_map(|d| d.group().map(String::from)).collect();
     let shown = |outcome: &Outcome| -> BTreeMap<String, Option<BTreeMap<String, u64>>> {
         outcome.diff.task_groups.iter().map(|g| (g.name.clone(), g.updates.clone())).collect()
     };
@@ -551,7 +551,7 @@ fn counts(reviewed: &Outcome, present: &Outcome, out: &mut Vec<Difference>) {
     for group in groups.into_iter().chain(shown_now.keys()).collect::<BTreeSet<_>>() {
         let same =
             reviewed.counts.get(group) == present.counts.get(group) && shown_then.get(group) == shown_now.get(group);
-        if !same && !told.contains(group) {
+        if !same && !reported.contains(group) {
             out.push(Difference::Counts { task_group: group.clone() });
         }
     }
@@ -590,13 +590,13 @@ mod tests {
     }
 
     /// Names, kinds and sentences of the differences.
-    fn told(reviewed: &Outcome, present: &Outcome) -> Vec<(&'static str, &'static str, String)> {
+    fn findings(reviewed: &Outcome, present: &Outcome) -> Vec<(&'static str, &'static str, String)> {
         let kind = |d: &Difference| d.allowed_by().map_or("never", Allow::name);
         compare(reviewed, present).iter().map(|d| (d.name(), kind(d), d.to_string())).collect()
     }
 
     fn names(reviewed: &Outcome, present: &Outcome) -> Vec<(&'static str, &'static str)> {
-        told(reviewed, present).into_iter().map(|(name, kind, _)| (name, kind)).collect()
+        findings(reviewed, present).into_iter().map(|(name, kind, _)| (name, kind)).collect()
     }
 
     #[test]
@@ -604,7 +604,7 @@ mod tests {
         let outcome = |placements: Vec<Placement>| Outcome { placements, ..Outcome::default() };
         let (a, b) = (outcome(vec![placement(0, "n1", "")]), outcome(vec![placement(0, "n2", "")]));
         let moved = "\"web.g[0]\" would be placed on node n2, not on n1".to_string();
-        assert_eq!(told(&a, &b), [("moved", "placement-moves", moved)]);
+        assert_eq!(findings(&a, &b), [("moved", "placement-moves", moved)]);
         let both = outcome(vec![placement(0, "n1", ""), placement(1, "n1", "")]);
         assert_eq!(names(&a, &both), [("placed", "more-placed")]);
         assert_eq!(names(&both, &a), [("not-placed", "fewer-placed")]);
@@ -624,7 +624,10 @@ mod tests {
             ..Outcome::default()
         };
         assert_eq!(names(&updated, &replaced), [("stopped", "more-stops")]);
-        assert_eq!(told(&updated, &replaced)[0].2, "allocation a1 \"web.g[0]\" would be stopped, not updated in place");
+        assert_eq!(
+            findings(&updated, &replaced)[0].2,
+            "allocation a1 \"web.g[0]\" would be stopped, not updated in place"
+        );
         assert_eq!(names(&replaced, &updated), [("not-stopped", "fewer-stops")]);
         assert_eq!(names(&Outcome::default(), &updated), [("updated", "updates")]);
         let unplaced = Outcome { placements: Vec::new(), unplaced: [("g".into(), 1)].into(), ..replaced.clone() };
@@ -640,10 +643,10 @@ mod tests {
         assert_eq!(names(&evicting("a"), &none), [("not-evicted", "fewer-evictions")]);
         assert_eq!(names(&evicting("a"), &evicting("b")), [("evicted", "never"), ("not-evicted", "fewer-evictions")]);
         let registered = Outcome { job_modify_index: 7, job_version: Some(0), ..none.clone() };
-        assert_eq!(told(&none, &registered)[0].2, "the job has been registered since (job modify index 7)");
-        assert_eq!(told(&registered, &none)[0].2, "the job has been removed from the servers since");
+        assert_eq!(findings(&none, &registered)[0].2, "the job has been registered since (job modify index 7)");
+        assert_eq!(findings(&registered, &none)[0].2, "the job has been removed from the servers since");
         let mut edited = none.clone();
-        edited.diff.r#type = "Edited".into();
+        edited.diff.r#type = encamp_model::DiffType::Edited;
         assert_eq!(names(&none, &edited), [("diff-changed", "never")]);
         for present in [evicting("a"), registered, edited] {
             assert!(!verdict(&none, &present, &all).holds());

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::{archive, parallel};
 use encamp_api::json::{JsonError, explained};
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 use encamp_model::*;
 use encamp_state::{IdHash, State};
 
@@ -77,50 +77,39 @@ impl<'de> Deserialize<'de> for Volume {
 }
 
 /// The file as it is written: lists of API objects.
+#[null_is_default]
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SnapshotFile {
     /// Format version.
     pub version: Option<u64>,
     /// When the state was read.
-    #[serde(deserialize_with = "or_default")]
     pub taken_at: Time,
     /// Where it was read: an address or a file.
-    #[serde(deserialize_with = "or_default")]
     pub source: String,
     /// Latest index of the state.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
     /// Scheduler configuration; null if the cluster has none.
     pub scheduler_configuration: Option<SchedulerConfiguration>,
     /// The configuration of the servers; null if it is not known.
     pub server_settings: Option<ServerSettings>,
     /// All nodes.
-    #[serde(deserialize_with = "or_default")]
     pub nodes: Vec<Node>,
     /// All node pools.
-    #[serde(deserialize_with = "or_default")]
     pub node_pools: Vec<NodePool>,
     /// All namespaces.
-    #[serde(deserialize_with = "or_default")]
     pub namespaces: Vec<Namespace>,
     /// All stored versions of all jobs.
-    #[serde(deserialize_with = "or_default")]
     pub jobs: Vec<Job>,
     /// All allocations.
-    #[serde(deserialize_with = "or_default")]
     pub allocations: Vec<Arc<Allocation>>,
     /// Jobs as of the placement of allocations, where those differ from the stored version; named by `JobRef`.
-    #[serde(deserialize_with = "or_default")]
     pub allocation_jobs: Vec<Job>,
     /// All deployments.
-    #[serde(deserialize_with = "or_default")]
     pub deployments: Vec<Deployment>,
     /// CSI and host volumes.
-    #[serde(deserialize_with = "or_default")]
     pub volumes: Vec<Volume>,
     /// Claims on sticky host volumes.
-    #[serde(deserialize_with = "or_default")]
     pub host_volume_claims: Vec<TaskGroupHostVolumeClaim>,
 }
 

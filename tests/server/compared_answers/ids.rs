@@ -146,8 +146,8 @@ fn ask(world: &World, route: &Route, id: &str) -> String {
         let text = b.to_string().replace("{}", id);
         serde_json::from_str::<Value>(&text).expect("JSON")
     });
-    let told = world.ask(route.method, &route.path.replace("{}", id), body.as_ref());
-    told.replace(&super::line(id), "X")
+    let answer = world.ask(route.method, &route.path.replace("{}", id), body.as_ref());
+    answer.replace(&super::line(id), "X")
 }
 
 /// Makes all requests; the table, and what differs from Nomad.
@@ -166,10 +166,10 @@ pub fn table(world: &World, wrong: &mut Vec<String>) -> String {
             &world.node
         };
         let bad = malformed(of_other).map(|(what, id)| (what, ask(world, &route, &id)));
-        let status = |told: &str| told.split(' ').next().unwrap_or_default().to_string();
-        for (what, told) in &bad {
-            let same = if *what == "no digits" { status(told) == status(&bad[0].1) } else { *told == bad[0].1 };
-            assert!(same, "{} {}: {what}: {told}, short: {}", route.method, route.path, bad[0].1);
+        let status = |answer: &str| answer.split(' ').next().unwrap_or_default().to_string();
+        for (what, answer) in &bad {
+            let same = if *what == "no digits" { status(answer) == status(&bad[0].1) } else { *answer == bad[0].1 };
+            assert!(same, "{} {}: {what}: {answer}, short: {}", route.method, route.path, bad[0].1);
         }
         let unknown = [NIL, of_other.as_str()].map(|id| ask(world, &route, id));
         assert_eq!(unknown[0], unknown[1], "{} {}: unknown, of another kind", route.method, route.path);

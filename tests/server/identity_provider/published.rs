@@ -71,8 +71,8 @@ impl PublishedProvider {
         let mut provider = PublishedProvider { child, url: String::new() };
         while provider.url.is_empty() {
             let line = lines.recv_timeout(PATIENCE).expect("the provider tells its address");
-            let told = line.split_once("running on ").and_then(|(_, url)| url.split(' ').next());
-            provider.url = told.unwrap_or_default().to_string();
+            let address = line.split_once("running on ").and_then(|(_, url)| url.split(' ').next());
+            provider.url = address.unwrap_or_default().to_string();
         }
         Some(provider)
     }

@@ -177,8 +177,8 @@ fn choose(state: &State, wanted: Option<&str>) -> Result<(String, PoolParameters
         (None, 1) => pools.values().next().ok_or_else(|| SimulateError::NoPools(String::new()))?,
         (None, 0) => {
             let problem = registry.problems().first().and_then(|p| Some((p, p.problems.first()?)));
-            let told = problem.map(|(p, what)| format!("; node {:?}: {what}", p.node_name));
-            return Err(SimulateError::NoPools(told.unwrap_or_default()));
+            let reason = problem.map(|(p, what)| format!("; node {:?}: {what}", p.node_name));
+            return Err(SimulateError::NoPools(reason.unwrap_or_default()));
         }
         (None, _) => {
             let names: Vec<&str> = pools.keys().map(String::as_str).collect();

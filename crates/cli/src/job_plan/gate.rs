@@ -10,7 +10,7 @@ use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::render::values::counted;
 use encamp_jobspec::diff::forces_replacement;
 use encamp_jobspec::explain::nearest;
-use encamp_model::{DesiredUpdates, JobPlanResponse, quoted, short_id};
+use encamp_model::{DesiredUpdates, DiffType, JobPlanResponse, quoted, short_id};
 use encamp_plan::tally::Tally;
 use encamp_snapshot::replace::replace;
 
@@ -165,9 +165,9 @@ impl Condition {
 
 /// The line about a job that is not the registered one.
 fn changed(response: &JobPlanResponse) -> Vec<String> {
-    let text = match response.diff.as_ref().map(|diff| diff.r#type.as_str()) {
-        None | Some("None") => return Vec::new(),
-        Some("Added") => "the job is new",
+    let text = match response.diff.as_ref().map(|diff| &diff.r#type) {
+        None | Some(DiffType::None) => return Vec::new(),
+        Some(DiffType::Added) => "the job is new",
         Some(_) => "the job differs from the registered one",
     };
     vec![text.to_string()]

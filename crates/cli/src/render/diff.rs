@@ -1,7 +1,7 @@
 //! Job diffs as text with tags (`docs/spec/cli.md §7.3`, `docs/spec/jobspec.md §19`). Nothing is reordered here.
 
 use super::values::counted;
-use encamp_model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
+use encamp_model::{DiffType, FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
 use encamp_plan::tally::Tally;
 
 /// The mark in front of an entry, and its printed width.
@@ -11,12 +11,12 @@ struct Marker {
     width: usize,
 }
 
-fn marker(r#type: &str) -> Marker {
+fn marker(r#type: &DiffType) -> Marker {
     let (text, width) = match r#type {
-        "Added" => ("[green]+[reset] ", 2),
-        "Deleted" => ("[red]-[reset] ", 2),
-        "Edited" => ("[light_yellow]+/-[reset] ", 4),
-        _ => ("", 0),
+        DiffType::Added => ("[green]+[reset] ", 2),
+        DiffType::Deleted => ("[red]-[reset] ", 2),
+        DiffType::Edited => ("[light_yellow]+/-[reset] ", 4),
+        DiffType::None | DiffType::Unset | DiffType::Other(_) => ("", 0),
     };
     Marker { text, width }
 }
@@ -30,8 +30,12 @@ struct Widths {
 
 impl Widths {
     /// The widest of the container's fields and objects, and of the types of what else it lists.
-    fn of<'a>(fields: &'a [FieldDiff], objects: &'a [ObjectDiff], others: impl Iterator<Item = &'a str>) -> Widths {
-        let types = fields.iter().map(|f| f.r#type.as_str()).chain(objects.iter().map(|o| o.r#type.as_str()));
+    fn of<'a>(
+        fields: &'a [FieldDiff],
+        objects: &'a [ObjectDiff],
+        others: impl Iterator<Item = &'a DiffType>,
+    ) -> Widths {
+        let types = fields.iter().map(|f| &f.r#type).chain(objects.iter().map(|o| &o.r#type));
         Widths {
             marker: types.chain(others).map(|t| marker(t).width).max().unwrap_or(0),
             name: fields.iter().map(|f| f.name.len()).max().unwrap_or(0),
@@ -56,8 +60,8 @@ pub fn job(diff: &JobDiff, verbose: bool) -> String {
 /// numbers of eligible nodes (`docs/spec/reconciliation.md §9.3`).
 pub fn planned_job(diff: &JobDiff, verbose: bool, system: Option<&Tally>) -> String {
     let mut out = format!("{}[bold]Job: {}\n", marker(&diff.r#type).text, quoted(&diff.id));
-    let widths = Widths::of(&diff.fields, &diff.objects, diff.task_groups.iter().map(|g| g.r#type.as_str()));
-    if diff.r#type == "Edited" || verbose {
+    let widths = Widths::of(&diff.fields, &diff.objects, diff.task_groups.iter().map(|g| &g.r#type));
+    if diff.r#type == DiffType::Edited || verbose {
         push_block(&mut out, &diff.fields, &diff.objects, 0, widths);
     }
     for g in &diff.task_groups {
@@ -87,8 +91,8 @@ fn group(out: &mut String, diff: &TaskGroupDiff, pad: usize, verbose: bool, syst
     out.push('\n');
 
     let start = pad.saturating_add(2);
-    let widths = Widths::of(&diff.fields, &diff.objects, diff.tasks.iter().map(|t| t.r#type.as_str()));
-    if diff.r#type == "Edited" || verbose {
+    let widths = Widths::of(&diff.fields, &diff.objects, diff.tasks.iter().map(|t| &t.r#type));
+    if diff.r#type == DiffType::Edited || verbose {
         push_block(out, &diff.fields, &diff.objects, start, widths);
     }
     for t in &diff.tasks {
@@ -119,9 +123,9 @@ fn task(out: &mut String, diff: &TaskDiff, start: usize, pad: usize, verbose: bo
     if !diff.annotations.is_empty() {
         out.push_str(&format!(" [reset]({})", annotations(&diff.annotations)));
     }
-    match diff.r#type.as_str() {
-        "None" => return,
-        "Added" | "Deleted" if !verbose => return,
+    match diff.r#type {
+        DiffType::None => return,
+        DiffType::Added | DiffType::Deleted if !verbose => return,
         _ => out.push('\n'),
     }
     let widths = Widths::of(&diff.fields, &diff.objects, std::iter::empty());
@@ -155,9 +159,9 @@ fn block(out: &mut String, fields: &[FieldDiff], objects: &[ObjectDiff], start: 
 
 fn field(out: &mut String, diff: &FieldDiff, start: usize, widths: Widths) {
     let m = marker(&diff.r#type);
-    let value = match diff.r#type.as_str() {
-        "Deleted" => quoted(&diff.old),
-        "Edited" => format!("{} => {}", quoted(&diff.old), quoted(&diff.new)),
+    let value = match diff.r#type {
+        DiffType::Deleted => quoted(&diff.old),
+        DiffType::Edited => format!("{} => {}", quoted(&diff.old), quoted(&diff.new)),
         _ => quoted(&diff.new),
     };
     let value_pad = spaces(widths.name.saturating_sub(diff.name.len()));

@@ -5,7 +5,7 @@
 use super::markup::markup;
 use super::plan::{PlanView, dry_run, run_command};
 use super::{diff, values};
-use encamp_model::{AllocListStub, AllocMetric, DesiredUpdates, PlanRejection};
+use encamp_model::{AllocListStub, AllocMetric, DesiredUpdates, DiffType, PlanRejection};
 
 /// The maximum number of preempted allocations that are listed; further ones are only counted.
 const MOST_PREEMPTED: usize = 20;
@@ -14,12 +14,12 @@ const MOST_PREEMPTED: usize = 20;
 /// markup.
 pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanation: Option<&str>) -> String {
     let plan = view.plan;
-    let kind = plan.diff.as_ref().map_or("None", |d| d.r#type.as_str());
+    let kind = plan.diff.as_ref().map_or(&DiffType::None, |d| &d.r#type);
     let change = match kind {
-        "Added" => "new job",
-        "Edited" => "changed",
-        "Deleted" => "deleted",
-        _ => "unchanged",
+        DiffType::Added => "new job",
+        DiffType::Edited => "changed",
+        DiffType::Deleted => "deleted",
+        DiffType::None | DiffType::Unset | DiffType::Other(_) => "unchanged",
     };
     let mut out = format!("### Plan of job {} ({change})\n\n", code(job_id));
     out.extend(assumed.iter().flat_map(|text| [text, "\n\n"]));
@@ -37,7 +37,7 @@ pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanatio
     if !plan.warnings.trim().is_empty() {
         out += &format!("\n**Warnings**\n\n{}", fenced("", plan.warnings.trim()));
     }
-    if let (true, Some(d)) = (view.diff && kind != "None", &plan.diff) {
+    if let (true, Some(d)) = (view.diff && *kind != DiffType::None, &plan.diff) {
         out += &details("Diff", &fenced("diff", markup(diff::job(d, view.verbose).trim(), false).trim()));
     }
     if let Some(text) = explanation {

@@ -10,7 +10,9 @@ use super::ui::Ui;
 use super::wrap::fitted;
 use super::{diff, page, values};
 use encamp_model::cron::time_zone;
-use encamp_model::{AllocListStub, EvalTrigger, JobPlanResponse, JobType, PlanRejection, format_duration, quoted};
+use encamp_model::{
+    AllocListStub, DiffType, EvalTrigger, JobPlanResponse, JobType, PlanRejection, format_duration, quoted,
+};
 use encamp_plan::tally::{Launched, Tally};
 
 /// From this number on, preempted allocations are counted by job, and jobs by type.
@@ -52,7 +54,7 @@ pub struct PlanView<'a> {
 /// The exit code of a plan: 1 if the job differs from the registered one and allocations are created or destroyed, else
 /// 0. Of a system job, the allocations to create are counted by eligible nodes.
 pub fn exit_code(plan: &JobPlanResponse) -> u8 {
-    if plan.diff.as_ref().is_none_or(|d| d.r#type == "None") {
+    if plan.diff.as_ref().is_none_or(|d| d.r#type == DiffType::None) {
         return 0;
     }
     let annotations = plan.annotations.as_ref();

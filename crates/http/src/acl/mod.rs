@@ -16,7 +16,7 @@ use super::json::duration_or_text;
 use super::request::{ReadOptions, Request};
 use super::response::Response;
 use super::route::Outcome;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 use encamp_model::{AclToken, with_secrets};
 use encamp_server::endpoints::identity;
 
@@ -68,14 +68,15 @@ fn with_secret(token: &AclToken) -> Outcome {
 }
 
 /// A request for a node introduction token.
+#[null_is_default]
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct IntroductionRequest {
     #[serde(rename = "TTL", deserialize_with = "duration_or_text")]
     ttl: i64,
-    #[serde(rename = "NodeName", deserialize_with = "or_default")]
+    #[serde(rename = "NodeName")]
     node_name: String,
-    #[serde(rename = "NodePool", deserialize_with = "or_default")]
+    #[serde(rename = "NodePool")]
     node_pool: String,
 }
 

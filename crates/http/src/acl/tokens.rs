@@ -13,17 +13,17 @@ use crate::page::{Order, Pager};
 use crate::request::{Request, found, indexed};
 use crate::response::Response;
 use crate::route::Outcome;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 use encamp_model::*;
 use encamp_server::acl::Caller;
 use encamp_server::endpoints::acl::{bootstrap as first, one_time, tokens};
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};
 
+#[null_is_default]
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct BootstrapRequest {
-    #[serde(deserialize_with = "or_default")]
     bootstrap_secret: SecretString,
 }
 
@@ -178,10 +178,11 @@ pub(crate) async fn one_time(request: Request) -> Outcome {
     Ok(Response::json(&json!({ "OneTimeToken": body, "Index": index }))?.index(index))
 }
 
+#[null_is_default]
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ExchangeRequest {
-    #[serde(rename = "OneTimeSecretID", deserialize_with = "or_default")]
+    #[serde(rename = "OneTimeSecretID")]
     secret: SecretString,
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ADDED, DELETED, NONE};
-use encamp_model::{DesiredUpdates, FieldDiff, JobDiff, ObjectDiff, PlanAnnotations, TaskDiff};
+use encamp_model::{DesiredUpdates, DiffType, FieldDiff, JobDiff, ObjectDiff, PlanAnnotations, TaskDiff};
 
 const CREATE: &str = "forces create";
 const DESTROY: &str = "forces destroy";
@@ -49,13 +48,13 @@ fn annotate_count(field: &mut FieldDiff) {
     }
 }
 
-fn annotate_task(task: &mut TaskDiff, group_type: &str) {
-    if task.r#type == NONE {
+fn annotate_task(task: &mut TaskDiff, group_type: &DiffType) {
+    if task.r#type == DiffType::None {
         return;
     }
-    let annotation = match (group_type, task.r#type.as_str()) {
-        (ADDED | DELETED, ADDED) => CREATE,
-        (ADDED | DELETED, DELETED) => DESTROY,
+    let annotation = match (group_type, &task.r#type) {
+        (DiffType::Added | DiffType::Deleted, DiffType::Added) => CREATE,
+        (DiffType::Added | DiffType::Deleted, DiffType::Deleted) => DESTROY,
         _ if is_destructive(task) => DESTRUCTIVE,
         _ => IN_PLACE,
     };

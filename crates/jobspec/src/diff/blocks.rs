@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Number, Value};
 
 use super::fields::{Pick, Texts, change, changes, primitive, scalar};
-use super::{ADDED, DELETED, EDITED, NONE};
-use encamp_model::{FieldDiff, ObjectDiff};
+use encamp_model::{DiffType, FieldDiff, ObjectDiff};
 
 static ABSENT: Value = Value::Null;
 
@@ -142,11 +141,11 @@ pub(super) fn object<'a>(p: Pair<'a>, name: &str, fill: impl FnOnce(Pair<'a>, &m
         return None;
     }
     let r#type = match (p.old.is_null(), p.new.is_null()) {
-        (true, _) => ADDED,
-        (_, true) => DELETED,
-        _ => EDITED,
+        (true, _) => DiffType::Added,
+        (_, true) => DiffType::Deleted,
+        _ => DiffType::Edited,
     };
-    let mut out = ObjectDiff { r#type: r#type.into(), name: name.into(), ..ObjectDiff::default() };
+    let mut out = ObjectDiff { r#type, name: name.into(), ..ObjectDiff::default() };
     fill(p, &mut out);
     Some(out)
 }
@@ -167,16 +166,16 @@ pub(super) fn primitive_object(p: Pair<'_>, name: &str, pick: Pick<'_>) -> Optio
 /// An object of the given fields only, if one of them changed.
 pub(super) fn flat(name: &str, fields: Vec<FieldDiff>) -> Option<ObjectDiff> {
     let r#type = fields_type(&fields);
-    (r#type != NONE).then(|| ObjectDiff { r#type: r#type.into(), name: name.into(), fields, objects: Vec::new() })
+    (r#type != DiffType::None).then(|| ObjectDiff { r#type, name: name.into(), fields, objects: Vec::new() })
 }
 
-fn fields_type(fields: &[FieldDiff]) -> &'static str {
-    let has = |t: &str| fields.iter().any(|f| f.r#type == t);
-    match (has(EDITED), has(ADDED), has(DELETED)) {
-        (true, _, _) | (_, true, true) => EDITED,
-        (_, true, _) => ADDED,
-        (_, _, true) => DELETED,
-        _ => NONE,
+fn fields_type(fields: &[FieldDiff]) -> DiffType {
+    let has = |t: DiffType| fields.iter().any(|f| f.r#type == t);
+    match (has(DiffType::Edited), has(DiffType::Added), has(DiffType::Deleted)) {
+        (true, _, _) | (_, true, true) => DiffType::Edited,
+        (_, true, _) => DiffType::Added,
+        (_, _, true) => DiffType::Deleted,
+        _ => DiffType::None,
     }
 }
 
@@ -204,7 +203,7 @@ pub(super) fn string_set(p: Pair<'_>, name: &str, mode: SetMode) -> Option<Objec
         return None;
     }
     fields.sort_by(|a, b| (&a.old, &a.new).cmp(&(&b.old, &b.new)));
-    Some(ObjectDiff { r#type: fields_type(&fields).into(), name: name.into(), fields, objects: Vec::new() })
+    Some(ObjectDiff { r#type: fields_type(&fields), name: name.into(), fields, objects: Vec::new() })
 }
 
 /// A list whose elements are matched by a key; the results are sorted.
@@ -254,7 +253,8 @@ pub(super) fn sorted(mut objects: Vec<ObjectDiff>) -> Vec<ObjectDiff> {
 }
 
 fn compare(a: &ObjectDiff, b: &ObjectDiff) -> Ordering {
-    let rank = |o: &ObjectDiff| [EDITED, ADDED, DELETED, NONE].iter().position(|t| *t == o.r#type);
+    const ORDER: [DiffType; 4] = [DiffType::Edited, DiffType::Added, DiffType::Deleted, DiffType::None];
+    let rank = |o: &ObjectDiff| ORDER.iter().position(|t| *t == o.r#type);
     a.name
         .cmp(&b.name)
         .then_with(|| rank(a).cmp(&rank(b)))
@@ -286,17 +286,17 @@ mod tests {
         assert_eq!(string_set(pair(&a, &b, false), "S", SetMode::Always), None);
         assert_eq!(string_set(pair(&a, &b, true), "S", SetMode::IfChanged), None);
         let kept = string_set(pair(&a, &b, true), "S", SetMode::Always).unwrap();
-        assert_eq!((kept.r#type.as_str(), kept.fields.len()), (NONE, 2));
+        assert_eq!((kept.r#type, kept.fields.len()), (DiffType::None, 2));
         assert_eq!(string_set(pair(&json!(null), &json!([]), true), "S", SetMode::Always), None);
         let c = json!(["x"]);
-        assert_eq!(string_set(pair(&a, &c, false), "S", SetMode::Always).unwrap().r#type, DELETED);
+        assert_eq!(string_set(pair(&a, &c, false), "S", SetMode::Always).unwrap().r#type, DiffType::Deleted);
     }
 
     #[test]
     fn objects_without_a_differing_field_are_still_edited() {
         let (a, b) = (json!({"Shown": 1, "Hidden": [1]}), json!({"Shown": 1, "Hidden": [2]}));
         let got = object(pair(&a, &b, false), "O", |p, o| o.named_fields(p, &["Shown"])).unwrap();
-        assert_eq!((got.r#type.as_str(), got.fields.len()), (EDITED, 0));
+        assert_eq!((got.r#type, got.fields.len()), (DiffType::Edited, 0));
         assert_eq!(primitive_object(pair(&a, &b, true), "O", Pick::Scalars), None);
     }
 

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::NONE;
 use super::blocks::{Fill, Pair, SetMode, keyed, keyed_by, map_object, object, primitive_object, string_set, text};
 use super::fields::{Pick, Texts, changes, primitive};
 use super::task::{config, identities, log_config, resources, volume_mounts};
-use encamp_model::{ObjectDiff, format_duration};
+use encamp_model::{DiffType, ObjectDiff, format_duration};
 
 /// The `connect` block of a service.
 pub(super) fn connect(p: Pair<'_>) -> Option<ObjectDiff> {
@@ -58,7 +57,7 @@ fn transparent_proxy(p: Pair<'_>) -> ObjectDiff {
             o.push(string_set(p.get(set), set, SetMode::IfChanged));
         }
     });
-    changed.unwrap_or_else(|| ObjectDiff { r#type: NONE.into(), name: name.into(), ..ObjectDiff::default() })
+    changed.unwrap_or_else(|| ObjectDiff { r#type: DiffType::None, name: name.into(), ..ObjectDiff::default() })
 }
 
 fn gateway(p: Pair<'_>, o: &mut ObjectDiff) {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Number, Value};
 
-use super::{ADDED, DELETED, EDITED, NONE};
-use encamp_model::{FieldDiff, float_text};
+use encamp_model::{DiffType, FieldDiff, float_text};
 
 /// Field names and texts of one side of an object.
 pub(super) type Texts = BTreeMap<String, String>;
@@ -131,12 +130,12 @@ pub(super) fn changes(old: Texts, new: Texts, contextual: bool) -> Vec<FieldDiff
 /// One field diff.
 pub(super) fn change(name: String, old: String, new: String) -> FieldDiff {
     let r#type = match (old.is_empty(), new.is_empty()) {
-        _ if old == new => NONE,
-        (true, _) => ADDED,
-        (_, true) => DELETED,
-        _ => EDITED,
+        _ if old == new => DiffType::None,
+        (true, _) => DiffType::Added,
+        (_, true) => DiffType::Deleted,
+        _ => DiffType::Edited,
     };
-    FieldDiff { r#type: r#type.into(), name, old, new, annotations: Vec::new() }
+    FieldDiff { r#type, name, old, new, annotations: Vec::new() }
 }
 
 #[cfg(test)]
@@ -175,6 +174,6 @@ mod tests {
         let side = |v: Value| primitive(&v, Pick::Named(&["A", "M", "N"]));
         let got = changes(side(json!({"A": "", "N": 0})), side(json!({"M": {"k": ""}, "N": null})), false);
         assert_eq!(got, vec![change("N".into(), "0".into(), String::new())]);
-        assert_eq!(got[0].r#type, DELETED);
+        assert_eq!(got[0].r#type, DiffType::Deleted);
     }
 }

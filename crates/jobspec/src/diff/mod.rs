@@ -23,17 +23,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use blocks::{Fill, Pair, SetMode, keyed, map_object, object, position_pairs, primitive_object, string_set};
-use encamp_model::{Job, JobDiff, ObjectDiff, TaskGroupDiff, quoted};
+use encamp_model::{DiffType, Job, JobDiff, ObjectDiff, TaskGroupDiff, quoted};
 use fields::{Pick, changes, full, primitive};
-
-/// The type of a diff entry that was added.
-pub(super) const ADDED: &str = "Added";
-/// The type of a diff entry that was removed.
-pub(super) const DELETED: &str = "Deleted";
-/// The type of a diff entry that is on both sides and differs.
-pub(super) const EDITED: &str = "Edited";
-/// The type of a diff entry that is the same on both sides.
-pub(super) const NONE: &str = "None";
 
 const JOB_FIELDS: &[&str] = &[
     "AllAtOnce",
@@ -117,26 +108,25 @@ pub fn diff_jobs(old: Option<&Job>, new: Option<&Job>, contextual: bool) -> Resu
     }));
     diff.task_groups = named_pairs(p.get("TaskGroups")).into_iter().map(|(name, p)| group(name, p)).collect();
 
-    let changed = diff.fields.iter().any(|f| f.r#type != NONE)
-        || diff.objects.iter().any(|o| o.r#type != NONE)
-        || diff.task_groups.iter().any(|g| g.r#type != NONE);
+    let changed = diff.fields.iter().any(|f| f.r#type != DiffType::None)
+        || diff.objects.iter().any(|o| o.r#type != DiffType::None)
+        || diff.task_groups.iter().any(|g| g.r#type != DiffType::None);
     diff.r#type = match (old.is_some(), new.is_some()) {
-        (false, true) => ADDED,
-        (true, false) => DELETED,
-        _ if changed => EDITED,
-        _ => NONE,
-    }
-    .into();
+        (false, true) => DiffType::Added,
+        (true, false) => DiffType::Deleted,
+        _ if changed => DiffType::Edited,
+        _ => DiffType::None,
+    };
     Ok(diff)
 }
 
 /// The type of a group or task: any difference makes it edited, also one that the diff does not show.
-fn whole_type(p: Pair<'_>) -> &'static str {
+fn whole_type(p: Pair<'_>) -> DiffType {
     match (p.old.is_null(), p.new.is_null()) {
-        (true, false) => ADDED,
-        (false, true) => DELETED,
-        _ if p.same() => NONE,
-        _ => EDITED,
+        (true, false) => DiffType::Added,
+        (false, true) => DiffType::Deleted,
+        _ if p.same() => DiffType::None,
+        _ => DiffType::Edited,
     }
 }
 
@@ -146,7 +136,7 @@ fn named_pairs(p: Pair<'_>) -> Vec<(String, Pair<'_>)> {
 }
 
 fn group(name: String, p: Pair<'_>) -> TaskGroupDiff {
-    let mut diff = TaskGroupDiff { r#type: whole_type(p).into(), name, ..TaskGroupDiff::default() };
+    let mut diff = TaskGroupDiff { r#type: whole_type(p), name, ..TaskGroupDiff::default() };
     let pick = Pick::Named(&["Count", "Meta", "PreventRescheduleOnLost"]);
     let (mut old, mut new) = (primitive(p.old, pick), primitive(p.new, pick));
     if !p.old.is_null() && !p.new.is_null() {

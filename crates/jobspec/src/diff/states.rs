@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{ADDED, DELETED, EDITED, NONE, diff_jobs};
-use encamp_model::{FieldDiff, Job, ObjectDiff};
+use super::diff_jobs;
+use encamp_model::{DiffType, FieldDiff, Job, ObjectDiff};
 
 /// A job that has a parent for each of the maps and blocks.
 fn base() -> Value {
@@ -42,11 +42,11 @@ fn with(parent: &str, member: &str, value: &Value) -> Job {
 }
 
 /// Types of all objects and fields that changed, by their place; those of groups and tasks, too.
-type Shown = BTreeMap<String, Vec<String>>;
+type Shown = BTreeMap<String, Vec<DiffType>>;
 
-fn note(shown: &mut Shown, at: &str, kind: &str) {
-    if kind != NONE {
-        shown.entry(at.to_string()).or_default().push(kind.to_string());
+fn note(shown: &mut Shown, at: &str, kind: &DiffType) {
+    if *kind != DiffType::None {
+        shown.entry(at.to_string()).or_default().push(kind.clone());
     }
 }
 
@@ -77,13 +77,13 @@ fn shown(old: &Job, new: &Job, contextual: bool) -> Shown {
 
 /// What is added is deleted in the other direction.
 fn mirrored(shown: Shown) -> Shown {
-    let turn = |kind: String| match kind.as_str() {
-        ADDED => DELETED.to_string(),
-        DELETED => ADDED.to_string(),
+    let turn = |kind: DiffType| match kind {
+        DiffType::Added => DiffType::Deleted,
+        DiffType::Deleted => DiffType::Added,
         _ => kind,
     };
     let entries = shown.into_iter().map(|(at, kinds)| {
-        let mut kinds: Vec<String> = kinds.into_iter().map(turn).collect();
+        let mut kinds: Vec<DiffType> = kinds.into_iter().map(turn).collect();
         kinds.sort();
         (at, kinds)
     });
@@ -205,13 +205,13 @@ fn maps_without_entries_are_absent() {
                 let kind = match (size(old), size(new)) {
                     _ if old == new => None,
                     (0, 0) => None,
-                    (0, _) => Some(ADDED),
-                    (_, 0) => Some(DELETED),
-                    _ => Some(EDITED),
+                    (0, _) => Some(DiffType::Added),
+                    (_, 0) => Some(DiffType::Deleted),
+                    _ => Some(DiffType::Edited),
                 };
                 for contextual in [false, true] {
                     let got = shown(&a, &b, contextual);
-                    let at = |place: &str| got.get(place).and_then(|kinds| kinds.first()).map(String::as_str);
+                    let at = |place: &str| got.get(place).and_then(|kinds| kinds.first()).cloned();
                     let what = format!("{parent}/{member}: {old} => {new}: {got:?}");
                     if let As::Object(place, _) = &shown_as {
                         assert_eq!(at(place), kind, "{what}");
@@ -222,9 +222,9 @@ fn maps_without_entries_are_absent() {
                             As::Fields(place) => format!("{place}[{key}]"),
                         };
                         let want = match (entry(old, key), entry(new, key)) {
-                            (None, Some(_)) => Some(ADDED),
-                            (Some(_), None) => Some(DELETED),
-                            (o, n) => (o != n).then_some(EDITED),
+                            (None, Some(_)) => Some(DiffType::Added),
+                            (Some(_), None) => Some(DiffType::Deleted),
+                            (o, n) => (o != n).then_some(DiffType::Edited),
                         };
                         assert_eq!(at(&field), want, "{field}: {what}");
                     }
@@ -317,7 +317,7 @@ fn blocks_that_are_added_are_deleted_in_the_other_direction() {
         }
         // A block that appears adds, or edits what already had a default; it deletes nothing.
         let got = shown(&with(parent, member, &json!(null)), &with(parent, member, value), false);
-        assert!(got.values().flatten().all(|kind| kind != DELETED), "{parent}/{member}: {got:?}");
+        assert!(got.values().flatten().all(|kind| *kind != DiffType::Deleted), "{parent}/{member}: {got:?}");
     }
     assert_eq!(cases, blocks.len() * 9 * 2);
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::json::or_default;
+use super::super::json::null_is_default;
 use super::service::*;
 
 /// A job: what an operator submits and the schedulers work on.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Job {
@@ -63,7 +64,6 @@ pub struct Job {
     #[serde(rename = "ParentID")]
     pub parent_id: Option<String>,
     /// Whether a dispatch made the job.
-    #[serde(deserialize_with = "or_default")]
     pub dispatched: bool,
     /// The token of the dispatch that made the job: a second dispatch with it makes none.
     pub dispatch_idempotency_token: Option<String>,
@@ -100,32 +100,32 @@ pub struct Job {
 }
 
 /// The `Constraint` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Constraint {
     /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
-    #[serde(rename = "LTarget", deserialize_with = "or_default")]
+    #[serde(rename = "LTarget")]
     pub ltarget: String,
     /// The right side: a literal or a target.
-    #[serde(rename = "RTarget", deserialize_with = "or_default")]
+    #[serde(rename = "RTarget")]
     pub rtarget: String,
     /// The operator: `=`, `!=`, `<`, `regexp`, `version`, … (`docs/spec/scheduling.md §6.1`).
-    #[serde(deserialize_with = "or_default")]
     pub operand: String,
 }
 
 /// The `Affinity` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Affinity {
     /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
-    #[serde(rename = "LTarget", deserialize_with = "or_default")]
+    #[serde(rename = "LTarget")]
     pub ltarget: String,
     /// The right side: a literal or a target.
-    #[serde(rename = "RTarget", deserialize_with = "or_default")]
+    #[serde(rename = "RTarget")]
     pub rtarget: String,
     /// The operator: `=`, `!=`, `<`, `regexp`, `version`, … (`docs/spec/scheduling.md §6.1`).
-    #[serde(deserialize_with = "or_default")]
     pub operand: String,
     /// From -100 to 100, without 0; negative: nodes that match are avoided.
     pub weight: Option<i64>,
@@ -221,11 +221,11 @@ pub struct Multiregion {
 }
 
 /// The `Spread` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Spread {
     /// The attribute over whose values allocations are spread: `${node.datacenter}`.
-    #[serde(deserialize_with = "or_default")]
     pub attribute: String,
     /// From 1 to 100: how much this spread counts among several.
     pub weight: Option<i64>,
@@ -252,11 +252,11 @@ pub struct PeriodicConfig {
 }
 
 /// The `ParameterizedJobConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ParameterizedJobConfig {
     /// Whether a dispatch has a payload: `optional`, `required` or `forbidden`.
-    #[serde(deserialize_with = "or_default")]
     pub payload: String,
     /// Keys that the meta of a dispatch must have.
     pub meta_required: Option<Vec<String>>,
@@ -297,43 +297,39 @@ pub struct MigrateStrategy {
 }
 
 /// The `JobUIConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiConfig {
     /// Markdown of at most 1000 bytes.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// In the order of the job file.
     pub links: Option<Vec<JobUiLink>>,
 }
 
 /// The `JobVersionTag` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobVersionTag {
     /// Unique among the versions of the job.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Free text of at most 1000 bytes.
-    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// Unix nanoseconds.
-    #[serde(deserialize_with = "or_default")]
     pub tagged_time: i64,
 }
 
 /// One process (or container) of a task group.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Task {
     /// Unique in the group.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The driver that runs the task: `raw_exec`, `docker`, …
-    #[serde(deserialize_with = "or_default")]
     pub driver: String,
     /// The user to run as; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub user: String,
     /// When the task runs; null: it is a main task.
     pub lifecycle: Option<TaskLifecycle>,
@@ -373,16 +369,12 @@ pub struct Task {
     #[serde(rename = "CSIPluginConfig", skip_serializing_if = "Option::is_none")]
     pub csi_plugin_config: Option<TaskCsiPluginConfig>,
     /// Whether the other tasks of the group stop when this one ends.
-    #[serde(deserialize_with = "or_default")]
     pub leader: bool,
     /// Nanoseconds between the deregistration of services and the stop.
-    #[serde(deserialize_with = "or_default")]
     pub shutdown_delay: i64,
     /// The signal that asks the task to stop; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
     /// The kind of a service mesh task: `connect-proxy:<service>`, … Empty: an ordinary task.
-    #[serde(deserialize_with = "or_default")]
     pub kind: String,
     /// Policies for scaling CPU and memory of the task.
     pub scaling_policies: Option<Vec<ScalingPolicy>>,
@@ -402,34 +394,27 @@ pub struct Task {
 }
 
 /// The `VolumeRequest` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeRequest {
     /// The name in the job file.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `host` or `csi`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// The name of a host volume, or the ID of a CSI volume.
-    #[serde(deserialize_with = "or_default")]
     pub source: String,
     /// Whether tasks can only read.
-    #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
     /// Whether replacements get the same dynamic host volume.
-    #[serde(deserialize_with = "or_default")]
     pub sticky: bool,
     /// How many nodes and allocations use the volume, and how: `single-node-writer`, …
-    #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
     /// `file-system` or `block-device`.
-    #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
     /// How a CSI volume is mounted; null: as the volume says.
     pub mount_options: Option<CsiMountOptions>,
     /// Whether the source is `<source>[<index>]`: one volume per allocation.
-    #[serde(deserialize_with = "or_default")]
     pub per_alloc: bool,
 }
 
@@ -477,20 +462,19 @@ pub struct EphemeralDisk {
 }
 
 /// A network of a group, task or node: mode, ports, bandwidth in MBit/s.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NetworkResource {
     /// `host`, `bridge`, `none` or `cni/<network>`; empty: `host`.
-    #[serde(deserialize_with = "or_default")]
     pub mode: String,
     /// The network interface.
-    #[serde(deserialize_with = "or_default")]
     pub device: String,
     /// The subnet of the interface.
-    #[serde(rename = "CIDR", deserialize_with = "or_default")]
+    #[serde(rename = "CIDR")]
     pub cidr: String,
     /// The address on the host.
-    #[serde(rename = "IP", deserialize_with = "or_default")]
+    #[serde(rename = "IP")]
     pub ip: String,
     /// The `resolv.conf` of tasks; null: the host's.
     #[serde(rename = "DNS")]
@@ -500,7 +484,6 @@ pub struct NetworkResource {
     /// Ports with a number that the scheduler chooses.
     pub dynamic_ports: Option<Vec<Port>>,
     /// The host name inside of the network namespace; may contain `${…}`.
-    #[serde(deserialize_with = "or_default")]
     pub hostname: String,
     /// Deprecated: bandwidth in MBit/s.
     #[serde(rename = "MBits")]
@@ -511,6 +494,7 @@ pub struct NetworkResource {
 }
 
 /// The `ScalingPolicy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ScalingPolicy {
@@ -523,36 +507,30 @@ pub struct ScalingPolicy {
     /// Whether autoscalers may act.
     pub enabled: Option<bool>,
     /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// A UUID that the server chooses.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Without effect: `target` names the namespace.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The scaling target: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     pub target: Option<BTreeMap<String, String>>,
     /// Raft index of the write that created the object.
-    #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Raft index of the last write to the object.
-    #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
 
 /// The `Consul` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Consul {
     /// The Consul namespace.
-    #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// The Consul cluster: `default` or the name of another one of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub cluster: String,
     /// The Consul admin partition; empty: any.
-    #[serde(deserialize_with = "or_default")]
     pub partition: String,
 }
 
@@ -567,56 +545,53 @@ pub struct MultiregionStrategy {
 }
 
 /// The `MultiregionRegion` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MultiregionRegion {
     /// The region.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The count of groups whose own count is 0.
     pub count: Option<i64>,
     /// Datacenters in place of the job's.
     pub datacenters: Option<Vec<String>>,
     /// The node pool in place of the job's.
-    #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// Entries over those of the job's `meta`.
     pub meta: Option<BTreeMap<String, String>>,
 }
 
 /// The `SpreadTarget` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SpreadTarget {
     /// A value of the attribute.
-    #[serde(deserialize_with = "or_default")]
     pub value: String,
     /// The wanted share of the allocations, 0 to 100.
-    #[serde(deserialize_with = "or_default")]
     pub percent: u64,
 }
 
 /// The `JobUILink` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiLink {
     /// The text of the link.
-    #[serde(deserialize_with = "or_default")]
     pub label: String,
     /// Where the link leads.
-    #[serde(rename = "URL", deserialize_with = "or_default")]
+    #[serde(rename = "URL")]
     pub url: String,
 }
 
 /// The `TaskLifecycle` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskLifecycle {
     /// `prestart`, `poststart` or `poststop`.
-    #[serde(deserialize_with = "or_default")]
     pub hook: String,
     /// Whether the task runs as long as the main tasks; if not, it ends by itself.
-    #[serde(deserialize_with = "or_default")]
     pub sidecar: bool,
 }
 
@@ -669,6 +644,7 @@ pub struct LogConfig {
 }
 
 /// The `TaskArtifact` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskArtifact {
@@ -685,23 +661,21 @@ pub struct TaskArtifact {
     /// Where it goes, relative to the task directory.
     pub relative_dest: Option<String>,
     /// Whether the files belong to the user of the task afterwards.
-    #[serde(deserialize_with = "or_default")]
     pub chown: bool,
 }
 
 /// The `Vault` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Vault {
     /// Vault policies; registration drops them.
     pub policies: Option<Vec<String>>,
     /// The Vault role to log in with; empty: that of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub role: String,
     /// The Vault namespace; empty: the job's.
     pub namespace: Option<String>,
     /// The Vault cluster: `default` or the name of another one of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub cluster: String,
     /// Whether the task gets `VAULT_TOKEN`.
     pub env: Option<bool>,
@@ -756,11 +730,11 @@ pub struct Template {
 }
 
 /// The `DispatchPayloadConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DispatchPayloadConfig {
     /// The file for the payload, relative to the task's `local` directory.
-    #[serde(deserialize_with = "or_default")]
     pub file: String,
 }
 
@@ -782,38 +756,33 @@ pub struct VolumeMount {
 }
 
 /// The `TaskCSIPluginConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskCsiPluginConfig {
     /// The plugin's ID, which volumes name.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// `controller`, `node` or `monolith`.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// Where the task makes its socket.
-    #[serde(deserialize_with = "or_default")]
     pub mount_dir: String,
     /// Where the task stages and publishes volumes.
-    #[serde(deserialize_with = "or_default")]
     pub stage_publish_base_dir: String,
     /// Nanoseconds that the plugin may take to become healthy.
-    #[serde(deserialize_with = "or_default")]
     pub health_timeout: i64,
 }
 
 /// The `Secret` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Secret {
     /// Names the secret in `${secret.<name>.<key>}`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The provider: `nomad`, `vault` or a plugin.
-    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// Where the provider finds it.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// The configuration of the provider, in the provider's format.
     pub config: Option<BTreeMap<String, Value>>,
@@ -822,48 +791,41 @@ pub struct Secret {
 }
 
 /// The `WorkloadIdentity` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WorkloadIdentity {
     /// `default`, or a name that is unique in the task.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The audience of the token: its `aud` claims.
     pub audience: Option<Vec<String>>,
     /// The action when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
-    #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
     /// The signal of `signal`, in capitals.
-    #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
     /// Whether the task gets `NOMAD_TOKEN` or `NOMAD_TOKEN_<name>`.
-    #[serde(deserialize_with = "or_default")]
     pub env: bool,
     /// Whether the token is written to a file.
-    #[serde(deserialize_with = "or_default")]
     pub file: bool,
     /// The file, relative to the task directory; empty: `secrets/nomad_token` or `secrets/nomad_<name>.jwt`.
-    #[serde(deserialize_with = "or_default")]
     pub filepath: String,
     /// The service the identity is of; empty: the task.
-    #[serde(deserialize_with = "or_default")]
     pub service_name: String,
     /// Nanoseconds that tokens live; 0: they do not expire.
-    #[serde(rename = "TTL", deserialize_with = "or_default")]
+    #[serde(rename = "TTL")]
     pub ttl: i64,
     /// Optional claims of the namespace that the token carries.
     pub extra_claims: Option<Vec<String>>,
 }
 
 /// The `Action` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Action {
     /// Unique in the task.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The program; may contain `${…}`.
-    #[serde(deserialize_with = "or_default")]
     pub command: String,
     /// Arguments of the program; may contain `${…}`.
     pub args: Option<Vec<String>>,
@@ -878,11 +840,12 @@ pub struct TaskSchedule {
 }
 
 /// The `CSIMountOptions` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiMountOptions {
     /// The file system: `ext4`.
-    #[serde(rename = "FSType", deserialize_with = "or_default")]
+    #[serde(rename = "FSType")]
     pub fs_type: String,
     /// Options of the mount; answers show `[REDACTED]` instead.
     pub mount_flags: Option<Vec<String>>,
@@ -901,23 +864,19 @@ pub struct DnsConfig {
 }
 
 /// A port of a network; `value` 0 means dynamic, `to` is the port inside.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Port {
     /// Unique in the group.
-    #[serde(deserialize_with = "or_default")]
     pub label: String,
     /// The number on the host.
-    #[serde(deserialize_with = "or_default")]
     pub value: i64,
     /// The number inside of the network namespace; -1: that on the host; 0: none was asked for.
-    #[serde(deserialize_with = "or_default")]
     pub to: i64,
     /// The host network whose address the port is bound to: `default`.
-    #[serde(deserialize_with = "or_default")]
     pub host_network: String,
     /// Whether other allocations of the node may use the same number.
-    #[serde(deserialize_with = "or_default")]
     pub ignore_collision: bool,
 }
 
@@ -930,11 +889,11 @@ pub struct CniConfig {
 }
 
 /// The `RequestedDevice` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RequestedDevice {
     /// `<type>`, `<vendor>/<type>` or `<vendor>/<type>/<model>`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// How many instances.
     pub count: Option<u64>,
@@ -945,11 +904,11 @@ pub struct RequestedDevice {
 }
 
 /// The `NUMAResource` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NumaResource {
     /// `none`, `prefer` or `require`; validation accepts `none` only.
-    #[serde(deserialize_with = "or_default")]
     pub affinity: String,
     /// Names of devices that belong near the cores.
     pub devices: Option<Vec<String>>,
@@ -982,16 +941,14 @@ pub struct WaitConfig {
 }
 
 /// The `TaskScheduleCron` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskScheduleCron {
     /// Cron expression of the times at which the task starts.
-    #[serde(deserialize_with = "or_default")]
     pub start: String,
     /// Minute and hour at which the task is paused.
-    #[serde(deserialize_with = "or_default")]
     pub end: String,
     /// The IANA time zone of both.
-    #[serde(deserialize_with = "or_default")]
     pub timezone: String,
 }

@@ -5,31 +5,27 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::json::or_default;
+use super::super::json::null_is_default;
 use super::job::*;
 
 /// The `Service` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Service {
     /// The name in the catalogue; may contain `${JOB}`, `${TASKGROUP}`, `${TASK}`, `${BASE}`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Tags in the catalogue; may contain `${…}`.
     pub tags: Option<Vec<String>>,
     /// Tags in place of `tags` as long as the allocation is a canary.
     pub canary_tags: Option<Vec<String>>,
     /// Whether Consul keeps tags that others changed.
-    #[serde(deserialize_with = "or_default")]
     pub enable_tag_override: bool,
     /// The label of a port of the network, or a number.
-    #[serde(deserialize_with = "or_default")]
     pub port_label: String,
     /// Which address is registered: `auto`, `host`, `driver`, `alloc` or `alloc_ipv6`.
-    #[serde(deserialize_with = "or_default")]
     pub address_mode: String,
     /// An address to register instead; only with `auto`.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// In the order of the job file.
     pub checks: Option<Vec<ServiceCheck>>,
@@ -44,130 +40,105 @@ pub struct Service {
     /// Further addresses in Consul, by name.
     pub tagged_addresses: Option<BTreeMap<String, String>>,
     /// The task of a service that belongs to one; empty for services of the group.
-    #[serde(deserialize_with = "or_default")]
     pub task_name: String,
     /// Whether checks decide about rollouts: `require_healthy`, `ignore_warnings` or `ignore`.
-    #[serde(deserialize_with = "or_default")]
     pub on_update: String,
     /// The identity the service logs in to Consul with.
     pub identity: Option<WorkloadIdentity>,
     /// Weights of DNS answers of Consul.
     pub weights: Option<ServiceWeights>,
     /// The catalogue: `nomad` or `consul`.
-    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     /// The Consul cluster: `default` or the name of another one of the agent's configuration.
-    #[serde(deserialize_with = "or_default")]
     pub cluster: String,
     /// The kind of a Consul gateway: `mesh-gateway`, … Empty: an ordinary service.
-    #[serde(deserialize_with = "or_default")]
     pub kind: String,
 }
 
 /// The `ServiceCheck` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceCheck {
     /// By default `service: "<service>" check`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `http`, `tcp`, `grpc` or `script`; with the provider `nomad` the first two.
-    #[serde(deserialize_with = "or_default")]
     pub r#type: String,
     /// The program of a script check.
-    #[serde(deserialize_with = "or_default")]
     pub command: String,
     /// Arguments of a script check.
     pub args: Option<Vec<String>>,
     /// Path and query of an HTTP check.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// `http` or `https`; empty: `http`.
-    #[serde(deserialize_with = "or_default")]
     pub protocol: String,
     /// The port to check; empty: the service's.
-    #[serde(deserialize_with = "or_default")]
     pub port_label: String,
     /// Whether the path is exposed through the sidecar proxy.
-    #[serde(deserialize_with = "or_default")]
     pub expose: bool,
     /// Which address is checked: `host`, `driver`, `alloc`, …; empty: `host`.
-    #[serde(deserialize_with = "or_default")]
     pub address_mode: String,
     /// The address that Consul shows for the check; registration drops it.
-    #[serde(deserialize_with = "or_default")]
     pub advertise: String,
     /// Nanoseconds between checks, at least 1 s.
-    #[serde(deserialize_with = "or_default")]
     pub interval: i64,
     /// Nanoseconds that an answer may take, at least 1 s.
-    #[serde(deserialize_with = "or_default")]
     pub timeout: i64,
     /// The status before the first run: `passing`, `warning`, `critical` or empty.
-    #[serde(deserialize_with = "or_default")]
     pub initial_status: String,
     /// Text for operators, of at most 255 bytes.
-    #[serde(deserialize_with = "or_default")]
     pub notes: String,
     /// The name that the certificate is checked against.
-    #[serde(rename = "TLSServerName", deserialize_with = "or_default")]
+    #[serde(rename = "TLSServerName")]
     pub tls_server_name: String,
     /// Whether certificates are accepted unverified.
-    #[serde(rename = "TLSSkipVerify", deserialize_with = "or_default")]
+    #[serde(rename = "TLSSkipVerify")]
     pub tls_skip_verify: bool,
     /// Headers of an HTTP check; a header may have several values.
     pub header: Option<BTreeMap<String, Option<Vec<String>>>>,
     /// The method of an HTTP check; empty: `GET`.
-    #[serde(deserialize_with = "or_default")]
     pub method: String,
     /// When a failing check restarts the task; null: never.
     pub check_restart: Option<CheckRestart>,
     /// The service that a gRPC check asks about.
-    #[serde(rename = "GRPCService", deserialize_with = "or_default")]
+    #[serde(rename = "GRPCService")]
     pub grpc_service: String,
     /// Whether a gRPC check uses TLS.
-    #[serde(rename = "GRPCUseTLS", deserialize_with = "or_default")]
+    #[serde(rename = "GRPCUseTLS")]
     pub grpc_use_tls: bool,
     /// The task that a script check of a group service runs in.
-    #[serde(deserialize_with = "or_default")]
     pub task_name: String,
     /// Successes in a row until the check passes.
-    #[serde(deserialize_with = "or_default")]
     pub success_before_passing: i64,
     /// Failures in a row until the check is critical.
-    #[serde(deserialize_with = "or_default")]
     pub failures_before_critical: i64,
     /// Failures in a row until the check warns.
-    #[serde(deserialize_with = "or_default")]
     pub failures_before_warning: i64,
     /// The body of an HTTP check.
-    #[serde(deserialize_with = "or_default")]
     pub body: String,
     /// Whether the check decides about rollouts: `require_healthy`, `ignore_warnings` or `ignore`.
-    #[serde(deserialize_with = "or_default")]
     pub on_update: String,
 }
 
 /// The `CheckRestart` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CheckRestart {
     /// Failures in a row that restart the task; 0: none do.
-    #[serde(deserialize_with = "or_default")]
     pub limit: i64,
     /// Nanoseconds after the start of the task in which failures do not count.
     pub grace: Option<i64>,
     /// Whether a warning counts as a success.
-    #[serde(deserialize_with = "or_default")]
     pub ignore_warnings: bool,
 }
 
 /// The `ConsulConnect` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulConnect {
     /// Whether the task speaks the protocol of the mesh itself.
-    #[serde(deserialize_with = "or_default")]
     pub native: bool,
     /// Set if the service is a gateway.
     pub gateway: Option<ConsulGateway>,
@@ -178,14 +149,13 @@ pub struct ConsulConnect {
 }
 
 /// The `ServiceWeights` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceWeights {
     /// The weight of an instance whose checks pass.
-    #[serde(deserialize_with = "or_default")]
     pub passing: i64,
     /// The weight of an instance whose checks warn.
-    #[serde(deserialize_with = "or_default")]
     pub warning: i64,
 }
 
@@ -204,35 +174,33 @@ pub struct ConsulGateway {
 }
 
 /// The `ConsulSidecarService` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulSidecarService {
     /// Tags of the proxy in the catalogue.
     pub tags: Option<Vec<String>>,
     /// The port of the proxy; empty: one that is made for it.
-    #[serde(deserialize_with = "or_default")]
     pub port: String,
     /// How the proxy is configured.
     pub proxy: Option<ConsulProxy>,
     /// Whether Consul checks the proxy's port or not.
-    #[serde(rename = "DisableDefaultTCPCheck", deserialize_with = "or_default")]
+    #[serde(rename = "DisableDefaultTCPCheck")]
     pub disable_default_tcp_check: bool,
     /// Metadata of the proxy in Consul.
     pub meta: Option<BTreeMap<String, String>>,
 }
 
 /// The `SidecarTask` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SidecarTask {
     /// The name of the task; empty: `connect-proxy-<service>`.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The driver of the task; empty: `docker` or `podman`.
-    #[serde(deserialize_with = "or_default")]
     pub driver: String,
     /// The user to run as; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub user: String,
     /// Keys over those of the injected task.
     pub config: Option<BTreeMap<String, Value>>,
@@ -249,7 +217,6 @@ pub struct SidecarTask {
     /// Nanoseconds between the deregistration of services and the stop.
     pub shutdown_delay: Option<i64>,
     /// The signal that asks the task to stop; empty: the driver's default.
-    #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
     /// Where volumes of the group are mounted.
     pub volume_mounts: Option<Vec<VolumeMount>>,
@@ -258,21 +225,20 @@ pub struct SidecarTask {
 }
 
 /// The `ConsulGatewayProxy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayProxy {
     /// Nanoseconds that a connection to an upstream may take.
     pub connect_timeout: Option<i64>,
     /// Whether the gateway listens on the tagged addresses of its service.
-    #[serde(deserialize_with = "or_default")]
     pub envoy_gateway_bind_tagged_addresses: bool,
     /// Addresses that the gateway listens on, by name.
     pub envoy_gateway_bind_addresses: Option<BTreeMap<String, ConsulGatewayBindAddress>>,
     /// Whether the gateway does not listen on the address of its service.
-    #[serde(deserialize_with = "or_default")]
     pub envoy_gateway_no_default_bind: bool,
     /// How Envoy resolves names: `STRICT_DNS` or `LOGICAL_DNS`.
-    #[serde(rename = "EnvoyDNSDiscoveryType", deserialize_with = "or_default")]
+    #[serde(rename = "EnvoyDNSDiscoveryType")]
     pub envoy_dns_discovery_type: String,
     /// Settings of the proxy, in a form of its own.
     pub config: Option<BTreeMap<String, Value>>,
@@ -303,14 +269,13 @@ pub struct ConsulTerminatingConfigEntry {
 pub struct ConsulMeshConfigEntry {}
 
 /// The `ConsulProxy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulProxy {
     /// The address of the service behind the proxy; empty: `127.0.0.1`.
-    #[serde(deserialize_with = "or_default")]
     pub local_service_address: String,
     /// The port of the service behind the proxy; 0: the service's.
-    #[serde(deserialize_with = "or_default")]
     pub local_service_port: i64,
     /// Paths that bypass the mesh; null: none.
     pub expose: Option<ConsulExposeConfig>,
@@ -325,32 +290,30 @@ pub struct ConsulProxy {
 }
 
 /// The `ConsulGatewayBindAddress` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayBindAddress {
     /// Without effect: the key of the map is the name.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The address to listen on.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
     /// The port to listen on.
-    #[serde(deserialize_with = "or_default")]
     pub port: i64,
 }
 
 /// The `ConsulGatewayTLSConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsConfig {
     /// Whether listeners use TLS.
-    #[serde(deserialize_with = "or_default")]
     pub enabled: bool,
     /// The lowest version: `TLSv1_2`, …; empty: Consul's default.
-    #[serde(rename = "TLSMinVersion", deserialize_with = "or_default")]
+    #[serde(rename = "TLSMinVersion")]
     pub tls_min_version: String,
     /// The highest version: `TLSv1_3`, …; empty: Consul's default.
-    #[serde(rename = "TLSMaxVersion", deserialize_with = "or_default")]
+    #[serde(rename = "TLSMaxVersion")]
     pub tls_max_version: String,
     /// Allowed cipher suites; empty: Consul's default.
     pub cipher_suites: Option<Vec<String>>,
@@ -360,37 +323,34 @@ pub struct ConsulGatewayTlsConfig {
 }
 
 /// The `ConsulIngressListener` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressListener {
     /// The port to listen on.
-    #[serde(deserialize_with = "or_default")]
     pub port: i64,
     /// `tcp`, `http`, `http2` or `grpc`.
-    #[serde(deserialize_with = "or_default")]
     pub protocol: String,
     /// The services behind the listener.
     pub services: Option<Vec<ConsulIngressService>>,
 }
 
 /// The `ConsulLinkedService` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulLinkedService {
     /// The service; `*` stands for all.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// A file with the certificates to trust.
-    #[serde(rename = "CAFile", deserialize_with = "or_default")]
+    #[serde(rename = "CAFile")]
     pub ca_file: String,
     /// A file with the gateway's certificate.
-    #[serde(deserialize_with = "or_default")]
     pub cert_file: String,
     /// A file with the gateway's private key.
-    #[serde(deserialize_with = "or_default")]
     pub key_file: String,
     /// The server name of the TLS handshake.
-    #[serde(rename = "SNI", deserialize_with = "or_default")]
+    #[serde(rename = "SNI")]
     pub sni: String,
 }
 
@@ -405,38 +365,29 @@ pub struct ConsulExposeConfig {
 }
 
 /// The `ConsulUpstream` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulUpstream {
     /// The service to connect to.
-    #[serde(deserialize_with = "or_default")]
     pub destination_name: String,
     /// Its Consul namespace.
-    #[serde(deserialize_with = "or_default")]
     pub destination_namespace: String,
     /// Its cluster peer.
-    #[serde(deserialize_with = "or_default")]
     pub destination_peer: String,
     /// Its Consul admin partition.
-    #[serde(deserialize_with = "or_default")]
     pub destination_partition: String,
     /// `service` or `prepared_query`; empty: `service`.
-    #[serde(deserialize_with = "or_default")]
     pub destination_type: String,
     /// The local port that leads to the service.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_port: i64,
     /// Its Consul datacenter; empty: the own one.
-    #[serde(deserialize_with = "or_default")]
     pub datacenter: String,
     /// The local address that leads to the service; empty: `127.0.0.1`.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_address: String,
     /// A local Unix socket that leads to the service, instead of address and port.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_socket_path: String,
     /// The mode of the socket, octal.
-    #[serde(deserialize_with = "or_default")]
     pub local_bind_socket_mode: String,
     /// How gateways are used on the way.
     pub mesh_gateway: Option<ConsulMeshGateway>,
@@ -445,14 +396,14 @@ pub struct ConsulUpstream {
 }
 
 /// The `ConsulTransparentProxy` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulTransparentProxy {
     /// The user ID of the proxy, whose traffic is not redirected.
-    #[serde(rename = "UID", deserialize_with = "or_default")]
+    #[serde(rename = "UID")]
     pub uid: String,
     /// The proxy's port for outgoing traffic.
-    #[serde(deserialize_with = "or_default")]
     pub outbound_port: u64,
     /// Incoming ports that are not redirected: numbers or labels.
     pub exclude_inbound_ports: Option<Vec<String>>,
@@ -465,28 +416,27 @@ pub struct ConsulTransparentProxy {
     #[serde(rename = "ExcludeUIDs")]
     pub exclude_u_ids: Option<Vec<String>>,
     /// Whether DNS is not redirected to Consul.
-    #[serde(rename = "NoDNS", deserialize_with = "or_default")]
+    #[serde(rename = "NoDNS")]
     pub no_dns: bool,
 }
 
 /// The `ConsulGatewayTLSSDSConfig` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsSdsConfig {
     /// The Envoy cluster that delivers certificates.
-    #[serde(deserialize_with = "or_default")]
     pub cluster_name: String,
     /// The name of the certificate there.
-    #[serde(deserialize_with = "or_default")]
     pub cert_resource: String,
 }
 
 /// The `ConsulIngressService` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressService {
     /// The service; `*` stands for all.
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Host names that lead to the service; not with `tcp`.
     pub hosts: Option<Vec<String>>,
@@ -506,29 +456,26 @@ pub struct ConsulIngressService {
 }
 
 /// The `ConsulExposePath` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulExposePath {
     /// The path of HTTP requests: `/metrics`.
-    #[serde(deserialize_with = "or_default")]
     pub path: String,
     /// `http` or `http2`.
-    #[serde(deserialize_with = "or_default")]
     pub protocol: String,
     /// The port of the service that answers.
-    #[serde(deserialize_with = "or_default")]
     pub local_path_port: i64,
     /// The label of the port that the proxy listens on.
-    #[serde(deserialize_with = "or_default")]
     pub listener_port: String,
 }
 
 /// The `ConsulMeshGateway` object of the HTTP API.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulMeshGateway {
     /// `local`, `remote` or `none`; empty: Consul's default.
-    #[serde(deserialize_with = "or_default")]
     pub mode: String,
 }
 

@@ -278,11 +278,12 @@ mod tests {
             assert_eq!(v.iter().map(|j| j.version).collect::<Vec<_>>(), [2, 1, 0]);
             d.map(|d| d.into_iter().map(|d| d.r#type).collect::<Vec<_>>())
         };
-        let list = |l: &[&str]| Some(l.iter().map(|s| s.to_string()).collect::<Vec<_>>());
+        use encamp_model::DiffType::{Edited, None as Same};
+        let list = |l: &[DiffType]| Some(l.to_vec());
         assert_eq!(types(None), None);
-        assert_eq!(types(Some(Base::Previous)), list(&["None", "Edited"]));
-        assert_eq!(types(Some(Base::Version(0))), list(&["Edited", "Edited", "None"]));
-        assert_eq!(types(Some(Base::Tag("first".into()))), list(&["Edited", "Edited", "None"]));
+        assert_eq!(types(Some(Base::Previous)), list(&[Same, Edited]));
+        assert_eq!(types(Some(Base::Version(0))), list(&[Edited, Edited, Same]));
+        assert_eq!(types(Some(Base::Tag("first".into()))), list(&[Edited, Edited, Same]));
         let text = |base: Base| versions(&store, "n", "j", Some(&base)).unwrap_err().to_string();
         assert_eq!(text(Base::Version(9)), "version 9 not found");
         assert_eq!(text(Base::Tag("x".into())), "tag \"x\" not found");

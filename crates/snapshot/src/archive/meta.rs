@@ -5,62 +5,56 @@ use serde::{Deserialize, Serialize};
 use super::container::{META, STATE};
 use super::error::ArchiveError;
 use encamp_model::Time;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 
 /// The only version of `meta.json` there is.
 const META_VERSION: i64 = 1;
 
 /// The description of a snapshot in `meta.json`.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Meta {
     /// Version of this object: 1.
-    #[serde(deserialize_with = "or_default")]
     pub version: i64,
     /// `TERM-INDEX-UNIXMILLISECONDS`.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// The last log entry that the state contains.
-    #[serde(deserialize_with = "or_default")]
     pub index: u64,
     /// Its term.
-    #[serde(deserialize_with = "or_default")]
     pub term: u64,
     /// The servers of the cluster.
-    #[serde(deserialize_with = "or_default")]
     pub configuration: Configuration,
     /// Log entry that set those.
-    #[serde(deserialize_with = "or_default")]
     pub configuration_index: u64,
     /// The addresses of the servers, in an older form, for display alone; empty: the archive has none.
-    #[serde(skip_serializing, deserialize_with = "or_default")]
+    #[serde(skip_serializing)]
     pub peers: String,
     /// Length of `state.bin`.
-    #[serde(deserialize_with = "or_default")]
     pub size: i64,
 }
 
 /// The servers of a cluster.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Configuration {
     /// One by one.
-    #[serde(deserialize_with = "or_default")]
     pub servers: Vec<Server>,
 }
 
 /// A server of a cluster.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Server {
     /// 0 voter, 1 non-voter, 2 staging.
-    #[serde(deserialize_with = "or_default")]
     pub suffrage: i64,
     /// ID of the server.
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID")]
     pub id: String,
     /// Where it is reached by other servers.
-    #[serde(deserialize_with = "or_default")]
     pub address: String,
 }
 

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::parts::{code, name, rest, value};
-use encamp_model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff};
+use encamp_model::{DiffType, FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff};
 
 /// The maximum number of entries of a diff.
 const MOST_ENTRIES: usize = 2_000;
@@ -19,12 +19,12 @@ enum Change {
 
 impl Change {
     /// The change that a diff names.
-    fn of(r#type: &str) -> Change {
+    fn of(r#type: &DiffType) -> Change {
         match r#type {
-            "Added" => Change::Added,
-            "Deleted" => Change::Deleted,
-            "Edited" => Change::Edited,
-            _ => Change::None,
+            DiffType::Added => Change::Added,
+            DiffType::Deleted => Change::Deleted,
+            DiffType::Edited => Change::Edited,
+            DiffType::None | DiffType::Unset | DiffType::Other(_) => Change::None,
         }
     }
 
@@ -148,14 +148,14 @@ mod tests {
     #[test]
     fn long_diffs_are_cut_off() {
         let field = |n: usize| FieldDiff {
-            r#type: "Edited".into(),
+            r#type: DiffType::Edited,
             name: format!("Meta[<{n}>]"),
             old: "<i>".into(),
             new: "x".repeat(1 << 20),
             annotations: vec!["forces <b>".into()],
         };
         let fields: Vec<FieldDiff> = (0..MOST_ENTRIES + 7).map(field).collect();
-        let diff = JobDiff { r#type: "Edited".into(), id: "<job>".into(), fields, ..JobDiff::default() };
+        let diff = JobDiff { r#type: DiffType::Edited, id: "<job>".into(), fields, ..JobDiff::default() };
         let text = job(&diff, false).into_string();
         assert!(text.contains("Job <code>&lt;job&gt;</code>"), "{}", &text[..200]);
         assert!(text.contains("and 7 more, which this report does not list"));
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn new_tasks_are_closed() {
-        let fields = vec![FieldDiff { r#type: "Added".into(), name: "Driver".into(), ..FieldDiff::default() }];
-        let task = TaskDiff { r#type: "Added".into(), name: "t".into(), fields, ..TaskDiff::default() };
+        let fields = vec![FieldDiff { r#type: DiffType::Added, name: "Driver".into(), ..FieldDiff::default() }];
+        let task = TaskDiff { r#type: DiffType::Added, name: "t".into(), fields, ..TaskDiff::default() };
         let text = |verbose| super::task(&task, verbose, &mut Budget { left: 9, left_out: 0 }).into_string();
         assert!(text(false).starts_with("<li><details><summary>"), "{}", text(false));
         assert!(!text(true).contains("<details>"));

@@ -10,7 +10,7 @@ use crate::render::plan::{self, PlanView};
 use crate::render::plan_summary::{Severity, answer};
 use crate::render::values::counted;
 use crate::render::what_if;
-use encamp_model::{AllocMetric, quoted, short_id};
+use encamp_model::{AllocMetric, DiffType, quoted, short_id};
 use encamp_plan::review::{Outcome, Touched};
 use encamp_plan::tally::Tally;
 use encamp_plan::what_if::Outcome as Assumed;
@@ -204,12 +204,12 @@ fn tiles(tally: &Tally) -> Markup {
 }
 
 fn facts(job: &PlannedJob<'_>) -> Vec<(&'static str, Markup)> {
-    let kind = job.view.plan.diff.as_ref().map_or("None", |d| d.r#type.as_str());
+    let kind = job.view.plan.diff.as_ref().map_or(&DiffType::None, |d| &d.r#type);
     let change = match kind {
-        "Added" => "new job",
-        "Edited" => "changed",
-        "Deleted" => "deleted",
-        _ => "unchanged",
+        DiffType::Added => "new job",
+        DiffType::Edited => "changed",
+        DiffType::Deleted => "deleted",
+        DiffType::None | DiffType::Unset | DiffType::Other(_) => "unchanged",
     };
     vec![
         ("Job file", code(job.path)),

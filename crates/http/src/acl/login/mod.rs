@@ -31,7 +31,7 @@ use crate::route::Outcome;
 use bindings::{Identity, bindings};
 pub(super) use check::check_config;
 use encamp_host::{ids, threads};
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 use encamp_model::*;
 use encamp_server::endpoints::acl::tokens;
 use encamp_server::keyring::{KEY_WAIT, Keyring};
@@ -55,38 +55,33 @@ pub(crate) struct Logins {
     pending: Mutex<PendingLogins>,
 }
 
+#[null_is_default]
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct LoginRequest {
-    #[serde(deserialize_with = "or_default")]
     auth_method_name: String,
-    #[serde(deserialize_with = "or_default")]
     login_token: SecretString,
 }
 
+#[null_is_default]
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct AuthUrlRequest {
-    #[serde(deserialize_with = "or_default")]
     auth_method_name: String,
-    #[serde(rename = "RedirectURI", deserialize_with = "or_default")]
+    #[serde(rename = "RedirectURI")]
     redirect_uri: String,
-    #[serde(deserialize_with = "or_default")]
     client_nonce: SecretString,
 }
 
+#[null_is_default]
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct CompleteAuthRequest {
-    #[serde(deserialize_with = "or_default")]
     auth_method_name: String,
-    #[serde(deserialize_with = "or_default")]
     client_nonce: SecretString,
-    #[serde(deserialize_with = "or_default")]
     state: String,
-    #[serde(deserialize_with = "or_default")]
     code: SecretString,
-    #[serde(rename = "RedirectURI", deserialize_with = "or_default")]
+    #[serde(rename = "RedirectURI")]
     redirect_uri: String,
 }
 

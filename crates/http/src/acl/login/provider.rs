@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::fetch::{FetchError, Fetcher, TIME, UrlError, parse_url};
 use super::keys::{KeySetError, VerifyingKeys};
 use encamp_host::ids::now;
-use encamp_model::json::or_default;
+use encamp_model::json::null_is_default;
 use encamp_model::token_bucket::TokenBucket;
 use encamp_model::{AclAuthMethodConfig, HOUR, MINUTE, SECOND};
 
@@ -99,26 +99,21 @@ impl Source {
 }
 
 /// What a provider says about itself: the part of OpenID Connect Discovery 1.0 §3 that is used.
+#[null_is_default]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Metadata {
     /// The `iss` of its tokens.
-    #[serde(deserialize_with = "or_default")]
     pub issuer: String,
     /// Where its keys are.
-    #[serde(deserialize_with = "or_default")]
     pub jwks_uri: String,
     /// Where users log in.
-    #[serde(deserialize_with = "or_default")]
     pub authorization_endpoint: String,
     /// Where codes become tokens.
-    #[serde(deserialize_with = "or_default")]
     pub token_endpoint: String,
     /// Where more claims about a user are.
-    #[serde(deserialize_with = "or_default")]
     pub userinfo_endpoint: String,
     /// How clients may prove who they are; empty: `client_secret_basic`.
-    #[serde(deserialize_with = "or_default")]
     pub token_endpoint_auth_methods_supported: Vec<String>,
 }
 
