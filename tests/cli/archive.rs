@@ -300,8 +300,8 @@ fn the_content_of_a_backup() {
 
     let folder = Folder::new("cli-archive-content");
     let missing = run_in(folder.path(), &["operator", "snapshot", "inspect", "none.snap"]);
-    let told = "Error opening snapshot file: open none.snap: no such file or directory\n";
-    assert_eq!((missing.stdout.as_str(), missing.stderr.as_str(), missing.exit), ("", told, 1));
+    let error = "Error opening snapshot file: open none.snap: no such file or directory\n";
+    assert_eq!((missing.stdout.as_str(), missing.stderr.as_str(), missing.exit), ("", error, 1));
     folder.file("text.snap", "no archive");
     let refused = run_in(folder.path(), &["operator", "snapshot", "state", "text.snap"]);
     assert!(refused.exit == 1 && refused.stderr.starts_with("Error reading snapshot file: "), "{refused:?}");

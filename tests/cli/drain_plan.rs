@@ -116,7 +116,7 @@ fn nodes_that_are_needed_stay() {
 
 #[test]
 fn mistakes_are_named() {
-    for (flags, told) in [
+    for (flags, error) in [
         (&["nosuch"][..], "\"nosuch\": no node has this ID or name"),
         (&["-selector", "rack=1"], "the key must be node.class"),
         (&["-selector", "meta.rack=nosuch"], "No node matches -selector \"meta.rack=nosuch\""),
@@ -127,7 +127,7 @@ fn mistakes_are_named() {
         (&[], "-plan needs nodes or -selector"),
     ] {
         let ran = demo(flags);
-        assert!(ran.exit == 1 && ran.stderr.contains(told), "{flags:?}: {ran:?}");
+        assert!(ran.exit == 1 && ran.stderr.contains(error), "{flags:?}: {ran:?}");
     }
     let ran = run_in(std::path::Path::new("/"), &["node", "drain", "-json", "-enable", "x"]);
     assert!(ran.exit == 1 && ran.stderr.contains(" need -plan"), "{ran:?}");

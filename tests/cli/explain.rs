@@ -287,9 +287,9 @@ fn explanations_claim_only_what_nodes_have() {
             // The story of one node says the same about it.
             let example = reason["Examples"][0].as_str().unwrap();
             let of = format!("-explain={example}");
-            let told = run_in(folder.path(), &["job", "plan", "-snapshot=cluster.json", "-json-output", &of, name]);
-            let told: Value = serde_json::from_str(&told.stdout).unwrap();
-            let verdict = told["Explanation"]["Node"]["Groups"][0]["Verdict"][0].as_str().unwrap().to_string();
+            let ran = run_in(folder.path(), &["job", "plan", "-snapshot=cluster.json", "-json-output", &of, name]);
+            let plan: Value = serde_json::from_str(&ran.stdout).unwrap();
+            let verdict = plan["Explanation"]["Node"]["Groups"][0]["Verdict"][0].as_str().unwrap().to_string();
             let node = nodes.iter().find(|n| n["Name"] == example).unwrap();
             let has = match claim(node).as_deref() {
                 None => String::new(),

@@ -74,8 +74,8 @@ fn what_hcl_cannot_express_is_named() {
     let ran = run_in(dir.path(), &["job", "convert", "web.json"]);
     assert_eq!(ran.exit, 2, "{}", ran.stderr);
     assert!(ran.stdout.starts_with("job \"web\" {\n"));
-    let told = "HCL cannot express all of the job. The job file differs in:";
-    assert!(ran.stderr.starts_with(told) && ran.stderr.contains("TaskGroups[0].Services[0].Meta"), "{}", ran.stderr);
+    let error = "HCL cannot express all of the job. The job file differs in:";
+    assert!(ran.stderr.starts_with(error) && ran.stderr.contains("TaskGroups[0].Services[0].Meta"), "{}", ran.stderr);
 }
 
 /// Fields of blocks that stand in the job and in its groups, at either level and at both. The last value is the default

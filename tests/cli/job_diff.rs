@@ -76,7 +76,7 @@ fn a_json_job_is_compared_with_an_hcl_file() {
 
 #[test]
 fn mistakes_are_named() {
-    for (args, told) in [
+    for (args, error) in [
         (&[][..], "This command takes one or two arguments"),
         (&["-", "-"], "Only one of the jobs can be read from standard input"),
         (&["api"], "\"api\" is no job file"),
@@ -88,7 +88,7 @@ fn mistakes_are_named() {
     ] {
         let ran = diff(args);
         assert_eq!((ran.stdout.as_str(), ran.exit), ("", 255), "{args:?}: {ran:?}");
-        assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(error), "{args:?}: {}", ran.stderr);
     }
     let folder = Folder::new("job-diff");
     folder.file("broken.hcl", "job \"x\" {\n  count = \n}\n");
@@ -150,12 +150,12 @@ fn a_job_of_a_snapshot_becomes_a_job_file() {
     assert_eq!(ran.exit, 0, "{ran:?}");
     let same = run_in(folder.path(), &["job", "diff", "-snapshot", "cluster.json", "web.hcl"]);
     assert_eq!((same.stdout.as_str(), same.exit), ("The jobs are the same.\n", 0), "{same:?}");
-    for (args, told) in [
+    for (args, error) in [
         (&["-snapshot", "cluster.json"][..], "-snapshot needs -from"),
         (&["-from", "web", "-short"], "-from can't be combined with"),
     ] {
         let ran = run_in(folder.path(), &[&["job", "init"], args].concat());
-        assert!(ran.exit == 1 && ran.stderr.contains(told), "{ran:?}");
+        assert!(ran.exit == 1 && ran.stderr.contains(error), "{ran:?}");
     }
 }
 

@@ -91,8 +91,8 @@ fn a_second_fetch_reads_only_what_changed() {
     println!("{nodes} nodes: {requests} requests {first:?}");
     assert!(ran.stdout.starts_with(&format!("{nodes} nodes, {requests} requests: ")), "{}", ran.stdout);
     let document = include_str!("../../docs/guide/live.md");
-    let told = ran.stdout.lines().next().unwrap();
-    assert!(document.contains(&format!("```text\n{told}\n```")), "docs/guide/live.md shows another fetch than {told}");
+    let line = ran.stdout.lines().next().unwrap();
+    assert!(document.contains(&format!("```text\n{line}\n```")), "docs/guide/live.md shows another fetch than {line}");
 
     let report = bench.fetch();
     assert_eq!((report["Nodes"].as_u64(), report["Read"].as_u64()), (Some(nodes as u64), Some(0)));
@@ -476,10 +476,10 @@ fn jobs_of_a_running_cluster_are_inspected() {
     bench.cluster.lock().unwrap().failures = vec![(format!("/v1/job/{id}/submission"), Response::json(&submission))];
     let source = inspect(&["-hcl", "-with-vars"], &id);
     assert_eq!((source.stdout.as_str(), source.exit), ("job \"a\" {}\n\n", 0));
-    let told = format!(
+    let line = format!(
         "\nTo run this job as originally submitted:\n\n$ encamp job inspect -namespace default -hcl {id} |\n    encamp job run -namespace default -var a=1 -var b=2 -var c = 3 {id}\n\n"
     );
-    assert_eq!(source.stderr, told);
+    assert_eq!(source.stderr, line);
     let none = Response::text(404, "job source not found");
     bench.cluster.lock().unwrap().failures = vec![(format!("/v1/job/{id}/submission"), none)];
     let written = inspect(&["-hcl"], &id);

@@ -37,7 +37,7 @@ fn certificates_are_checked_on_both_sides() {
         .with_client_cert_verifier(clients)
         .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
         .unwrap();
-    // Who gets through the handshake is told that the endpoint does not exist.
+    // A client that completes the handshake learns that the endpoint does not exist.
     let server = Server::with_tls(Arc::new(config), |_| Response::text(404, "gone"));
 
     let folder = Folder::new("live-tls");

@@ -62,11 +62,11 @@ fn conditions_fail_a_plan() {
     let sarif = std::fs::read_to_string(folder.path().join("plan.sarif")).expect("a file");
     let sarif: Value = serde_json::from_str(&sarif).expect("JSON");
     let results = sarif["runs"][0]["results"].as_array().expect("results");
-    let told: Vec<(&str, &str)> =
+    let findings: Vec<(&str, &str)> =
         results.iter().map(|r| (r["ruleId"].as_str().unwrap(), r["level"].as_str().unwrap())).collect();
-    assert!(told.contains(&("unplaced", "error")) && told.contains(&("destroy", "note")), "{told:?}");
+    assert!(findings.contains(&("unplaced", "error")) && findings.contains(&("destroy", "note")), "{findings:?}");
     let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules");
-    assert!(told.iter().all(|(rule, _)| rules.iter().any(|r| r["id"] == *rule)));
+    assert!(findings.iter().all(|(rule, _)| rules.iter().any(|r| r["id"] == *rule)));
 }
 
 /// A YAML file, as the function `yamldecode` of job files reads it.

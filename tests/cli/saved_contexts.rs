@@ -112,7 +112,7 @@ fn mistakes_in_the_file_are_told_where_a_cluster_is_needed() {
     // Commands that need no cluster do not care.
     assert_eq!(clusters.run(&["version"], &[]).exit, 0);
     assert_eq!(said(&clusters.run(&["context", "show", "-short"], &[])), ("prod\n", "", 0));
-    for (command, told) in [
+    for (command, error) in [
         ("[\"sh\", \"-c\", \"exit 3\"]", "sh: exit status: 3"),
         ("[\"sh\", \"-c\", \":\"]", "sh printed no token"),
         ("[\"/nosuch\"]", "/nosuch: No such file or directory"),
@@ -120,6 +120,6 @@ fn mistakes_in_the_file_are_told_where_a_cluster_is_needed() {
         clusters.write(&format!("[contexts.prod]\naddress = \"http://127.0.0.1:1\"\ntoken_command = {command}\n"));
         let ran = clusters.run(LIST, &[]);
         let begins = "Error running the token command of context \"prod\": ";
-        assert!(ran.exit == 1 && ran.stderr.starts_with(begins) && ran.stderr.contains(told), "{ran:?}");
+        assert!(ran.exit == 1 && ran.stderr.starts_with(begins) && ran.stderr.contains(error), "{ran:?}");
     }
 }

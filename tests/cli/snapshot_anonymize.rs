@@ -52,7 +52,7 @@ fn variants(job: &Job) -> Vec<Job> {
     variants
 }
 
-/// What a search for nodes found, with names that can be replaced replaced and the others told by their counts alone.
+/// What a search for nodes found, with names that can be replaced replaced and the others distinguished by their counts alone.
 fn metrics(a: &mut Anonymizer, original: bool, metrics: &encamp_model::AllocMetric) -> Value {
     let mut value = serde_json::to_value(metrics).unwrap();
     let object = value.as_object_mut().unwrap();

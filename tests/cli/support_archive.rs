@@ -69,16 +69,16 @@ fn a_cluster_is_captured_for_support() {
             && !fs::exists(format!("{path}/client")).expect("read")
     );
 
-    for (args, told) in [
+    for (args, error) in [
         (&["-duration", "soon"][..], "Error parsing duration: "),
         (&["-interval", "0s"], "Error parsing interval: it must be above 0s and at most 24h"),
         (&["-interval", "1h"], "Error parsing interval: it is longer than -duration"),
     ] {
         let ran = run(&folder, &agent, &[&["operator", "debug"], args].concat());
-        assert!(ran.exit == 1 && ran.stderr.starts_with(told), "{ran:?}");
+        assert!(ran.exit == 1 && ran.stderr.starts_with(error), "{ran:?}");
     }
 
-    for (args, told) in [
+    for (args, error) in [
         (&["license", "get"][..], "Error getting license: Nomad Enterprise only endpoint\n"),
         (
             &["quota", "list"],
@@ -86,7 +86,7 @@ fn a_cluster_is_captured_for_support() {
         ),
     ] {
         let ran = run_in(folder.path(), &[&[args[0], &format!("-address={}", agent.address())], &args[1..]].concat());
-        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("", told, 1));
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("", error, 1));
     }
 }
 
@@ -193,10 +193,10 @@ fn the_raft_log_of_a_stopped_server() {
 
 #[test]
 fn commands_of_nomad_enterprise_say_what_they_are() {
-    for (command, told) in
+    for (command, error) in
         [("sentinel", "Sentinel policies"), ("recommendation", "recommendations"), ("setup", "Consul")]
     {
         let ran = run_in(".".as_ref(), &[command]);
-        assert!(ran.exit == 1 && ran.stdout.is_empty() && ran.stderr.contains(told), "{ran:?}");
+        assert!(ran.exit == 1 && ran.stdout.is_empty() && ran.stderr.contains(error), "{ran:?}");
     }
 }

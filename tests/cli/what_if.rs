@@ -187,13 +187,13 @@ fn assumed_changes_are_part_of_what_programs_read() {
     assert_eq!(planned["WhatIf"], outcome);
     let all = value(&with(&["-json-output"], &several));
     assert_eq!(all["WhatIf"], outcome);
-    assert!(list(&all, "Plans").iter().all(|p| p["Plan"].get("WhatIf").is_none()), "it is told once");
+    assert!(list(&all, "Plans").iter().all(|p| p["Plan"].get("WhatIf").is_none()), "the change is shown once");
 
     let template = "{{range .WhatIf.Changes}}{{.}}; {{end}}{{.WhatIf.Fates.Moved}} moved, {{.JobModifyIndex}}";
     let want = "drain node \"dc1-general-01\" (00000001)";
     let filled = with(&["-t", template], &one).stdout;
-    let (told, moved) = (texts(list(&outcome, "Changes")).join("; "), &outcome["Fates"]["Moved"]);
-    assert_eq!(filled, format!("{told}; {moved} moved, 0\n"));
+    let (shown, moved) = (texts(list(&outcome, "Changes")).join("; "), &outcome["Fates"]["Moved"]);
+    assert_eq!(filled, format!("{shown}; {moved} moved, 0\n"));
     assert!(filled.contains(want), "{filled}");
 
     let lines = |ran: Ran| ran.stdout.lines().map(String::from).collect::<Vec<_>>();
@@ -202,11 +202,11 @@ fn assumed_changes_are_part_of_what_programs_read() {
         (lines(with(&["-markdown"], &several)), "## Plan of 2 jobs"),
     ] {
         assert_eq!((comment[0].as_str(), comment[1].as_str(), comment[3].as_str()), (heading, "", ""));
-        let told: Vec<&String> = comment.iter().filter(|l| l.contains("What if")).collect();
-        assert_eq!(told, [&comment[2]]);
-        assert!(told[0].starts_with(":warning: **What if:** `"), "{told:?}");
-        assert!(told[0].contains(&format!("`{want}`")), "{told:?}");
-        assert!(told[0].contains(" Unplaced: ") && told[0].contains("of group `front` of job `web`"), "{told:?}");
+        let shown: Vec<&String> = comment.iter().filter(|l| l.contains("What if")).collect();
+        assert_eq!(shown, [&comment[2]]);
+        assert!(shown[0].starts_with(":warning: **What if:** `"), "{shown:?}");
+        assert!(shown[0].contains(&format!("`{want}`")), "{shown:?}");
+        assert!(shown[0].contains(" Unplaced: ") && shown[0].contains("of group `front` of job `web`"), "{shown:?}");
     }
 
     let plain = plan(&["-json-output"], &one);

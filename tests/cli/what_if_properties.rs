@@ -45,10 +45,10 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
     // All that lived on the nodes is accounted for, once.
     let was: BTreeSet<&str> =
         gone.iter().flat_map(|id| on(before, id)).filter(|a| !a.terminal()).map(|a| a.id.as_str()).collect();
-    let told: Vec<&str> =
+    let reported: Vec<&str> =
         outcome.displaced.iter().filter(|d| gone.contains(&d.from.node_id)).map(|d| d.from.alloc_id.as_str()).collect();
-    prop_assert_eq!(told.len(), was.len());
-    prop_assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), was.clone());
+    prop_assert_eq!(reported.len(), was.len());
+    prop_assert_eq!(reported.into_iter().collect::<BTreeSet<_>>(), was.clone());
     for d in outcome.displaced.iter().filter(|d| gone.contains(&d.from.node_id)) {
         prop_assert_eq!(d.cause, cause);
         prop_assert_eq!(d.fate == Fate::Moved, d.to.is_some());
@@ -153,21 +153,21 @@ proptest! {
         let Some(mut state) = state(nodes, each, seed) else { return Ok(()) };
         without_preemption(&mut state);
         let Some(subject) = probe(&state, pick) else { return Ok(()) };
-        let told = capacity(&state, &subject, EPOCH);
-        prop_assert_eq!(told.nodes.iter().map(|n| n.copies).sum::<i64>(), told.copies);
-        prop_assert!(!told.capped && told.running == 0);
-        prop_assume!(told.copies <= 300);
-        for (count, missing) in [(told.copies, 0), (told.copies + 1, 1)] {
+        let reported = capacity(&state, &subject, EPOCH);
+        prop_assert_eq!(reported.nodes.iter().map(|n| n.copies).sum::<i64>(), reported.copies);
+        prop_assert!(!reported.capped && reported.running == 0);
+        prop_assume!(reported.copies <= 300);
+        for (count, missing) in [(reported.copies, 0), (reported.copies + 1, 1)] {
             let mut job = Job::clone(&subject.job);
             job.task_groups[0].count = count;
             let run = dry_run(&state, &job, EPOCH).expect("a plan");
             let failed: i64 = run.failed_tg_allocs().values().map(|m| m.coalesced_failures + 1).sum();
             let placed: BTreeMap<&String, i64> =
                 run.plan.node_allocation.iter().map(|(node, list)| (node, list.len() as i64)).collect();
-            prop_assert_eq!((placed.values().sum::<i64>(), failed), (told.copies, missing), "{}", job.id);
-            if count == told.copies {
-                let where_told = told.nodes.iter().map(|n| (&n.node_id, n.copies)).collect();
-                prop_assert_eq!(&placed, &where_told);
+            prop_assert_eq!((placed.values().sum::<i64>(), failed), (reported.copies, missing), "{}", job.id);
+            if count == reported.copies {
+                let reported_places = reported.nodes.iter().map(|n| (&n.node_id, n.copies)).collect();
+                prop_assert_eq!(&placed, &reported_places);
             }
         }
     }
@@ -213,7 +213,7 @@ proptest! {
         let ask = |accuracy: Accuracy| {
             survival(&state, &subject, loss, &Limits::none(accuracy), EPOCH).expect("the nodes exist")
         };
-        let told = ask(Accuracy::Exact).expect("something to lose");
+        let reported = ask(Accuracy::Exact).expect("something to lose");
         let up = state.nodes().map(|e| &e.node).filter(|n| n.status != NodeStatus::Down);
         let names: BTreeSet<(String, String)> = match loss {
             Loss::Node => up.map(|n| (n.name.clone(), n.id.clone())).collect(),
@@ -227,13 +227,13 @@ proptest! {
             all.entry(name.clone()).or_default().push((left, after.outcome.count(None, Fate::Unplaced)));
         }
         let least = all.values().flatten().map(|(copies, _)| *copies).min();
-        prop_assert_eq!(Some(told.copies), least, "{}: {:?} of {:?}", &subject.job.id, &told, &all);
-        prop_assert!(all[&told.lost].contains(&(told.copies, told.unplaced.expect("it was followed"))), "{:?} of {:?}", &told, &all);
-        prop_assert_eq!(told.at_least, told.copies);
-        prop_assert_eq!(ask(Accuracy::Near), Some(told.clone()), "few losses are all tried");
-        prop_assert_eq!(told.of, names.len());
-        prop_assert!((1..=told.of).contains(&told.tried));
-        prop_assert_eq!((told.decided, told.ended), (told.of, Ended::Exact));
+        prop_assert_eq!(Some(reported.copies), least, "{}: {:?} of {:?}", &subject.job.id, &reported, &all);
+        prop_assert!(all[&reported.lost].contains(&(reported.copies, reported.unplaced.expect("it was followed"))), "{:?} of {:?}", &reported, &all);
+        prop_assert_eq!(reported.at_least, reported.copies);
+        prop_assert_eq!(ask(Accuracy::Near), Some(reported.clone()), "few losses are all tried");
+        prop_assert_eq!(reported.of, names.len());
+        prop_assert!((1..=reported.of).contains(&reported.tried));
+        prop_assert_eq!((reported.decided, reported.ended), (reported.of, Ended::Exact));
         // Whenever it is asked to end, the truth lies in the interval.
         for moment in moments.into_iter().chain([0, 40]) {
             let asked = Arc::new(AtomicUsize::new(0));
@@ -241,11 +241,11 @@ proptest! {
             let limits = Limits { accuracy: Accuracy::Exact, stop, progress: &|_| {} };
             let cut = survival(&state, &subject, loss, &limits, EPOCH).expect("the nodes exist").expect("an interval");
             prop_assert!(
-                (cut.at_least..=cut.copies).contains(&told.copies), "after {}: {:?} of {:?}", moment, &cut, &told
+                (cut.at_least..=cut.copies).contains(&reported.copies), "after {}: {:?} of {:?}", moment, &cut, &reported
             );
             let bounded = all.get(&cut.lost).is_some_and(|left| left.iter().any(|(copies, _)| *copies <= cut.copies));
             prop_assert!(bounded, "after {}: {:?} of {:?}", moment, &cut, &all);
-            prop_assert!(cut.tried <= cut.decided && cut.decided <= cut.of && cut.of == told.of, "{:?}", &cut);
+            prop_assert!(cut.tried <= cut.decided && cut.decided <= cut.of && cut.of == reported.of, "{:?}", &cut);
             prop_assert_eq!(cut.ended == Ended::Exact, cut.at_least == cut.copies);
         }
     }

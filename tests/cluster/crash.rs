@@ -250,7 +250,7 @@ fn live(seed: u64, life: u64, rounds: u64) -> Result<Tally, String> {
             verdict.checks
         );
         if !verdict.problems.is_empty() {
-            return Err(told(&mut cluster, &verdict, &format!("{seed}-{life}-{round}")));
+            return Err(report(&mut cluster, &verdict, &format!("{seed}-{life}-{round}")));
         }
         tally.add(&Tally { rounds: 1, checks: verdict.checks, acked, refused, slowest: back, longest: settled });
     }
@@ -304,7 +304,7 @@ fn acknowledged_writes_survive_kills() {
 }
 
 /// Saves the data and returns the report.
-fn told(cluster: &mut Cluster, verdict: &Verdict, name: &str) -> String {
+fn report(cluster: &mut Cluster, verdict: &Verdict, name: &str) -> String {
     let kept = kept::folder(&format!("crash-kept-{name}"));
     kept::copy(&cluster.folder.path().join("data/server"), &kept);
     kept::lists(cluster.view(), &kept);

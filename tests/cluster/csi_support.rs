@@ -283,13 +283,13 @@ impl Cluster {
             if ids.len() == count && claims.as_ref() == Some(&ids) && found.iter().all(|(_, node)| node != not_on) {
                 return Ok(());
             }
-            let told: Vec<_> = rows
+            let rows_shown: Vec<_> = rows
                 .as_array()
                 .into_iter()
                 .flatten()
                 .map(|a| json!([a["ID"], a["NodeID"], a["ClientStatus"], a["TaskStates"]["main"]["Events"]]))
                 .collect();
-            Err(format!("{claims:?}, {}", json!(told)))
+            Err(format!("{claims:?}, {}", json!(rows_shown)))
         });
         found
     }

@@ -35,8 +35,8 @@ fn volumes_follow_their_allocations() {
     end_processes(&cluster.nodes[lost].data());
     let third = cluster.users("single", "one", 1, &second.1).remove(0);
     assert!(third.0 != second.0 && third.1 != second.1, "{third:?}");
-    let told = disks.violations();
-    assert!(told.lines().all(|l| l.contains("detached while mounted")), "{told}");
+    let violations = disks.violations();
+    assert!(violations.lines().all(|l| l.contains("detached while mounted")), "{violations}");
 
     // Stopped jobs leave nothing claimed, and volumes can be deleted.
     for job in ["single", "multi"] {

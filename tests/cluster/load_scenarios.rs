@@ -50,71 +50,72 @@ fn number(of: &Json, key: &str) -> u64 {
 #[test]
 #[ignore = "takes long: `cargo xtask test all` runs it"]
 fn redundant_evaluations_are_cancelled() {
-    let told = sim("load-shedding", &["-nodes=30", "-system-jobs=2"]);
-    assert_eq!((number(&told, "nodes"), number(&told, "servers"), number(&told, "allocations")), (30, 1, 60));
-    assert!(number(&told, "peak_rss_mb") > 10, "{told}");
-    let [enable, stop] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    let report = sim("load-shedding", &["-nodes=30", "-system-jobs=2"]);
+    assert_eq!((number(&report, "nodes"), number(&report, "servers"), number(&report, "allocations")), (30, 1, 60));
+    assert!(number(&report, "peak_rss_mb") > 10, "{report}");
+    let [enable, stop] = report["steps"].as_array().expect("steps").as_slice() else { panic!("{report}") };
     // One evaluation per registered job, and one per node and job; of each job, the first and the newest evaluation are
     // processed, and those that arrived meanwhile.
-    assert!(enable["name"] == "enable" && number(enable, "evaluations_pending") >= 60, "{told}");
-    assert!((4..20).contains(&number(enable, "evaluations_processed")), "{told}");
-    assert!(number(enable, "evaluations_canceled") >= 40, "{told}");
-    assert!(number(enable, "log_entries") <= number(enable, "operations"), "{told}");
+    assert!(enable["name"] == "enable" && number(enable, "evaluations_pending") >= 60, "{report}");
+    assert!((4..20).contains(&number(enable, "evaluations_processed")), "{report}");
+    assert!(number(enable, "evaluations_canceled") >= 40, "{report}");
+    assert!(number(enable, "log_entries") <= number(enable, "operations"), "{report}");
     assert_eq!(stop["name"], "stop");
     // Nodes that are lost together create one evaluation per job; here they may be lost one by one.
     let ended = number(stop, "evaluations_processed") + number(stop, "evaluations_canceled");
-    assert!(ended >= 2 && ended == number(stop, "evaluations_pending"), "{told}");
-    assert!(number(stop, "log_entries") <= number(stop, "operations"), "{told}");
+    assert!(ended >= 2 && ended == number(stop, "evaluations_pending"), "{report}");
+    assert!(number(stop, "log_entries") <= number(stop, "operations"), "{report}");
 }
 
 #[test]
 fn jobs_are_placed_and_run() {
-    let told = sim("c1m", &["-nodes=20", "-allocs=2500"]);
-    assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (2500, 0));
-    assert!(told["allocations_per_second"].as_f64().is_some_and(|n| n > 10.0), "{told}");
-    let [place, run] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    let report = sim("c1m", &["-nodes=20", "-allocs=2500"]);
+    assert_eq!((number(&report, "allocations"), number(&report, "false_expiries")), (2500, 0));
+    assert!(report["allocations_per_second"].as_f64().is_some_and(|n| n > 10.0), "{report}");
+    let [place, run] = report["steps"].as_array().expect("steps").as_slice() else { panic!("{report}") };
     assert_eq!((place["name"].as_str(), number(place, "evaluations_processed")), (Some("place"), 3));
-    assert!(run["seconds"].as_f64() >= place["seconds"].as_f64(), "{told}");
+    assert!(run["seconds"].as_f64() >= place["seconds"].as_f64(), "{report}");
 }
 
 #[test]
 #[ignore = "takes long: `cargo xtask test all` runs it"]
 fn garbage_is_collected_beside_other_work() {
-    let told = sim("gc", &["-nodes=20", "-allocs=5000", "-percent=80", "-idle=1s"]);
-    let steps = told["steps"].as_array().expect("steps");
+    let report = sim("gc", &["-nodes=20", "-allocs=5000", "-percent=80", "-idle=1s"]);
+    let steps = report["steps"].as_array().expect("steps");
     let names: Vec<_> = steps.iter().filter_map(|s| s["name"].as_str()).collect();
-    assert_eq!(names, ["place", "stop", "idle", "collect"], "{told}");
-    let [idle, collecting] = told["timings"].as_array().expect("timings").as_slice() else { panic!("{told}") };
-    assert!(number(idle, "count") >= 5 && number(collecting, "count") >= 1, "{told}");
-    assert!(collecting["p99_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{told}");
+    assert_eq!(names, ["place", "stop", "idle", "collect"], "{report}");
+    let [idle, collecting] = report["timings"].as_array().expect("timings").as_slice() else { panic!("{report}") };
+    assert!(number(idle, "count") >= 5 && number(collecting, "count") >= 1, "{report}");
+    assert!(collecting["p99_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{report}");
 }
 
 #[test]
 fn live_nodes_do_not_expire() {
-    let told = sim("heartbeats", &["-nodes=20", "-time=12"]);
-    assert_eq!((number(&told, "nodes"), number(&told, "false_expiries")), (20, 0));
-    let [join, beat] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
-    assert!(number(join, "operations") >= 40, "each registers and becomes ready: {told}");
-    assert!(beat["seconds"].as_f64() >= Some(12.0) && number(beat, "evaluations_pending") == 0, "{told}");
+    let report = sim("heartbeats", &["-nodes=20", "-time=12"]);
+    assert_eq!((number(&report, "nodes"), number(&report, "false_expiries")), (20, 0));
+    let [join, beat] = report["steps"].as_array().expect("steps").as_slice() else { panic!("{report}") };
+    assert!(number(join, "operations") >= 40, "each registers and becomes ready: {report}");
+    assert!(beat["seconds"].as_f64() >= Some(12.0) && number(beat, "evaluations_pending") == 0, "{report}");
 }
 
 #[test]
 fn nodes_that_stop_heartbeating_are_replaced_and_return() {
-    let told = sim("flap", &["-nodes=20", "-jobs=3"]);
-    assert_eq!(number(&told, "allocations"), 40);
-    let steps: Vec<&str> = told["steps"].as_array().expect("steps").iter().filter_map(|s| s["name"].as_str()).collect();
+    let report = sim("flap", &["-nodes=20", "-jobs=3"]);
+    assert_eq!(number(&report, "allocations"), 40);
+    let steps: Vec<&str> =
+        report["steps"].as_array().expect("steps").iter().filter_map(|s| s["name"].as_str()).collect();
     assert_eq!(steps, ["place", "lose", "return"]);
-    let lose = &told["steps"][1];
-    assert!(number(lose, "evaluations_processed") >= 1 && number(lose, "operations") > 2, "{told}");
+    let lose = &report["steps"][1];
+    assert!(number(lose, "evaluations_processed") >= 1 && number(lose, "operations") > 2, "{report}");
 }
 
 #[test]
 #[ignore = "takes long: `cargo xtask test all` runs it"]
 fn jobs_are_complete_after_each_round() {
-    let told = sim("churn", &["-nodes=20", "-jobs=3", "-rounds=2"]);
-    assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (40, 0));
-    let churn = &told["steps"][1];
-    assert!(churn["name"] == "churn" && number(churn, "evaluations_processed") >= 4, "{told}");
+    let report = sim("churn", &["-nodes=20", "-jobs=3", "-rounds=2"]);
+    assert_eq!((number(&report, "allocations"), number(&report, "false_expiries")), (40, 0));
+    let churn = &report["steps"][1];
+    assert!(churn["name"] == "churn" && number(churn, "evaluations_processed") >= 4, "{report}");
 }
 
 #[test]
@@ -131,8 +132,8 @@ fn a_signal_ends_servers_and_removes_their_data() {
     }
     signal(&child, Signal::TERM);
     let out = child.wait_with_output().expect("the program");
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(143) && told.contains("Error: stopped by signal: terminated"), "{out:?}");
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(143) && stderr.contains("Error: stopped by signal: terminated"), "{out:?}");
     assert!(!data.exists(), "the data of the servers is gone");
 }
 

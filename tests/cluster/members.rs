@@ -288,15 +288,15 @@ fn agents_answer_for_the_server_that_is_named() {
     }
     for asked in servers.iter().chain([&node]) {
         follows(asked, "leader", &servers[first]);
-        let told = asked.agent().send("GET", "/v1/agent/monitor?server_id=nobody", &Json::Null);
-        assert_eq!((told.status, told.body.as_str()), (500, "RPC Error:: 400,unknown Nomad server nobody"));
+        let response = asked.agent().send("GET", "/v1/agent/monitor?server_id=nobody", &Json::Null);
+        assert_eq!((response.status, response.body.as_str()), (500, "RPC Error:: 400,unknown Nomad server nobody"));
     }
     // Who does not answer is not waited for.
     let lost = (first + 1) % 3;
     let name = members[lost]["Name"].as_str().unwrap_or_default().to_string();
     servers[lost].kill();
-    let told = servers[first].agent().send("GET", &format!("/v1/agent/host?server_id={name}"), &Json::Null);
-    assert_eq!(told.status, 500, "{}", told.body);
+    let response = servers[first].agent().send("GET", &format!("/v1/agent/host?server_id={name}"), &Json::Null);
+    assert_eq!(response.status, 500, "{}", response.body);
 }
 
 #[test]

@@ -181,12 +181,12 @@ fn every_server_reaches_every_node() {
             let signalled = cluster.ask(at, "PUT", &format!("/v1/client/allocation/{id}/signal"), &signal);
             assert_eq!(signalled.status, 200, "{}", signalled.body);
 
-            let mut child = exec(at, id, &["/bin/sh", "-c", "cat; echo told >&2; exit 3"]);
+            let mut child = exec(at, id, &["/bin/sh", "-c", "cat; echo error >&2; exit 3"]);
             child.stdin.take().expect("stdin").write_all(b"through the server").expect("written");
             let output = child.wait_with_output().expect("an end");
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-            assert_eq!((text(&output.stdout), text(&output.stderr)), ("through the server".into(), "told\n".into()));
+            assert_eq!((text(&output.stdout), text(&output.stderr)), ("through the server".into(), "error\n".into()));
         }
         let unknown = "00000000-0000-4000-8000-000000000000";
         let logs = cluster.get(at, &format!("/v1/client/fs/logs/{unknown}?task=main&type=stdout"));
@@ -197,8 +197,8 @@ fn every_server_reaches_every_node() {
     for alloc in &allocs {
         let path = format!("/v1/client/fs/cat/{}?path=main/local/signals", alloc.id);
         wait_for("all signals arrived", || {
-            let told = cluster.get(&cluster.servers[0], &path).body;
-            if told.contains("signalled") { Ok(()) } else { Err(told) }
+            let response = cluster.get(&cluster.servers[0], &path).body;
+            if response.contains("signalled") { Ok(()) } else { Err(response) }
         });
     }
 }

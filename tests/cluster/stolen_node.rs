@@ -105,8 +105,8 @@ fn a_stolen_node(enforcement: &str) {
     let _ = fs::remove_dir_all(thief.data().join("client/allocs"));
     let old_secret = secret(&nodes[0]);
 
-    let told = run(&server, &["node", "identity", "revoke", "-yes", &stolen[..8]]);
-    assert_eq!(told, format!("Node \"{stolen}\" identity revoked\n"));
+    let output = run(&server, &["node", "identity", "revoke", "-yes", &stolen[..8]]);
+    assert_eq!(output, format!("Node \"{stolen}\" identity revoked\n"));
     becomes(&server, &stolen, "down");
     let other = id(&nodes[1]);
     wait_for("the job runs elsewhere", || place(&server).and_then(|at| if at == other { Ok(()) } else { Err(at) }));

@@ -118,7 +118,7 @@ impl World {
         let index = self.index;
         let applied = fsm::apply(&mut self.store, index, &op, Limits::default());
         if replayed() {
-            println!("{index} {} {:?}{}", op.metric(), applied.reply, told(&applied.changes));
+            println!("{index} {} {:?}{}", op.metric(), applied.reply, list_changes(&applied.changes));
         }
         if let Reply::Refused(refusal) = applied.reply {
             return Err(refusal);
@@ -238,7 +238,7 @@ impl World {
 }
 
 /// A summary of the changes.
-fn told(changes: &[Change]) -> String {
+fn list_changes(changes: &[Change]) -> String {
     let mut out = String::new();
     for change in changes {
         match change {

@@ -42,13 +42,15 @@ fn check_alloc(before: &State, plan: &Plan, a: &Allocation) -> Verdict {
         let other = |b: &&Arc<Allocation>| of_other_version(before, plan, &job, b);
         placed.filter(|b| b.task_group == a.task_group).any(|b| other(&b))
     };
-    let told = || before.nodes().any(|n| twin(&n.node) && n.node.computed_class != n.node.compute_class());
+    let class_differs = || before.nodes().any(|n| twin(&n.node) && n.node.computed_class != n.node.compute_class());
     let for_class = |test: &dyn Fn(&Node) -> bool| {
         test(node) || before.nodes().any(|n| twin(&n.node) && test(&n.node)) || !system && versions()
     };
     let escapes = |c: &Constraint| [&c.ltarget, &c.rtarget].iter().any(|t| t.contains("{attr.unique."));
     let mut constraints = tg.constraints.iter().chain(tg.tasks.iter().flat_map(|t| &t.constraints));
-    let kept = |c: &Constraint| holds(c, node) || !escapes(c) && (told() || versions()) && for_class(&|n| holds(c, n));
+    let kept = |c: &Constraint| {
+        holds(c, node) || !escapes(c) && (class_differs() || versions()) && for_class(&|n| holds(c, n))
+    };
     if let Some(c) = constraints.find(|c| !kept(c)) {
         return Err(broken(c));
     }

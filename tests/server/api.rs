@@ -284,8 +284,8 @@ fn a_deployment_is_promoted_again_without_harm() {
     assert_eq!(early.status, 500, "{early:?}");
     assert!(early.body.contains("Task group \"g\" has 0/1 healthy allocations"), "{early:?}");
     let healthy = json!({"DeploymentID": id, "HealthyAllocationIDs": [canary]});
-    let told = agent.send("PUT", &format!("/v1/deployment/allocation-health/{id}"), &healthy);
-    assert_eq!(told.status, 200, "{told:?}");
+    let response = agent.send("PUT", &format!("/v1/deployment/allocation-health/{id}"), &healthy);
+    assert_eq!(response.status, 200, "{response:?}");
     let first = promote();
     assert_eq!(first.status, 200, "{first:?}");
     let second = promote();

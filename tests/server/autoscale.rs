@@ -103,8 +103,8 @@ fn the_leader_scales_worker_pools() {
     // An idle pool with one node cannot be scaled in.
     let idle = pool(&server, |p| p["LastDecision"]["Action"] == "denied");
     let figures = ["Pool", "Nodes", "Min", "Max", "Metric", "Utilization", "MaxAllowed", "Direction", "Failsafe"];
-    let told: Vec<Json> = figures.iter().map(|k| idle[*k].clone()).collect();
-    assert_eq!(Json::from(told), json!(["web", 1, 1, 3, "", 0, 10_000, "in", false]));
+    let shown: Vec<Json> = figures.iter().map(|k| idle[*k].clone()).collect();
+    assert_eq!(Json::from(shown), json!(["web", 1, 1, 3, "", 0, 10_000, "in", false]));
     assert_eq!(server.read("/v1/autoscale/pools").map(|list| list[0]["Pool"].clone()), Ok(json!("web")));
     let ask = |server: &Member, method: &str, path: &str, body: &str| {
         let reply = call(server.port(), method, path, body, PATIENCE).expect("an answer");
@@ -133,9 +133,9 @@ fn the_leader_scales_worker_pools() {
     group.grows_to(2, PATIENCE);
     let second = node("i-2", &server);
     let grown = pool(&server, |p| p["Nodes"] == 2 && p["Operation"] == "" && p["LastDecision"]["Action"] == "denied");
-    let told: Vec<Json> =
+    let shown: Vec<Json> =
         ["Metric", "Utilization", "MaxAllowed", "Direction"].iter().map(|k| grown[*k].clone()).collect();
-    assert_eq!(Json::from(told), json!(["cpu", 10_000, 20_000, "in"]));
+    assert_eq!(Json::from(shown), json!(["cpu", 10_000, 20_000, "in"]));
     assert_eq!(group.read("desired"), "2");
     drop((first, second));
 }
@@ -213,13 +213,13 @@ fn job_groups_are_told_and_stopped_over_the_interface() {
     let reply = server.agent().send("PUT", "/v1/jobs", &job);
     assert_eq!(reply.status, 200, "{}", reply.body);
     crate::member::running(&server, "web");
-    let told = |what: &str, wanted: &dyn Fn(&Json) -> bool| {
+    let group_shows = |what: &str, wanted: &dyn Fn(&Json) -> bool| {
         wait_for(what, || {
             let group = server.read("/v1/autoscale/group/web/front")?;
             if wanted(&group) { Ok(()) } else { Err(group.to_string()) }
         });
     };
-    told("the group", &|g| g["Count"] == 1 && g["Running"] == 1 && g["Max"] == 1 && g["Failsafe"] == false);
+    group_shows("the group", &|g| g["Count"] == 1 && g["Running"] == 1 && g["Max"] == 1 && g["Failsafe"] == false);
     assert_eq!(server.read("/v1/autoscale/groups").map(|list| list[0]["JobID"].clone()), Ok(json!("web")));
     let ask = |enable: bool| {
         let body = json!({"Enable": enable, "Operator": "ann@laptop"}).to_string();
@@ -231,9 +231,9 @@ fn job_groups_are_told_and_stopped_over_the_interface() {
     let on = ask(true);
     let admin = on["FailsafeAdmin"].as_str().unwrap_or_default();
     assert!(on["Failsafe"] == true && admin.ends_with(" ann@laptop from 127.0.0.1"), "{on}");
-    told("failsafe mode", &|g| g["LastDecision"]["Action"] == "failsafe");
+    group_shows("failsafe mode", &|g| g["LastDecision"]["Action"] == "failsafe");
     assert_eq!(ask(false)["Failsafe"], false);
-    told("no failsafe mode", &|g| g["Failsafe"] == false && g["LastDecision"]["Action"] != "failsafe");
+    group_shows("no failsafe mode", &|g| g["Failsafe"] == false && g["LastDecision"]["Action"] != "failsafe");
 }
 
 #[test]

@@ -106,8 +106,8 @@ async fn groups_of_moto() {
         .env("HOME", "/nonexistent");
     child.env("AWS_ENDPOINT_URL", &moto.url).env("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE");
     let ran = child.env("AWS_SECRET_ACCESS_KEY", "secret").output().expect("this program");
-    let told = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && told.contains("the group has 2 instances"), "{told}");
+    let output = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && output.contains("the group has 2 instances"), "{output}");
 }
 
 /// The loop over pools with the group of moto behind it: it grows to its bound, replaces an instance that does not

@@ -41,10 +41,10 @@ fn runs_with(name: &str, config: &str, client: &mut Command, steps: usize, what:
     let place = Folder::new(name);
     let agent = Agent::start(&place, config, &["-dev"]);
     let ran = client.arg(agent.address()).args(what).output().expect("the client starts");
-    let told = said(&ran);
-    print!("{told}");
+    let output = said(&ran);
+    print!("{output}");
     assert!(ran.status.success(), "{}", ran.status);
-    assert_eq!(told.lines().count(), steps, "steps");
+    assert_eq!(output.lines().count(), steps, "steps");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_run_deletes_what_the_dry_run_says() {
     let ran = run(&agent, &["gc", "explain", &once]);
     assert!(ran.exit == 1 && ran.stderr.contains("No object with prefix or ID"), "{ran:?}");
 
-    // What does not run is told at once.
+    // Objects that do not run are reported at once.
     assert_eq!(run(&agent, &["operator", "scheduler", "set-config", "-pause-eval-broker=true"]).exit, 0);
     let ran = run(&agent, &["system", "gc", "-wait"]);
     assert!(ran.exit == 1 && ran.stderr.contains("while the evaluation broker is paused"), "{ran:?}");

@@ -213,10 +213,11 @@ fn tokens_are_renewed() {
         if now == first { Err("nothing changed".into()) } else { Ok(()) }
     });
     let path = format!("/v1/allocation/{}", alloc["ID"].as_str().expect("an ID"));
-    let told = |e: &Json| e["Type"] == "Restart Signaled" && e["DisplayMessage"] == "Identity[aws]: new token acquired";
+    let is_renewal =
+        |e: &Json| e["Type"] == "Restart Signaled" && e["DisplayMessage"] == "Identity[aws]: new token acquired";
     wait_for("the event of the restart", || {
         let events = agent.get(&path)["TaskStates"]["t"]["Events"].clone();
-        let found = events.as_array().is_some_and(|l| l.iter().any(told));
+        let found = events.as_array().is_some_and(|l| l.iter().any(is_renewal));
         if found { Ok(()) } else { Err(events.to_string()) }
     });
 }

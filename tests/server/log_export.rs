@@ -57,7 +57,7 @@ fn past_messages_come_from_the_log_file_or_the_journal() {
         assert_eq!((ran.stdout.trim_end(), ran.stderr.as_str(), ran.exit), (printed.as_str(), "", 0), "{flags:?}");
     }
 
-    for (flags, told) in [
+    for (flags, error) in [
         (&[][..], "Either -service-name or -on-disk must be set"),
         (&["-on-disk", "-service-name", "nomad"], "Cannot target journald and nomad log file simultaneously"),
         (&["-on-disk", "-follow"], "Cannot follow log file"),
@@ -69,7 +69,7 @@ fn past_messages_come_from_the_log_file_or_the_journal() {
         (&["-on-disk", "more"], "This command takes no arguments"),
     ] {
         let ran = export(&folder, &agent, flags);
-        assert!(ran.exit == 1 && ran.stderr.contains(told), "{flags:?}: {ran:?}");
+        assert!(ran.exit == 1 && ran.stderr.contains(error), "{flags:?}: {ran:?}");
     }
 }
 

@@ -179,8 +179,8 @@ fn a_user_logs_in_with_a_browser() {
     let state = parameter(&url, "state");
     visit("GET", &format!("{}?error=access_denied&state={state}", parameter(&url, "redirect_uri")), "");
     let ran = running.join().expect("the command");
-    let told = "Error performing login: the identity provider refused the login: access_denied";
-    assert_eq!((ran.exit, ran.stderr.contains(told)), (1, true), "{}", ran.stderr);
+    let error = "Error performing login: the identity provider refused the login: access_denied";
+    assert_eq!((ran.exit, ran.stderr.contains(error)), (1, true), "{}", ran.stderr);
     let taken = format!("127.0.0.1:{}", cluster.agent.port);
     let ran = login_command(&cluster, &["-oidc-callback-addr", &taken]).join().expect("the command");
     assert_eq!((ran.exit, ran.stderr.contains("choose another address")), (1, true), "{}", ran.stderr);
@@ -229,7 +229,7 @@ fn logins_of_users_are_checked() {
     refused(&cluster.complete(&body), 401, "refuses the code: another error");
     provider.change(|b| b.refusal = None);
 
-    for (claims, told) in [
+    for (claims, error) in [
         (json!({"nonce": "other"}), "invalid nonce claim"),
         (json!({"nonce": null}), "invalid nonce claim"),
         (json!({"aud": "other"}), "invalid audience (aud) claim"),
@@ -241,7 +241,7 @@ fn logins_of_users_are_checked() {
     ] {
         let body = cluster.came_back("sso");
         provider.change(|b| b.claims = claims.clone());
-        refused(&cluster.complete(&body), 401, told);
+        refused(&cluster.complete(&body), 401, error);
     }
     provider.change(|b| b.claims = json!({}));
 
@@ -303,12 +303,12 @@ fn tokens_are_checked_with_the_keys_of_their_provider() {
     for method in ["set", "found"] {
         let reply = cluster.login(method, &provider.token(&json!({})));
         is_developer(&reply.json(), &format!("{method}-alice@example.test"));
-        for (claims, told) in [
+        for (claims, error) in [
             (json!({"aud": "other"}), "invalid audience (aud) claim"),
             (json!({"exp": now() - 3600}), "token is expired"),
             (json!({"nbf": now() + 3600}), "token not yet valid"),
         ] {
-            refused(&cluster.login(method, &provider.token(&claims)), 401, told);
+            refused(&cluster.login(method, &provider.token(&claims)), 401, error);
         }
     }
     let other = provider.token(&json!({"iss": "http://other.test"}));
@@ -347,7 +347,7 @@ fn tokens_are_checked_with_the_keys_of_their_provider() {
 fn providers_that_misbehave_are_told() {
     let mut cluster = Cluster::start("login-hostile");
     let token = |provider: &Provider| provider.token(&json!({}));
-    for (name, behaviour, told) in [
+    for (name, behaviour, error) in [
         ("endless", KeyAnswer::Endless, "is larger than 1024 KiB"),
         ("many", KeyAnswer::ManyKeys, "the set has more than 100 keys"),
         ("redirect", KeyAnswer::Redirect, "redirects, which is not followed"),
@@ -356,7 +356,7 @@ fn providers_that_misbehave_are_told() {
         let provider = Provider::start();
         provider.change(|b| b.key_answer = behaviour);
         cluster.method(name, "JWT", &json!({"JWKSURL": format!("{}/jwks?key=s3cret", provider.url())}));
-        refused(&cluster.login(name, &token(&provider)), 500, told);
+        refused(&cluster.login(name, &token(&provider)), 500, error);
     }
     let liar = Provider::start();
     liar.change(|b| b.issuer = Some("http://other.test".into()));
@@ -412,7 +412,7 @@ fn certificates_of_providers_are_checked() {
 #[test]
 fn settings_of_auth_methods_are_checked() {
     let cluster = Cluster::start("login-settings");
-    for (config, told) in [
+    for (config, error) in [
         (json!({"JWKSURL": "ftp://idp.test"}), "invalid JWKSURL"),
         (json!({"OIDCDiscoveryURL": "https://me:hush@idp.test"}), "contains a user name or a password"),
         (json!({"JWKSURL": "https://idp.test", "JWKSCACert": "none"}), "JWKSCACert has no certificate in PEM format"),
@@ -427,7 +427,7 @@ fn settings_of_auth_methods_are_checked() {
         cluster.folder.file("method.json", config.to_string());
         let method = ["-name", "a", "-type", "JWT", "-max-token-ttl", "1h", "-config", "@method.json"];
         let ran = cluster.run(&[&["acl", "auth-method", "create"], &method[..]].concat());
-        assert!(ran.exit == 1 && ran.stderr.contains(told), "{config}: {}", ran.stderr);
+        assert!(ran.exit == 1 && ran.stderr.contains(error), "{config}: {}", ran.stderr);
     }
     cluster.method("a", "JWT", &json!({"JWKSURL": "https://idp.test"}));
     let selector = format!("value.x == \"{}\"", "x".repeat(5000));

@@ -201,6 +201,6 @@ fn a_redacted_state_has_no_secrets_and_can_be_restored() {
     assert!(refused.exit == 1 && refused.stderr.starts_with("Error reading snapshot file: "), "{refused:?}");
     assert_eq!(std::fs::read(folder.path().join("text.snap")).expect("the file"), b"no archive", "it stays");
     let missing = run(&folder, &agent, &["operator", "snapshot", "redact", "none.snap"]);
-    let told = "Error opening snapshot file: open none.snap: no such file or directory\n";
-    assert_eq!(said(&missing), ("", told, 1));
+    let error = "Error opening snapshot file: open none.snap: no such file or directory\n";
+    assert_eq!(said(&missing), ("", error, 1));
 }

@@ -66,7 +66,7 @@ impl<'a> Attempts<'a> {
             }
             return Err(self.retries.verdict(error));
         };
-        if again.told && !self.client.troubled.swap(true, Ordering::Relaxed) {
+        if again.shown && !self.client.troubled.swap(true, Ordering::Relaxed) {
             self.client.note.say(&format!("Trying again for up to {}s: {error}", retry::LIMIT.as_secs()));
         }
         tokio::time::sleep(again.pause).await;

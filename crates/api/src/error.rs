@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::Url;
 
 use super::json::JsonError;
-use super::outcome::Told;
+use super::outcome::ErrorMeaning;
 use super::stream::FrameError;
 use super::tls::TlsError;
 
@@ -206,7 +206,7 @@ impl ApiError {
             ApiError::Transport { .. } => true,
             ApiError::Status { status: 429 | 502 | 503 | 504, .. } => true,
             // Elections take a moment.
-            ApiError::Status { status: 500, body } => Told::by(body) == Told::NoLeader,
+            ApiError::Status { status: 500, body } => ErrorMeaning::of(body) == ErrorMeaning::NoLeader,
             ApiError::Unknown(last) => last.is_temporary(),
             ApiError::Config(_)
             | ApiError::Request(_)

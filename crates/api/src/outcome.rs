@@ -8,9 +8,9 @@ use encamp_model::outcome::{MAY_BE_DONE, NO_LEADER, NOT_READY, STOPPED};
 
 use super::error::ApiError;
 
-/// What the text of an answer tells besides its status.
+/// What the text of an error response means, in addition to its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ErrorMeaning {
     /// There is no leader yet: nothing was done.
     NoLeader,
     /// The request may have been carried out.
@@ -19,16 +19,16 @@ pub(crate) enum Told {
     Other,
 }
 
-impl Told {
-    /// What an answer tells with its text.
-    pub(crate) fn by(body: &str) -> Told {
+impl ErrorMeaning {
+    /// The meaning of the text of a response.
+    pub(crate) fn of(body: &str) -> ErrorMeaning {
         let any = |texts: [&str; 2]| texts.iter().any(|t| body.contains(t));
         if any([NO_LEADER, NOT_READY]) {
-            Told::NoLeader
+            ErrorMeaning::NoLeader
         } else if any([STOPPED, MAY_BE_DONE]) {
-            Told::Unknown
+            ErrorMeaning::Unknown
         } else {
-            Told::Other
+            ErrorMeaning::Other
         }
     }
 }
@@ -50,15 +50,15 @@ mod tests {
 
     #[test]
     fn texts_with_prefixes_are_classified() {
-        for (text, told) in [
-            ("No cluster leader", Told::NoLeader),
-            ("rpc error: No cluster leader", Told::NoLeader),
-            (NOT_READY, Told::NoLeader),
-            ("consensus has stopped: disk full", Told::Unknown),
-            ("no answer; it may still be applied", Told::Unknown),
-            ("job not found", Told::Other),
+        for (text, expected) in [
+            ("No cluster leader", ErrorMeaning::NoLeader),
+            ("rpc error: No cluster leader", ErrorMeaning::NoLeader),
+            (NOT_READY, ErrorMeaning::NoLeader),
+            ("consensus has stopped: disk full", ErrorMeaning::Unknown),
+            ("no answer; it may still be applied", ErrorMeaning::Unknown),
+            ("job not found", ErrorMeaning::Other),
         ] {
-            assert_eq!(Told::by(text), told, "{text}");
+            assert_eq!(ErrorMeaning::of(text), expected, "{text}");
         }
     }
 

@@ -14,7 +14,7 @@ use reqwest::Method;
 
 use super::client::Query;
 use super::error::ApiError;
-use super::outcome::Told;
+use super::outcome::ErrorMeaning;
 
 /// Attempts at a read from a single address, the first included.
 const ATTEMPTS: u32 = 5;
@@ -111,8 +111,10 @@ fn outcome(error: &ApiError) -> Outcome {
     match error {
         ApiError::Transport { connecting: true, .. } => Outcome::Unreached,
         ApiError::Transport { .. } => Outcome::Unknown,
-        ApiError::Status { status: 500 | 503, body } if Told::by(body) == Told::NoLeader => Outcome::NoLeader,
-        ApiError::Status { status: 500, body } if Told::by(body) == Told::Unknown => Outcome::Unknown,
+        ApiError::Status { status: 500 | 503, body } if ErrorMeaning::of(body) == ErrorMeaning::NoLeader => {
+            Outcome::NoLeader
+        }
+        ApiError::Status { status: 500, body } if ErrorMeaning::of(body) == ErrorMeaning::Unknown => Outcome::Unknown,
         ApiError::Status { status: 429, .. } => Outcome::Unreached,
         ApiError::Status { status: 502..=504, .. } => Outcome::Unknown,
         ApiError::Config(_)
@@ -126,7 +128,7 @@ fn outcome(error: &ApiError) -> Outcome {
 
 /// Whether servers say by this text that the same request may succeed a little later.
 pub(crate) fn passes(error: &ApiError) -> bool {
-    matches!(error, ApiError::Status { status: 500 | 503, body } if Told::by(body) != Told::Other)
+    matches!(error, ApiError::Status { status: 500 | 503, body } if ErrorMeaning::of(body) != ErrorMeaning::Other)
 }
 
 /// When a request is sent again.
@@ -135,7 +137,7 @@ pub(crate) struct Again {
     /// After this time.
     pub pause: Duration,
     /// Worth a word to the user: it may take long.
-    pub told: bool,
+    pub shown: bool,
 }
 
 /// The state of a request that has failed so far.
@@ -176,11 +178,11 @@ impl Retries {
             // All addresses are tried before anybody waits.
             let (round, pauses) = (self.failures / self.addresses, self.failures.is_multiple_of(self.addresses));
             let pause = if pauses { pause(round, asked) } else { Duration::ZERO };
-            return (allowed && elapsed.saturating_add(pause) <= LIMIT).then_some(Again { pause, told: true });
+            return (allowed && elapsed.saturating_add(pause) <= LIMIT).then_some(Again { pause, shown: true });
         }
         let unheard = outcome == Outcome::Unreached && matches!(error, ApiError::Transport { .. }) && !heard;
         let again = self.kind == Kind::Read && error.is_temporary() && !unheard && self.failures < ATTEMPTS;
-        again.then(|| Again { pause: pause(self.failures, asked), told: false })
+        again.then(|| Again { pause: pause(self.failures, asked), shown: false })
     }
 
     /// The final error. For a single address it is the error itself; it is up to the user to find the cause.

@@ -147,7 +147,7 @@ impl Sink {
         let shared = Arc::new(Shared::default());
         let (name, guarantee) = (settings.name.clone(), settings.guarantee);
         let sink = Sink { name, guarantee, rows, shared, metrics: metrics.clone(), thread: Mutex::default() };
-        let writer = Writer { file, queue, shared: sink.shared.clone(), told: sink.teller() };
+        let writer = Writer { file, queue, shared: sink.shared.clone(), reports: sink.teller() };
         *sink.thread.lock() = Some(std::thread::Builder::new().name("audit".into()).spawn(move || writer.run())?);
         Ok(sink)
     }
@@ -251,7 +251,7 @@ struct Writer {
     file: LogFile,
     queue: mpsc::Receiver<Message>,
     shared: Arc<Shared>,
-    told: Teller,
+    reports: Teller,
 }
 
 impl Writer {
@@ -273,7 +273,8 @@ impl Writer {
             if self.shared.reopen.swap(false, Ordering::AcqRel)
                 && let Err(e) = self.file.reopen()
             {
-                self.told.failed("the audit log could not be opened again; the old file stays in use", &e.to_string());
+                self.reports
+                    .failed("the audit log could not be opened again; the old file stays in use", &e.to_string());
             }
             if !rows.is_empty() {
                 self.write(rows, size);
@@ -290,14 +291,14 @@ impl Writer {
         rows.iter().for_each(|row| bytes.extend_from_slice(&row.line));
         let (written, rotated) = self.file.write(SystemTime::now(), &bytes);
         if let Err(e) = rotated {
-            self.told.failed("the audit log could not be rotated", &e.to_string());
+            self.reports.failed("the audit log could not be rotated", &e.to_string());
         }
         let sync = rows.iter().any(|row| row.sync);
         let done = written.and_then(|()| if sync { self.file.sync() } else { Ok(()) });
         let done = done.map_err(WriteFailure::from);
         self.shared.failed.store(done.is_err(), Ordering::Relaxed);
         if let Err(reason) = &done {
-            self.told.lost(rows.len() as u64, &reason.to_string());
+            self.reports.lost(rows.len() as u64, &reason.to_string());
         }
         for row in rows {
             // Who waited may be gone.

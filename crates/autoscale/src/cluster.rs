@@ -61,7 +61,7 @@ pub trait Cluster: Send + Sync {
     /// The current state.
     fn state(&self) -> Answer<'_, Snapshot>;
 
-    /// The agents that are servers (`docs/spec/cluster-scaling.md §6`). A server that cannot be told from other agents
+    /// The agents that are servers (`docs/spec/cluster-scaling.md §6`). A server that cannot be distinguished from other agents
     /// could be removed, so that an answer that is not complete has to be an error.
     fn servers(&self) -> Answer<'_, Servers>;
 

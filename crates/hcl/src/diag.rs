@@ -222,7 +222,7 @@ pub struct Diag {
     pub summary: String,
     /// The problem in this place, in sentences.
     pub detail: String,
-    /// Not a mistake by itself: told only beside one.
+    /// Not a mistake by itself: reported only beside one.
     pub warning: bool,
 }
 

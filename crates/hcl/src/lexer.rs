@@ -329,10 +329,10 @@ fn number_len(text: &str) -> usize {
     len
 }
 
-/// Complaints about tokens that no grammar rule accepts; each kind of mistake is told once, except line ends in strings
+/// Complaints about tokens that no grammar rule accepts; each kind of mistake is reported once, except line ends in strings
 /// and unknown characters.
 pub(crate) fn token_errors(tokens: &[Token], text: &str) -> Vec<Diag> {
-    let mut told: Vec<Kind> = Vec::new();
+    let mut reported: Vec<Kind> = Vec::new();
     let mut diags = Vec::new();
     for token in tokens {
         let (group, summary, detail) = match token.kind {
@@ -391,8 +391,8 @@ pub(crate) fn token_errors(tokens: &[Token], text: &str) -> Vec<Diag> {
             _ => continue,
         };
         let every_time = matches!(group, Kind::QuotedNewline | Kind::Invalid);
-        if every_time || !told.contains(&group) {
-            told.push(group);
+        if every_time || !reported.contains(&group) {
+            reported.push(group);
             diags.push(Diag::at(token.span, summary, detail));
             if diags.len() >= MAX_RESOLVED {
                 break;

@@ -317,9 +317,9 @@ async fn the_token_of_the_leader_is_good_for_usage_alone() {
     let alloc = s.server.snapshot().state().allocs().next().expect("an allocation").alloc.id.clone();
     let stats = format!("/v1/client/allocation/{alloc}/stats");
     assert_eq!(status(&s, other.expose(), &Method::GET, &stats, &Value::Null).await, 403, "another namespace");
-    let told = done(&s, own.expose(), "GET", "/v1/acl/access", Value::Null).await;
-    assert_eq!((&told["Caller"], &told["Management"]), (&json!("leader"), &json!(false)), "{told}");
-    assert!(told["Policies"][0]["Rules"].as_str().is_some_and(|r| r.contains("read-job")), "{told}");
+    let access = done(&s, own.expose(), "GET", "/v1/acl/access", Value::Null).await;
+    assert_eq!((&access["Caller"], &access["Management"]), (&json!("leader"), &json!(false)), "{access}");
+    assert!(access["Policies"][0]["Rules"].as_str().is_some_and(|r| r.contains("read-job")), "{access}");
     s.stop().await;
 }
 

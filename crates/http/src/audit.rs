@@ -264,7 +264,7 @@ fn describe(app: &AppState, log: &AuditLog, request: &Request<Body>, path: &str)
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let header = |name: HeaderName| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let forwarded = request.extensions().get::<FromAgent>().is_some();
-    let told = |name| if forwarded { header(name) } else { "" };
+    let forwarded_header = |name| if forwarded { header(name) } else { "" };
     let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|c| c.0.to_string());
     let (mut route, mut right, mut parameters) = (String::new(), String::new(), BTreeMap::new());
     if let Found::Route(matched) = routes::find(request.method(), path) {
@@ -277,7 +277,7 @@ fn describe(app: &AppState, log: &AuditLog, request: &Request<Body>, path: &str)
     parameters.extend(given.map(|name| ((*name).to_string(), query.get(name).to_string())));
     let own_region = &app.settings().region;
     RequestInfo {
-        id: Some(told(REQUEST_ID)).filter(|id| ids::is_uuid(id)).map_or_else(ids::uuid, String::from),
+        id: Some(forwarded_header(REQUEST_ID)).filter(|id| ids::is_uuid(id)).map_or_else(ids::uuid, String::from),
         operation: request.method().as_str().into(),
         endpoint: path.into(),
         route,
@@ -286,7 +286,7 @@ fn describe(app: &AppState, log: &AuditLog, request: &Request<Body>, path: &str)
         region: if query.get("region").is_empty() { own_region.clone() } else { query.get("region").into() },
         parameters,
         request_meta: RequestMeta {
-            remote_address: peer.unwrap_or_else(|| told(RECEIVED_FROM).into()),
+            remote_address: peer.unwrap_or_else(|| forwarded_header(RECEIVED_FROM).into()),
             user_agent: header(header::USER_AGENT).into(),
             forwarded,
         },

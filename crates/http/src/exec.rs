@@ -185,7 +185,7 @@ async fn session(
                     if let Some(i) = parse_input(&message.into_data())
                         && input.send(i).await.is_err()
                     {
-                        // The command is over; what it still writes is told first.
+                        // The command is over; its remaining output is sent first.
                         std::future::pending::<()>().await;
                     }
                 }

@@ -88,8 +88,8 @@ fn begin(request: &Request) -> Result<String, Error> {
 async fn job_body<T: DeserializeOwned>(request: &mut Request) -> Result<T, Error> {
     let bytes = request.json_bytes().await?;
     json::decode(&bytes).map_err(|e| {
-        let told = parse_json(&bytes).err().map(|e| e.reason.to_string());
-        Error::bad(told.unwrap_or(e.0))
+        let reason = parse_json(&bytes).err().map(|e| e.reason.to_string());
+        Error::bad(reason.unwrap_or(e.0))
     })
 }
 

@@ -77,7 +77,7 @@ async fn ask(app: &AppState, token: &str) -> Option<Result<Access, Denied>> {
         _ => return None,
     }
     let body = axum::body::to_bytes(response.into_body(), LONGEST).await.ok()?;
-    let told: AclAccess = serde_json::from_slice(&body).ok()?;
-    let acl = Arc::new(Acl::of_answer(&told));
-    Some(Ok(Access::new(Caller::Remote { name: told.caller }, acl)))
+    let access: AclAccess = serde_json::from_slice(&body).ok()?;
+    let acl = Arc::new(Acl::of_answer(&access));
+    Some(Ok(Access::new(Caller::Remote { name: access.caller }, acl)))
 }

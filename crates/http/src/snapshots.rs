@@ -244,7 +244,7 @@ fn unpacked(files: &Files) -> Result<Vec<u8>, Error> {
     // Only then it is known that nothing is missing.
     let rest = io::copy(&mut tar, &mut io::sink());
     let incomplete = || failed("it is not an archive of this program, or it is incomplete");
-    let (meta, sum, told) = match (read, rest) {
+    let (meta, sum, checksums) = match (read, rest) {
         (Err(e), _) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
         (_, Err(e)) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
         (_, Err(e)) => return Err(failed(&format!("failed to decompress snapshot: {e}"))),
@@ -253,7 +253,7 @@ fn unpacked(files: &Files) -> Result<Vec<u8>, Error> {
         (Ok(None), Ok(_)) => return Err(incomplete()),
         (Ok(Some(read)), Ok(_)) => read,
     };
-    if told != sums(&Sha256::digest(&meta), &sum).as_bytes() {
+    if checksums != sums(&Sha256::digest(&meta), &sum).as_bytes() {
         return Err(failed("the archive is damaged: its checksums do not match"));
     }
     fs::read(&files.state).map_err(|e| io_error(&files.state, &e))
@@ -280,8 +280,8 @@ fn members(tar: &mut impl Read, state: &Path) -> io::Result<Option<(Vec<u8>, Vec
         }
     })?;
     let Some(sum) = summed else { return Ok(None) };
-    let told = member(tar, "SHA256SUMS", MOST_META, whole)?;
-    Ok(told.map(|told| (meta, sum, told)))
+    let checksums = member(tar, "SHA256SUMS", MOST_META, whole)?;
+    Ok(checksums.map(|checksums| (meta, sum, checksums)))
 }
 
 /// `SHA256SUMS` of two checksums.
@@ -422,12 +422,12 @@ mod tests {
             (zipped(&changed), "its checksums do not match"),
             (packed(b"\x80 other records", json!({ "Version": 1 })).expect("an archive"), "state snapshot: "),
         ] {
-            let (status, text) = put(&s, &archive).await.told();
-            let told = text.strip_prefix("failed to restore from snapshot: ");
-            assert!(status == 500 && told.is_some_and(|t| t.contains(want)), "{status} {text}, not {want}");
+            let (status, text) = put(&s, &archive).await.status_and_text();
+            let reason = text.strip_prefix("failed to restore from snapshot: ");
+            assert!(status == 500 && reason.is_some_and(|t| t.contains(want)), "{status} {text}, not {want}");
         }
 
-        assert_eq!(put(&s, &saved.body).await.told(), (200, String::new()));
+        assert_eq!(put(&s, &saved.body).await.status_and_text(), (200, String::new()));
         let names = s.get("/v1/namespaces").await.json();
         let names: Vec<_> = names.as_array().into_iter().flatten().map(|n| n["Name"].clone()).collect();
         assert_eq!(names, ["default", "kept"]);

@@ -70,7 +70,7 @@ impl Answer {
         self.headers.get(name).and_then(|v| v.to_str().ok())
     }
     /// Status and text.
-    pub(crate) fn told(&self) -> (u16, String) {
+    pub(crate) fn status_and_text(&self) -> (u16, String) {
         (self.status, self.text())
     }
 }

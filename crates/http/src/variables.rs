@@ -142,9 +142,9 @@ fn conflict(v: &VariableEncrypted, items: &Items) -> Outcome {
 
 /// Refusals of writes tell an index of 0.
 fn refusal(e: encamp_server::Error) -> Response {
-    let told = matches!(e.kind, ErrorKind::BadRequest | ErrorKind::NotFound | ErrorKind::NotLocked);
+    let known = matches!(e.kind, ErrorKind::BadRequest | ErrorKind::NotFound | ErrorKind::NotLocked);
     let response = Response::error(e.into());
-    if told { response.index(0) } else { response }
+    if known { response.index(0) } else { response }
 }
 
 pub(super) async fn delete(request: Request, path: String) -> Outcome {

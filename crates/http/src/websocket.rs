@@ -54,7 +54,7 @@ pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> WebSoc
     WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await
 }
 
-/// Ends a connection. An error is told by a close frame (`docs/spec/http-api.md §6.4`); without one, the exit of the
+/// Ends a connection. A close frame carries an error (`docs/spec/http-api.md §6.4`); without one, the exit of the
 /// command was the last message.
 pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(mut socket: WebSocketStream<S>, error: Option<&Error>) {
     let sent = match error {

@@ -197,8 +197,8 @@ fn updated_alloc(a: &Allocation, old: &Allocation, plan: &Plan, index: u64, now:
         None if a.terminal() => old.job.clone(),
         None => plan.job.clone(),
     };
-    let told = matches!(a.client_status, ClientStatus::Lost | ClientStatus::Unknown);
-    let from = if told { a } else { old };
+    let reported = matches!(a.client_status, ClientStatus::Lost | ClientStatus::Unknown);
+    let from = if reported { a } else { old };
     Allocation {
         job,
         client_status: from.client_status.clone(),
@@ -213,20 +213,20 @@ fn updated_alloc(a: &Allocation, old: &Allocation, plan: &Plan, index: u64, now:
     }
 }
 
-/// `told`: the stop or eviction as planned. The client is done with it at once.
-fn stopped_alloc(stored: Allocation, told: &Allocation, index: u64, now: i64) -> Allocation {
+/// `planned`: the stop or eviction as planned. The client is done with it at once.
+fn stopped_alloc(stored: Allocation, planned: &Allocation, index: u64, now: i64) -> Allocation {
     let mut a = stored;
-    if told.client_status == ClientStatus::Lost {
+    if planned.client_status == ClientStatus::Lost {
         a.client_status = ClientStatus::Lost;
     }
     if !a.client_terminal() {
         a.client_status = ClientStatus::Complete;
     }
     a.desired_status =
-        if told.desired_status == DesiredStatus::Evict { DesiredStatus::Evict } else { DesiredStatus::Stop };
-    a.desired_description = told.desired_description.clone();
-    if !told.followup_eval_id.is_empty() {
-        a.followup_eval_id = told.followup_eval_id.clone();
+        if planned.desired_status == DesiredStatus::Evict { DesiredStatus::Evict } else { DesiredStatus::Stop };
+    a.desired_description = planned.desired_description.clone();
+    if !planned.followup_eval_id.is_empty() {
+        a.followup_eval_id = planned.followup_eval_id.clone();
     }
     a.alloc_states.clear();
     (a.modify_index, a.alloc_modify_index, a.modify_time) = (index, index, now);

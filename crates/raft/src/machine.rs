@@ -10,7 +10,7 @@ use encamp_ops::{Operation, Reply};
 ///
 /// A call that panics stops the node: the state can't be trusted any more.
 pub trait Machine: Send + Sync + 'static {
-    /// Applies one operation. Whatever it refuses is told by the reply.
+    /// Applies one operation. The reply says what it refuses.
     fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply;
 
     /// An entry without an operation: the index moves, nothing else.

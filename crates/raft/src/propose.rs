@@ -68,7 +68,7 @@ pub(super) fn start(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics) -
 async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut proposals: mpsc::Receiver<Proposal>) {
     let mut in_flight = JoinSet::new();
     let mut gathered: Vec<Proposal> = Vec::new();
-    let mut told = Told::default();
+    let mut reminder = Reminder::default();
     loop {
         let more = BATCH - gathered.len();
         tokio::select! {
@@ -90,7 +90,7 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
         if let Err(error) = room.check()
             && !barrier
         {
-            told.refused(&error);
+            reminder.refused(&error);
             tell(waiting, Err(ProposeError::Refused(error.to_string())));
             continue;
         }
@@ -141,9 +141,9 @@ async fn given_up(waiting: &mut [oneshot::Sender<Outcome>]) {
 
 /// When a full disk was last logged.
 #[derive(Default)]
-struct Told(Option<Instant>);
+struct Reminder(Option<Instant>);
 
-impl Told {
+impl Reminder {
     fn refused(&mut self, error: &StoreError) {
         if self.0.is_none_or(|last| last.elapsed() >= REMINDER) {
             self.0 = Some(Instant::now());
@@ -162,7 +162,7 @@ fn refused(error: ClientWriteError<ServerId, Peer>) -> ProposeError {
 }
 
 fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: Result<Applied, ProposeError>) {
-    // Callers that gave up are not told.
+    // Callers that gave up are not notified.
     match outcome {
         Ok(applied) => {
             for ((caller, reply), index) in waiting.into_iter().zip(applied.replies).zip(applied.first..) {

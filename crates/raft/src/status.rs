@@ -172,7 +172,7 @@ pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> watch_val
             tokio::task::yield_now().await;
             let mut now = judge(&metrics.borrow(), lease);
             if gone && now.failed.is_none() {
-                // It panicked: the last it told was that all is well.
+                // It panicked: its last report was that all is well.
                 now = Leadership { failed: Some(ENDED.into()), is_leader: false, leader: None, ..now };
             }
             let stopped = now.failed.is_some();

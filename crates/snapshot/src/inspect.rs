@@ -205,7 +205,7 @@ pub struct UnknownSize {
 /// Looks into a snapshot. `now` is in Unix nanoseconds.
 ///
 /// # Errors
-/// The size of a list can't be told.
+/// The size of a list is not known.
 pub fn inspect(snapshot: &ClusterSnapshot, now: i64) -> Result<Inspection, UnknownSize> {
     let state = &snapshot.state;
     let mut client_versions = BTreeMap::new();

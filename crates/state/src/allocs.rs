@@ -175,7 +175,7 @@ impl State {
         self.upsert_each(allocs, |_, _, _| {});
     }
 
-    /// The same; `note` is told of each allocation: its ID, what was stored, and what is stored now.
+    /// The same; `note` receives each allocation: its ID, what was stored, and what is stored now.
     pub(super) fn upsert_each(
         &mut self,
         allocs: impl IntoIterator<Item = Arc<Allocation>>,

@@ -49,7 +49,7 @@ impl Aggregate {
 
 /// Ratio of the borders of a bucket: quantiles are off by at most 1 %.
 const RATIO: f64 = 1.02;
-/// Smallest magnitude that is told from 0.
+/// Smallest magnitude that is distinguished from 0.
 const SMALLEST: f64 = 1e-9;
 
 /// How values are distributed: a count for each bucket of an exponential scale, below zero mirrored.

@@ -21,20 +21,23 @@ fn the_worst_loss_of_a_large_cluster_is_that_of_a_node_that_the_job_can_use() {
     let sim = ["sim", "cluster", "-nodes", "260", "-allocs", "3000", "-seed", "5", "-out", "c.json"];
     assert_eq!(run_in(folder.path(), &sim).exit, 0);
     folder.file("probe.nomad.hcl", JOB);
-    let told = answer(&folder, &["-survive", "1 node", "-exact"]);
-    let copies = told["Copies"].as_i64().expect("a number");
-    let worst = told["Survival"]["Copies"].as_i64().expect("a number");
-    assert!(worst < copies, "{}", told["Survival"]);
-    let (tried, of) = (told["Survival"]["Tried"].as_u64(), told["Survival"]["Of"].as_u64());
-    assert!(tried > Some(0) && tried <= of, "{}", told["Survival"]);
+    let report = answer(&folder, &["-survive", "1 node", "-exact"]);
+    let copies = report["Copies"].as_i64().expect("a number");
+    let worst = report["Survival"]["Copies"].as_i64().expect("a number");
+    assert!(worst < copies, "{}", report["Survival"]);
+    let (tried, of) = (report["Survival"]["Tried"].as_u64(), report["Survival"]["Of"].as_u64());
+    assert!(tried > Some(0) && tried <= of, "{}", report["Survival"]);
     let left = |node: &str| answer(&folder, &["-down", node])["Copies"].as_i64().expect("a number");
-    assert_eq!(left(told["Survival"]["Lost"].as_str().expect("a node")), worst);
-    for node in told["Nodes"].as_array().expect("a list").iter().step_by(60).take(3) {
+    assert_eq!(left(report["Survival"]["Lost"].as_str().expect("a node")), worst);
+    for node in report["Nodes"].as_array().expect("a list").iter().step_by(60).take(3) {
         let node = node["NodeName"].as_str().expect("a name");
         assert!(left(node) >= worst, "{node}");
     }
-    assert_eq!(told["Survival"]["AtLeast"], told["Survival"]["Copies"]);
-    assert_eq!((&told["Survival"]["Ended"], &told["Survival"]["Decided"]), (&"exact".into(), &told["Survival"]["Of"]));
+    assert_eq!(report["Survival"]["AtLeast"], report["Survival"]["Copies"]);
+    assert_eq!(
+        (&report["Survival"]["Ended"], &report["Survival"]["Decided"]),
+        (&"exact".into(), &report["Survival"]["Of"])
+    );
     // With preemption by all jobs the search still ends, with an interval whose ends are in order.
     let evicting = &answer(&folder, &["-survive", "1 node", "-allow-preemptions"])["Survival"];
     assert!(evicting["AtLeast"].as_i64() <= evicting["Copies"].as_i64(), "{evicting}");
@@ -43,7 +46,7 @@ fn the_worst_loss_of_a_large_cluster_is_that_of_a_node_that_the_job_can_use() {
     let number = |name: &str| near["Survival"][name].as_i64().expect("a number");
     let (near_worst, at_least) = (number("Copies"), number("AtLeast"));
     assert!((at_least..=near_worst).contains(&worst), "{near}");
-    assert!(number("Tried") <= told["Survival"]["Tried"].as_i64().expect("a number"), "{near}");
+    assert!(number("Tried") <= report["Survival"]["Tried"].as_i64().expect("a number"), "{near}");
     // On a busy machine the time may be up first.
     if near["Survival"]["Ended"] != "stopped" {
         assert!(near_worst - at_least <= near_worst / 50, "{near}");

@@ -59,7 +59,7 @@ impl Browser {
             .spawn()
             .expect("a shell");
         let commands = child.stdin.take().expect("a pipe");
-        let (told, messages) = channel();
+        let (sender, messages) = channel();
         let mut answers = BufReader::new(child.stdout.take().expect("a pipe"));
         std::thread::spawn(move || {
             let mut message = Vec::new();
@@ -68,7 +68,7 @@ impl Browser {
                     message.pop();
                 }
                 let value = serde_json::from_slice(&message).expect("a message of the protocol");
-                if told.send(value).is_err() {
+                if sender.send(value).is_err() {
                     return;
                 }
                 message.clear();

@@ -87,7 +87,7 @@ fn screens_are_the_stored_ones() {
     assert!(differ.is_empty(), "ENCAMP_UPDATE=1 writes what is shown; different:\n{}", differ.join("\n"));
 }
 
-/// A loss with thousands of consequences is told on one screen: what breaks, where, and the worst of it.
+/// A loss with thousands of consequences is shown on one screen: what breaks, where, and the worst of it.
 #[test]
 fn a_large_loss_is_told_in_forty_lines() {
     let folder = bench();

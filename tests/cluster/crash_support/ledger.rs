@@ -220,16 +220,16 @@ impl Ledger {
         let cell = &mut self.cells[cell];
         let found = cell.view(&reply);
         let index = cell.index_in(&reply.json());
-        let told = |why: &str| Err(End::Wrong(format!("{path} {why}: {found}, index {index}\n{cell:?}")));
+        let wrong = |why: &str| Err(End::Wrong(format!("{path} {why}: {found}, index {index}\n{cell:?}")));
         let acked = agrees(&found, &cell.acked);
         if !acked && !cell.maybe.iter().any(|m| agrees(&found, m)) {
-            return told("is not what was acknowledged");
+            return wrong("is not what was acknowledged");
         }
         if acked && cell.maybe.is_empty() && cell.index != 0 && !found.is_null() && index != cell.index {
-            return told("has another index than acknowledged");
+            return wrong("has another index than acknowledged");
         }
         if index < cell.index && !found.is_null() {
-            return told("went back");
+            return wrong("went back");
         }
         if over || !acked {
             (cell.acked, cell.index) = (found, index);

@@ -42,7 +42,7 @@ impl View {
     }
 
     /// Returns the answer, even if it is an error.
-    pub fn told(self, path: &str) -> Reply {
+    pub fn get_any(self, path: &str) -> Reply {
         call(self.port, "GET", path, "", PATIENCE).unwrap_or_else(|e| panic!("GET {path}: {e}"))
     }
 

@@ -35,7 +35,7 @@ pub struct Load {
 }
 
 /// The results of the load.
-pub struct Told {
+pub struct LoadResult {
     pub wrong: Vec<String>,
     pub indexes: BTreeMap<&'static str, u64>,
     pub probes: Vec<String>,
@@ -128,8 +128,8 @@ impl Load {
         None
     }
 
-    pub fn told(self) -> Told {
-        Told {
+    pub fn finish(self) -> LoadResult {
+        LoadResult {
             wrong: self.wrong.into_inner().expect("a lock"),
             indexes: self.indexes.into_inner().expect("a lock"),
             probes: self.probes.into_inner().expect("a lock"),

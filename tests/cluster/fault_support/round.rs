@@ -8,7 +8,7 @@ use encamp_model::random::Random;
 use super::SERVERS;
 use super::cluster::Cluster;
 use super::fault::Fault;
-use super::load::{Ends, Load, Told};
+use super::load::{Ends, Load, LoadResult};
 use crate::crash_support::checks::{self, LISTS, Verdict};
 use crate::crash_support::ledger::Ledger;
 
@@ -64,22 +64,22 @@ pub fn run(cluster: &mut Cluster, fault: Fault, random: &mut Random, name: &str,
     let load = Load::new(std::array::from_fn(|i| cluster.servers[i].port()));
     let hindered = cluster.network.hindered();
     let (goes_on, everywhere) = strike(cluster, &fault, random, name, &load);
-    let told = load.told();
-    verdict.hold(told.wrong.is_empty(), || told.wrong.join("\n"));
+    let load_result = load.finish();
+    verdict.hold(load_result.wrong.is_empty(), || load_result.wrong.join("\n"));
     let hit = !fault.hinders() || cluster.network.hindered() > hindered;
     verdict.hold(hit, || "the fault had no effect".into());
     verdict.hold(everywhere.is_some(), || format!("not all servers are back after {} s", RECOVERS.as_secs()));
     if !fault.spared().is_empty() {
         verdict.hold(goes_on.is_some(), || "writes did not continue through the unaffected servers".into());
     }
-    let settled = look(cluster, &told, verdict);
-    let (mut acked, mut refused) = (told.probes.len(), 0);
+    let settled = look(cluster, &load_result, verdict);
+    let (mut acked, mut refused) = (load_result.probes.len(), 0);
     ledgers(cluster, &mut |l| (acked, refused) = (acked + l.acked, refused + l.refused));
     Outcome {
         fault,
         acked,
         refused,
-        unknown: told.unknown,
+        unknown: load_result.unknown,
         checks: verdict.checks,
         goes_on,
         everywhere: everywhere.unwrap_or(RECOVERS),
@@ -142,15 +142,15 @@ fn caught_up(cluster: &Cluster, since: Instant) -> Option<Duration> {
 }
 
 /// Waits until all work is finished, and checks every server. Returns the time until nothing was open.
-fn look(cluster: &mut Cluster, told: &Told, verdict: &mut Verdict) -> Duration {
+fn look(cluster: &mut Cluster, load_result: &LoadResult, verdict: &mut Verdict) -> Duration {
     let mut writers = std::mem::take(&mut cluster.writers);
     let settled = checks::rest(cluster.by(0), &mut writers, SETTLES, verdict);
     same_records(cluster, verdict);
     for i in 0..SERVERS {
         for at in [cluster.by(i), cluster.own(i)] {
-            checks::acknowledged(at, &mut writers, &told.indexes, verdict);
+            checks::acknowledged(at, &mut writers, &load_result.indexes, verdict);
             let variables = at.list("/v1/vars?prefix=probe/");
-            for path in &told.probes {
+            for path in &load_result.probes {
                 let there = variables.iter().any(|v| v["Path"] == path.as_str());
                 verdict.hold(there, || format!("{at:?}: variable {path} is lost"));
             }

@@ -90,7 +90,7 @@ async fn terminal_statuses_do_not_change_after_a_crash() {
     let bench = Bench::with("ended", |c| c.dev = false).await;
     let tasks = format!("[{}]", mock("main", r#"{"run_for": "10ms"}"#, ""));
     let id = bench.run(JobType::Batch, &tasks);
-    let told = bench.servers.status(&id, ClientStatus::Complete).await;
+    let reported = bench.servers.status(&id, ClientStatus::Complete).await;
     let servers = bench.servers.clone();
     let dir = bench.end().await;
     // The agent was killed while it removed the allocation: the files are removed before the stored state.
@@ -103,7 +103,7 @@ async fn terminal_statuses_do_not_change_after_a_crash() {
         servers.status(&later.id, ClientStatus::Complete).await;
         tokio::time::timeout(PATIENCE, client.shutdown()).await.expect("the node stops");
         let now = servers.alloc(&id);
-        assert_eq!((&now.client_status, &now.task_states), (&told.client_status, &told.task_states), "{gone}");
+        assert_eq!((&now.client_status, &now.task_states), (&reported.client_status, &reported.task_states), "{gone}");
     }
 }
 

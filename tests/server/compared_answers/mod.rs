@@ -53,7 +53,7 @@ impl From<String> for Known {
 }
 
 /// Status and text of an answer; JSON only by its kind, as its values are those of one server.
-fn told(status: u64, body: &str) -> String {
+fn status_and_text(status: u64, body: &str) -> String {
     let kind = match serde_json::from_str::<Value>(body) {
         Ok(Value::Object(_)) => "an object".into(),
         Ok(Value::Array(list)) if list.is_empty() => "`[]`".into(),
@@ -108,7 +108,7 @@ fn recorded_answer(name: &str) -> Option<String> {
             (Some("text"), Value::String(text)) => text.clone(),
             _ => body.to_string(),
         };
-        return Some(told(status, &text));
+        return Some(status_and_text(status, &text));
     }
     assert!(recorded::replaced(), "there is no recording {name}");
     None
@@ -178,7 +178,7 @@ impl World {
         let text = body.map(Value::to_string).unwrap_or_default();
         let reply = agent::call_as(self.agent.port, &self.agent.token, method, path, &text, agent::PATIENCE);
         let Reply { status, body, .. } = reply.unwrap_or_else(|e| panic!("{method} {path}: {e}"));
-        told(u64::from(status), &body)
+        status_and_text(u64::from(status), &body)
     }
 }
 

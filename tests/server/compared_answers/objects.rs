@@ -143,9 +143,9 @@ fn ask(world: &World, kind: &Kind, path: &str, object: &Value, number: usize) ->
         "Volumes" => json!({ "Volumes": [object] }),
         inside => Value::Object(Map::from_iter([(inside.to_string(), object)])),
     };
-    let told = world.ask("PUT", path, Some(&body));
+    let answer = world.ask("PUT", path, Some(&body));
     let names = ["oidc", "jwt", "role", "namespace", "pool", "volume"];
-    names.iter().fold(told, |told, name| told.replace(&format!("{name}{number}"), "NAME"))
+    names.iter().fold(answer, |answer, name| answer.replace(&format!("{name}{number}"), "NAME"))
 }
 
 /// Requests with the same answer, by member: `Name empty or null, Meta empty`.
@@ -171,10 +171,10 @@ fn listed(labels: &[String]) -> String {
 }
 
 /// Texts of decoders are no interface.
-fn decoder(told: &str) -> String {
-    match told.split_once(' ') {
+fn decoder(answer: &str) -> String {
+    match answer.split_once(' ') {
         Some((status, _)) => format!("{status} with the decoder's text"),
-        None => told.to_string(),
+        None => answer.to_string(),
     }
 }
 
@@ -211,25 +211,25 @@ pub fn tables(world: &World, wrong: &mut Vec<String>) -> String {
         row("the smallest", &valid, &kind.valid);
         let mut by_answer: Vec<(String, Vec<String>)> = Vec::new();
         for (label, object) in made(&kind) {
-            let mut told = answered(&kind.path, &object);
-            if label.ends_with("of another kind") && told.starts_with("400") {
-                told = decoder(&told);
+            let mut answer = answered(&kind.path, &object);
+            if label.ends_with("of another kind") && answer.starts_with("400") {
+                answer = decoder(&answer);
             }
             if let Some(known) = kind.known.get(&label) {
-                row(&label, &told, known);
+                row(&label, &answer, known);
             } else {
-                match by_answer.iter_mut().find(|(answer, _)| *answer == told) {
+                match by_answer.iter_mut().find(|(earlier, _)| *earlier == answer) {
                     Some((_, labels)) => labels.push(label),
-                    None => by_answer.push((told, vec![label])),
+                    None => by_answer.push((answer, vec![label])),
                 }
             }
         }
         for more in &kind.more {
-            let told = answered(more.path.as_ref().unwrap_or(&kind.path), &more.object(&kind));
-            row(&more.what, &told, &more.known);
+            let answer = answered(more.path.as_ref().unwrap_or(&kind.path), &more.object(&kind));
+            row(&more.what, &answer, &more.known);
         }
-        for (told, labels) in &by_answer {
-            row(&listed(labels), told, &Known::Nothing);
+        for (answer, labels) in &by_answer {
+            row(&listed(labels), answer, &Known::Nothing);
         }
     }
     println!("objects: {number} requests, {rows} rows");
@@ -245,8 +245,8 @@ fn prepare(world: &World) {
     let rules = json!({"Name": "dev", "Rules": "namespace \"default\" { policy = \"read\" }"});
     let role = json!({"Name": "developers", "Policies": [{"Name": "dev"}]});
     for (path, object) in [("/v1/acl/policy/dev", rules), ("/v1/acl/auth-method", method), ("/v1/acl/role", role)] {
-        let told = world.ask("PUT", path, Some(&object));
-        assert!(told.starts_with("200"), "{path}: {told}");
+        let answer = world.ask("PUT", path, Some(&object));
+        assert!(answer.starts_with("200"), "{path}: {answer}");
     }
 }
 

@@ -18,25 +18,29 @@ fn half_closed_connections_are_answered() {
     let mut agent = Agent::start(&folder, "limits { http_max_conns_per_client = 0 }", &["-dev"]);
     led(&agent);
     for i in 0..20 {
-        let told = exchange_half_closed(&agent, &head("GET", "/v1/jobs", ""));
-        assert_eq!(told.told(), (200, "[]"), "{i}");
+        let response = exchange_half_closed(&agent, &head("GET", "/v1/jobs", ""));
+        assert_eq!(response.status_and_body(), (200, "[]"), "{i}");
         let put = request("PUT", "/v1/var/half", json!({ "Items": { "i": i.to_string() } }).to_string().as_bytes());
-        let told = exchange_half_closed(&agent, &put);
-        assert_eq!((told.status, told.json()["Items"]["i"].as_str()), (200, Some(i.to_string().as_str())), "{told:?}");
+        let response = exchange_half_closed(&agent, &put);
+        assert_eq!(
+            (response.status, response.json()["Items"]["i"].as_str()),
+            (200, Some(i.to_string().as_str())),
+            "{response:?}"
+        );
     }
     // A response that takes many writes, on a connection with keep-alive.
     let filler = "m".repeat(3 << 20);
     let parse = json!({ "JobHCL": format!("job \"x\" {{\n  meta {{\n    k = \"{filler}\"\n  }}\n}}\n") }).to_string();
     let parse = format!("PUT /v1/jobs/parse HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{parse}", parse.len());
-    let told = exchange_half_closed(&agent, parse.as_bytes());
-    assert!(told.status == 200 && told.json()["Meta"]["k"] == filler.as_str(), "{:.200}", told.body);
+    let response = exchange_half_closed(&agent, parse.as_bytes());
+    assert!(response.status == 200 && response.json()["Meta"]["k"] == filler.as_str(), "{:.200}", response.body);
     // A truncated body is an error soon.
     let started = Instant::now();
-    let told = exchange_half_closed(
+    let response = exchange_half_closed(
         &agent,
         &[&head("PUT", "/v1/jobs", "Content-Length: 100\r\n"), &b"{\"Job\":"[..]].concat(),
     );
-    assert_eq!(told.told(), (400, "unexpected EOF"));
+    assert_eq!(response.status_and_body(), (400, "unexpected EOF"));
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 
     // A blocking query is answered, too.
@@ -47,8 +51,8 @@ fn half_closed_connections_are_answered() {
     (0..50).for_each(|_| unharmed(&mut agent));
     let put = request("PUT", "/v1/var/half", b"{\"Items\": {\"i\": \"last\"}}");
     assert_eq!(exchange(&agent, &put).status, 200);
-    let told = answer(waiting);
-    assert_eq!((told.status, told.json()["Items"]["i"].as_str()), (200, Some("last")), "{told:?}");
+    let response = answer(waiting);
+    assert_eq!((response.status, response.json()["Items"]["i"].as_str()), (200, Some("last")), "{response:?}");
     unharmed(&mut agent);
 }
 
@@ -145,7 +149,7 @@ fn one_client_cannot_take_all_connections() {
     }
     let mut other = connect_from([127, 0, 0, 2], &agent);
     other.write_all(&head("GET", "/v1/jobs", "")).expect("written");
-    assert_eq!(answer(other).told(), (200, "[]"), "the limit is for each address");
+    assert_eq!(answer(other).status_and_body(), (200, "[]"), "the limit is for each address");
     drop(held);
     wait_for("a place", || {
         let mut stream = agent.connect();

@@ -60,8 +60,8 @@ fn a_stale_index_changes_nothing() {
         (index + 1, conflict.as_str()),
         (u64::MAX, conflict.as_str()),
     ] {
-        let told = register("web", 60, asked);
-        assert_eq!((told.status, told.body), (500, format!("Enforcing job modify index {asked}: {text}")));
+        let response = register("web", 60, asked);
+        assert_eq!((response.status, response.body), (500, format!("Enforcing job modify index {asked}: {text}")));
     }
     let stored = agent.get("/v1/job/web");
     assert_eq!(
@@ -70,9 +70,12 @@ fn a_stale_index_changes_nothing() {
     );
     assert_eq!(agent.get("/v1/job/web/versions")["Versions"].as_array().map(Vec::len), Some(1));
     // Of several writers with the same index, one succeeds.
-    let told = together(|i| register("web", 60 + i, index));
-    let won: Vec<usize> = (0..8).filter(|i| told[*i].status == 200).collect();
-    assert!(won.len() == 1 && told.iter().all(|r| r.status == 200 || r.body.contains("conflicting")), "{told:?}");
+    let response = together(|i| register("web", 60 + i, index));
+    let won: Vec<usize> = (0..8).filter(|i| response[*i].status == 200).collect();
+    assert!(
+        won.len() == 1 && response.iter().all(|r| r.status == 200 || r.body.contains("conflicting")),
+        "{response:?}"
+    );
     let stored = agent.get("/v1/job/web");
     assert_eq!((&stored["Priority"], &stored["Version"]), (&json!(60 + won[0]), &json!(1)));
 
@@ -84,26 +87,26 @@ fn a_stale_index_changes_nothing() {
     };
     let before = agent.get(path)["SchedulerConfig"].clone();
     for wrong in [0, modified() - 1, modified() + 1] {
-        let told = change(wrong);
-        assert_eq!((told.status, &told.json()["Updated"]), (200, &json!(false)), "{told:?}");
+        let response = change(wrong);
+        assert_eq!((response.status, &response.json()["Updated"]), (200, &json!(false)), "{response:?}");
     }
     assert_eq!(agent.get(path)["SchedulerConfig"], before);
     let text = agent.send("PUT", &format!("{path}?cas=x"), &json!({ "SchedulerAlgorithm": "spread" }));
     assert!(text.status == 400 && text.body.starts_with("Error parsing cas value: "), "{text:?}");
     let now = modified();
-    let told = together(|_| change(now));
-    assert_eq!(told.iter().filter(|r| r.json()["Updated"] == true).count(), 1, "{told:?}");
+    let response = together(|_| change(now));
+    assert_eq!(response.iter().filter(|r| r.json()["Updated"] == true).count(), 1, "{response:?}");
     assert_eq!(agent.get(path)["SchedulerConfig"]["SchedulerAlgorithm"], "spread");
 
     let autopilot = "/v1/operator/autopilot/configuration";
     let before = agent.get(autopilot);
-    let told = agent.send("PUT", &format!("{autopilot}?cas=1"), &json!({ "CleanupDeadServers": false }));
-    assert_eq!((told.status, told.body.as_str(), agent.get(autopilot)), (200, "false", before));
+    let response = agent.send("PUT", &format!("{autopilot}?cas=1"), &json!({ "CleanupDeadServers": false }));
+    assert_eq!((response.status, response.body.as_str(), agent.get(autopilot)), (200, "false", before));
     let body = json!({ "Items": { "k": "new" } });
     assert_eq!(agent.send("PUT", "/v1/var/x?cas=7", &body).status, 409);
-    let told = together(|_| put(port, "/v1/var/x?cas=0", &body));
-    assert_eq!(told.iter().filter(|r| r.status == 200).count(), 1, "{told:?}");
-    assert!(told.iter().all(|r| matches!(r.status, 200 | 409)), "{told:?}");
+    let response = together(|_| put(port, "/v1/var/x?cas=0", &body));
+    assert_eq!(response.iter().filter(|r| r.status == 200).count(), 1, "{response:?}");
+    assert!(response.iter().all(|r| matches!(r.status, 200 | 409)), "{response:?}");
     assert_eq!(agent.send("DELETE", "/v1/var/x?cas=1", &Value::Null).status, 409);
     assert_eq!(agent.get("/v1/var/x")["Items"], json!({ "k": "new" }));
     unharmed(&mut agent);
@@ -115,8 +118,8 @@ fn a_second_agent_is_refused_and_the_first_goes_on() {
     let mut agent = Agent::start(&folder, &config(&folder), &[]);
     led(&agent);
     let write = |agent: &Agent, i: u64| {
-        let told = agent.send("PUT", &format!("/v1/var/n/{i}"), &json!({ "Items": { "i": i.to_string() } }));
-        assert_eq!(told.status, 200, "{}", told.body);
+        let response = agent.send("PUT", &format!("/v1/var/n/{i}"), &json!({ "Items": { "i": i.to_string() } }));
+        assert_eq!(response.status, 200, "{}", response.body);
     };
     write(&agent, 0);
     second.file("same.hcl", config(&folder));
@@ -204,15 +207,15 @@ fn a_full_disk_refuses_writes_until_there_is_space() {
 
     let (written, refused) = fill(&agent, "full");
     let text = format!("the disk of {}/data/server/raft is nearly full: ", folder.path().display());
-    for told in &refused {
-        assert!(told.status == 500 && told.is_plain() && told.body.starts_with(&text), "{told:?}");
-        assert!(told.body.ends_with("are reserved for the server's log; free some space"), "{told:?}");
+    for response in &refused {
+        assert!(response.status == 500 && response.is_plain() && response.body.starts_with(&text), "{response:?}");
+        assert!(response.body.ends_with("are reserved for the server's log; free some space"), "{response:?}");
     }
     assert!(refused.len() == 4 && written.len() > 20, "{} writes", written.len());
     agent.until("operations are refused");
     let namespace = json!({ "Name": "later" });
-    let told = agent.send("PUT", "/v1/namespace", &namespace);
-    assert!(told.status == 500 && told.body.starts_with(&text), "{told:?}");
+    let response = agent.send("PUT", "/v1/namespace", &namespace);
+    assert!(response.status == 500 && response.body.starts_with(&text), "{response:?}");
     // All existing data can be read consistently; the server is still the leader.
     kept(&agent, &written);
     assert_eq!(agent.list("/v1/vars").len(), written.len());
@@ -254,14 +257,14 @@ fn a_log_that_cannot_be_written_says_so_and_loses_nothing() {
     let says = |status: u16, body: &str| {
         assert!(status == 500 && body.starts_with(&reason) && body.ends_with(advice), "{body}")
     };
-    refused.iter().for_each(|told| says(told.status, &told.body));
+    refused.iter().for_each(|response| says(response.status, &response.body));
     agent.until("the log stops taking writes");
     // All later calls return the same error immediately.
     let started = Instant::now();
-    let told = agent.send("PUT", "/v1/namespace", &json!({ "Name": "later" }));
-    says(told.status, &told.body);
-    let told = exchange(&agent, &head("GET", "/v1/vars", ""));
-    says(told.status, &told.body);
+    let response = agent.send("PUT", "/v1/namespace", &json!({ "Name": "later" }));
+    says(response.status, &response.body);
+    let response = exchange(&agent, &head("GET", "/v1/vars", ""));
+    says(response.status, &response.body);
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     let health = exchange(&agent, &head("GET", "/v1/agent/health", ""));
     let message = health.json()["server"]["message"].to_string();
@@ -278,8 +281,8 @@ fn a_log_that_cannot_be_written_says_so_and_loses_nothing() {
     kept(&agent, &written);
     for i in 0..20 {
         let (path, value) = (format!("after/{i}"), noise(i, 1000));
-        let told = agent.send("PUT", &format!("/v1/var/{path}"), &json!({ "Items": { "v": value } }));
-        assert_eq!(told.status, 200, "{}", told.body);
+        let response = agent.send("PUT", &format!("/v1/var/{path}"), &json!({ "Items": { "v": value } }));
+        assert_eq!(response.status, 200, "{}", response.body);
         written.push((path, value));
     }
     agent.kill();

@@ -60,19 +60,19 @@ fn malformed_bodies_are_refused() {
         ("POST", "/v1/client/metadata", ""),
     ] {
         for body in bodies.iter().copied().chain([wrong_types.as_bytes()]) {
-            let told = exchange(&agent, &request(method, path, body));
+            let response = exchange(&agent, &request(method, path, body));
             let shown = String::from_utf8_lossy(&body[..body.len().min(40)]);
-            assert!(told.status == 400 && told.is_plain(), "{path} {shown}: {told:?}");
-            assert!(told.body.starts_with(prefix) && told.body.len() < 300, "{path} {shown}: {told:?}");
+            assert!(response.status == 400 && response.is_plain(), "{path} {shown}: {response:?}");
+            assert!(response.body.starts_with(prefix) && response.body.len() < 300, "{path} {shown}: {response:?}");
             if body.is_empty() {
-                assert_eq!(told.body, format!("{prefix}Request body is empty"), "{path}");
+                assert_eq!(response.body, format!("{prefix}Request body is empty"), "{path}");
             }
         }
         let chunked = head(method, path, "Transfer-Encoding: chunked\r\n");
         for (chunks, text) in [("0\r\n\r\n", "E"), ("4\r\n{\"a\"\r\n0\r\n\r\n", "E"), ("zz\r\n{}", "unexpected EOF")] {
-            let told = exchange(&agent, &[&chunked, chunks.as_bytes()].concat());
-            assert!(told.status == 400 && told.is_plain(), "{path} {chunks}: {told:?}");
-            assert!(text == "E" || told.body == format!("{prefix}{text}"), "{path} {chunks}: {told:?}");
+            let response = exchange(&agent, &[&chunked, chunks.as_bytes()].concat());
+            assert!(response.status == 400 && response.is_plain(), "{path} {chunks}: {response:?}");
+            assert!(text == "E" || response.body == format!("{prefix}{text}"), "{path} {chunks}: {response:?}");
         }
     }
     // None of the requests had an effect.
@@ -94,7 +94,7 @@ fn wrong_paths_methods_and_parameters_are_reported() {
     });
     for path in ["/v1", "/v1/nothing", "/x", "/v1/jobs/", "/v1/jobsx", "/debug/pprof/heap"] {
         for method in ["GET", "PUT", "DELETE"] {
-            assert_eq!(exchange(&agent, &head(method, path, "")).told(), (404, ""), "{method} {path}");
+            assert_eq!(exchange(&agent, &head(method, path, "")).status_and_body(), (404, ""), "{method} {path}");
         }
     }
     for (method, path) in [
@@ -107,28 +107,37 @@ fn wrong_paths_methods_and_parameters_are_reported() {
         ("GET", "/v1/node/x/drain"),
         ("POST", "/v1/system/gc"),
     ] {
-        let told = exchange(&agent, &head(method, path, ""));
-        assert!(told.is_plain() && told.told() == (405, "Invalid method"), "{method} {path}: {told:?}");
+        let response = exchange(&agent, &head(method, path, ""));
+        assert!(
+            response.is_plain() && response.status_and_body() == (405, "Invalid method"),
+            "{method} {path}: {response:?}"
+        );
     }
-    let told = exchange_half_closed_text(&agent, &head("HEAD", "/v1/jobs", ""));
-    assert!(told.starts_with("HTTP/1.1 405 ") && told.ends_with("\r\n\r\n"), "{told}");
+    let response = exchange_half_closed_text(&agent, &head("HEAD", "/v1/jobs", ""));
+    assert!(response.starts_with("HTTP/1.1 405 ") && response.ends_with("\r\n\r\n"), "{response}");
 
     // Invalid percent-encodings, bytes that are not text, very long names: no job has such an ID.
     let long = "a".repeat(16 << 10);
     for id in ["%", "%zz", "%ff%fe", "a%00b", "%2e%2e%5cetc", "a%0d%0aX:%20y", &long, &"%41".repeat(16 << 10)] {
-        let told = exchange(&agent, &head("GET", &format!("/v1/job/{id}"), ""));
-        assert!(told.is_plain() && told.told() == (404, "job not found"), "{id:.40}: {told:?}");
+        let response = exchange(&agent, &head("GET", &format!("/v1/job/{id}"), ""));
+        assert!(response.is_plain() && response.status_and_body() == (404, "job not found"), "{id:.40}: {response:?}");
     }
     for (path, place) in [
         ("/v1/job/../nodes", "/v1/nodes"),
         ("/v1/job/%2e%2e/%2e%2e/%2e%2e/etc/passwd", "/etc/passwd"),
         ("//v1//x/..", "/v1/"),
     ] {
-        let told = exchange(&agent, &head("GET", path, ""));
-        assert!(told.status == 307 && told.head.contains(&format!("location: {place}\r\n")), "{path}: {told:?}");
+        let response = exchange(&agent, &head("GET", path, ""));
+        assert!(
+            response.status == 307 && response.head.contains(&format!("location: {place}\r\n")),
+            "{path}: {response:?}"
+        );
     }
     let started = Instant::now();
-    assert_eq!(exchange(&agent, &head("GET", &format!("/v1{}", "/a".repeat(30 << 10)), "")).told(), (404, ""));
+    assert_eq!(
+        exchange(&agent, &head("GET", &format!("/v1{}", "/a".repeat(30 << 10)), "")).status_and_body(),
+        (404, "")
+    );
     assert!(started.elapsed() < Duration::from_secs(2), "many segments cost {:?}", started.elapsed());
     for bytes in [
         &b"GET /v1/job/a\0b HTTP/1.1\r\n\r\n"[..],
@@ -176,15 +185,15 @@ fn wrong_paths_methods_and_parameters_are_reported() {
         ),
         ("vars", "index=abc", 400, "Invalid indexfailed to parse parameters"),
     ] {
-        let told = exchange(&agent, &head("GET", &format!("/v1/{list}?{query}"), ""));
+        let response = exchange(&agent, &head("GET", &format!("/v1/{list}?{query}"), ""));
         assert!(
-            told.status == status && told.is_plain() && told.body.starts_with(text),
-            "{list} {query:.60}: {told:?}"
+            response.status == status && response.is_plain() && response.body.starts_with(text),
+            "{list} {query:.60}: {response:?}"
         );
     }
     // As in Nomad: an empty page, and the token of the next one.
     let negative = exchange(&agent, &head("GET", "/v1/nodes?per_page=-1", ""));
-    assert!(negative.told() == (200, "[]") && negative.head.contains("x-nomad-nexttoken: "), "{negative:?}");
+    assert!(negative.status_and_body() == (200, "[]") && negative.head.contains("x-nomad-nexttoken: "), "{negative:?}");
     unharmed(&mut agent);
 }
 
@@ -215,17 +224,17 @@ fn wrong_ids_are_told_apart() {
         ("PUT", "/v1/node/ID/purge", "node", (500, "node not found")),
     ] {
         for (id, text) in [("abc", short), ("abcd", short), (&NOBODY[1..], short), (zs, no_uuid)] {
-            let told = exchange(&agent, &request(method, &path.replace("ID", id), body(id).as_bytes()));
+            let response = exchange(&agent, &request(method, &path.replace("ID", id), body(id).as_bytes()));
             let want = format!("{table} lookup failed: index error: {text}");
-            assert_eq!(told.told(), (500, want.as_str()), "{path} {id}");
+            assert_eq!(response.status_and_body(), (500, want.as_str()), "{path} {id}");
         }
-        let told = exchange(&agent, &request(method, &path.replace("ID", NOBODY), body(NOBODY).as_bytes()));
-        assert_eq!(told.told(), unknown, "{path}");
+        let response = exchange(&agent, &request(method, &path.replace("ID", NOBODY), body(NOBODY).as_bytes()));
+        assert_eq!(response.status_and_body(), unknown, "{path}");
     }
     // Nothing is looked up by its own ID.
     for id in ["abc", "abcd", &NOBODY[1..], zs, NOBODY] {
         assert_eq!(
-            exchange(&agent, &head("GET", &format!("/v1/node/{id}/allocations"), "")).told(),
+            exchange(&agent, &head("GET", &format!("/v1/node/{id}/allocations"), "")).status_and_body(),
             (200, "[]"),
             "{id}"
         );
@@ -239,9 +248,9 @@ fn wrong_ids_are_told_apart() {
             (&format!("{NOBODY}0"), "Invalid UUID length. UUID have 36 characters; got 37".into()),
             ("a-b-c-d-e-f", "UUID should have maximum of 4 \"-\"; got 5".into()),
         ] {
-            let told = exchange(&agent, &head("GET", &format!("/v1/{list}?prefix={prefix}"), ""));
+            let response = exchange(&agent, &head("GET", &format!("/v1/{list}?prefix={prefix}"), ""));
             let want = format!("{table} lookup failed: index error: {text}");
-            assert!(told.status == 500 && told.body.starts_with(&want), "{list} {prefix}: {told:?}");
+            assert!(response.status == 500 && response.body.starts_with(&want), "{list} {prefix}: {response:?}");
         }
         assert_eq!(exchange(&agent, &head("GET", &format!("/v1/{list}?prefix=abcd"), "")).status, 200);
     }
@@ -255,7 +264,7 @@ fn wrong_ids_are_told_apart() {
         ("/v1/node/pool/nobody".into(), "node pool not found".into()),
         ("/v1/namespace/nobody".into(), "Namespace not found".into()),
     ] {
-        assert_eq!(exchange(&agent, &head("GET", &path, "")).told(), (404, text.as_str()), "{path}");
+        assert_eq!(exchange(&agent, &head("GET", &path, "")).status_and_body(), (404, text.as_str()), "{path}");
     }
     unharmed(&mut agent);
 }
@@ -268,16 +277,16 @@ fn huge_bodies_are_refused_without_buffering() {
     let before = memory(&agent, "VmHWM");
     let too_large = "Request body is larger than 32 MiB";
     for length in ["33554433", "999999999999"] {
-        let told = exchange(&agent, &head("PUT", "/v1/jobs", &format!("Content-Length: {length}\r\n")));
-        assert!(told.is_plain() && told.told() == (413, too_large), "{told:?}");
+        let response = exchange(&agent, &head("PUT", "/v1/jobs", &format!("Content-Length: {length}\r\n")));
+        assert!(response.is_plain() && response.status_and_body() == (413, too_large), "{response:?}");
     }
-    let told = exchange(&agent, &head("PUT", "/v1/jobs", "Content-Length: 99999999999999999999999\r\n"));
-    assert_eq!(told.status, 400);
-    let told = exchange(&agent, &head("PUT", "/v1/operator/snapshot", "Content-Length: 999999999999\r\n"));
-    assert_eq!(told.told(), (413, "Request body is larger than 1024 MiB"));
+    let response = exchange(&agent, &head("PUT", "/v1/jobs", "Content-Length: 99999999999999999999999\r\n"));
+    assert_eq!(response.status, 400);
+    let response = exchange(&agent, &head("PUT", "/v1/operator/snapshot", "Content-Length: 999999999999\r\n"));
+    assert_eq!(response.status_and_body(), (413, "Request body is larger than 1024 MiB"));
 
     // Endless bodies, on paths that read them and on paths that do not.
-    for (path, told) in
+    for (path, expected) in
         [("/v1/jobs", (413, too_large)), ("/v1/job/x/dispatch/payload", (413, too_large)), ("/v1/no", (404, ""))]
     {
         let mut stream = agent.connect();
@@ -286,23 +295,23 @@ fn huge_bodies_are_refused_without_buffering() {
         let sent = (0..256).take_while(|_| stream.write_all(&chunk).is_ok()).count();
         // Sockets buffer, and the rest of a refused body is read for a while.
         assert!(sent < 128, "{path}: {sent} MiB were taken");
-        assert_eq!(answer(stream).told(), told, "{path}");
+        assert_eq!(answer(stream).status_and_body(), expected, "{path}");
     }
     // Small texts with very many values.
     for text in ["{},", "[],", "0,", "{\"\":0},", "\"\","] {
         let body = format!("{{\"x\":[{}0]}}", text.repeat(500_000));
         for path in ["/v1/node/pools", "/v1/jobs"] {
-            let told = exchange(&agent, &request("PUT", path, body.as_bytes()));
-            assert_eq!(told.told(), (413, "Request body holds more than 500000 values"), "{text}");
+            let response = exchange(&agent, &request("PUT", path, body.as_bytes()));
+            assert_eq!(response.status_and_body(), (413, "Request body holds more than 500000 values"), "{text}");
         }
     }
     // Just below the limit: read, and rejected as invalid.
     let body = format!("{{\"x\":[{}0]}}", "{\"\":0},".repeat(160_000));
-    let told = exchange(&agent, &request("PUT", "/v1/node/pools", body.as_bytes()));
-    assert!(told.status == 400 && told.body.starts_with("invalid node pool \"\": "), "{told:?}");
+    let response = exchange(&agent, &request("PUT", "/v1/node/pools", body.as_bytes()));
+    assert!(response.status == 400 && response.body.starts_with("invalid node pool \"\": "), "{response:?}");
     let spec = json!({ "JobHCL": "#".repeat((4 << 20) + 1) }).to_string();
-    let told = exchange(&agent, &request("PUT", "/v1/jobs/parse", spec.as_bytes()));
-    assert_eq!(told.told(), (413, "Job spec is larger than 4 MiB"));
+    let response = exchange(&agent, &request("PUT", "/v1/jobs/parse", spec.as_bytes()));
+    assert_eq!(response.status_and_body(), (413, "Job spec is larger than 4 MiB"));
     let grown = memory(&agent, "VmHWM").saturating_sub(before) >> 20;
     assert!(grown < 200, "{grown} MiB more than before");
     unharmed(&mut agent);

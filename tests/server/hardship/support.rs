@@ -25,7 +25,7 @@ pub struct Answer {
 
 impl Answer {
     /// Returns status and body.
-    pub fn told(&self) -> (u16, &str) {
+    pub fn status_and_body(&self) -> (u16, &str) {
         (self.status, &self.body)
     }
 
@@ -103,9 +103,9 @@ pub fn unharmed(agent: &mut Agent) {
 
 /// Waits for a leader.
 pub fn led(agent: &Agent) {
-    wait_for("a leader", || match exchange(agent, &head("GET", "/v1/vars", "")).told() {
+    wait_for("a leader", || match exchange(agent, &head("GET", "/v1/vars", "")).status_and_body() {
         (200, _) => Ok(()),
-        told => Err(format!("{told:?}")),
+        other => Err(format!("{other:?}")),
     });
 }
 

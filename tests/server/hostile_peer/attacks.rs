@@ -200,8 +200,8 @@ fn attacks_on_servers_are_refused_and_cost_little() {
     let made = table.servers.leader().agent().send("PUT", "/v1/jobs", &job);
     assert_eq!(made.status, 200, "{}", made.body);
     let alloc = running(table.servers.leader(), "web");
-    let told = table.servers.leader().read(&format!("/v1/allocation/{alloc}")).expect("the allocation");
-    let other = told["NodeID"].as_str().expect("a node").to_string();
+    let allocation = table.servers.leader().read(&format!("/v1/allocation/{alloc}")).expect("the allocation");
+    let other = allocation["NodeID"].as_str().expect("a node").to_string();
     table.attack("C.5", "reports, reads and services for an allocation of another node", |servers| {
         let peer = Peer::connect(&rpc[led]);
         let head = as_node(NODE, SECRET);

@@ -72,7 +72,7 @@ fn is_refused(rule: &Rule, kind: &Kind) -> bool {
         Proof::Member => !kind.member,
         Proof::Node => match kind.node {
             Worth::Valid => false,
-            // A node that asks for itself is told that it is gone.
+            // A node that reads itself learns that it is gone.
             Worth::Unknown => rule.method != "Node.GetNode",
             Worth::Missing | Worth::WrongIdentity | Worth::Wrong | Worth::Revoked => true,
         },
@@ -119,7 +119,7 @@ fn node(id: &str, pool: &str) -> Node {
     }
 }
 
-/// The arguments of a call. Those of registrations are right, since a right caller is told by them; other calls are
+/// The arguments of a call. Those of registrations are right, since they distinguish a right caller; other calls are
 /// refused before their arguments are read, or fail on them.
 fn arguments(rule: &Rule, kind: &Kind) -> Vec<u8> {
     match rule.proof {

@@ -81,8 +81,8 @@ fn measured(folder: &Folder, args: &[&str], env: &[(&str, &str)]) -> (String, i3
 
 fn is_refused(what: &str, (text, code, peak): (String, i32, u64), wanted: &str) {
     let line = text.lines().find(|l| l.contains(wanted)).unwrap_or_else(|| panic!("{what}: {code} {text}"));
-    let told: String = line.chars().rev().take(110).collect::<Vec<_>>().into_iter().rev().collect();
-    println!("| C.8 | {what} | {code} …{told} | {peak} MiB |");
+    let ending: String = line.chars().rev().take(110).collect::<Vec<_>>().into_iter().rev().collect();
+    println!("| C.8 | {what} | {code} …{ending} | {peak} MiB |");
     assert!(code != 0 && peak <= MOST, "{what}: {code}, {peak} MiB");
 }
 

@@ -113,8 +113,8 @@ pub fn server_ids(token: &str, at: &Member, members: &[Member]) -> Vec<String> {
 
 /// The term according to a server.
 pub fn term(member: &Member) -> String {
-    let told = member.read("/v1/agent/self").expect("the agent");
-    told["stats"]["raft"]["term"].as_str().unwrap_or_else(|| panic!("{}", told["stats"])).to_string()
+    let agent_self = member.read("/v1/agent/self").expect("the agent");
+    agent_self["stats"]["raft"]["term"].as_str().unwrap_or_else(|| panic!("{}", agent_self["stats"])).to_string()
 }
 
 /// A value of a process, in bytes.

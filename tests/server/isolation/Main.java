@@ -18,7 +18,7 @@ public class Main {
                 + String.join(" ", System.getenv("NOMAD_ALLOC_DIR"), System.getenv("NOMAD_TASK_DIR")));
             // Waits for signals.
             case "waits" -> {
-                Signal.handle(new Signal("HUP"), signal -> System.out.println("told"));
+                Signal.handle(new Signal("HUP"), signal -> System.out.println("signalled"));
                 Signal.handle(new Signal("INT"), signal -> {
                     System.out.println("ends");
                     System.exit(0);

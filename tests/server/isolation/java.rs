@@ -41,7 +41,7 @@ fn java_programs_live_and_end() {
     assert_eq!((out.as_str(), code), ("65534\n", 7));
     let signal = json!({"Signal": "SIGHUP", "Task": "main"});
     assert_eq!(agent.send("PUT", &format!("/v1/client/allocation/{}/signal", id(&alloc)), &signal).status, 200);
-    until_output(&folder, &alloc, "main", "told");
+    until_output(&folder, &alloc, "main", "signalled");
     wait_for("the usage", || {
         let stats = agent.get(&format!("/v1/client/allocation/{}/stats", id(&alloc)));
         let usage = &stats["Tasks"]["main"]["ResourceUsage"];

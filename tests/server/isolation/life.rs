@@ -13,7 +13,7 @@ const COMMAND: Duration = Duration::from_secs(60);
 const DRIVERS: [&str; 2] = ["raw_exec", "exec"];
 
 /// The script of a task that tells of itself, and of a signal.
-const TELLS: &str = "trap 'echo told' USR1; trap 'echo ends; exit 0' INT; echo \"dirs $NOMAD_ALLOC_DIR $NOMAD_TASK_DIR \
+const TELLS: &str = "trap 'echo signalled' USR1; trap 'echo ends; exit 0' INT; echo \"dirs $NOMAD_ALLOC_DIR $NOMAD_TASK_DIR \
                      $NOMAD_SECRETS_DIR\"; id -u; echo runs; while true; do sleep 0.05; done";
 
 fn events(agent: &Agent, alloc: &Json) -> Vec<Json> {
@@ -57,7 +57,7 @@ fn tasks_live_and_end() {
         assert!(code != 0 && out.contains("No such file"), "{code} {out}");
         let signal = json!({"Signal": "SIGUSR1", "Task": "main"});
         assert_eq!(agent.send("PUT", &format!("/v1/client/allocation/{}/signal", id(&alloc)), &signal).status, 200);
-        until_output(&folder, &alloc, "main", "told");
+        until_output(&folder, &alloc, "main", "signalled");
 
         // What it uses.
         let mut stats = Json::Null;

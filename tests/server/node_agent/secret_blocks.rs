@@ -19,7 +19,7 @@ fn events(agent: &Agent, job: &str) -> Vec<String> {
     of_task.unwrap_or_default().iter().map(|e| e["DisplayMessage"].as_str().unwrap_or_default().to_string()).collect()
 }
 
-fn told(agent: &Agent, job: &str, text: &str) {
+fn has_event(agent: &Agent, job: &str, text: &str) {
     wait_for(text, || {
         let found = events(agent, job);
         if found.iter().any(|t| t == text) { Ok(()) } else { Err(format!("{found:?}")) }
@@ -61,7 +61,7 @@ fn a_task_gets_its_secrets_when_they_are_there() {
     ]);
     let made = agent.send("PUT", "/v1/jobs", &json!({"Job": job("reads", JobType::Service, &[main])}));
     assert_eq!(made.status, 200, "{}", made.body);
-    told(&agent, "reads", "Missing: nomad.var.block(nomad/jobs/reads/g/main@default)");
+    has_event(&agent, "reads", "Missing: nomad.var.block(nomad/jobs/reads/g/main@default)");
     put(&agent, "default", "nomad/jobs/reads/g/main", json!({"password": "hush-hush ${HOME}"}));
     let line = "ada:hush-hush ${HOME} hush-hush ${HOME} ${secret.db.nothing}\n";
     prints(&folder, &agent, "reads", &line.repeat(2));
@@ -72,7 +72,7 @@ fn a_task_gets_its_secrets_when_they_are_there() {
     main["Secrets"] = json!([secret("db", "nomad", "x", json!({"engine": "kv"}))]);
     let made = agent.send("PUT", "/v1/jobs", &json!({"Job": job("setting", JobType::Batch, &[main])}));
     assert_eq!(made.status, 200, "{}", made.body);
-    told(&agent, "setting", "secrets: secret \"db\": config: \"engine\" is not known");
+    has_event(&agent, "setting", "secrets: secret \"db\": config: \"engine\" is not known");
     assert_eq!(agent.send("DELETE", "/v1/job/reads?purge=true", &Json::Null).status, 200);
     stop(agent);
 }

@@ -38,7 +38,7 @@ fn shown(agent: &Agent, alloc: &Json, kind: &str) -> Vec<String> {
 }
 
 /// Waits until a task has an event with this text.
-fn told(agent: &Agent, alloc: &Json, kind: &str, text: &str) {
+fn has_event(agent: &Agent, alloc: &Json, kind: &str, text: &str) {
     wait_for(text, || {
         let found = shown(agent, alloc, kind);
         if found.iter().any(|t| t.starts_with(text)) { Ok(()) } else { Err(format!("{found:?}")) }
@@ -124,7 +124,7 @@ fn a_missing_variable_is_waited_for_and_its_changes_reach_the_task() {
     let reply = agent.send("PUT", "/v1/jobs", &json!({"Job": job("wait", JobType::Service, &[main])}));
     assert_eq!(reply.status, 200, "{}", reply.body);
     let alloc = super::alloc(&agent, "wait", ClientStatus::Pending);
-    told(&agent, &alloc, "Template", "Missing: nomad.var.block(nomad/jobs/wait)");
+    has_event(&agent, &alloc, "Template", "Missing: nomad.var.block(nomad/jobs/wait)");
     assert_eq!(shown(&agent, &alloc, "Started"), [""; 0]);
     // What changes before the task starts is rendered again at once.
     reads(&local(&folder, &alloc, "early"), "no");
@@ -136,7 +136,7 @@ fn a_missing_variable_is_waited_for_and_its_changes_reach_the_task() {
     reads(&local(&folder, &alloc, "exists"), "no");
 
     put(&agent, "nomad/jobs/wait", json!({"color": "blue"}));
-    told(&agent, &alloc, "Restart Signaled", "Template with change_mode restart re-rendered");
+    has_event(&agent, &alloc, "Restart Signaled", "Template with change_mode restart re-rendered");
     reads(&output(&folder, &alloc), "started green\nstarted blue\n");
     reads(&local(&folder, &alloc, "noop"), "blue");
     reads(&local(&folder, &alloc, "once"), "green");
@@ -174,16 +174,16 @@ fn changes_signal_the_task_and_run_scripts() {
     let alloc = run(&agent, &job("change", JobType::Service, &[main]), ClientStatus::Running);
     reads(&output(&folder, &alloc), "ready\n");
     put(&agent, "nomad/jobs/change", json!({"a": "2", "b": "1", "c": "1"}));
-    told(&agent, &alloc, "Signaling", "Template re-rendered");
+    has_event(&agent, &alloc, "Signaling", "Template re-rendered");
     reads(&output(&folder, &alloc), "ready\n2\n");
     put(&agent, "nomad/jobs/change", json!({"a": "2", "b": "2", "c": "1"}));
-    told(&agent, &alloc, "Task hook message", "Template successfully ran script /bin/sh with arguments: [-c ");
+    has_event(&agent, &alloc, "Task hook message", "Template successfully ran script /bin/sh with arguments: [-c ");
     reads(&local(&folder, &alloc, "ran"), "2");
     put(&agent, "nomad/jobs/change", json!({"a": "2", "b": "2", "c": "2"}));
     let failed = super::alloc(&agent, "change", ClientStatus::Failed);
     let text = "Template ran script /bin/sh with arguments [-c exit 3] on change but it exited with code: 3";
-    told(&agent, &failed, "Task hook failed", text);
-    told(&agent, &failed, "Killing", "Template script failed, task is being killed");
+    has_event(&agent, &failed, "Task hook failed", text);
+    has_event(&agent, &failed, "Killing", "Template script failed, task is being killed");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn wrong_templates_fail_their_task() {
         job["Meta"] = json!({"up": "../../../.."});
         job["TaskGroups"][0]["Tasks"][1]["RestartPolicy"]["Attempts"] = json!(3);
         let alloc = run(&agent, &job, ClientStatus::Failed);
-        told(&agent, &alloc, "Killing", text);
+        has_event(&agent, &alloc, "Killing", text);
         assert_eq!(shown(&agent, &alloc, "Started"), [""; 0], "{name}");
     }
     assert_eq!(std::fs::read_dir(outside).expect("a directory").count(), 0);

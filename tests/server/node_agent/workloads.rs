@@ -15,9 +15,9 @@ fn shown(events: &[Json], kind: &str) -> Vec<String> {
 /// Whether an agent in this test can create cgroups: otherwise it logs that it cannot.
 fn has_cgroups(agent: &mut Agent) -> bool {
     const NONE: &str = "limits of memory and CPU are not enforced";
-    let told = agent.log().matches(NONE).count();
-    assert!(told <= 1, "told once:\n{}", agent.log());
-    told == 0
+    let warnings = agent.log().matches(NONE).count();
+    assert!(warnings <= 1, "logged more than once:\n{}", agent.log());
+    warnings == 0
 }
 
 #[test]

@@ -226,10 +226,10 @@ pub fn running(at: &Member, job: &str) -> String {
 pub fn leader(servers: &[Member]) -> usize {
     let mut place = 0;
     wait_for("there is a leader", || {
-        let told: Vec<Json> = servers.iter().map(|s| s.read("/v1/status/leader")).collect::<Result<_, _>>()?;
-        match servers.iter().position(|s| told.iter().all(|t| t.as_str() == Some(s.rpc().as_str()))) {
+        let leaders: Vec<Json> = servers.iter().map(|s| s.read("/v1/status/leader")).collect::<Result<_, _>>()?;
+        match servers.iter().position(|s| leaders.iter().all(|t| t.as_str() == Some(s.rpc().as_str()))) {
             Some(found) => place = found,
-            None => return Err(format!("{told:?}")),
+            None => return Err(format!("{leaders:?}")),
         }
         Ok(())
     });

@@ -90,12 +90,12 @@ impl LeaderLock {
 
     /// Waits until this process holds the lock. Failures are logged and retried.
     pub async fn acquire(&self) {
-        let (mut pause, mut told) = (LOOK, false);
+        let (mut pause, mut reported) = (LOOK, false);
         loop {
             match self.try_acquire().await {
                 Ok(true) => return,
                 Ok(false) => {
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut reported, true) {
                         let what = "another instance scales this cluster; waiting for the lock";
                         tracing::info!(target: "autoscale", "{what}");
                     }

@@ -43,7 +43,7 @@ impl Line {
     }
 
     /// A message of the agent without fields.
-    pub(super) fn told(time: SystemTime, message: &str) -> Line {
+    pub(super) fn of_agent(time: SystemTime, message: &str) -> Line {
         let (module, message) = ("agent".into(), message.into());
         Line { time, level: Level::Info, module, message, fields: Vec::new(), location: None, own: true }
     }

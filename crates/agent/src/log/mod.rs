@@ -232,7 +232,7 @@ impl Logs {
     /// Writes one message of the agent to standard output immediately, regardless of the level: used for start messages
     /// in JSON.
     pub fn tell(&self, message: &str) {
-        let line = Line::told(SystemTime::now(), message);
+        let line = Line::of_agent(SystemTime::now(), message);
         let text = line.text(self.shared.json, false);
         self.shared.sinks.lock().print(&format!("{text}\n"));
     }

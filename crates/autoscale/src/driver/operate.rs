@@ -298,12 +298,12 @@ impl Shared {
                 (Action::TakeBack, Reason::ScaleIn, text)
             }
             Event::Failed { direction, reason } => {
-                let (metric, told) = match direction {
+                let (metric, notification) = match direction {
                     Direction::Out => ("nomad.autoscale.pool.scale_out.failure", Reason::ScaleOut),
                     Direction::In => ("nomad.autoscale.pool.scale_in.failure", Reason::ScaleIn),
                 };
                 count(metric);
-                (Action::Error, told, format!("scaling {} failed: {reason}", direction.name()))
+                (Action::Error, notification, format!("scaling {} failed: {reason}", direction.name()))
             }
             Event::EnteredFailsafe { reason } => {
                 (Action::Failsafe, Reason::ClusterFailsafeMode, format!("the pool entered failsafe mode: {reason}"))

@@ -127,8 +127,8 @@ impl Shared {
         if self.board.tells_failsafe(pool) {
             self.notify(pool, Reason::ClusterFailsafeMode, format!("worker pool {pool}: {reason}"));
         }
-        let told = Record { last_notification_event: Some(Time::from_unix_nanos(self.now())), ..loaded.record };
-        if let Err(error) = self.save(path, told, loaded.index).await {
+        let notified = Record { last_notification_event: Some(Time::from_unix_nanos(self.now())), ..loaded.record };
+        if let Err(error) = self.save(path, notified, loaded.index).await {
             tracing::debug!(target: "autoscale", pool, %error, "a notification could not be noted");
         }
     }

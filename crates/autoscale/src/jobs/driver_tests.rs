@@ -336,14 +336,14 @@ async fn failsafe_mode_stops_a_group_and_a_change_in_progress() {
     scaler.set_failsafe(&web(), true, "ops").await.expect("it is there");
     run_for(&scaler, 600).await;
     let record = fake.record();
-    let told = vec![Reason::JobGroupFailsafeMode];
-    assert_eq!((changes(&fake), record.scaling.is_some(), reasons(&fake)), (vec![(2, 3)], true, told));
+    let expected = vec![Reason::JobGroupFailsafeMode];
+    assert_eq!((changes(&fake), record.scaling.is_some(), reasons(&fake)), (vec![(2, 3)], true, expected));
     assert_eq!(fake.lock().notifications[0].text, "ops enabled failsafe mode of web/g.");
     assert_eq!(only(&scaler).last_decision.action, Action::Failsafe);
     scaler.set_failsafe(&web(), false, "ops").await.expect("it is there");
     run_for(&scaler, 15).await;
-    let told = vec![Reason::JobGroupFailsafeMode, Reason::ScaleOut];
-    assert_eq!((fake.record().scaling, reasons(&fake)), (None, told), "it goes on where it was");
+    let expected = vec![Reason::JobGroupFailsafeMode, Reason::ScaleOut];
+    assert_eq!((fake.record().scaling, reasons(&fake)), (None, expected), "it goes on where it was");
 }
 
 #[tokio::test(start_paused = true)]
@@ -394,17 +394,17 @@ async fn invalid_meta_is_reported_once_per_change() {
     // all, and those of other tests have none.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(warnings.clone()));
-    let told = || warnings.0.load(Ordering::Relaxed);
+    let warned = || warnings.0.load(Ordering::Relaxed);
     let fake = Fake::with_job(2, &[("replicator_scaleout_cpu", "101")]);
     let scaler = scaler(&fake);
     run_for(&scaler, 100).await;
-    assert_eq!(told(), 1);
+    assert_eq!(warned(), 1);
     assert_eq!(only(&scaler).problems, ["replicator_scaleout_cpu is 101, but must be at most 100"]);
     fake.register("default", "web", 2, &[("replicator_scaleout_cpu", "-1")]);
     run_for(&scaler, 100).await;
-    assert_eq!((told(), only(&scaler).problems.len()), (2, 1));
+    assert_eq!((warned(), only(&scaler).problems.len()), (2, 1));
     fake.register("default", "web", 2, &[]);
     run_for(&scaler, 100).await;
-    assert_eq!((told(), only(&scaler).problems), (2, vec![]));
+    assert_eq!((warned(), only(&scaler).problems), (2, vec![]));
     assert_eq!(only(&scaler).last_decision.action, Action::None);
 }

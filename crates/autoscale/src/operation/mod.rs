@@ -208,7 +208,7 @@ pub fn next(record: &Record, seen: &Observation<'_>, parameters: &PoolParameters
     }
 }
 
-/// The record after something failed for good, and what is told of it. One failure is counted. A drain that cannot be
+/// The record after something failed for good, and the notification about it. One failure is counted. A drain that cannot be
 /// begun is rolled back; everything else stays where it is, so that later cycles, or an operator who ends failsafe
 /// mode, resume it.
 pub fn failed(

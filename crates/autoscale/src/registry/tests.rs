@@ -81,12 +81,12 @@ fn the_node_that_changed_last_decides() {
     let registry = updated(&state, &Fallbacks::new());
     let web = &registry.pools()["web"];
     assert_eq!((web.parameters.max, web.parameters.cooldown.both.as_secs()), (10, 60));
-    let told: Vec<_> = web
+    let reported: Vec<_> = web
         .disagreements
         .iter()
         .map(|d| (d.key, d.counts.1.as_str(), d.other.0.as_str(), d.other.1.as_str()))
         .collect();
-    assert_eq!(told, [("replicator_cooldown", "60", "c", "300"), ("replicator_max", "10", "c", "7")]);
+    assert_eq!(reported, [("replicator_cooldown", "60", "c", "300"), ("replicator_max", "10", "c", "7")]);
     assert!(web.disagreements.iter().all(|d| d.counts.0 == "b"));
 }
 
@@ -106,7 +106,7 @@ fn a_variable_holds_what_nodes_leave_out() {
     let registry = updated(&state, &fallbacks);
     assert_eq!(registry.named_alone().into_iter().collect::<Vec<_>>(), ["ci", "db", "old", "web"]);
     assert_eq!(members(&registry), "web: a");
-    let told: Vec<_> = registry.problems().iter().map(|p| (p.node_id.as_str(), p.problems.join("; "))).collect();
+    let reported: Vec<_> = registry.problems().iter().map(|p| (p.node_id.as_str(), p.problems.join("; "))).collect();
     let want = [
         ("b", "encamp/autoscale/pools/db: replicator_worker_pool is missing"),
         (
@@ -116,5 +116,5 @@ fn a_variable_holds_what_nodes_leave_out() {
         ),
         ("d", "encamp/autoscale/pools/old: replicator_worker_pool is \"web\", but the Variable belongs to \"old\""),
     ];
-    assert_eq!(told, want.map(|(id, problem)| (id, problem.to_string())));
+    assert_eq!(reported, want.map(|(id, problem)| (id, problem.to_string())));
 }

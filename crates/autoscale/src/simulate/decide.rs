@@ -3,7 +3,7 @@
 use encamp_model::SECOND;
 
 use super::fleet::Launched;
-use super::report::{Ending, Failure, Operation as Told, Refusal};
+use super::report::{Ending, Failure, Operation as SimulatedOperation, Refusal};
 use super::run::{Event, RefusalKey, Repeated, Repeats, Run, nanos};
 use crate::arithmetic::Arithmetic;
 use crate::checks::Check;
@@ -101,7 +101,7 @@ impl Run<'_> {
     }
 
     fn begin(&mut self, operation: &Operation, evaluation: &Evaluation) {
-        let told = Told {
+        let simulated = SimulatedOperation {
             started: self.seconds(),
             ended: None,
             direction: operation.direction,
@@ -111,7 +111,7 @@ impl Run<'_> {
             reason: reason(&evaluation.arithmetic),
             ending: Ending::InProgress,
         };
-        self.report.operations.push(told);
+        self.report.operations.push(simulated);
         match operation.direction {
             Direction::Out => {
                 let boot = nanos(self.options.boot_time);
@@ -122,8 +122,8 @@ impl Run<'_> {
             }
             Direction::In => {
                 let name = self.fleet.name_of(&operation.node_id);
-                if let Some(told) = self.report.operations.last_mut() {
-                    told.nodes.push(name.clone());
+                if let Some(operation) = self.report.operations.last_mut() {
+                    operation.nodes.push(name.clone());
                 }
                 if self.fleet.drain(&operation.node_id, self.clock()) {
                     let ends = self.now.saturating_add(nanos(self.options.drain_time));
@@ -207,8 +207,8 @@ impl Run<'_> {
         self.record.operation = None;
         self.repeated = None;
         let ended = Some(self.seconds());
-        if let Some(told) = self.report.operations.last_mut() {
-            (told.ended, told.ending) = (ended, ending);
+        if let Some(operation) = self.report.operations.last_mut() {
+            (operation.ended, operation.ending) = (ended, ending);
         }
     }
 }

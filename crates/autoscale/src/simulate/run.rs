@@ -209,8 +209,8 @@ impl Run<'_> {
             Event::Joined(instance) => {
                 let name = self.fleet.join(&instance, clock);
                 self.awaited.remove(&instance);
-                if let Some(told) = self.report.operations.last_mut() {
-                    told.nodes.push(name);
+                if let Some(operation) = self.report.operations.last_mut() {
+                    operation.nodes.push(name);
                 }
                 self.changed();
                 self.settle_growth();

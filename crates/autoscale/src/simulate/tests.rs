@@ -208,8 +208,8 @@ fn a_node_is_taken_back_when_the_load_comes_back() {
     let shrinks = Overrides { scaling_threshold: Some(1), fault_tolerance: Some(0), ..Overrides::default() };
     let shrinks = Options { drain_time: Duration::from_secs(500), overrides: shrinks, ..options() };
     let report = simulated(&returns, &shrinks);
-    let told: Vec<_> = report.operations.iter().map(|o| (o.direction, o.ending, o.ended)).collect();
-    assert_eq!(told, [(Direction::In, Ending::TakenBack, Some(1300))], "{:#?}", report.operations);
+    let operations: Vec<_> = report.operations.iter().map(|o| (o.direction, o.ending, o.ended)).collect();
+    assert_eq!(operations, [(Direction::In, Ending::TakenBack, Some(1300))], "{:#?}", report.operations);
     assert_eq!((report.nodes.most, report.nodes.end, report.failures.len()), (2, 2, 0));
     assert_eq!(report.saturation.seconds, 0, "{:?}", report.saturation);
     // A load that the other node can take leaves it as it is.

@@ -156,7 +156,7 @@ struct Work {
     /// The task ran before: it does not fail because nobody answers.
     resumed: bool,
     /// The text and the time of the last event about missing dependencies.
-    told: Option<(String, Instant)>,
+    last_event: Option<(String, Instant)>,
 }
 
 impl Work {
@@ -221,7 +221,7 @@ impl Work {
             sender,
             news,
             resumed,
-            told: None,
+            last_event: None,
         })
     }
 
@@ -329,21 +329,21 @@ impl Work {
         *self.runner.templates.env.lock() = all;
     }
 
-    /// Tells what is missing, unless that was just told; gives how long to wait until the next time.
+    /// Tells what is missing, unless that was just reported; gives how long to wait until the next time.
     fn tell_missing(&mut self) -> Duration {
         let missing: BTreeSet<&Dependency> = self.plan.iter().flat_map(|t| &t.missing).collect();
         // What has not been answered yet need not be missing.
         let answered = missing.iter().all(|d| self.known.answers.contains_key(*d));
         let now = Instant::now();
-        let Some((last, at)) = self.told.as_ref() else {
+        let Some((last, at)) = self.last_event.as_ref() else {
             if missing.is_empty() || !answered {
                 // Servers that do not answer: tells that, too, after a while.
-                self.told = Some((String::new(), now));
+                self.last_event = Some((String::new(), now));
                 return MISSING_PAUSE;
             }
             let text = missing_text(&missing);
             self.runner.emit(events::message("Template", text.as_str()));
-            self.told = Some((text, now));
+            self.last_event = Some((text, now));
             return MISSING_PAUSE;
         };
         let early = last.is_empty() && answered;
@@ -355,7 +355,7 @@ impl Work {
         if text != *last {
             self.runner.emit(events::message("Template", text.as_str()));
         }
-        self.told = Some((text, now));
+        self.last_event = Some((text, now));
         MISSING_PAUSE
     }
 

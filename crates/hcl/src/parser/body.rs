@@ -19,7 +19,7 @@ enum Item {
 }
 
 impl Parser<'_> {
-    /// Reads items up to `end`, which is read as well. `open` is told when the end is missing. The span of the result
+    /// Reads items up to `end`, which is read as well. `open` is reported when the end is missing. The span of the result
     /// ends with the closing brace.
     pub(super) fn body(&mut self, end: Kind, open: Span) -> Body {
         let mut body = Body::default();

@@ -16,7 +16,7 @@ pub(super) fn task(name: String, p: Pair<'_>) -> TaskDiff {
     let pick =
         Pick::Named(&["Driver", "Env", "KillSignal", "KillTimeout", "Kind", "Leader", "Meta", "ShutdownDelay", "User"]);
     let mut diff = TaskDiff {
-        r#type: whole_type(p).into(),
+        r#type: whole_type(p),
         name,
         fields: changes(primitive(p.old, pick), primitive(p.new, pick), false),
         ..TaskDiff::default()

@@ -70,7 +70,7 @@ pub struct Finding {
     pub detail: String,
     /// The problem in one line of plain words.
     pub message: String,
-    /// Where it is, as far as that can be told.
+    /// Where it is, as far as that is known.
     pub place: Option<Place>,
     /// The blocks around it, outermost first: `job "web"`, `group "api"`.
     pub block_path: Vec<String>,

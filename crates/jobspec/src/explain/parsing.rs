@@ -18,12 +18,12 @@ pub fn parse_error(error: &ParseError) -> Vec<Finding> {
     }
     let Diagnostics { list, texts, first_only, later, .. } = &error.diagnostics;
     let outlines: Vec<Outline> = texts.iter().map(|(name, text)| Outline::read(name, text, Syntax::Hcl)).collect();
-    let mut told: Vec<(&str, Option<usize>)> = Vec::new();
+    let mut reported: Vec<(&str, Option<usize>)> = Vec::new();
     let kept = list.iter().enumerate().filter(|(i, d)| {
         // One mistake in the syntax makes several diagnostics.
         let line = d.range.as_ref().map(|r| r.start_line);
-        let again = *first_only && told.iter().any(|(summary, at)| *summary == d.summary || *at == line);
-        told.push((&d.summary, line));
+        let again = *first_only && reported.iter().any(|(summary, at)| *summary == d.summary || *at == line);
+        reported.push((&d.summary, line));
         let follows = d.detail == UNKNOWN_VALUE && *i > 0;
         let twice = list.iter().take(*i).any(|earlier| earlier == *d);
         !(again || follows || twice)

@@ -31,10 +31,10 @@ pub(crate) struct Decoder<'e, 'a> {
 impl Decoder<'_, '_> {
     /// A body as an API object; absent members are left out.
     pub(crate) fn body(&mut self, body: BodyRef, schema: &Schema, scope: &Rc<Scope>) -> Map<String, Json> {
-        let told = self.ev.diags.len();
+        let before = self.ev.diags.len();
         let content = self.content(body, schema, scope);
         // Maps in the form of attributes are decoded before everything else.
-        let later = self.ev.diags.split_off(told.min(self.ev.diags.len()));
+        let later = self.ev.diags.split_off(before.min(self.ev.diags.len()));
         let mut out = Map::new();
         for attribute in &content.attributes {
             if let Some(spec) = schema.blocks.iter().find(|s| s.name == attribute.name)

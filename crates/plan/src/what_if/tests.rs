@@ -245,12 +245,12 @@ fn settings_come_first() {
     assert_eq!(e.descriptions, ["set scheduler_algorithm to spread", "drain node \"n1\" (aa11)"]);
 }
 
-/// Every live allocation of a lost node is told of once: the service moves, the system allocation stops.
+/// Every live allocation of a lost node is reported once: the service moves, the system allocation stops.
 #[test]
 fn what_runs_on_a_lost_node_is_replaced_elsewhere() {
     let out = outcome(&cluster(), &[Change::Down(one("n1"))]);
-    let told: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
-    assert_eq!(told, [("s1", Cause::Lost, Fate::Stopped), ("a1", Cause::Lost, Fate::Moved)]);
+    let reported: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
+    assert_eq!(reported, [("s1", Cause::Lost, Fate::Stopped), ("a1", Cause::Lost, Fate::Moved)]);
     let to = out.displaced[1].to.as_ref().expect("a successor");
     assert!(["aa22", "bb33"].contains(&to.node_id.as_str()), "{to:?}");
     assert_eq!((out.count(None, Fate::Moved), out.count(Some(Cause::Drained), Fate::Moved)), (1, 0));
@@ -283,12 +283,12 @@ fn a_drain_may_leave_system_jobs_alone() {
     );
     state.upsert_job(small.clone());
     state.upsert_allocs([alloc("a2", &small, "aa11", 100)]);
-    let told = |out: &Outcome| -> Vec<(String, Fate, Option<String>)> {
+    let fates = |out: &Outcome| -> Vec<(String, Fate, Option<String>)> {
         let node = |d: &super::Displaced| d.to.as_ref().map(|p| p.node_id.clone());
         out.displaced.iter().map(|d| (d.from.alloc_id.clone(), d.fate, node(d))).collect()
     };
     let (mut all, mut alone) =
-        (told(&outcome(&state, &[Change::Drain(one("n1"))])), told(&drain(&state, "aa11", NOW).expect("a node")));
+        (fates(&outcome(&state, &[Change::Drain(one("n1"))])), fates(&drain(&state, "aa11", NOW).expect("a node")));
     assert_eq!(
         (all.remove(1), alone.remove(1)),
         (("s1".into(), Fate::Stopped, None), ("s1".into(), Fate::Stays, None))
@@ -306,11 +306,11 @@ fn batch_work_ends_with_a_drain_and_stopped_jobs_are_gone() {
     state.upsert_job(batch.clone());
     state.upsert_allocs([alloc("b1", &batch, "bb33", 600)]);
     let out = outcome(&state, &[Change::Drain(one("n3"))]);
-    let told: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
-    assert_eq!(told, [("b1", Cause::Drained, Fate::Stopped)]);
+    let reported: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
+    assert_eq!(reported, [("b1", Cause::Drained, Fate::Stopped)]);
     let out = outcome(&state, &[Change::Stop("web".into())]);
-    let told: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
-    assert_eq!(told, [("a1", Cause::Stopped, Fate::Stopped)]);
+    let reported: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
+    assert_eq!(reported, [("a1", Cause::Stopped, Fate::Stopped)]);
 }
 
 /// Allocations that an urgent job displaces count as preempted, and move if there is capacity.
@@ -323,8 +323,8 @@ fn preempted_allocations_name_their_cause() {
     state.upsert_job(job("vip", JobType::Service, vip));
     let config = Change::Config { key: "preemption_config.service_scheduler_enabled".into(), value: "true".into() };
     let out = outcome(&state, &[config, Change::Scale { job: "vip".into(), group: "g".into(), count: 1 }]);
-    let told: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
-    assert_eq!(told, [("a1", Cause::Preempted, Fate::Moved)]);
+    let reported: Vec<_> = out.displaced.iter().map(|d| (d.from.alloc_id.as_str(), d.cause, d.fate)).collect();
+    assert_eq!(reported, [("a1", Cause::Preempted, Fate::Moved)]);
     let placed: Vec<_> = out.placed.iter().map(|p| (p.owner.job_id.as_str(), p.on.node_id.as_str())).collect();
     assert!(placed.contains(&("vip", "aa11")), "{placed:?}");
     let before = out.headroom.iter().find(|p| p.pool == "default").map(|p| (p.before.nodes, p.before.cpu_free));

@@ -40,7 +40,7 @@ impl Timeline {
         Ok(self.follow(edit(&self.state, changes, namespace, now)?, now))
     }
 
-    /// Drains a node, told by its full ID, to its end; allocations of system jobs stay.
+    /// Drains a node, named by its full ID, to the end; allocations of system jobs stay.
     ///
     /// # Errors
     /// No node has this ID, or it is down.

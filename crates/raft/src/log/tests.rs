@@ -276,13 +276,13 @@ async fn files_of_another_format_are_refused() {
     let path = dir.path().join("vote");
     fs::write(&path, [&crc32fast::hash(&old).to_le_bytes()[..], &old].concat()).expect("written");
     let error = Log::open(dir.path()).expect_err("refused").to_string();
-    let told = format!(
+    let expected = format!(
         "{} has format 1, which another version of encamp wrote; this version reads only format 2. Run the other \
          version on the data directory, or remove the directory and let the server rejoin its cluster; to move the \
          state of an entire cluster, use `operator snapshot save` and `operator snapshot restore`",
         path.display()
     );
-    assert_eq!(error, told);
+    assert_eq!(error, expected);
 
     for format in [1, 3] {
         let dir = TempDir::new();
@@ -353,7 +353,7 @@ async fn waiting_appends_share_a_write() {
         waiting.push(finished);
     }
     for finished in waiting {
-        finished.await.expect("told").expect("durable");
+        finished.await.expect("a reply").expect("durable");
     }
     let bytes = fs::read(&segments(dir.path())[0]).expect("readable");
     // The durable length in a frame tells how many writes there were.

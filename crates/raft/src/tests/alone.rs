@@ -166,7 +166,7 @@ async fn a_failed_disk_stops_the_node_and_says_why() {
     assert!(error.contains("No space left"), "{error}");
     let mut watch = node.leadership();
     let failed = tokio::time::timeout(Duration::from_secs(20), watch.wait_for(|l| l.failed.is_some())).await;
-    assert!(!failed.expect("in time").expect("told").is_leader);
+    assert!(!failed.expect("in time").expect("a value").is_leader);
     assert!(matches!(node.propose(Operation::Barrier).await, Err(ProposeError::Fatal(_))));
     assert!(matches!(node.barrier().await, Err(ProposeError::Fatal(_))));
     assert_eq!(machine.applied(), 5);

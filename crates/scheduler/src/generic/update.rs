@@ -39,7 +39,7 @@ impl<'a> InPlaceCheck<'a> {
     pub(super) fn check(&mut self, a: &Arc<Allocation>, tg: &TaskGroup) -> UpdateCheck {
         let Some(job) = self.job else { return UpdateCheck::Ignore };
         let Some(old) = &a.job else {
-            // A record without its job can only be told by its version.
+            // A record without its job is only identified by its version.
             let same = a.job_version() == Some(job.version);
             return if same { UpdateCheck::Ignore } else { UpdateCheck::Destructive };
         };

@@ -107,7 +107,7 @@ impl ClassCache {
 }
 
 /// Constraints with what they say about computed classes. Unlike the [`ClassCache`] this only saves work: it never
-/// changes what a node is told.
+/// changes what a node receives.
 #[derive(Debug, Clone)]
 pub(crate) struct Constraints {
     checks: Vec<ClassCheck>,

@@ -111,7 +111,7 @@ impl Fleet {
         (0..self.len()).for_each(|n| self.start(n));
     }
 
-    /// Stops a node as if its machine had died: nobody is told, its connections are gone.
+    /// Stops a node as if its machine had died: no server is notified, its connections are gone.
     pub fn kill(&mut self, number: usize) {
         if let Some(running) = self.running.get_mut(number).and_then(Option::take) {
             running.abort();

@@ -7,7 +7,7 @@ use super::outcome::Outcome;
 use super::stage::{Options, Stage};
 use super::tally::Tally;
 
-/// How often it is told how far the scenario is.
+/// How often the progress of the scenario is printed.
 const TELL: Duration = Duration::from_millis(500);
 
 /// The scenario.

@@ -308,7 +308,7 @@ mod tests {
     #[derive(Default)]
     struct OneAlloc {
         index: Mutex<u64>,
-        told: Mutex<Vec<Allocation>>,
+        received: Mutex<Vec<Allocation>>,
     }
 
     impl OneAlloc {
@@ -373,7 +373,7 @@ mod tests {
         }
 
         fn update_allocs<'a>(&'a self, _: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
-            self.told.lock().extend(allocs);
+            self.received.lock().extend(allocs);
             *self.index.lock() += 1;
             ready(self.index())
         }
@@ -409,7 +409,7 @@ mod tests {
         let gate = Semaphore::new(1);
         let over = async {
             let end = Instant::now() + Duration::from_secs(30);
-            while servers.told.lock().len() < 3 || Tally::get(&tally.beats) < 2 {
+            while servers.received.lock().len() < 3 || Tally::get(&tally.beats) < 2 {
                 assert!(Instant::now() < end, "{tally:?}");
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -418,8 +418,8 @@ mod tests {
             () = sim.live(&servers, &gate) => unreachable!("it never ends"),
             () = over => {}
         }
-        let told = servers.told.lock();
-        let [run, well, stop] = &told[..] else { panic!("{told:?}") };
+        let received = servers.received.lock();
+        let [run, well, stop] = &received[..] else { panic!("{received:?}") };
         assert_eq!((&run.client_status, run.health()), (&ClientStatus::Running, None));
         assert_eq!((&well.client_status, well.health()), (&ClientStatus::Running, Some(true)));
         let state = |a: &Allocation| a.task_states["t"].state.clone();

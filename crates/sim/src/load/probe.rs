@@ -124,19 +124,19 @@ pub async fn consensus(client: &Client, name: &str) -> Result<u64, LoadError> {
 /// # Errors
 /// The server does not answer, or does not tell.
 pub(crate) async fn snapshot_due(client: &Client) -> Result<bool, LoadError> {
-    let told = agent(client).await?;
-    let threshold = told.pointer("/config/Server/RaftSnapshotThreshold").and_then(Value::as_u64);
+    let agent_self = agent(client).await?;
+    let threshold = agent_self.pointer("/config/Server/RaftSnapshotThreshold").and_then(Value::as_u64);
     let threshold = threshold.ok_or_else(|| LoadError("the server does not report when it writes snapshots".into()))?;
-    Ok(stat(&told, "applied_index")? >= threshold)
+    Ok(stat(&agent_self, "applied_index")? >= threshold)
 }
 
 async fn agent(client: &Client) -> Result<Value, LoadError> {
-    let (told, _) = client.agent_self().await.map_err(|e| LoadError::of("reading the agent's state", e))?;
-    Ok(told)
+    let (agent_self, _) = client.agent_self().await.map_err(|e| LoadError::of("reading the agent's state", e))?;
+    Ok(agent_self)
 }
 
-fn stat(told: &Value, name: &str) -> Result<u64, LoadError> {
-    let number = told.pointer(&format!("/stats/raft/{name}")).and_then(|v| v.as_str()?.parse().ok());
+fn stat(agent_self: &Value, name: &str) -> Result<u64, LoadError> {
+    let number = agent_self.pointer(&format!("/stats/raft/{name}")).and_then(|v| v.as_str()?.parse().ok());
     number.ok_or_else(|| LoadError(format!("the server does not report its {name}")))
 }
 

@@ -44,7 +44,7 @@ pub struct Options {
     pub now: i64,
 }
 
-/// Told how far a fetch is.
+/// Receives the progress of a fetch.
 pub trait Progress {
     /// So many objects of a kind are going to be read.
     fn begin(&self, what: &'static str, total: u64);

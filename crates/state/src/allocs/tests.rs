@@ -128,9 +128,9 @@ fn usage_and_indexes_follow_all_writes() {
                     });
                     let changed: Vec<_> = changed.collect();
                     let before = state.snapshot();
-                    let told = format!("{:?}", before.allocs_of_job_id("j0").collect::<Vec<_>>());
+                    let listed = format!("{:?}", before.allocs_of_job_id("j0").collect::<Vec<_>>());
                     state.upsert_allocs(changed);
-                    assert_eq!(told, format!("{:?}", before.allocs_of_job_id("j0").collect::<Vec<_>>()));
+                    assert_eq!(listed, format!("{:?}", before.allocs_of_job_id("j0").collect::<Vec<_>>()));
                 }
             }
             check(&state, &all);

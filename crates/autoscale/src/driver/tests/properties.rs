@@ -127,8 +127,8 @@ async fn play(case: &Case) -> Result<(), TestCaseError> {
             o.started.unix_nanos().is_some_and(|t| world_now(&world, &machine) - t < 1800 * SECOND)
         });
     prop_assert!(over, "an operation does not end: {:?}", record.operation);
-    let told = world.sent.lock().iter().any(|n| n.reason == crate::notify::Reason::ClusterFailsafeMode);
-    prop_assert!(!record.failsafe_mode || told, "failsafe mode was entered without a notification");
+    let notified = world.sent.lock().iter().any(|n| n.reason == crate::notify::Reason::ClusterFailsafeMode);
+    prop_assert!(!record.failsafe_mode || notified, "failsafe mode was entered without a notification");
     Ok(())
 }
 

@@ -141,8 +141,8 @@ async fn three_failures_of_the_provider_lead_to_failsafe_mode_and_then_it_goes_o
     assert_eq!((record.failsafe_mode, record.failure_count), (true, 3));
     let step = record.operation.map(|o| o.step);
     assert_eq!(step, Some(crate::record::Step::SetDesired), "the operation stays");
-    let told = world.sent.lock().iter().filter(|n| n.reason == Reason::ClusterFailsafeMode).count();
-    assert_eq!(told, 1);
+    let notified = world.sent.lock().iter().filter(|n| n.reason == Reason::ClusterFailsafeMode).count();
+    assert_eq!(notified, 1);
     world.machine().faults.halves = 0;
     scaler.set_failsafe("web", false, "ops").await.unwrap();
     run_for(&scaler, MINUTES).await;
