@@ -2,9 +2,11 @@
 
 use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::CommandResult;
+use super::exit_status::FOLLOWING;
 use super::general::GeneralFlags;
 use encamp_api::Query;
 
@@ -31,6 +33,11 @@ pub struct Monitor {
 }
 
 impl Run for Monitor {
+    const META: Meta = Meta::new("monitor").exit_status(FOLLOWING).examples(&[
+        ("Stream the log of the contacted agent", "encamp monitor"),
+        ("Stream the log of the leader, with debug messages", "encamp monitor -log-level debug -server-id leader"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, TimeFlags};
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::error::CommandError;
@@ -73,6 +74,32 @@ pub struct CapacityCommand {
 }
 
 impl Run for CapacityCommand {
+    const META: Meta = Meta::new("capacity")
+        .usage_exit(255)
+        .paged()
+        .exit_status(&[
+            (0, "At least one more copy of every group fits."),
+            (1, "None fits for at least one group."),
+            (255, "An error occurred."),
+        ])
+        .offline_examples(&[
+            (
+                "Count how many more allocations of a job fit on the cluster of a snapshot",
+                "encamp capacity -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/registered/api.hcl",
+            ),
+            (
+                "Count how many still fit after the worst loss of a datacenter",
+                "encamp capacity -snapshot fixtures/demo/cluster.json \\
+    -survive 1 dc fixtures/demo/registered/api.hcl",
+            ),
+            (
+                "Count how many fit while a node is drained",
+                "encamp capacity -snapshot fixtures/demo/cluster.json \\
+    -drain dc1-general-01 fixtures/demo/registered/api.hcl",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let began = Instant::now();
         let (loss, path) = match self.arguments() {

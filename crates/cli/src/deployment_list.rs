@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
@@ -33,6 +34,11 @@ pub struct DeploymentList {
 }
 
 impl Run for DeploymentList {
+    const META: Meta = Meta::new("deployment list").paged().examples(&[
+        ("List the deployments", "encamp deployment list"),
+        ("List the successful deployments as JSON", "encamp deployment list -json -filter 'Status == \"successful\"'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

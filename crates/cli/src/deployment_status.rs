@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandResult, ErrorContext};
@@ -44,6 +45,15 @@ pub struct DeploymentStatus {
 }
 
 impl Run for DeploymentStatus {
+    const META: Meta = Meta::new("deployment status").examples(&[
+        ("Show a deployment", "encamp deployment status 5456bd7a"),
+        (
+            "Print the status of each deployment",
+            "encamp deployment status \\
+    -t '{{range .}}{{.JobID}} {{.Status}} {{end}}'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let id = match self.optional_args.as_slice() {
             [] => None,

@@ -1,9 +1,11 @@
 //! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`docs/spec/cli.md §11.3`).
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandResult, ErrorContext};
+use super::exit_status::MONITORED;
 use super::general::GeneralFlags;
 use super::{lookup_id, monitor};
 use encamp_model::quoted;
@@ -71,6 +73,11 @@ pub struct DeploymentPause {
 }
 
 impl Run for DeploymentPause {
+    const META: Meta = Meta::new("deployment pause").examples(&[
+        ("Pause a deployment", "encamp deployment pause 5456bd7a"),
+        ("Pause a deployment and print its full ID", "encamp deployment pause -verbose 5456bd7a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         with_deployment(&self.args, &self.general, self.verbose, context, |connection, id, context| {
             let paused = connection.wait(connection.client.pause_deployment(id, true));
@@ -93,6 +100,11 @@ pub struct DeploymentResume {
 }
 
 impl Run for DeploymentResume {
+    const META: Meta = Meta::new("deployment resume").examples(&[
+        ("Resume a paused deployment without waiting", "encamp deployment resume -detach 5456bd7a"),
+        ("Resume it and print full IDs", "encamp deployment resume -detach -verbose 5456bd7a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
@@ -116,6 +128,11 @@ pub struct DeploymentUnblock {
 }
 
 impl Run for DeploymentUnblock {
+    const META: Meta = Meta::new("deployment unblock").examples(&[
+        ("Unblock a deployment", "encamp deployment unblock 5456bd7a"),
+        ("Unblock it without monitoring the evaluation", "encamp deployment unblock -detach 5456bd7a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
@@ -143,6 +160,14 @@ pub struct DeploymentPromote {
 }
 
 impl Run for DeploymentPromote {
+    const META: Meta = Meta::new("deployment promote").exit_status(MONITORED).examples(&[
+        ("Promote all canaries of a deployment", "encamp deployment promote 5456bd7a"),
+        (
+            "Promote the canaries of one task group without waiting",
+            "encamp deployment promote -detach -group api 5456bd7a",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
@@ -166,6 +191,16 @@ pub struct DeploymentFail {
 }
 
 impl Run for DeploymentFail {
+    const META: Meta = Meta::new("deployment fail")
+        .exit_status(&[
+            (0, "With -detach: the deployment was marked as failed."),
+            (1, "An error occurred, or the monitored deployment ended without success, as a failed one does."),
+        ])
+        .examples(&[
+            ("Fail a deployment", "encamp deployment fail -detach 5456bd7a"),
+            ("Fail a deployment and print full IDs", "encamp deployment fail -detach -verbose 5456bd7a"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
         with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {

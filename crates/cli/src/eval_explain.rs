@@ -4,6 +4,7 @@ use futures_util::stream::{self, StreamExt};
 
 use super::cluster::block_on;
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
@@ -38,6 +39,11 @@ pub struct EvalExplain {
 }
 
 impl Run for EvalExplain {
+    const META: Meta = Meta::new("eval explain").paged().examples(&[
+        ("Explain the placements of an evaluation", "encamp eval explain 2c3f8e0a"),
+        ("Print the explanation as JSON", "encamp eval explain -json 2c3f8e0a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [id] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <evaluation>");

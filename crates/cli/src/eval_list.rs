@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
@@ -41,6 +42,11 @@ pub struct EvalList {
 }
 
 impl Run for EvalList {
+    const META: Meta = Meta::new("eval list").paged().examples(&[
+        ("List the evaluations", "encamp eval list"),
+        ("List the evaluations of a job that placed all allocations", "encamp eval list -job web -status complete"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

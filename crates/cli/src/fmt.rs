@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
@@ -71,6 +72,20 @@ struct Progress {
 }
 
 impl Run for Fmt {
+    const META: Meta = Meta::new("fmt")
+        .exit_status(&[
+            (0, "The files are in the standard format, or were rewritten."),
+            (1, "An error occurred or, with -check, a file is not in the standard format."),
+        ])
+        .offline_examples(&[
+            ("Rewrite a job file in the standard format", "encamp fmt web.nomad.hcl"),
+            (
+                "List the files below a directory that are not in the standard format",
+                "encamp fmt -check -recursive jobs",
+            ),
+            ("Format a job file from standard input", "encamp fmt - < web.nomad.hcl"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let mut progress = Progress::default();
         match self.optional_args.as_slice() {

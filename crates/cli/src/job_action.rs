@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::command::Run;
+use super::command_meta::{FlagErrorNote, Listing, Meta};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -39,6 +40,21 @@ pub struct JobAction {
 }
 
 impl Run for JobAction {
+    const META: Meta = Meta::new("job action")
+        .alias("action", Listing::Other)
+        .flag_error_note(FlagErrorNote::Flags)
+        .exit_status(&[
+            (0, "The command in the task exited with status 0. Any other status of it is returned unchanged."),
+            (1, "An error occurred before the command was started."),
+        ])
+        .examples(&[
+            (
+                "Run an action of a job in one of its allocations",
+                "encamp job action -job web -group front -task server reload",
+            ),
+            ("Run it in a certain allocation", "encamp job action -job web -alloc 8ba85cef -task server reload"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [action] = self.args.as_slice() else {
             return context.usage_error("An action name is required");

@@ -2,8 +2,10 @@
 //! `§8.11`).
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
 use super::error::{CommandError, ErrorContext};
+use super::exit_status::MONITORED;
 use super::general::GeneralFlags;
 use super::lookup::{self, Kind};
 use super::render::values;
@@ -28,6 +30,11 @@ pub struct JobEval {
 }
 
 impl Run for JobEval {
+    const META: Meta = Meta::new("job eval").exit_status(MONITORED).examples(&[
+        ("Create an evaluation of a job and monitor it", "encamp job eval web"),
+        ("Reschedule the failed allocations of a job now", "encamp job eval -force-reschedule -detach web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
@@ -65,6 +72,11 @@ pub struct JobPromote {
 }
 
 impl Run for JobPromote {
+    const META: Meta = Meta::new("job promote").exit_status(MONITORED).examples(&[
+        ("Promote the canaries of a job", "encamp job promote api"),
+        ("Promote only the canaries of one task group, without waiting", "encamp job promote -group api -detach api"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
@@ -99,6 +111,11 @@ pub struct JobPeriodicForce {
 }
 
 impl Run for JobPeriodicForce {
+    const META: Meta = Meta::new("job periodic force").exit_status(MONITORED).examples(&[
+        ("Launch a periodic job now", "encamp job periodic force backup"),
+        ("Launch it without monitoring the evaluation", "encamp job periodic force -detach backup"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");

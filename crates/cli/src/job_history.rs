@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -48,6 +49,11 @@ pub struct JobHistory {
 const FAILED: &str = "Error retrieving job versions";
 
 impl Run for JobHistory {
+    const META: Meta = Meta::new("job history").paged().examples(&[
+        ("List the versions of a job", "encamp job history web"),
+        ("Show the differences between the versions", "encamp job history -p web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");

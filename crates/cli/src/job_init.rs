@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::autoscale;
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -164,6 +165,19 @@ fn without_comments(text: &str) -> String {
 }
 
 impl Run for JobInit {
+    const META: Meta = Meta::new("job init").alias("init", Listing::Alias).offline_examples(&[
+        ("Create example.nomad.hcl, an example job file with comments", "encamp job init"),
+        ("Create an example job file without comments", "encamp job init -short api.nomad.hcl"),
+        ("List job files for common uses", "encamp job init -list-examples"),
+        ("Create one of them", "encamp job init -template=web-canary canary.nomad.hcl"),
+        (
+            "Write the job file of a job in a snapshot",
+            "encamp job init -from web -snapshot fixtures/demo/cluster.json \\
+    web-copy.nomad.hcl",
+        ),
+        ("Create cluster_scaling.hcl, the metadata of a worker pool", "encamp job init -cluster-scaling"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.cluster_scaling || self.job_scaling {
             return self.scaling(context);

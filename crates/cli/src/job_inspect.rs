@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
@@ -78,6 +79,24 @@ type Submitted = (JobSubmission, String, String);
 const FAILED: &str = "Error inspecting job";
 
 impl Run for JobInspect {
+    const META: Meta = Meta::new("job inspect")
+        .alias("inspect", Listing::Alias)
+        .paged()
+        .exit_status(&[
+            (0, "The command succeeded."),
+            (1, "An error occurred."),
+            (2, "With -hcl: HCL cannot express all of the job; a warning names the differences."),
+        ])
+        .examples(&[
+            ("Print a job as JSON", "encamp job inspect web"),
+            ("Print the job file that was submitted", "encamp job inspect -hcl web"),
+            (
+                "Print a job of a snapshot as a job file",
+                "encamp job inspect -hcl \\
+    -snapshot fixtures/demo/cluster.json api",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = match self.args.as_slice() {
             [name] => name,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
@@ -39,6 +40,11 @@ fn within(namespace: Option<&str>) -> Query {
 }
 
 impl Run for JobAllocs {
+    const META: Meta = Meta::new("job allocs").examples(&[
+        ("List the allocations of a job", "encamp job allocs web"),
+        ("Print the IDs of the allocations of a job", "encamp job allocs -t '{{range .}}{{println .ID}}{{end}}' web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
@@ -97,6 +103,11 @@ pub struct JobDeployments {
 }
 
 impl Run for JobDeployments {
+    const META: Meta = Meta::new("job deployments").examples(&[
+        ("List the deployments of a job", "encamp job deployments web"),
+        ("Show the latest deployment of a job", "encamp job deployments -latest web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");

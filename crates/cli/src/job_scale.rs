@@ -4,9 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::exit_status::MONITORED;
 use super::flags::InvalidFlag;
 use super::general::GeneralFlags;
 use super::lookup;
@@ -37,6 +39,11 @@ pub struct JobScale {
 }
 
 impl Run for JobScale {
+    const META: Meta = Meta::new("job scale").exit_status(MONITORED).examples(&[
+        ("Set the count of the only task group of a job", "encamp job scale web 3"),
+        ("Set the count of a task group without waiting", "encamp job scale -detach web front 2"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (job, group, count) = match self.args.as_slice() {
             [job, count] => (job, "", count),
@@ -108,6 +115,11 @@ pub struct JobScalingEvents {
 }
 
 impl Run for JobScalingEvents {
+    const META: Meta = Meta::new("job scaling-events").examples(&[
+        ("List the scaling events of a job", "encamp job scaling-events web"),
+        ("List them with their messages and evaluations", "encamp job scaling-events -verbose web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");

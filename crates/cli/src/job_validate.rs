@@ -2,6 +2,7 @@
 
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
@@ -50,6 +51,23 @@ pub struct JobValidate {
 }
 
 impl Run for JobValidate {
+    const META: Meta = Meta::new("job validate")
+        .alias("validate", Listing::Alias)
+        .exit_status(&[(0, "The job is valid."), (1, "The job is invalid, or an error occurred.")])
+        .examples(&[
+            ("Validate a job file with the servers", "encamp job validate web.nomad.hcl"),
+            (
+                "Validate a job file with the namespaces and node pools of a snapshot",
+                "encamp job validate -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/registered/api.hcl",
+            ),
+            (
+                "Validate all job files of a directory",
+                "encamp job validate -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/registered",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.args.iter().filter(|path| *path == "-").count() > 1 {
             return context.usage_error("Standard input can only be given once");

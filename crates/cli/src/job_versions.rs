@@ -1,9 +1,11 @@
 //! `job revert`, `job tag apply` and `job tag unset` (`docs/spec/cli.md §8.9`).
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::exit_status::MONITORED;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::lookup;
@@ -25,6 +27,11 @@ pub struct JobRevert {
 }
 
 impl Run for JobRevert {
+    const META: Meta = Meta::new("job revert").exit_status(MONITORED).examples(&[
+        ("Revert a job to version 0", "encamp job revert web 0"),
+        ("Revert a job to a tagged version without waiting", "encamp job revert -detach web stable"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given, version] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <job> <version|tag>");
@@ -80,6 +87,15 @@ pub struct JobTagApply {
 const NO_NAME: &str = "A version tag name is required";
 
 impl Run for JobTagApply {
+    const META: Meta = Meta::new("job tag apply").examples(&[
+        ("Tag the latest version of a job", "encamp job tag apply -name stable web"),
+        (
+            "Tag an earlier version, with a description",
+            "encamp job tag apply -name first -version 0 \\
+    -description \"First release\" web",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
@@ -130,6 +146,11 @@ pub struct JobTagUnset {
 }
 
 impl Run for JobTagUnset {
+    const META: Meta = Meta::new("job tag unset").examples(&[
+        ("Remove a tag from a job", "encamp job tag unset -name stable web"),
+        ("Remove a tag from a job of another namespace", "encamp job tag unset -namespace prod -name first shop"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");

@@ -35,6 +35,7 @@ pub mod cluster;
 pub mod command;
 pub mod command_documentation;
 pub mod command_examples;
+pub mod command_meta;
 pub mod completion;
 pub mod config_validate;
 pub mod connection;
@@ -135,7 +136,7 @@ use std::process::ExitCode;
 
 use command::{Found, Registry};
 use context::{Context, Environment};
-use output_settings::{OutputSettings, is_paged};
+use output_settings::OutputSettings;
 use render::page;
 use render::ui::Ui;
 use terminal::Size;
@@ -214,7 +215,7 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
         }
         Found::Group(path) => (Some(path), 1),
         Found::Command(command, rest) => {
-            if is_paged(command.canonical) {
+            if command.meta.paged {
                 ui.use_pager();
             }
             let mut context = Context { ui, env, registry: &registry, command, args };

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -38,6 +39,11 @@ pub struct ScalingPolicyList {
 }
 
 impl Run for ScalingPolicyList {
+    const META: Meta = Meta::new("scaling policy list").examples(&[
+        ("List the scaling policies", "encamp scaling policy list"),
+        ("List those of one job as JSON", "encamp scaling policy list -job web -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -109,6 +115,11 @@ pub struct ScalingPolicyInfo {
 }
 
 impl Run for ScalingPolicyInfo {
+    const META: Meta = Meta::new("scaling policy info").examples(&[
+        ("Show a scaling policy", "encamp scaling policy info 4ae3b1c2"),
+        ("Print the maximum count that a policy allows", "encamp scaling policy info -t '{{.Max}}' 4ae3b1c2"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <policy>");

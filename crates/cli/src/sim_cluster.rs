@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::flags::{InvalidFlag, parse_int};
@@ -81,6 +82,17 @@ impl SimCluster {
 }
 
 impl Run for SimCluster {
+    const META: Meta = Meta::new("sim cluster")
+        .exit_status(&[(0, "The file was written."), (1, "An error occurred. No file is left behind.")])
+        .offline_examples(&[
+            ("Write the snapshot of a synthetic cluster", "encamp sim cluster -out cluster.json"),
+            (
+                "Write a compressed snapshot of a larger cluster, from another seed",
+                "encamp sim cluster -nodes 500 -allocs 5000 -seed 7 \\
+    -out large.json.zst",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.no_args.is_empty() {
             return context.usage_error("This command takes no arguments");

@@ -2,6 +2,7 @@
 
 use super::cluster::SnapshotFlags;
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
 use super::error::{CommandError, ErrorContext};
 use super::flags::{InvalidFlag, parse_int};
@@ -51,6 +52,19 @@ pub struct SnapshotAnonymize {
 }
 
 impl Run for SnapshotAnonymize {
+    const META: Meta = Meta::new("snapshot anonymize").flags_anywhere().offline_examples(&[
+        (
+            "Anonymize a snapshot",
+            "encamp snapshot anonymize fixtures/demo/cluster.json \\
+    -out anonymous.json",
+        ),
+        (
+            "Anonymize a snapshot, but keep the names of jobs and groups",
+            "encamp snapshot anonymize fixtures/demo/cluster.json \\
+    -keep-names jobs,groups -out shared.json.zst",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [file] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <file>");

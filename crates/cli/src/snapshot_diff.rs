@@ -2,6 +2,7 @@
 
 use super::cluster::SnapshotFlags;
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::general::ColourFlags;
@@ -99,6 +100,16 @@ pub struct SnapshotDiffCommand {
 }
 
 impl Run for SnapshotDiffCommand {
+    const META: Meta = Meta::new("snapshot diff")
+        .usage_exit(255)
+        .flags_anywhere()
+        .paged()
+        .exit_status(&[(0, "The snapshots are equal."), (1, "The snapshots differ."), (255, "An error occurred.")])
+        .offline_examples(&[
+            ("Compare two snapshots", "encamp snapshot diff monday.json.zst tuesday.json.zst"),
+            ("Print the differences as JSON", "encamp snapshot diff -json monday.json.zst tuesday.json.zst"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [old, new] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <old file> <new file>");

@@ -2,6 +2,7 @@
 
 use super::cluster::FetchFlags;
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::render::json;
@@ -36,6 +37,11 @@ pub struct SnapshotFetch {
 }
 
 impl Run for SnapshotFetch {
+    const META: Meta = Meta::new("snapshot fetch").examples(&[
+        ("Write the state of the running cluster to a compressed file", "encamp snapshot fetch -out cluster.json.zst"),
+        ("Fetch it without the cache, and report as JSON", "encamp snapshot fetch -json -no-cache -out fresh.json.gz"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.args.is_empty() {
             return context.usage_error("This command takes no arguments");

@@ -6,19 +6,14 @@ use encamp_model::duration::parse_duration;
 use encamp_model::gc::GcReport;
 use serde::Serialize;
 
-use super::command::{Registry, Run};
+use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::gc::dry_run::DryRunFlags;
 use super::general::GeneralFlags;
 use super::render::{gc, json};
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<SystemGc>("system gc", None, 1);
-    registry.add::<SystemReconcileSummaries>("system reconcile summaries", None, 1);
-}
 
 /// Run garbage collection
 ///
@@ -45,6 +40,13 @@ pub struct SystemGc {
 }
 
 impl Run for SystemGc {
+    const META: Meta = Meta::new("system gc").examples(&[
+        ("Collect all garbage now", "encamp system gc"),
+        ("Wait for the end, and print what was deleted", "encamp system gc -wait"),
+        ("Show what would be deleted and kept, and why", "encamp system gc -dry-run"),
+        ("Show what the periodic runs would delete in four hours", "encamp system gc -dry-run -periodic -in 4h"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         complain(context, &self.optional_args);
         if let Some(name) = self.dry.misplaced() {
@@ -120,6 +122,9 @@ pub struct SystemReconcileSummaries {
 }
 
 impl Run for SystemReconcileSummaries {
+    const META: Meta = Meta::new("system reconcile summaries")
+        .examples(&[("Recompute the summaries of all jobs", "encamp system reconcile summaries")]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         complain(context, &self.optional_args);
         context.connected(&self.general, |c, _| {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Objects, no_arguments, read_text, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::{flag, list, text};
 use crate::error::{CommandResult, ErrorContext};
@@ -159,6 +160,19 @@ pub struct AclAuthMethodCreate {
 }
 
 impl Run for AclAuthMethodCreate {
+    const META: Meta = Meta::new("acl auth-method create").examples(&[
+        (
+            "Accept the JSON Web Tokens of another system",
+            "encamp acl auth-method create -name ci -type JWT -max-token-ttl 1h \\\n    \
+                 -config @ci-auth-method.json",
+        ),
+        (
+            "Create the method for logins that name none",
+            "encamp acl auth-method create -name main -type JWT -default \\\n    \
+                 -max-token-ttl 8h -config @ci-auth-method.json",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if let Some(code) = no_arguments(context, &self.optional_args) {
             return code;
@@ -190,6 +204,11 @@ pub struct AclAuthMethodUpdate {
 }
 
 impl Run for AclAuthMethodUpdate {
+    const META: Meta = Meta::new("acl auth-method update").examples(&[
+        ("Shorten the life of its tokens", "encamp acl auth-method update -max-token-ttl 30m ci"),
+        ("Replace its settings", "encamp acl auth-method update -config @ci-auth-method.json ci"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         METHOD.with_argument(context, &self.args, |context, name| {
             METHOD.show(context, (&self.general, &self.format), |c, context| {
@@ -215,6 +234,11 @@ pub struct AclAuthMethodInfo {
 }
 
 impl Run for AclAuthMethodInfo {
+    const META: Meta = Meta::new("acl auth-method info").examples(&[
+        ("Show an auth method", "encamp acl auth-method info ci"),
+        ("Print how long its tokens live", "encamp acl auth-method info -t '{{.MaxTokenTTL}}' ci"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         METHOD.info(context, (&self.general, &self.format), &self.args)
     }
@@ -233,6 +257,14 @@ pub struct AclAuthMethodDelete {
 }
 
 impl Run for AclAuthMethodDelete {
+    const META: Meta = Meta::new("acl auth-method delete").examples(&[
+        ("Delete an auth method and its binding rules", "encamp acl auth-method delete ci"),
+        (
+            "Delete an auth method with the token of an administrator",
+            "encamp acl auth-method delete -token $ADMIN_TOKEN main",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         METHOD.delete(context, &self.general, &self.args, |name| format!("ACL auth method {name} successfully deleted"))
     }
@@ -252,6 +284,11 @@ pub struct AclAuthMethodList {
 }
 
 impl Run for AclAuthMethodList {
+    const META: Meta = Meta::new("acl auth-method list").examples(&[
+        ("List the auth methods", "encamp acl auth-method list"),
+        ("Print them as JSON", "encamp acl auth-method list -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         METHOD.list(context, (&self.general, &self.format), &self.optional_args, |methods, _| {
             if methods.is_empty() {

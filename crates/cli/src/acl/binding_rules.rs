@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Objects, no_arguments, shown, time};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
@@ -94,6 +95,19 @@ pub struct AclBindingRuleCreate {
 }
 
 impl Run for AclBindingRuleCreate {
+    const META: Meta = Meta::new("acl binding-rule create").examples(&[
+        (
+            "Give a role to one team",
+            "encamp acl binding-rule create -auth-method ci -bind-type role \\\n    \
+                 -bind-name developers -selector 'value.team == \"web\"'",
+        ),
+        (
+            "Give everybody the policy of their team",
+            "encamp acl binding-rule create -auth-method ci -bind-type policy \\\n    \
+                 -bind-name 'team-${value.team}'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if let Some(code) = no_arguments(context, &self.optional_args) {
             return code;
@@ -126,6 +140,18 @@ pub struct AclBindingRuleUpdate {
 }
 
 impl Run for AclBindingRuleUpdate {
+    const META: Meta = Meta::new("acl binding-rule update").examples(&[
+        (
+            "Change the role",
+            "encamp acl binding-rule update -bind-name developers \\\n    95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
+        ),
+        (
+            "Describe a binding rule",
+            "encamp acl binding-rule update -description \"Web team\" \\\n    \
+                 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         RULE.with_argument(context, &self.args, |context, id| {
             RULE.show(context, (&self.general, &self.format), |c, _| {
@@ -151,6 +177,11 @@ pub struct AclBindingRuleInfo {
 }
 
 impl Run for AclBindingRuleInfo {
+    const META: Meta = Meta::new("acl binding-rule info").examples(&[
+        ("Show a binding rule", "encamp acl binding-rule info 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+        ("Print a binding rule as JSON", "encamp acl binding-rule info -json 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         RULE.info(context, (&self.general, &self.format), &self.args)
     }
@@ -168,6 +199,14 @@ pub struct AclBindingRuleDelete {
 }
 
 impl Run for AclBindingRuleDelete {
+    const META: Meta = Meta::new("acl binding-rule delete").examples(&[
+        ("Delete a binding rule", "encamp acl binding-rule delete 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+        (
+            "Delete a binding rule with the token of an administrator",
+            "encamp acl binding-rule delete -token $ADMIN_TOKEN \\\n    95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         RULE.delete(context, &self.general, &self.args, |id| format!("ACL binding rule {id} successfully deleted"))
     }
@@ -187,6 +226,11 @@ pub struct AclBindingRuleList {
 }
 
 impl Run for AclBindingRuleList {
+    const META: Meta = Meta::new("acl binding-rule list").examples(&[
+        ("List the binding rules", "encamp acl binding-rule list"),
+        ("Print them as JSON", "encamp acl binding-rule list -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         RULE.list(context, (&self.general, &self.format), &self.optional_args, |rules, _| {
             if rules.is_empty() {

@@ -13,7 +13,6 @@ pub mod policies;
 pub mod roles;
 pub mod tokens;
 
-use super::command::Registry;
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{list, text};
@@ -23,39 +22,6 @@ use super::general::GeneralFlags;
 use encamp_api::{AclKind, ApiError, Meta};
 use encamp_model::Time;
 use serde_json::Value;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<tokens::AclBootstrap>("acl bootstrap", None, 1);
-    registry.add::<tokens::AclTokenCreate>("acl token create", None, 1);
-    registry.add::<tokens::AclTokenUpdate>("acl token update", None, 1);
-    registry.add::<tokens::AclTokenInfo>("acl token info", None, 1);
-    registry.add::<tokens::AclTokenDelete>("acl token delete", None, 1);
-    registry.add::<tokens::AclTokenList>("acl token list", None, 1);
-    registry.add::<tokens::AclTokenSelf>("acl token self", None, 1);
-    registry.add::<policies::AclPolicyApply>("acl policy apply", None, 1);
-    registry.add::<policies::AclPolicyList>("acl policy list", None, 1);
-    registry.add::<policies::AclPolicyInfo>("acl policy info", None, 1);
-    registry.add::<policies::AclPolicyDelete>("acl policy delete", None, 1);
-    registry.add::<policies::AclPolicySelf>("acl policy self", None, 1);
-    registry.add::<roles::AclRoleCreate>("acl role create", None, 1);
-    registry.add::<roles::AclRoleUpdate>("acl role update", None, 1);
-    registry.add::<roles::AclRoleInfo>("acl role info", None, 1);
-    registry.add::<roles::AclRoleDelete>("acl role delete", None, 1);
-    registry.add::<roles::AclRoleList>("acl role list", None, 1);
-    registry.add::<auth_methods::AclAuthMethodCreate>("acl auth-method create", None, 1);
-    registry.add::<auth_methods::AclAuthMethodUpdate>("acl auth-method update", None, 1);
-    registry.add::<auth_methods::AclAuthMethodList>("acl auth-method list", None, 1);
-    registry.add::<auth_methods::AclAuthMethodInfo>("acl auth-method info", None, 1);
-    registry.add::<auth_methods::AclAuthMethodDelete>("acl auth-method delete", None, 1);
-    registry.add::<binding_rules::AclBindingRuleCreate>("acl binding-rule create", None, 1);
-    registry.add::<binding_rules::AclBindingRuleUpdate>("acl binding-rule update", None, 1);
-    registry.add::<binding_rules::AclBindingRuleList>("acl binding-rule list", None, 1);
-    registry.add::<binding_rules::AclBindingRuleInfo>("acl binding-rule info", None, 1);
-    registry.add::<binding_rules::AclBindingRuleDelete>("acl binding-rule delete", None, 1);
-    registry.add::<explain::AclExplain>("acl explain", None, 2);
-    registry.add::<login::Login>("login", None, 1);
-}
 
 /// A time in full, in UTC; `<none>` where there is none.
 fn time(value: &Value, member: &str) -> String {

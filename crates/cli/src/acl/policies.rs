@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Objects, asked, effects, no_arguments, read_text, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
@@ -97,6 +98,15 @@ impl AclPolicyApply {
 }
 
 impl Run for AclPolicyApply {
+    const META: Meta = Meta::new("acl policy apply").examples(&[
+        ("Show what a policy would change", "encamp acl policy apply -dryrun dev dev.policy.hcl"),
+        ("Create or update a policy", "encamp acl policy apply -description \"Developers\" dev dev.policy.hcl"),
+        (
+            "Give a policy to the tasks of a job",
+            "encamp acl policy apply -namespace default -job web \\\n    web-tasks dev.policy.hcl",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [name, file] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <name> <file>");
@@ -135,6 +145,11 @@ pub struct AclPolicyList {
 }
 
 impl Run for AclPolicyList {
+    const META: Meta = Meta::new("acl policy list").examples(&[
+        ("List the policies", "encamp acl policy list"),
+        ("Print their names", "encamp acl policy list -t '{{range .}}{{.Name}} {{end}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         POLICY.list(context, (&self.general, &self.format), &self.optional_args, |policies, _| {
             if policies.is_empty() {
@@ -161,6 +176,11 @@ pub struct AclPolicyInfo {
 }
 
 impl Run for AclPolicyInfo {
+    const META: Meta = Meta::new("acl policy info").examples(&[
+        ("Show a policy", "encamp acl policy info dev"),
+        ("Print its rules", "encamp acl policy info -t '{{.Rules}}' dev"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         POLICY.info(context, (&self.general, &self.format), &self.args)
     }
@@ -178,6 +198,11 @@ pub struct AclPolicyDelete {
 }
 
 impl Run for AclPolicyDelete {
+    const META: Meta = Meta::new("acl policy delete").examples(&[
+        ("Delete a policy", "encamp acl policy delete dev"),
+        ("Delete the policy of requests without a token", "encamp acl policy delete anonymous"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         POLICY.delete(context, &self.general, &self.args, |name| format!("Successfully deleted {name} policy!"))
     }
@@ -197,6 +222,11 @@ pub struct AclPolicySelf {
 }
 
 impl Run for AclPolicySelf {
+    const META: Meta = Meta::new("acl policy self").examples(&[
+        ("Show the policies of the token", "encamp acl policy self"),
+        ("Print them as JSON", "encamp acl policy self -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if let Some(code) = no_arguments(context, &self.optional_args) {
             return code;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Objects, asked, no_arguments, policy_names, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::{list, text};
 use crate::format::FormatFlags;
@@ -68,6 +69,11 @@ pub struct AclRoleCreate {
 }
 
 impl Run for AclRoleCreate {
+    const META: Meta = Meta::new("acl role create").examples(&[
+        ("Create a role", "encamp acl role create -name operators -policy ops"),
+        ("Create a role with several policies", "encamp acl role create -name release -policy ops -policy dev"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if let Some(code) = no_arguments(context, &self.optional_args) {
             return code;
@@ -129,6 +135,15 @@ impl AclRoleUpdate {
 }
 
 impl Run for AclRoleUpdate {
+    const META: Meta = Meta::new("acl role update").examples(&[
+        ("Add a policy to a role", "encamp acl role update -policy ops 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+        (
+            "Replace the policies of a role",
+            "encamp acl role update -no-merge -name developers -policy dev \\\n    \
+                 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         ROLE.with_argument(context, &self.args, |context, id| {
             if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
@@ -162,6 +177,11 @@ pub struct AclRoleInfo {
 }
 
 impl Run for AclRoleInfo {
+    const META: Meta = Meta::new("acl role info").examples(&[
+        ("Show a role", "encamp acl role info 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+        ("Show the role of a name", "encamp acl role info -by-name developers"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         ROLE.with_argument(context, &self.args, |context, id| {
             ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
@@ -184,6 +204,14 @@ pub struct AclRoleDelete {
 }
 
 impl Run for AclRoleDelete {
+    const META: Meta = Meta::new("acl role delete").examples(&[
+        ("Delete a role", "encamp acl role delete 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+        (
+            "Delete a role with the token of an administrator",
+            "encamp acl role delete -token $ADMIN_TOKEN \\\n    6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         ROLE.delete(context, &self.general, &self.args, |id| format!("ACL role {id} successfully deleted"))
     }
@@ -203,6 +231,9 @@ pub struct AclRoleList {
 }
 
 impl Run for AclRoleList {
+    const META: Meta = Meta::new("acl role list")
+        .examples(&[("List the roles", "encamp acl role list"), ("Print them as JSON", "encamp acl role list -json")]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         ROLE.list(context, (&self.general, &self.format), &self.optional_args, |roles, _| {
             if roles.is_empty() {

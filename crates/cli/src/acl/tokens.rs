@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Objects, asked, is_expired, no_arguments, read_text, shown, time};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{flag, joined, list, text};
@@ -73,6 +74,11 @@ pub struct AclBootstrap {
 }
 
 impl Run for AclBootstrap {
+    const META: Meta = Meta::new("acl bootstrap").examples(&[
+        ("Create the first management token", "encamp acl bootstrap"),
+        ("Create it with a secret of your own", "encamp acl bootstrap admin-secret.txt"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let secret = match self.optional_args.as_slice() {
             [] => String::new(),
@@ -152,6 +158,12 @@ pub struct AclTokenCreate {
 }
 
 impl Run for AclTokenCreate {
+    const META: Meta = Meta::new("acl token create").examples(&[
+        ("Create a token for eight hours", "encamp acl token create -name anna -policy dev -ttl 8h"),
+        ("Create a token with a role", "encamp acl token create -name ben -role-name developers"),
+        ("Create a management token", "encamp acl token create -name admin -type management"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let secret = match self.optional_args.as_slice() {
             [] => String::new(),
@@ -220,6 +232,11 @@ impl AclTokenUpdate {
 }
 
 impl Run for AclTokenUpdate {
+    const META: Meta = Meta::new("acl token update").examples(&[
+        ("Rename a token", "encamp acl token update -name ops e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+        ("Replace the policies of a token", "encamp acl token update -policy ops e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         TOKEN.with_argument(context, &self.args, |context, accessor| {
             TOKEN.show(context, (&self.general, &self.format), |c, context| {
@@ -245,6 +262,11 @@ pub struct AclTokenInfo {
 }
 
 impl Run for AclTokenInfo {
+    const META: Meta = Meta::new("acl token info").examples(&[
+        ("Show a token", "encamp acl token info e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+        ("Print a token as JSON", "encamp acl token info -json e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         TOKEN.info(context, (&self.general, &self.format), &self.args)
     }
@@ -262,6 +284,14 @@ pub struct AclTokenDelete {
 }
 
 impl Run for AclTokenDelete {
+    const META: Meta = Meta::new("acl token delete").examples(&[
+        ("Revoke a token", "encamp acl token delete e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+        (
+            "Revoke a token with the token of an administrator",
+            "encamp acl token delete -token $ADMIN_TOKEN \\\n    e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         TOKEN.delete(context, &self.general, &self.args, |id| format!("Token {id} successfully deleted"))
     }
@@ -281,6 +311,11 @@ pub struct AclTokenList {
 }
 
 impl Run for AclTokenList {
+    const META: Meta = Meta::new("acl token list").examples(&[
+        ("List the tokens", "encamp acl token list"),
+        ("Print their accessor IDs", "encamp acl token list -t '{{range .}}{{.AccessorID}} {{end}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         TOKEN.list(context, (&self.general, &self.format), &self.optional_args, |tokens, context| {
             listed(tokens, context.env.now)
@@ -314,6 +349,11 @@ pub struct AclTokenSelf {
 }
 
 impl Run for AclTokenSelf {
+    const META: Meta = Meta::new("acl token self").examples(&[
+        ("Show the token of the command", "encamp acl token self"),
+        ("Print when it expires", "encamp acl token self -t '{{.ExpirationTime}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if let Some(code) = no_arguments(context, &self.optional_args) {
             return code;

@@ -1,8 +1,10 @@
 //! `alloc stop`, `alloc restart`, `alloc signal` (`docs/spec/cli.md §9.2`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, ErrorContext};
+use crate::exit_status::MONITORED;
 use crate::general::GeneralFlags;
 use crate::monitor::evaluation;
 
@@ -28,6 +30,14 @@ pub struct AllocStop {
 }
 
 impl Run for AllocStop {
+    const META: Meta = Meta::new("alloc stop").exit_status(MONITORED).examples(&[
+        ("Stop an allocation, so that a replacement is placed", "encamp alloc stop 8ba85cef"),
+        (
+            "Stop it at once, and do not wait for the replacement",
+            "encamp alloc stop -detach -no-shutdown-delay 8ba85cef",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <alloc-id>");
@@ -68,6 +78,11 @@ pub struct AllocRestart {
 }
 
 impl Run for AllocRestart {
+    const META: Meta = Meta::new("alloc restart").examples(&[
+        ("Restart the running tasks of an allocation", "encamp alloc restart 8ba85cef"),
+        ("Restart one task", "encamp alloc restart -task server 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
             Ok(named) => named,
@@ -113,6 +128,11 @@ pub struct AllocSignal {
 }
 
 impl Run for AllocSignal {
+    const META: Meta = Meta::new("alloc signal").examples(&[
+        ("Send SIGUSR1 to a task", "encamp alloc signal -s SIGUSR1 8ba85cef server"),
+        ("Send SIGHUP to all tasks of an allocation", "encamp alloc signal -s SIGHUP 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
             Ok(named) => named,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::{number, text};
 use crate::error::ErrorContext;
@@ -29,6 +30,11 @@ pub struct AllocChecks {
 }
 
 impl Run for AllocChecks {
+    const META: Meta = Meta::new("alloc checks").examples(&[
+        ("Show the health checks of an allocation", "encamp alloc checks 8ba85cef"),
+        ("Print them as JSON", "encamp alloc checks -json 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <alloc-id>");

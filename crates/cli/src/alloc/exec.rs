@@ -1,6 +1,7 @@
 //! `alloc exec`: runs a command in a task (`docs/spec/cli.md §9.2`).
 
 use crate::command::Run;
+use crate::command_meta::{Listing, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -41,6 +42,20 @@ pub struct AllocExec {
 }
 
 impl Run for AllocExec {
+    const META: Meta = Meta::new("alloc exec")
+        .alias("exec", Listing::Other)
+        .exit_status(&[
+            (0, "The command in the task exited with status 0. Any other status of it is returned unchanged."),
+            (1, "An error occurred before the command was started."),
+        ])
+        .examples(&[
+            ("Run a command in the only task of an allocation", "encamp alloc exec 8ba85cef cat local/web.conf"),
+            (
+                "Run a shell command in a task of one of the allocations of a job",
+                "encamp alloc exec -job -task server web sh -c 'env | sort'",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (name, command) = match self.args.split_first() {
             Some((name, command)) if !command.is_empty() => (name, command),

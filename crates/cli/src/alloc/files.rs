@@ -2,8 +2,10 @@
 
 use super::tail::{Start, copy, last_lines};
 use crate::command::Run;
+use crate::command_meta::{Listing, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
+use crate::exit_status::FOLLOWING;
 use crate::flags::parse_int;
 use crate::general::GeneralFlags;
 use crate::objects;
@@ -67,6 +69,12 @@ pub struct AllocFs {
 }
 
 impl Run for AllocFs {
+    const META: Meta = Meta::new("alloc fs").alias("fs", Listing::Alias).exit_status(FOLLOWING).examples(&[
+        ("List the directory of an allocation", "encamp alloc fs 8ba85cef"),
+        ("Print a file", "encamp alloc fs 8ba85cef server/local/web.conf"),
+        ("Follow a log file", "encamp alloc fs -f -tail -n 20 8ba85cef alloc/logs/server.stdout.0"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (name, file) = match self.args.as_slice() {
             [name] => (name, "/"),

@@ -4,9 +4,11 @@ use std::cell::RefCell;
 
 use super::tail::{Start, copy};
 use crate::command::Run;
+use crate::command_meta::{Listing, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
+use crate::exit_status::FOLLOWING;
 use crate::flags::parse_int;
 use crate::general::GeneralFlags;
 use crate::objects;
@@ -70,6 +72,12 @@ pub struct AllocLogs {
 }
 
 impl Run for AllocLogs {
+    const META: Meta = Meta::new("alloc logs").alias("logs", Listing::Alias).exit_status(FOLLOWING).examples(&[
+        ("Print the output of a task", "encamp alloc logs 8ba85cef server"),
+        ("Follow standard error of an allocation of a job", "encamp alloc logs -f -stderr -job web"),
+        ("Print the last 20 lines", "encamp alloc logs -tail -n 20 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (name, second) = match self.args.as_slice() {
             [name] => (name, None),

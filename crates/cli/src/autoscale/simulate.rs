@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::simulate_text;
 use crate::cluster::SnapshotFlags;
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
 use crate::flags::{parse_int, parse_wait};
@@ -205,6 +206,22 @@ fn json(report: &Report) -> Result<String, RenderError> {
 }
 
 impl Run for AutoscaleSimulate {
+    const META: Meta = Meta::new("autoscale simulate").offline_examples(&[
+        (
+            "Simulate a day of load on the worker pool of a snapshot",
+            "encamp autoscale simulate \\
+    -snapshot fixtures/worker-pools/cluster.json \\
+    -trace fixtures/worker-pools/day.csv",
+        ),
+        (
+            "Simulate the same day with other settings, and draw the number of nodes",
+            "encamp autoscale simulate \\
+    -snapshot fixtures/worker-pools/cluster.json \\
+    -trace fixtures/worker-pools/day.csv \\
+    -fault-tolerance 2 -cooldown 120s -svg day.svg",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.no_args.is_empty() {
             return context.usage_error("This command takes no arguments");

@@ -19,6 +19,7 @@ pub mod values;
 use std::path::Path;
 
 use super::command::{Registry, Run};
+use super::command_meta::Meta;
 use super::context::{Context, Environment};
 use candidates::{Candidate, Ending, Offer};
 use line::{Line, Quote, Syntax, Word};
@@ -79,6 +80,19 @@ pub struct Completion {
 }
 
 impl Run for Completion {
+    const META: Meta = Meta::new("completion")
+        .environment(&[
+            ("ENCAMP_CACHE_DIR", "Directory of the names that completion received. By default, as for snapshots."),
+            (
+                "ENCAMP_COMPLETION_TIMEOUT",
+                "How long completion waits for the names of objects of the cluster; 0 to not ask it. Default: 300ms.",
+            ),
+        ])
+        .offline_examples(&[
+            ("Enable completion in the current bash", "source <(encamp completion bash)"),
+            ("Write the completion script of fish to a file", "encamp completion fish > encamp.fish"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [name] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <shell>");

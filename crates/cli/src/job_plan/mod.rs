@@ -16,6 +16,7 @@ use gate::{GateFlags, Gated};
 use crate::changes::ChangeFlags;
 use crate::cluster::{ClusterFlags, TimeFlags, block_on};
 use crate::command::Run;
+use crate::command_meta::{Listing, Meta};
 use crate::context::{Context, Environment};
 use crate::diagnostics::Refused;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -201,6 +202,33 @@ impl JobPlan {
 }
 
 impl Run for JobPlan {
+    const META: Meta = Meta::new("job plan")
+        .alias("plan", Listing::Alias)
+        .usage_exit(255)
+        .exit_status(&[
+            (0, "The job is unchanged, even if allocations would be created, or its changes create and destroy none."),
+            (1, "The job is new or changed, and allocations would be created or destroyed."),
+            (2, "A condition of -fail-on holds."),
+            (255, "An error occurred."),
+        ])
+        .examples(&[
+            ("Plan a job on the running cluster", "encamp job plan web.nomad.hcl"),
+            (
+                "Plan a job without a cluster, on the state in a snapshot",
+                "encamp job plan -snapshot fixtures/preemption/cluster.json \\
+    fixtures/preemption/webapp.hcl",
+            ),
+            (
+                "Explain the placements of a job with another value of a variable",
+                "encamp job plan -explain -var version=1.1 web.nomad.hcl",
+            ),
+            ("Write the plan to a file, for review and registration", "encamp job plan -out plan.encamp web.nomad.hcl"),
+            (
+                "Fail a pipeline if allocations cannot be placed or others are evicted",
+                "encamp job plan -fail-on unplaced,evict web.nomad.hcl",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.args.is_empty() {
             return context.usage_error("This command takes one argument: <path>");

@@ -12,6 +12,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::{InvalidFlag, parse_wait};
@@ -122,6 +123,15 @@ struct Plan {
 }
 
 impl Run for JobRestart {
+    const META: Meta = Meta::new("job restart").examples(&[
+        ("Restart the tasks of a job, one allocation after the other", "encamp job restart -on-error fail web"),
+        (
+            "Replace all allocations of a task group, half of them at a time",
+            "encamp job restart -yes -on-error fail -reschedule -batch-size 50% \\
+    -group front web",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");

@@ -10,6 +10,7 @@ pub(super) use one::allocation_table;
 use serde_json::{Value, json};
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::format::FormatFlags;
@@ -50,6 +51,12 @@ pub struct JobStatus {
 }
 
 impl Run for JobStatus {
+    const META: Meta = Meta::new("job status").paged().examples(&[
+        ("List the jobs", "encamp job status"),
+        ("Show a job with its evaluations", "encamp job status -evals web"),
+        ("Print a job as JSON", "encamp job status -json web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let job = match self.optional_args.as_slice() {
             [] => None,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::text;
@@ -33,6 +34,11 @@ pub struct NamespaceApply {
 }
 
 impl Run for NamespaceApply {
+    const META: Meta = Meta::new("namespace apply").examples(&[
+        ("Create or update a namespace", "encamp namespace apply -description \"Staging\" staging"),
+        ("Create a namespace from a specification", "encamp namespace apply prod.hcl"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [input] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <input>");
@@ -141,6 +147,14 @@ pub struct NamespaceDelete {
 }
 
 impl Run for NamespaceDelete {
+    const META: Meta = Meta::new("namespace delete").examples(&[
+        ("Delete a namespace", "encamp namespace delete staging"),
+        (
+            "Delete a namespace with the token of an administrator",
+            "encamp namespace delete -token $ADMIN_TOKEN testing",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [name] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <namespace>");

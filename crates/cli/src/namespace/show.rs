@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, Zero, complete, joined, text};
@@ -79,6 +80,11 @@ pub struct NamespaceList {
 }
 
 impl Run for NamespaceList {
+    const META: Meta = Meta::new("namespace list").examples(&[
+        ("List the namespaces", "encamp namespace list"),
+        ("Print their names", "encamp namespace list -t '{{range .}}{{.Name}} {{end}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -111,6 +117,11 @@ pub struct NamespaceStatus {
 }
 
 impl Run for NamespaceStatus {
+    const META: Meta = Meta::new("namespace status").examples(&[
+        ("Show a namespace", "encamp namespace status prod"),
+        ("Print a namespace as JSON", "encamp namespace status -json prod"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <namespace>");
@@ -184,6 +195,11 @@ pub struct NamespaceInspect {
 }
 
 impl Run for NamespaceInspect {
+    const META: Meta = Meta::new("namespace inspect").examples(&[
+        ("Print a namespace as JSON", "encamp namespace inspect prod"),
+        ("Print its description", "encamp namespace inspect -t '{{.Description}}' prod"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <namespace>");

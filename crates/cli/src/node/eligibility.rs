@@ -1,6 +1,7 @@
 //! `node eligibility`: the scheduling eligibility of a node (`docs/spec/cli.md §10.2`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::general::GeneralFlags;
@@ -27,6 +28,11 @@ pub struct NodeEligibility {
 }
 
 impl Run for NodeEligibility {
+    const META: Meta = Meta::new("node eligibility").examples(&[
+        ("Make a node ineligible for new allocations", "encamp node eligibility -disable f7476465"),
+        ("Make the node of the contacted agent eligible again", "encamp node eligibility -enable -self"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.enable == self.disable {
             return context.usage_error("Either the '-enable' or '-disable' flag must be set");

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::meant;
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data;
 use crate::error::ErrorContext;
@@ -28,6 +29,11 @@ pub struct NodeIdentityGet {
 }
 
 impl Run for NodeIdentityGet {
+    const META: Meta = Meta::new("node identity get").examples(&[
+        ("Show the claims of the identity of a node", "encamp node identity get f7476465"),
+        ("Print them as JSON", "encamp node identity get -json f7476465"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <node_id>");
@@ -74,6 +80,15 @@ pub struct NodeIdentityRenew {
 }
 
 impl Run for NodeIdentityRenew {
+    const META: Meta = Meta::new("node identity renew").examples(&[
+        ("Renew the identity of a node", "encamp node identity renew f7476465"),
+        (
+            "Renew the identities of all nodes of a class",
+            "encamp node status -quiet -filter 'NodeClass == \"large\"' |
+    xargs -n 1 encamp node identity renew",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <node_id>");
@@ -104,6 +119,15 @@ pub struct NodeIdentityRevoke {
 }
 
 impl Run for NodeIdentityRevoke {
+    const META: Meta = Meta::new("node identity revoke").examples(&[
+        ("Revoke the identity of a stolen node", "encamp node identity revoke -yes f7476465"),
+        (
+            "Revoke it, and create a token with which the node joins again",
+            "encamp node identity revoke -yes f7476465 &&
+    encamp node intro create -ttl 10m",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <node_id>");

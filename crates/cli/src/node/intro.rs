@@ -1,6 +1,7 @@
 //! `node intro`: introduction tokens for new nodes (`docs/spec/cli.md §10.2`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::text;
 use crate::error::ErrorContext;
@@ -32,6 +33,14 @@ pub struct NodeIntroCreate {
 }
 
 impl Run for NodeIntroCreate {
+    const META: Meta = Meta::new("node intro create").examples(&[
+        ("Create a token with which any node can join", "encamp node intro create"),
+        (
+            "Create a token for one node of a pool, valid for ten minutes",
+            "encamp node intro create -node-name worker-7 -node-pool gpu -ttl 10m",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::meant;
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data;
@@ -39,6 +40,11 @@ fn node_id(c: &Connection, given: Option<&str>) -> CommandResult<String> {
 }
 
 impl Run for NodeMetaApply {
+    const META: Meta = Meta::new("node meta apply").examples(&[
+        ("Set metadata of the node of the contacted agent", "encamp node meta apply rack=r17 owner=web"),
+        ("Remove metadata of a node", "encamp node meta apply -node-id f7476465 -unset owner"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let removed = self.unset.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|key| !key.is_empty());
         let mut meta: Map<String, Value> = removed.map(|key| (key.to_string(), Value::Null)).collect();
@@ -77,6 +83,11 @@ pub struct NodeMetaRead {
 }
 
 impl Run for NodeMetaRead {
+    const META: Meta = Meta::new("node meta read").examples(&[
+        ("Show the metadata of the node of the contacted agent", "encamp node meta read"),
+        ("Print the metadata of a node as JSON", "encamp node meta read -json -node-id f7476465"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

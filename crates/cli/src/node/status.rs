@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::detail;
 use crate::command::Run;
+use crate::command_meta::{FormerName, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, text};
@@ -57,6 +58,13 @@ pub struct NodeStatus {
 }
 
 impl Run for NodeStatus {
+    const META: Meta =
+        Meta::new("node status").former_names(&[FormerName::accepted("node-status")]).paged().examples(&[
+            ("List the nodes", "encamp node status"),
+            ("Show a node with its resource usage", "encamp node status -stats f7476465"),
+            ("List the nodes of a class", "encamp node status -filter 'NodeClass == \"large\"'"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let prefix = match self.optional_args.as_slice() {
             [] => None,

@@ -6,6 +6,7 @@ use std::io::Read;
 use rustix::fs::FileType;
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -45,6 +46,16 @@ pub struct OperatorApi {
 const FAILED: &str = "Error performing request";
 
 impl Run for OperatorApi {
+    const META: Meta = Meta::new("operator api").flag_error_note(FlagErrorNote::Flags).examples(&[
+        ("Print the response to a request", "encamp operator api /v1/agent/self"),
+        ("Filter the response", "encamp operator api -filter 'Status == \"ready\"' /v1/nodes"),
+        (
+            "Send a request with a body",
+            "echo '{\"Prefix\": \"web\", \"Context\": \"jobs\"}' |
+    encamp operator api /v1/search",
+        ),
+    ]);
+
     fn run(mut self, context: &mut Context<'_, '_>) -> u8 {
         let given = match self.args.as_slice() {
             [given] if !given.is_empty() => given.clone(),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::compact;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, list, text};
@@ -77,6 +78,11 @@ pub struct AutopilotGetConfig {
 }
 
 impl Run for AutopilotGetConfig {
+    const META: Meta = Meta::new("operator autopilot get-config").flag_error_note(FlagErrorNote::Args).examples(&[
+        ("Show the Autopilot configuration", "encamp operator autopilot get-config"),
+        ("Print it as JSON", "encamp operator autopilot get-config -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let config = read(c)?;
@@ -134,6 +140,17 @@ pub struct AutopilotSetConfig {
 }
 
 impl Run for AutopilotSetConfig {
+    const META: Meta = Meta::new("operator autopilot set-config").flag_error_note(FlagErrorNote::Args).examples(&[
+        (
+            "Do not remove failed servers automatically",
+            "encamp operator autopilot set-config -cleanup-dead-servers=false",
+        ),
+        (
+            "Tolerate servers that are slower to respond",
+            "encamp operator autopilot set-config -last-contact-threshold=1s",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let changes = match self.changes() {
             Ok(changes) => changes,
@@ -217,6 +234,11 @@ fn health(c: &Connection) -> Result<Value, ApiError> {
 }
 
 impl Run for AutopilotHealth {
+    const META: Meta = Meta::new("operator autopilot health").flag_error_note(FlagErrorNote::Args).examples(&[
+        ("Show the health of the servers", "encamp operator autopilot health"),
+        ("Print it as JSON", "encamp operator autopilot health -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let health = health(c).context("Error querying Autopilot health")?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use encamp_client::store::Store;
@@ -21,6 +22,11 @@ pub struct ClientState {
 }
 
 impl Run for ClientState {
+    const META: Meta = Meta::new("operator client-state").offline_examples(&[
+        ("Print the stored state of a stopped node", "encamp operator client-state data/client"),
+        ("Write it to a file", "encamp operator client-state data/client > state.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [directory] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <directory>");

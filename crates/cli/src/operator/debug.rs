@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::command::Run;
+use crate::command_meta::{FormerName, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -104,6 +105,14 @@ pub struct Debug {
 }
 
 impl Run for Debug {
+    const META: Meta = Meta::new("operator debug").former_names(&[FormerName::accepted("debug")]).examples(&[
+        ("Collect logs, metrics and lists for ten seconds", "encamp operator debug -duration 10s -interval 5s"),
+        (
+            "Collect the log of the leader alone, into a directory",
+            "encamp operator debug -duration 2s -interval 1s -server-id leader \\\n    -max-nodes 1 -output debug",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

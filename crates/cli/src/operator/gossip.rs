@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::general::GeneralFlags;
@@ -23,6 +24,9 @@ pub struct GossipKeyringGenerate {
 }
 
 impl Run for GossipKeyringGenerate {
+    const META: Meta = Meta::new("operator gossip keyring generate")
+        .offline_examples(&[("Print a key for server.encrypt", "encamp operator gossip keyring generate")]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -96,6 +100,14 @@ pub struct GossipKeyringInstall {
 }
 
 impl Run for GossipKeyringInstall {
+    const META: Meta = Meta::new("operator gossip keyring install").examples(&[
+        (
+            "Install a key that gossip shall be encrypted with",
+            "encamp operator gossip keyring install \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+        ),
+        ("Install the key in a file", "encamp operator gossip keyring install - <gossip-key.txt"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Installing new gossip encryption key...";
         change(&self.args, announcement, KeyChange::Install, &self.general, context)
@@ -115,6 +127,14 @@ pub struct GossipKeyringUse {
 }
 
 impl Run for GossipKeyringUse {
+    const META: Meta = Meta::new("operator gossip keyring use").examples(&[
+        (
+            "Encrypt gossip with an installed key",
+            "encamp operator gossip keyring use \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+        ),
+        ("Encrypt gossip with the installed key in a file", "encamp operator gossip keyring use - <gossip-key.txt"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Changing primary gossip encryption key...";
         change(&self.args, announcement, KeyChange::Use, &self.general, context)
@@ -134,6 +154,14 @@ pub struct GossipKeyringRemove {
 }
 
 impl Run for GossipKeyringRemove {
+    const META: Meta = Meta::new("operator gossip keyring remove").examples(&[
+        (
+            "Remove a key that gossip is not encrypted with any more",
+            "encamp operator gossip keyring remove \\\n    YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4=",
+        ),
+        ("Remove the key in a file", "encamp operator gossip keyring remove - <old-gossip-key.txt"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Removing gossip encryption key...";
         change(&self.args, announcement, KeyChange::Remove, &self.general, context)
@@ -156,6 +184,11 @@ pub struct GossipKeyringList {
 }
 
 impl Run for GossipKeyringList {
+    const META: Meta = Meta::new("operator gossip keyring list").examples(&[
+        ("List the installed keys", "encamp operator gossip keyring list"),
+        ("Show how many servers have each key", "encamp operator gossip keyring list -verbose"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

@@ -1,6 +1,7 @@
 //! `operator root keyring`: the keys that encrypt variables and sign identities (`docs/spec/cli.md §14`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, ErrorContext};
 use crate::general::GeneralFlags;
@@ -34,6 +35,11 @@ pub struct RootKeyringList {
 }
 
 impl Run for RootKeyringList {
+    const META: Meta = Meta::new("operator root keyring list").examples(&[
+        ("List the root keys", "encamp operator root keyring list"),
+        ("List them with their full IDs", "encamp operator root keyring list -verbose"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -76,6 +82,11 @@ pub struct RootKeyringRotate {
 }
 
 impl Run for RootKeyringRotate {
+    const META: Meta = Meta::new("operator root keyring rotate").examples(&[
+        ("Create a new root key and use it immediately", "encamp operator root keyring rotate -now"),
+        ("Create a key that becomes active in an hour", "encamp operator root keyring rotate -prepublish 1h"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -109,6 +120,11 @@ pub struct RootKeyringRemove {
 }
 
 impl Run for RootKeyringRemove {
+    const META: Meta = Meta::new("operator root keyring remove").examples(&[
+        ("Remove an inactive root key", "encamp operator root keyring remove b0d8f3a6"),
+        ("Remove a key even if variables are encrypted with it", "encamp operator root keyring remove -force b0d8f3a6"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command requires one argument: <key ID>");

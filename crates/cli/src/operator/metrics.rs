@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::format::FormatFlags;
@@ -29,6 +30,11 @@ pub struct OperatorMetrics {
 }
 
 impl Run for OperatorMetrics {
+    const META: Meta = Meta::new("operator metrics").flag_error_note(FlagErrorNote::Flags).examples(&[
+        ("Print the metrics of the contacted agent as JSON", "encamp operator metrics -pretty"),
+        ("Print them in the format of Prometheus", "encamp operator metrics -format prometheus"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             context.ui.error("This command takes no arguments");

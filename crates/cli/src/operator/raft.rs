@@ -1,6 +1,7 @@
 //! `operator raft`: the Raft peers (`docs/spec/cli.md §14`).
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::general::GeneralFlags;
@@ -22,6 +23,11 @@ pub struct RaftListPeers {
 }
 
 impl Run for RaftListPeers {
+    const META: Meta = Meta::new("operator raft list-peers").flag_error_note(FlagErrorNote::Args).examples(&[
+        ("List the Raft peers", "encamp operator raft list-peers"),
+        ("List them although the servers have no leader", "encamp operator raft list-peers -stale"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let read = c.wait(c.client.raft_configuration(self.stale));
@@ -53,6 +59,19 @@ pub struct RaftRemovePeer {
 }
 
 impl Run for RaftRemovePeer {
+    const META: Meta = Meta::new("operator raft remove-peer").flag_error_note(FlagErrorNote::Args).examples(&[
+        (
+            "Remove a failed server",
+            "encamp operator raft remove-peer \\
+    -peer-id d9a4c7e1-52f0-4b3c-9a86-0e7b1c5d2f94",
+        ),
+        (
+            "Select the server by its name",
+            "encamp operator raft remove-peer -peer-id \\
+    $(encamp operator raft list-peers | awk '/server-3/ {print $2}')",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let Some(id) = self.peer_id.filter(|id| !id.is_empty()) else {
             return context.failure("Missing peer id required");
@@ -84,6 +103,19 @@ pub struct RaftTransferLeadership {
 }
 
 impl Run for RaftTransferLeadership {
+    const META: Meta = Meta::new("operator raft transfer-leadership").flag_error_note(FlagErrorNote::Args).examples(&[
+        (
+            "Transfer leadership to a server",
+            "encamp operator raft transfer-leadership \\
+    -peer-id d9a4c7e1-52f0-4b3c-9a86-0e7b1c5d2f94",
+        ),
+        (
+            "Select the server by its name",
+            "encamp operator raft transfer-leadership -peer-id \\
+    $(encamp operator raft list-peers | awk '/server-1/ {print $2}')",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let given = |value: Option<String>| value.filter(|v| !v.is_empty());
         let (by, value) = match (given(self.peer_id), given(self.peer_address)) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::general::LocalFlags;
@@ -51,6 +52,11 @@ pub struct RaftInfo {
 }
 
 impl Run for RaftInfo {
+    const META: Meta = Meta::new("operator raft info").flag_error_note(FlagErrorNote::Args).offline_examples(&[
+        ("Show the extent of the log of a stopped server", "encamp operator raft info data"),
+        ("Show that of a copy of its log", "encamp operator raft info copies/server-1/raft"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
         match open(&context.env.directory, name) {
@@ -82,6 +88,11 @@ pub struct RaftLogs {
 }
 
 impl Run for RaftLogs {
+    const META: Meta = Meta::new("operator raft logs").flag_error_note(FlagErrorNote::Args).offline_examples(&[
+        ("Print the log as lines of JSON", "encamp operator raft logs data"),
+        ("Print the log with indentation", "encamp operator raft logs -pretty data"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
         let printed = open(&context.env.directory, name).and_then(|log| self.print(&log, context));
@@ -147,6 +158,15 @@ pub struct RaftState {
 }
 
 impl Run for RaftState {
+    const META: Meta =
+        Meta::new("operator raft state").paged().flag_error_note(FlagErrorNote::Args).offline_examples(&[
+            ("Print the state of a stopped server", "encamp operator raft state data > state.json"),
+            (
+                "Print the state before the last ten entries of the log",
+                "encamp operator raft state -last-index -10 data",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
         let state = open(&context.env.directory, name).and_then(|log| state(&log, self.last_index));

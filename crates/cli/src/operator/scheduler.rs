@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data;
@@ -39,6 +40,15 @@ fn read(c: &Connection) -> CommandResult<(Value, SchedulerConfiguration)> {
 }
 
 impl Run for SchedulerGetConfig {
+    const META: Meta = Meta::new("operator scheduler get-config").examples(&[
+        ("Show the scheduler configuration", "encamp operator scheduler get-config"),
+        (
+            "Print the scheduler algorithm",
+            "encamp operator scheduler get-config \\
+    -t '{{.SchedulerConfig.SchedulerAlgorithm}}'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let (answer, config) = read(c)?;
@@ -125,6 +135,15 @@ struct Wanted {
 }
 
 impl Run for SchedulerSetConfig {
+    const META: Meta = Meta::new("operator scheduler set-config").examples(&[
+        ("Spread allocations over the nodes", "encamp operator scheduler set-config -scheduler-algorithm=spread"),
+        (
+            "Enable preemption for service jobs",
+            "encamp operator scheduler set-config \\
+    -preempt-service-scheduler=true",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let wanted = match self.wanted() {
             Ok(wanted) => wanted,

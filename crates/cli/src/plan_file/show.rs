@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::format::Content;
 use super::{Opened, open};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::general::ColourFlags;
@@ -38,6 +39,18 @@ pub struct PlanShow {
 }
 
 impl Run for PlanShow {
+    const META: Meta = Meta::new("plan show")
+        .paged()
+        .exit_status(&[
+            (0, "The plan file was printed."),
+            (1, "An error occurred."),
+            (4, "With -verify: the signature is missing or wrong."),
+        ])
+        .offline_examples(&[
+            ("Show a plan that was written by job plan -out", "encamp plan show plan.encamp"),
+            ("Print a plan as JSON", "encamp plan show -json plan.encamp"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <file>");

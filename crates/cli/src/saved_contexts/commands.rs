@@ -8,6 +8,7 @@ use serde_json::json;
 use super::file::{ContextFile, SavedContext};
 use super::{CURRENT, FILE, directory, flag, found, read, selected, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::render::json as print;
@@ -32,6 +33,11 @@ pub struct ContextList {
 }
 
 impl Run for ContextList {
+    const META: Meta = Meta::new("context list").offline_examples(&[
+        ("List the saved clusters", "encamp context list"),
+        ("Print them as JSON", "encamp context list -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -90,6 +96,11 @@ pub struct ContextUse {
 }
 
 impl Run for ContextUse {
+    const META: Meta = Meta::new("context use").offline_examples(&[
+        ("Use a saved cluster from now on", "encamp context use staging"),
+        ("Use none", "encamp context use -none"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = match (self.args.as_slice(), self.none) {
             ([], true) => None,
@@ -140,6 +151,11 @@ pub struct ContextShow {
 }
 
 impl Run for ContextShow {
+    const META: Meta = Meta::new("context show").offline_examples(&[
+        ("Show which cluster commands use", "encamp context show"),
+        ("Show the name in the prompt of a shell", "PS1='$(encamp context show -short) \\$ '"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

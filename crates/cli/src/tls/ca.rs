@@ -7,6 +7,7 @@ use rcgen::{
 use super::files::write_pair;
 use super::{NOMAD, dns_name, info, params, show};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
 
@@ -63,6 +64,16 @@ pub struct TlsCaCreate {
 }
 
 impl Run for TlsCaCreate {
+    const META: Meta = Meta::new("tls ca create").offline_examples(&[
+        ("Create the certificate authority of a cluster", "encamp tls ca create"),
+        (
+            "Create one that is valid for a year and only signs for two domains",
+            "encamp tls ca create -days 365 -name-constraint \\
+    -domain example.com -additional-domain nomad \\
+    -common-name 'Example CA'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -138,6 +149,11 @@ pub struct TlsCaInfo {
 }
 
 impl Run for TlsCaInfo {
+    const META: Meta = Meta::new("tls ca info").offline_examples(&[
+        ("Show the certificate of the authority", "encamp tls ca info nomad-agent-ca.pem"),
+        ("Show for which domains an authority signs", "encamp tls ca info example.com-agent-ca.pem"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [file] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <file>");

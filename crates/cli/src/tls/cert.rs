@@ -8,6 +8,7 @@ use super::authority::Authority;
 use super::files::write_pair;
 use super::{NOMAD, ca, dns_name, info, params, show};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 
@@ -90,6 +91,17 @@ pub struct TlsCertCreate {
 }
 
 impl Run for TlsCertCreate {
+    const META: Meta = Meta::new("tls cert create").offline_examples(&[
+        ("Create a certificate for the servers of a region", "encamp tls cert create -server -region global"),
+        (
+            "Create a certificate for a node that is also contacted by other names",
+            "encamp tls cert create -client -region west \\
+    -additional-dnsname node1.example.com \\
+    -additional-ipaddress 10.0.0.21",
+        ),
+        ("Create a certificate for an operator's commands", "encamp tls cert create -cli"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -190,6 +202,14 @@ pub struct TlsCertInfo {
 }
 
 impl Run for TlsCertInfo {
+    const META: Meta = Meta::new("tls cert info").offline_examples(&[
+        (
+            "Show the names and the expiry date of a server's certificate",
+            "encamp tls cert info global-server-nomad.pem",
+        ),
+        ("Show those of an operator's certificate", "encamp tls cert info global-cli-nomad.pem"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [file] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <file>");

@@ -2,6 +2,7 @@
 
 use super::{conflict, one_namespace};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::examples;
@@ -25,6 +26,11 @@ pub struct VarPurge {
 }
 
 impl Run for VarPurge {
+    const META: Meta = Meta::new("var purge").examples(&[
+        ("Delete a variable", "encamp var purge nomad/jobs/web"),
+        ("Delete a variable of another namespace", "encamp var purge -namespace prod nomad/jobs/shop"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <path>");
@@ -66,6 +72,11 @@ pub struct VarInit {
 }
 
 impl Run for VarInit {
+    const META: Meta = Meta::new("var init").offline_examples(&[
+        ("Create spec.nv.hcl, an example specification with comments", "encamp var init"),
+        ("Create an example specification as JSON, without comments", "encamp var init -out json -quiet web.nv.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let files = examples::Files {
             hcl: ("spec.nv.hcl", include_str!("../examples/spec.nv.hcl")),

@@ -3,6 +3,7 @@
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::general::GeneralFlags;
@@ -28,6 +29,11 @@ pub struct VarGet {
 }
 
 impl Run for VarGet {
+    const META: Meta = Meta::new("var get").examples(&[
+        ("Show a variable", "encamp var get nomad/jobs/web"),
+        ("Print one of its values", "encamp var get -item user nomad/jobs/web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <path>");

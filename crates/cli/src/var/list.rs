@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{number, text};
@@ -36,6 +37,11 @@ pub struct VarList {
 }
 
 impl Run for VarList {
+    const META: Meta = Meta::new("var list").paged().examples(&[
+        ("List the variables", "encamp var list"),
+        ("List the paths of the variables of jobs", "encamp var list -out terse nomad/jobs"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let prefix = match self.optional_args.as_slice() {
             [] => "",

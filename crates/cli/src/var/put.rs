@@ -8,6 +8,7 @@ use super::conflict;
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::connection::Connection;
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -145,6 +146,11 @@ fn hcl(bytes: &[u8], name: &str) -> Result<Variable, SpecError> {
 }
 
 impl Run for VarPut {
+    const META: Meta = Meta::new("var put").flag_error_note(FlagErrorNote::Help).examples(&[
+        ("Create a variable", "encamp var put nomad/jobs/web user=app password=s3cret"),
+        ("Overwrite a variable with the values of a specification", "encamp var put -force @web.nv.hcl"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let default = if context.env.stdout_is_terminal { Form::None } else { Form::Json };
         let form = match self.form.form(default) {

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::text;
@@ -42,6 +43,11 @@ pub struct VolumeClaimList {
 }
 
 impl Run for VolumeClaimList {
+    const META: Meta = Meta::new("volume claim list").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the claims on host volumes", "encamp volume claim list"),
+        ("List the claims of a job", "encamp volume claim list -job db"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let prefix = match self.optional_args.as_slice() {
             [] => None,
@@ -102,6 +108,14 @@ pub struct VolumeClaimDelete {
 }
 
 impl Run for VolumeClaimDelete {
+    const META: Meta = Meta::new("volume claim delete").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Delete a claim without being asked", "encamp volume claim delete -y 7c0e5d41"),
+        (
+            "Delete a claim with the token of an administrator",
+            "encamp volume claim delete -y -token $ADMIN_TOKEN 7c0e5d41",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <id>");

@@ -3,6 +3,7 @@
 use super::secrets::SecretFlags;
 use super::status::{Kind, find};
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::data::text;
 use crate::error::{CommandError, ErrorContext};
@@ -33,6 +34,11 @@ pub struct VolumeDelete {
 }
 
 impl Run for VolumeDelete {
+    const META: Meta = Meta::new("volume delete").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Delete a host volume with its content", "encamp volume delete -type host 3b1f6e2a"),
+        ("Delete a host volume whose node will not come back", "encamp volume delete -type host -force 3b1f6e2a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <volume>");
@@ -92,6 +98,11 @@ pub struct VolumeDeregister {
 }
 
 impl Run for VolumeDeregister {
+    const META: Meta = Meta::new("volume deregister").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Remove a CSI volume from the cluster", "encamp volume deregister database"),
+        ("Remove a CSI volume that allocations still claim", "echo y | encamp volume deregister -force database"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <volume>");
@@ -128,6 +139,14 @@ pub struct VolumeDetach {
 }
 
 impl Run for VolumeDetach {
+    const META: Meta = Meta::new("volume detach").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Detach a CSI volume from a node", "encamp volume detach database f7476465"),
+        (
+            "Detach a CSI volume of another namespace from a node",
+            "encamp volume detach -namespace prod database f7476465",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given, node] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <volume> <node>");

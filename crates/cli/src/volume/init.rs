@@ -2,6 +2,7 @@
 
 use super::status::Kind;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::examples;
 use crate::general::GeneralFlags;
@@ -24,6 +25,11 @@ pub struct VolumeInit {
 }
 
 impl Run for VolumeInit {
+    const META: Meta = Meta::new("volume init").flag_error_note(FlagErrorNote::Arguments).offline_examples(&[
+        ("Create an example specification of a host volume", "encamp volume init -type host"),
+        ("Create an example of a CSI volume as JSON", "encamp volume init -json db.volume.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (hcl, json) = match Kind::parse(&self.kind) {
             Some(Kind::Csi) => {

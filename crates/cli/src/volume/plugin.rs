@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::print_allocations;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, number, text};
@@ -37,6 +38,11 @@ pub struct PluginStatus {
 }
 
 impl Run for PluginStatus {
+    const META: Meta = Meta::new("plugin status").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the storage plugins", "encamp plugin status"),
+        ("Print the CSI plugins as JSON", "encamp plugin status -type csi -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !matches!(self.kind.as_deref().unwrap_or_default(), "" | "csi") {
             return context.failure("Unsupported plugin type: only csi is supported");

@@ -6,6 +6,7 @@ use super::plugin;
 use super::secrets::{SecretFlags, pairs};
 use super::status::{Kind, find};
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::data::{flag, list, number, text};
 use crate::error::ErrorContext;
@@ -39,6 +40,14 @@ pub struct VolumeSnapshotCreate {
 }
 
 impl Run for VolumeSnapshotCreate {
+    const META: Meta = Meta::new("volume snapshot create").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Create a snapshot of a CSI volume", "encamp volume snapshot create database"),
+        (
+            "Create a snapshot with a name and a parameter of the plugin",
+            "encamp volume snapshot create -parameter tier=cold database nightly",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (given, name) = match self.args.as_slice() {
             [volume] => (volume, ""),
@@ -99,6 +108,14 @@ pub struct VolumeSnapshotDelete {
 }
 
 impl Run for VolumeSnapshotDelete {
+    const META: Meta = Meta::new("volume snapshot delete").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Delete a snapshot", "encamp volume snapshot delete ebs snap-0b12"),
+        (
+            "Delete a snapshot with a secret of the storage provider",
+            "encamp volume snapshot delete -secret key=$ADMIN_TOKEN ebs snap-0b12",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [plugin, snapshot] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <plugin> <snapshot>");
@@ -138,6 +155,11 @@ pub struct VolumeSnapshotList {
 }
 
 impl Run for VolumeSnapshotList {
+    const META: Meta = Meta::new("volume snapshot list").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the snapshots of a storage plugin", "encamp volume snapshot list -plugin ebs"),
+        ("List the first ten snapshots with full IDs", "encamp volume snapshot list -plugin ebs -per-page 10 -verbose"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");

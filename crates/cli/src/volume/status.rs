@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::print_allocations;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, flag, list, number, text};
@@ -73,6 +74,11 @@ impl Kind {
 }
 
 impl Run for VolumeStatus {
+    const META: Meta = Meta::new("volume status").paged().flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the volumes", "encamp volume status"),
+        ("List the host volumes of a node pool", "encamp volume status -type host -node-pool default"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let kinds: &[Kind] = match self.kind.as_deref().unwrap_or_default() {
             "" => &[Kind::Host, Kind::Csi],

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::examples;
@@ -26,6 +27,11 @@ pub struct NodePoolApply {
 }
 
 impl Run for NodePoolApply {
+    const META: Meta = Meta::new("node pool apply").examples(&[
+        ("Create or update a node pool", "encamp node pool apply gpu.hcl"),
+        ("Create a node pool from standard input", "echo 'node_pool \"batch\" {}' | encamp node pool apply -"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <input>");
@@ -87,6 +93,11 @@ pub struct NodePoolDelete {
 }
 
 impl Run for NodePoolDelete {
+    const META: Meta = Meta::new("node pool delete").examples(&[
+        ("Delete a node pool", "encamp node pool delete batch"),
+        ("Delete a node pool with the token of an administrator", "encamp node pool delete -token $ADMIN_TOKEN gpu"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [name] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <node-pool>");
@@ -118,6 +129,14 @@ pub struct NodePoolInit {
 }
 
 impl Run for NodePoolInit {
+    const META: Meta = Meta::new("node pool init").offline_examples(&[
+        ("Create pool.nomad.hcl, an example specification with comments", "encamp node pool init"),
+        (
+            "Create an example specification as JSON, without comments",
+            "encamp node pool init -out json -quiet gpu.nomad.json",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let files = examples::Files {
             hcl: ("pool.nomad.hcl", include_str!("../../examples/pool.nomad.hcl")),

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{as_shown, compact, find, identity_ttl, listed};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::{self, text};
 use crate::error::ErrorContext;
@@ -28,6 +29,11 @@ pub struct NodePoolList {
 }
 
 impl Run for NodePoolList {
+    const META: Meta = Meta::new("node pool list").examples(&[
+        ("List the node pools", "encamp node pool list"),
+        ("List the node pools whose names begin with a word", "encamp node pool list -filter 'Name matches \"^gpu\"'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
@@ -74,6 +80,11 @@ pub struct NodePoolInfo {
 }
 
 impl Run for NodePoolInfo {
+    const META: Meta = Meta::new("node pool info").examples(&[
+        ("Show a node pool", "encamp node pool info gpu"),
+        ("Print a node pool as JSON", "encamp node pool info -json gpu"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <node-pool>");

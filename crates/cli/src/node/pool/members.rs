@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::find;
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::{self, text};
 use crate::error::ErrorContext;
@@ -30,6 +31,11 @@ pub struct NodePoolJobs {
 }
 
 impl Run for NodePoolJobs {
+    const META: Meta = Meta::new("node pool jobs").examples(&[
+        ("List the jobs of a node pool", "encamp node pool jobs default"),
+        ("Print the IDs of the jobs of a pool", "encamp node pool jobs -t '{{range .}}{{.ID}} {{end}}' default"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <node-pool>");
@@ -73,6 +79,11 @@ pub struct NodePoolNodes {
 }
 
 impl Run for NodePoolNodes {
+    const META: Meta = Meta::new("node pool nodes").examples(&[
+        ("List the nodes of a pool", "encamp node pool nodes default"),
+        ("List the nodes of a pool that are ready", "encamp node pool nodes -filter 'Status == \"ready\"' default"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [prefix] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <node-pool>");
