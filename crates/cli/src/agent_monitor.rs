@@ -3,6 +3,7 @@
 use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::CommandResult;
@@ -16,7 +17,7 @@ use encamp_api::Query;
 #[derive(Debug, clap::Parser)]
 pub struct Monitor {
     /// Minimum level of the messages. Default: info
-    #[arg(long, value_name = "level")]
+    #[arg(long, value_name = "level", add = CompleteWith::Words(&["trace", "debug", "info", "warn", "error"]))]
     pub log_level: Option<String>,
     /// Include the source location in each message
     #[arg(long)]

@@ -7,6 +7,7 @@ use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, TimeFlags};
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::error::CommandError;
@@ -50,7 +51,7 @@ pub struct CapacityCommand {
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
     /// Also count after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same
-    #[arg(long, value_name = "loss")]
+    #[arg(long, value_name = "loss", add = CompleteWith::Words(&["node", "dc"]))]
     pub survive: Option<String>,
     /// With -survive on a large cluster, go on until the worst loss is found, which takes longer; by default the search
     /// ends when no other loss can leave more than 2 percent fewer copies than the one that is named, or after about 8
@@ -69,7 +70,7 @@ pub struct CapacityCommand {
     pub json_output: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "path", add = CompleteWith::JOB_FILES)]
     pub(crate) args: Vec<String>,
 }
 

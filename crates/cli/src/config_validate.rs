@@ -2,6 +2,7 @@
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::general::LocalFlags;
 use encamp_agent::config::{self, Finding, Sources};
@@ -12,7 +13,7 @@ use encamp_agent::config::{self, Finding, Sources};
 #[derive(Debug, clap::Parser)]
 pub struct ConfigValidate {
     /// HCL or JSON files and directories
-    #[arg(value_name = "<path>...")]
+    #[arg(value_name = "<path>...", add = CompleteWith::Every(&CompleteWith::HCL_OR_JSON))]
     paths: Vec<String>,
     #[command(flatten)]
     pub(crate) general: LocalFlags,

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandResult, ErrorContext};
@@ -40,7 +41,7 @@ pub struct DeploymentStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "deployment")]
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandResult, ErrorContext};
@@ -68,7 +69,7 @@ pub struct DeploymentPause {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "deployment")]
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
     pub(crate) args: Vec<String>,
 }
 
@@ -95,7 +96,7 @@ impl Run for DeploymentPause {
 pub struct DeploymentResume {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
     pub(crate) args: Vec<String>,
 }
 
@@ -123,7 +124,7 @@ impl Run for DeploymentResume {
 pub struct DeploymentUnblock {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
     pub(crate) args: Vec<String>,
 }
 
@@ -155,7 +156,7 @@ pub struct DeploymentPromote {
     pub group: Vec<String>,
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
     pub(crate) args: Vec<String>,
 }
 
@@ -186,7 +187,7 @@ impl Run for DeploymentPromote {
 pub struct DeploymentFail {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
     pub(crate) args: Vec<String>,
 }
 

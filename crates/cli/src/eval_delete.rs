@@ -2,6 +2,7 @@
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -23,7 +24,7 @@ pub struct EvalDelete {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "evaluation")]
+    #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use futures_util::stream::{self, StreamExt};
 use super::cluster::block_on;
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
@@ -34,7 +35,7 @@ pub struct EvalExplain {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "evaluation")]
+    #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
     pub(crate) args: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects, texts};
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
@@ -12,7 +13,7 @@ use super::format::{FormatFlags, PageFlags, next_page};
 use super::general::GeneralFlags;
 use super::render::{evaluations, objects};
 use encamp_api::Query;
-use encamp_model::Evaluation;
+use encamp_model::{EvalStatus, Evaluation};
 
 /// List evaluations
 ///
@@ -25,10 +26,10 @@ pub struct EvalList {
     #[command(flatten)]
     pub(crate) page: PageFlags,
     /// List only evaluations of this job
-    #[arg(long, value_name = "job")]
+    #[arg(long, value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub job: Option<String>,
     /// List only evaluations with this status
-    #[arg(long, value_name = "status")]
+    #[arg(long, value_name = "status", add = CompleteWith::Texts(|| texts(EvalStatus::ALL, EvalStatus::as_str)))]
     pub status: Option<String>,
     /// Accepted for compatibility; there is no web interface to open
     #[arg(long)]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::command::Run;
 use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::{Context, clock};
 use super::error::{CommandResult, ErrorContext};
@@ -38,7 +39,7 @@ pub struct EvalStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "evaluation")]
+    #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
     pub(crate) args: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Files};
 use super::context::Context;
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
@@ -56,7 +57,7 @@ pub struct Fmt {
     pub recursive: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[path]...")]
+    #[arg(value_name = "[path]...", add = CompleteWith::Every(&CompleteWith::Files(Files::Named(&["hcl", "nomad"]))))]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::command::Run;
 use super::command_meta::{FlagErrorNote, Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -20,7 +21,7 @@ use encamp_model::{AllocListStub, ClientStatus, quoted};
 #[derive(Debug, clap::Parser)]
 pub struct JobAction {
     /// The job ID or a prefix of it
-    #[arg(long, value_name = "job")]
+    #[arg(long, value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub job: Option<String>,
     /// The task group from which an allocation is selected
     #[arg(long, value_name = "group")]
@@ -29,7 +30,7 @@ pub struct JobAction {
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
     /// The allocation ID or a prefix of it
-    #[arg(long, value_name = "allocation")]
+    #[arg(long, value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
     pub alloc: Option<String>,
     #[command(flatten)]
     pub(crate) streams: SessionFlags,

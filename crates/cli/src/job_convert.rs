@@ -2,6 +2,7 @@
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Files};
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
@@ -26,7 +27,7 @@ const DIFFERS: u8 = 2;
 pub struct JobConvert {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "path", add = CompleteWith::Files(Files::Named(&["json"])))]
     pub(crate) args: Vec<String>,
 }
 

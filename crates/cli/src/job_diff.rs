@@ -7,6 +7,7 @@ use serde_json::json;
 use super::cluster::{ClusterFlags, block_on};
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -50,7 +51,10 @@ pub struct JobDiff {
     pub json_output: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> [<job>]")]
+    #[arg(
+        value_name = "<job> [<job>]",
+        add = CompleteWith::InTurn(&[CompleteWith::JOB_FILES, CompleteWith::JOB_FILES])
+    )]
     pub(crate) args: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -47,7 +48,7 @@ pub struct JobDispatch {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> [payload]")]
+    #[arg(value_name = "<job> [payload]", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 

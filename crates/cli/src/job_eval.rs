@@ -3,6 +3,7 @@
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::context::Context;
 use super::error::{CommandError, ErrorContext};
 use super::exit_status::MONITORED;
@@ -25,7 +26,7 @@ pub struct JobEval {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 
@@ -67,7 +68,7 @@ pub struct JobPromote {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 
@@ -106,7 +107,7 @@ pub struct JobPeriodicForce {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::completion::values::{CompleteWith, Files};
 use super::context::Environment;
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -36,7 +37,12 @@ pub struct VariableFlags {
     #[arg(long, value_name = "key=value", action = clap::ArgAction::Append)]
     pub var: Vec<String>,
     /// HCL file with values of variables of the job file. Can be given several times
-    #[arg(long, value_name = "path", action = clap::ArgAction::Append)]
+    #[arg(
+        long,
+        value_name = "path",
+        action = clap::ArgAction::Append,
+        add = CompleteWith::Files(Files::Named(&["hcl", "var", "json"]))
+    )]
     pub var_file: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -41,7 +42,7 @@ pub struct JobHistory {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 

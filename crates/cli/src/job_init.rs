@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::autoscale;
 use super::command::Run;
 use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -55,13 +56,13 @@ pub struct JobInit {
     pub job_scaling: bool,
     /// Write the job file of this registered job: the one that was submitted, if the servers store it, or one that is
     /// generated from the job
-    #[arg(long, value_name = "job")]
+    #[arg(long, value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub from: Option<String>,
     /// With -from, cluster snapshot file or server backup to read the job from
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     /// Write the job template with this name: one that is stored in the cluster, or else one of -list-examples
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Words(job_examples::NAMES))]
     pub template: Option<String>,
     /// List the names of the job templates that are stored in the cluster
     #[arg(long)]
@@ -71,7 +72,7 @@ pub struct JobInit {
     pub list_examples: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 

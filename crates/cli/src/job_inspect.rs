@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
 use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
@@ -42,7 +43,7 @@ use encamp_state::State;
 #[derive(Debug, clap::Parser)]
 pub struct JobInspect {
     /// Cluster snapshot file or server backup to read the job from
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
@@ -68,7 +69,10 @@ pub struct JobInspect {
     pub(crate) variables: VariableFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(
+        value_name = "job",
+        add = CompleteWith::IfFlag("file", &CompleteWith::JOB_FILES, &CompleteWith::Live(Objects::Jobs))
+    )]
     pub(crate) args: Vec<String>,
 }
 

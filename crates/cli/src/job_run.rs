@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::command::Run;
 use super::command_meta::{Listing, Meta};
+use super::completion::values::CompleteWith;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -69,7 +70,7 @@ pub struct JobRun {
     pub(crate) plan_file: PlanFileFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "path", add = CompleteWith::JOB_FILES)]
     pub(crate) args: Vec<String>,
 }
 

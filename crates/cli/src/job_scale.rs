@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -34,7 +35,7 @@ pub struct JobScale {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> [group] <count>")]
+    #[arg(value_name = "<job> [group] <count>", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 
@@ -110,7 +111,7 @@ pub struct JobScalingEvents {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 

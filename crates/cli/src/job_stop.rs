@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 
 use super::command::Run;
 use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::CommandError;
@@ -40,7 +41,7 @@ pub struct JobStop {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job>...")]
+    #[arg(value_name = "<job>...", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 

@@ -3,6 +3,7 @@
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
 use super::command_meta::{Listing, Meta};
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
@@ -37,7 +38,7 @@ pub struct JobValidate {
     #[command(flatten)]
     pub(crate) job: JobFileFlags,
     /// Validate locally, with the namespaces, node pools and settings of this cluster snapshot file or server backup
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
@@ -46,7 +47,7 @@ pub struct JobValidate {
     pub strict: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<path>...")]
+    #[arg(value_name = "<path>...", add = CompleteWith::Every(&CompleteWith::JOB_FILES))]
     pub(crate) args: Vec<String>,
 }
 

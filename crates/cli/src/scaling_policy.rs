@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -25,7 +26,7 @@ pub struct ScalingPolicyList {
     #[arg(long, value_name = "job")]
     pub job: Option<String>,
     /// List only policies of this type
-    #[arg(long = "type", value_name = "type")]
+    #[arg(long = "type", value_name = "type", add = CompleteWith::Words(&["horizontal"]))]
     pub kind: Option<String>,
     /// Show full identifiers
     #[arg(long)]

@@ -5,6 +5,7 @@ use std::io;
 
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::flags::{InvalidFlag, parse_int};
@@ -42,7 +43,7 @@ pub struct SimCluster {
     #[arg(long, value_name = "time")]
     pub now: Option<String>,
     /// File to write, or - for standard output. A name that ends in .gz or .zst is compressed. Required
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub out: Option<String>,
     /// Print the summary as JSON
     #[arg(long)]

@@ -3,6 +3,7 @@
 use super::cluster::SnapshotFlags;
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::general::ColourFlags;
@@ -95,7 +96,7 @@ pub struct SnapshotDiffCommand {
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    #[arg(value_name = "<old> <new>")]
+    #[arg(value_name = "<old> <new>", add = CompleteWith::InTurn(&[CompleteWith::ANY_FILE, CompleteWith::ANY_FILE]))]
     pub(crate) args: Vec<String>,
 }
 

@@ -3,6 +3,7 @@
 use super::cluster::FetchFlags;
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::render::json;
@@ -23,7 +24,7 @@ use encamp_snapshot::save;
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotFetch {
     /// File to write
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub out: Option<String>,
     /// Print a report of the fetch as JSON
     #[arg(long)]

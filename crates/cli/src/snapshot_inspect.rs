@@ -6,6 +6,7 @@ use std::fmt::Display;
 use super::cluster::{FetchFlags, SnapshotFlags};
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::error::CommandError;
 use super::general::GeneralFlags;
@@ -33,7 +34,7 @@ pub struct SnapshotInspect {
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[file]")]
+    #[arg(value_name = "[file]", add = CompleteWith::ANY_FILE)]
     pub(crate) args: Vec<String>,
 }
 

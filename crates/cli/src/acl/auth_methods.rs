@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, no_arguments, read_text, shown};
+use super::{ObjectKind, no_arguments, read_text, shown};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{flag, list, text};
 use crate::error::{CommandResult, ErrorContext};
@@ -15,7 +16,7 @@ use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
 
-const METHOD: Objects = Objects {
+const METHOD: ObjectKind = ObjectKind {
     kind: AclKind::AuthMethod,
     argument: "name",
     type_name: "*api.ACLAuthMethod",
@@ -88,13 +89,13 @@ fn config_block(config: &Value) -> String {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct MethodFlags {
     /// Type of the method: OIDC or JWT
-    #[arg(long, value_name = "type")]
+    #[arg(long, value_name = "type", add = CompleteWith::Words(&["JWT", "OIDC"]))]
     r#type: Option<String>,
     /// Time after which the tokens of the method expire
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     max_token_ttl: Option<i64>,
     /// Where the tokens are valid: local or global
-    #[arg(long, value_name = "locality")]
+    #[arg(long, value_name = "locality", add = CompleteWith::Words(&["global", "local"]))]
     token_locality: Option<String>,
     /// Names of the tokens: text with ${auth_method_type}, ${auth_method_name} and ${value.…}
     #[arg(long, value_name = "format")]
@@ -199,7 +200,7 @@ pub struct AclAuthMethodUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
     pub(crate) args: Vec<String>,
 }
 
@@ -229,7 +230,7 @@ pub struct AclAuthMethodInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
     pub(crate) args: Vec<String>,
 }
 
@@ -252,7 +253,7 @@ impl Run for AclAuthMethodInfo {
 pub struct AclAuthMethodDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
     pub(crate) args: Vec<String>,
 }
 

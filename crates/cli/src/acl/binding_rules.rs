@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, no_arguments, shown, time};
+use super::{ObjectKind, no_arguments, shown, time};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
@@ -13,7 +14,7 @@ use crate::render::table::{Form, pairs, table};
 use encamp_api::AclKind;
 use encamp_model::quoted;
 
-const RULE: Objects = Objects {
+const RULE: ObjectKind = ObjectKind {
     kind: AclKind::BindingRule,
     argument: "id",
     type_name: "*api.ACLBindingRule",
@@ -51,7 +52,7 @@ pub(crate) struct RuleFlags {
     #[arg(long, value_name = "expression")]
     selector: Option<String>,
     /// What the rule gives: role, policy or management
-    #[arg(long, value_name = "type")]
+    #[arg(long, value_name = "type", add = CompleteWith::Words(&["management", "policy", "role"]))]
     bind_type: Option<String>,
     /// Name of the role or policy; may contain ${value.…}
     #[arg(long, value_name = "name")]
@@ -82,7 +83,13 @@ impl RuleFlags {
 #[derive(Debug, clap::Parser)]
 pub struct AclBindingRuleCreate {
     /// Auth method of the rule
-    #[arg(long, value_name = "name", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "name",
+        default_value = "",
+        hide_default_value = true,
+        add = CompleteWith::Live(Objects::AclAuthMethods)
+    )]
     pub auth_method: String,
     #[command(flatten)]
     pub(crate) rule: RuleFlags,
@@ -135,7 +142,7 @@ pub struct AclBindingRuleUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
     pub(crate) args: Vec<String>,
 }
 
@@ -172,7 +179,7 @@ pub struct AclBindingRuleInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
     pub(crate) args: Vec<String>,
 }
 
@@ -194,7 +201,7 @@ impl Run for AclBindingRuleInfo {
 pub struct AclBindingRuleDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
     pub(crate) args: Vec<String>,
 }
 

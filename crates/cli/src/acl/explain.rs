@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{asked, is_expired, policy_names};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{list, text};
@@ -31,7 +32,11 @@ pub struct AclExplain {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor> <capability> [object]", allow_hyphen_values = true)]
+    #[arg(
+        value_name = "accessor> <capability> [object]",
+        allow_hyphen_values = true,
+        add = CompleteWith::Live(Objects::AclTokens)
+    )]
     pub(crate) args: Vec<String>,
 }
 

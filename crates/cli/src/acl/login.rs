@@ -9,6 +9,7 @@ use super::tokens::block;
 use super::{asked, read_text};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{flag, text};
@@ -30,7 +31,13 @@ use encamp_model::{AuthMethodType, SecretString};
 #[derive(Debug, clap::Parser)]
 pub struct Login {
     /// Name of the auth method. Default: the default method
-    #[arg(long, value_name = "name", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "name",
+        default_value = "",
+        hide_default_value = true,
+        add = CompleteWith::Live(Objects::AclAuthMethods)
+    )]
     pub method: String,
     /// Type of the default method that is meant: OIDC or JWT
     #[arg(long, value_name = "type", default_value = "", hide_default_value = true)]

@@ -53,7 +53,7 @@ fn no_arguments(context: &mut Context<'_, '_>, args: &[String]) -> Option<u8> {
 type Flags<'a> = (&'a GeneralFlags, &'a FormatFlags);
 
 /// A kind of objects, as the commands about it print them and name them in messages.
-struct Objects {
+struct ObjectKind {
     kind: AclKind,
     /// What the argument is, in usage errors.
     argument: &'static str,
@@ -71,7 +71,7 @@ struct Objects {
     print: fn(&mut Context<'_, '_>, &Value),
 }
 
-impl Objects {
+impl ObjectKind {
     /// Runs a command that takes one argument.
     fn with_argument(
         &self,

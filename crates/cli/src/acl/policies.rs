@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, asked, effects, no_arguments, read_text, shown};
+use super::{ObjectKind, asked, effects, no_arguments, read_text, shown};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
@@ -13,7 +14,7 @@ use crate::render::table::{Form, pairs, table};
 use encamp_api::AclKind;
 use encamp_model::quoted;
 
-const POLICY: Objects = Objects {
+const POLICY: ObjectKind = ObjectKind {
     kind: AclKind::Policy,
     argument: "name",
     type_name: "*api.ACLPolicy",
@@ -72,7 +73,10 @@ pub struct AclPolicyApply {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name> <file")]
+    #[arg(
+        value_name = "name> <file",
+        add = CompleteWith::InTurn(&[CompleteWith::Live(Objects::AclPolicies), CompleteWith::ANY_FILE])
+    )]
     pub(crate) args: Vec<String>,
 }
 
@@ -171,7 +175,7 @@ pub struct AclPolicyInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     pub(crate) args: Vec<String>,
 }
 
@@ -193,7 +197,7 @@ impl Run for AclPolicyInfo {
 pub struct AclPolicyDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     pub(crate) args: Vec<String>,
 }
 

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, asked, no_arguments, policy_names, shown};
+use super::{ObjectKind, asked, no_arguments, policy_names, shown};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{list, text};
 use crate::format::FormatFlags;
@@ -12,7 +13,7 @@ use crate::general::GeneralFlags;
 use crate::render::table::{Form, pairs, table};
 use encamp_api::AclKind;
 
-const ROLE: Objects = Objects {
+const ROLE: ObjectKind = ObjectKind {
     kind: AclKind::Role,
     argument: "id",
     type_name: "*api.ACLRole",
@@ -58,7 +59,7 @@ pub struct AclRoleCreate {
     #[arg(long, value_name = "text", default_value = "", hide_default_value = true)]
     pub description: String,
     /// Policy of the role; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     pub policy: Vec<String>,
     #[command(flatten)]
     pub(crate) format: FormatFlags,
@@ -102,7 +103,7 @@ pub struct AclRoleUpdate {
     #[arg(long, value_name = "text")]
     pub description: Option<String>,
     /// Policy of the role; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     pub policy: Vec<String>,
     /// Replace the role by what is given
     #[arg(long)]
@@ -111,7 +112,7 @@ pub struct AclRoleUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
     pub(crate) args: Vec<String>,
 }
 
@@ -172,7 +173,14 @@ pub struct AclRoleInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(
+        value_name = "id",
+        add = CompleteWith::IfFlag(
+            "by-name",
+            &CompleteWith::Live(Objects::AclRoleNames),
+            &CompleteWith::Live(Objects::AclRoles),
+        ),
+    )]
     pub(crate) args: Vec<String>,
 }
 
@@ -199,7 +207,7 @@ impl Run for AclRoleInfo {
 pub struct AclRoleDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
     pub(crate) args: Vec<String>,
 }
 

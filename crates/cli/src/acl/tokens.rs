@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, asked, is_expired, no_arguments, read_text, shown, time};
+use super::{ObjectKind, asked, is_expired, no_arguments, read_text, shown, time};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{flag, joined, list, text};
@@ -16,7 +17,7 @@ use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
 
-const TOKEN: Objects = Objects {
+const TOKEN: ObjectKind = ObjectKind {
     kind: AclKind::Token,
     argument: "accessor",
     type_name: "*api.ACLToken",
@@ -54,6 +55,9 @@ pub(super) fn block(token: &Value) -> String {
     let roles = if roles.is_empty() { "<none>".to_string() } else { table(&lines, Form::List) };
     format!("{}\n\nRoles\n{roles}", pairs(&rows))
 }
+
+/// Types of tokens.
+const TOKEN_TYPES: &[&str] = &["client", "management"];
 
 /// Create the first management token of a cluster
 ///
@@ -98,13 +102,13 @@ impl Run for AclBootstrap {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Links {
     /// Policy of the token; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     policy: Vec<String>,
     /// ID of a role of the token; can be repeated
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
     role_id: Vec<String>,
     /// Name of a role of the token; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclRoleNames))]
     role_name: Vec<String>,
 }
 
@@ -136,7 +140,7 @@ pub struct AclTokenCreate {
     #[arg(long, value_name = "text", default_value = "", hide_default_value = true)]
     pub name: String,
     /// Type of the token: client or management
-    #[arg(long, value_name = "type", default_value = "client")]
+    #[arg(long, value_name = "type", default_value = "client", add = CompleteWith::Words(TOKEN_TYPES))]
     pub r#type: String,
     /// Make the token valid in all regions
     #[arg(long)]
@@ -200,7 +204,7 @@ pub struct AclTokenUpdate {
     #[arg(long, value_name = "text")]
     pub name: Option<String>,
     /// Type of the token: client or management
-    #[arg(long, value_name = "type")]
+    #[arg(long, value_name = "type", add = CompleteWith::Words(TOKEN_TYPES))]
     pub r#type: Option<String>,
     #[command(flatten)]
     pub(crate) links: Links,
@@ -208,7 +212,7 @@ pub struct AclTokenUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor")]
+    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
     pub(crate) args: Vec<String>,
 }
 
@@ -257,7 +261,7 @@ pub struct AclTokenInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor")]
+    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
     pub(crate) args: Vec<String>,
 }
 
@@ -279,7 +283,7 @@ impl Run for AclTokenInfo {
 pub struct AclTokenDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor")]
+    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
     pub(crate) args: Vec<String>,
 }
 

@@ -2,11 +2,18 @@
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::{CommandError, ErrorContext};
 use crate::exit_status::MONITORED;
 use crate::general::GeneralFlags;
 use crate::monitor::evaluation;
+
+/// The signals that operators send to tasks.
+const SIGNALS: &[&str] = &[
+    "SIGABRT", "SIGALRM", "SIGCONT", "SIGHUP", "SIGINT", "SIGKILL", "SIGQUIT", "SIGSTOP", "SIGTERM", "SIGTSTP",
+    "SIGUSR1", "SIGUSR2", "SIGWINCH",
+];
 
 /// Stop and reschedule an allocation
 ///
@@ -25,7 +32,7 @@ pub struct AllocStop {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
+    #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
@@ -73,7 +80,7 @@ pub struct AllocRestart {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [task]")]
+    #[arg(value_name = "<allocation> [task]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
@@ -113,7 +120,7 @@ impl Run for AllocRestart {
 #[derive(Debug, clap::Parser)]
 pub struct AllocSignal {
     /// The signal to send
-    #[arg(long = "s", value_name = "signal", default_value = "SIGKILL")]
+    #[arg(long = "s", value_name = "signal", default_value = "SIGKILL", add = CompleteWith::Words(SIGNALS))]
     pub signal: String,
     /// Signal only this task
     #[arg(long, value_name = "task")]
@@ -123,7 +130,7 @@ pub struct AllocSignal {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [task]")]
+    #[arg(value_name = "<allocation> [task]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 

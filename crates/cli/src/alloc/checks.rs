@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{number, text};
 use crate::error::ErrorContext;
@@ -25,7 +26,7 @@ pub struct AllocChecks {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
+    #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::command::Run;
 use crate::command_meta::{Listing, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -37,7 +38,7 @@ pub struct AllocExec {
     pub(crate) streams: SessionFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> <command> [argument]...")]
+    #[arg(value_name = "<allocation> <command> [argument]...", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 

@@ -3,6 +3,7 @@
 use super::tail::{Start, copy, last_lines};
 use crate::command::Run;
 use crate::command_meta::{Listing, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::exit_status::FOLLOWING;
@@ -64,7 +65,7 @@ pub struct AllocFs {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [path]")]
+    #[arg(value_name = "<allocation> [path]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 

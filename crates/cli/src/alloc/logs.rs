@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use super::tail::{Start, copy};
 use crate::command::Run;
 use crate::command_meta::{Listing, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
@@ -67,7 +68,7 @@ pub struct AllocLogs {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [task]")]
+    #[arg(value_name = "<allocation> [task]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 

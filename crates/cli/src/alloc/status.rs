@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::tasks;
 use crate::command::Run;
 use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, text};
@@ -48,7 +49,7 @@ pub struct AllocStatus {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
+    #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 

@@ -9,6 +9,7 @@ use super::simulate_text;
 use crate::cluster::SnapshotFlags;
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Files};
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
 use crate::flags::{parse_int, parse_wait};
@@ -42,12 +43,12 @@ const LARGEST_TRACE: u64 = 64 << 20;
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleSimulate {
     /// Cluster snapshot file or server backup to start from
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
     /// CSV file with the load
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::Files(Files::Named(&["csv"])))]
     pub trace: Option<String>,
     /// The worker pool. Required if the snapshot has several
     #[arg(long, value_name = "name")]
@@ -95,7 +96,7 @@ pub struct AutoscaleSimulate {
     #[arg(long, value_name = "count", value_parser = parse_int)]
     pub retry_threshold: Option<i64>,
     /// Draw the simulation into this SVG file
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub svg: Option<String>,
     /// Print the result as JSON
     #[arg(long)]

@@ -161,16 +161,18 @@ fn needs_value(flag: &Arg) -> bool {
 fn within_command(entry: &Entry, args: &[String], current: &str) -> Offer {
     let scan = Scan::of(entry, args);
     if let Some(flag) = scan.awaits_value {
-        return offer(values::of_flag(entry.meta.path, flag), "", current, scan.values);
+        return offer(values::of_flag(flag), "", current, scan.values);
     }
     if scan.flags_ended || !current.starts_with('-') {
-        let values = values::of_argument(entry.meta.path, scan.arguments, |name| scan.given.contains(&name));
+        let arguments = entry.clap().get_positionals().next();
+        let has_flag = |name: &str| scan.given.contains(&name);
+        let values = arguments.map_or(Values::Unknown, |a| values::of_argument(a, scan.arguments, has_flag));
         return offer(values, "", current, scan.values);
     }
     match current.split_once('=') {
         Some((flag, typed)) => {
             let name = flag.trim_start_matches('-');
-            let values = find(entry, name).map_or(Values::Unknown, |arg| values::of_flag(entry.meta.path, arg));
+            let values = find(entry, name).map_or(Values::Unknown, values::of_flag);
             offer(values, &format!("{flag}="), typed, scan.values)
         }
         None => Offer::Words(beginning_with(current, flags(entry, &scan, dashes(current)))),

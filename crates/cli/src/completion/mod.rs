@@ -21,6 +21,7 @@ use std::path::Path;
 use super::command::{Registry, Run};
 use super::command_meta::Meta;
 use super::context::{Context, Environment};
+use crate::completion::values::CompleteWith;
 use candidates::{Candidate, Ending, Offer};
 use line::{Line, Quote, Syntax, Word};
 use values::Files;
@@ -75,7 +76,7 @@ impl Shell {
 /// fish: write it to ~/.config/fish/completions/encamp.fish.
 #[derive(Debug, clap::Parser)]
 pub struct Completion {
-    #[arg(value_name = "shell")]
+    #[arg(value_name = "shell", add = CompleteWith::Words(&["bash", "fish", "zsh"]))]
     args: Vec<String>,
 }
 

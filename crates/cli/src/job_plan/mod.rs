@@ -17,6 +17,7 @@ use crate::changes::ChangeFlags;
 use crate::cluster::{ClusterFlags, TimeFlags, block_on};
 use crate::command::Run;
 use crate::command_meta::{Listing, Meta};
+use crate::completion::values::CompleteWith;
 use crate::context::{Context, Environment};
 use crate::diagnostics::Refused;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -120,7 +121,7 @@ pub struct JobPlan {
     pub policy_override: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<path>...")]
+    #[arg(value_name = "<path>...", add = CompleteWith::Every(&CompleteWith::JOB_FILES))]
     pub(crate) args: Vec<String>,
 }
 

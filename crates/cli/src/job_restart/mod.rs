@@ -18,6 +18,7 @@ use super::context::Context;
 use super::flags::{InvalidFlag, parse_wait};
 use super::general::GeneralFlags;
 use super::lookup;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use encamp_model::{JobType, quoted};
 
@@ -34,7 +35,7 @@ pub struct JobRestart {
     #[arg(long, value_name = "n or n%", default_value = "1")]
     pub batch_size: String,
     /// Time to wait between batches, or ask to ask before each batch
-    #[arg(long, value_name = "duration", default_value = "0s")]
+    #[arg(long, value_name = "duration", default_value = "0s", add = CompleteWith::Words(&["ask"]))]
     pub batch_wait: String,
     /// Restart only allocations of this task group. Can be given several times
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
@@ -46,7 +47,7 @@ pub struct JobRestart {
     #[arg(long)]
     pub no_shutdown_delay: bool,
     /// Action after an error: ask or fail
-    #[arg(long, value_name = "action", default_value = "ask")]
+    #[arg(long, value_name = "action", default_value = "ask", add = CompleteWith::Words(&["ask", "fail"]))]
     pub on_error: String,
     /// Reschedule the allocations instead of restarting their tasks in place
     #[arg(long)]
@@ -59,7 +60,7 @@ pub struct JobRestart {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 

@@ -17,6 +17,7 @@ use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::render::objects;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::error::{CommandResult, ErrorContext};
 use encamp_api::{ApiError, Query, path};
 use encamp_model::responses::JobListStub;
@@ -46,7 +47,7 @@ pub struct JobStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::text;
@@ -29,7 +30,7 @@ pub struct NamespaceApply {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
     pub(crate) args: Vec<String>,
 }
 
@@ -142,7 +143,7 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
 pub struct NamespaceDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace")]
+    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
     pub(crate) args: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, Zero, complete, joined, text};
@@ -112,7 +113,7 @@ pub struct NamespaceStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace")]
+    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
     pub(crate) args: Vec<String>,
 }
 
@@ -190,7 +191,7 @@ pub struct NamespaceInspect {
     pub template: Option<String>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace")]
+    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
     pub(crate) args: Vec<String>,
 }
 

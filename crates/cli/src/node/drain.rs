@@ -6,6 +6,7 @@ use super::drain_plan::DrainPlanFlags;
 use super::watch;
 use crate::command::Run;
 use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, text};
@@ -71,7 +72,7 @@ pub struct NodeDrain {
     pub(crate) planned: DrainPlanFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[node]")]
+    #[arg(value_name = "[node]", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) args: Vec<String>,
 }
 

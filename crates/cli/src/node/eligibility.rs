@@ -2,6 +2,7 @@
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::general::GeneralFlags;
@@ -23,7 +24,7 @@ pub struct NodeEligibility {
     pub own: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[node]")]
+    #[arg(value_name = "[node]", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) args: Vec<String>,
 }
 

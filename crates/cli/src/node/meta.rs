@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::meant;
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data;
@@ -20,7 +21,7 @@ use crate::render::table::pairs;
 #[derive(Debug, clap::Parser)]
 pub struct NodeMetaApply {
     /// Node ID. Default: the node of the contacted agent
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: Option<String>,
     /// Keys to unset, separated by commas
     #[arg(long, value_name = "keys")]
@@ -72,7 +73,7 @@ impl Run for NodeMetaApply {
 #[derive(Debug, clap::Parser)]
 pub struct NodeMetaRead {
     /// Node ID. Default: the node of the contacted agent
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatFlags,

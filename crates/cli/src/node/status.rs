@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::detail;
 use crate::command::Run;
 use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, text};
@@ -53,7 +54,7 @@ pub struct NodeStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -7,6 +7,7 @@ use rustix::fs::FileType;
 
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -22,7 +23,7 @@ use encamp_api::stream::RawRequest;
 #[derive(Debug, clap::Parser)]
 pub struct OperatorApi {
     /// HTTP method. Default: GET, or POST if there is a body
-    #[arg(long = "X", value_name = "method")]
+    #[arg(long = "X", value_name = "method", add = CompleteWith::Words(&["GET", "POST", "PUT", "DELETE", "HEAD"]))]
     pub method: Option<String>,
     /// Additional header, as key: value. Can be repeated
     #[arg(long = "H", value_name = "header")]

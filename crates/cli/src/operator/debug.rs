@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::command::Run;
 use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -87,7 +88,7 @@ pub struct Debug {
     #[arg(long, value_name = "class", default_value = "")]
     pub node_class: String,
     /// Capture these nodes: IDs or prefixes separated by commas, or all
-    #[arg(long, value_name = "ids", default_value = "all")]
+    #[arg(long, value_name = "ids", default_value = "all", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: String,
     /// Capture these servers: names separated by commas, leader, or all
     #[arg(long, value_name = "names", default_value = "all")]

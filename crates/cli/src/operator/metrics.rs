@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::format::FormatFlags;
@@ -19,7 +20,7 @@ pub struct OperatorMetrics {
     #[arg(long)]
     pub pretty: bool,
     /// Output format: prometheus
-    #[arg(long = "format", value_name = "format")]
+    #[arg(long = "format", value_name = "format", add = CompleteWith::Words(&["prometheus"]))]
     pub kind: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatFlags,

@@ -12,6 +12,7 @@ use encamp_snapshot::replace::replace;
 
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::job_file::cause;
@@ -28,7 +29,7 @@ use crate::job_file::cause;
 /// -now" has to make a new key.
 #[derive(Debug, clap::Parser)]
 pub struct ArchiveRedact {
-    #[arg(value_name = "<file>")]
+    #[arg(value_name = "<file>", add = CompleteWith::ANY_FILE)]
     pub(crate) args: Vec<String>,
 }
 

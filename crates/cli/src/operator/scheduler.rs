@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, texts};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data;
@@ -13,7 +14,7 @@ use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
 use crate::render::table::pairs;
 use crate::tristate::Tristate;
-use encamp_model::{SchedulerConfiguration, quoted};
+use encamp_model::{SchedulerAlgorithm, SchedulerConfiguration, quoted};
 
 /// Display the current scheduler configuration
 ///
@@ -91,7 +92,11 @@ pub struct SchedulerSetConfig {
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
     /// Scheduler algorithm that ranks nodes: binpack or spread
-    #[arg(long, value_name = "algorithm")]
+    #[arg(
+        long,
+        value_name = "algorithm",
+        add = CompleteWith::Texts(|| texts(SchedulerAlgorithm::ALL, SchedulerAlgorithm::as_str))
+    )]
     pub scheduler_algorithm: Option<String>,
     /// Whether memory oversubscription is enabled
     #[arg(long, value_name = "true|false")]

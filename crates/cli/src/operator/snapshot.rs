@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::ErrorContext;
@@ -39,7 +40,7 @@ pub struct SnapshotSave {
     pub redact: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "file")]
+    #[arg(value_name = "file", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 
@@ -130,7 +131,7 @@ fn receive(c: &Connection, query: &Query, to: &mut impl Write) -> io::Result<()>
 pub struct SnapshotRestore {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "file")]
+    #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
     pub(crate) args: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ use super::format::Content;
 use super::{Opened, open};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::general::ColourFlags;
@@ -30,11 +31,11 @@ pub struct PlanShow {
     #[arg(long)]
     pub verbose: bool,
     /// Show the file only if it is signed with the Ed25519 key in this PEM file. Can be given several times
-    #[arg(long, value_name = "key file", action = clap::ArgAction::Append)]
+    #[arg(long, value_name = "key file", action = clap::ArgAction::Append, add = CompleteWith::PEM_FILES)]
     pub verify: Vec<String>,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    #[arg(value_name = "file")]
+    #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
     pub(crate) args: Vec<String>,
 }
 

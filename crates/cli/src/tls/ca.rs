@@ -8,6 +8,7 @@ use super::files::write_pair;
 use super::{NOMAD, dns_name, info, params, show};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
 
@@ -144,7 +145,7 @@ pub(super) fn file_names(domain: &str) -> [String; 2] {
 /// Shows what the certificate of an authority says. The argument is a file in PEM format. Contacts no server.
 #[derive(Debug, clap::Parser)]
 pub struct TlsCaInfo {
-    #[arg(value_name = "file")]
+    #[arg(value_name = "file", add = CompleteWith::PEM_FILES)]
     pub(crate) args: Vec<String>,
 }
 

@@ -9,6 +9,7 @@ use super::files::write_pair;
 use super::{NOMAD, ca, dns_name, info, params, show};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 
@@ -63,7 +64,7 @@ pub struct TlsCertCreate {
     #[arg(long, value_name = "ip")]
     pub additional_ipaddress: Vec<String>,
     /// Certificate of the authority; default: <domain>-agent-ca.pem
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::PEM_FILES)]
     pub ca: Option<String>,
     /// Create a certificate for an operator's commands
     #[arg(long)]
@@ -78,7 +79,7 @@ pub struct TlsCertCreate {
     #[arg(long, value_name = "domain", default_value = NOMAD)]
     pub domain: String,
     /// Key of the authority; default: <domain>-agent-ca-key.pem
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::PEM_FILES)]
     pub key: Option<String>,
     /// Region of the agent
     #[arg(long, value_name = "region", default_value = "global")]
@@ -197,7 +198,7 @@ impl TlsCertCreate {
 /// Shows what a certificate says. The argument is a file in PEM format. Contacts no server.
 #[derive(Debug, clap::Parser)]
 pub struct TlsCertInfo {
-    #[arg(value_name = "file")]
+    #[arg(value_name = "file", add = CompleteWith::PEM_FILES)]
     pub(crate) args: Vec<String>,
 }
 

@@ -3,6 +3,7 @@
 use super::{conflict, one_namespace};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::examples;
@@ -21,7 +22,7 @@ pub struct VarPurge {
     pub check_index: Option<i64>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "path", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) args: Vec<String>,
 }
 
@@ -60,14 +61,14 @@ impl Run for VarPurge {
 #[derive(Debug, clap::Parser)]
 pub struct VarInit {
     /// Format of the file: hcl or json
-    #[arg(long, value_name = "format", default_value = "hcl")]
+    #[arg(long, value_name = "format", default_value = "hcl", add = CompleteWith::Words(&["hcl", "json"]))]
     pub out: String,
     /// Write the example without comments
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 

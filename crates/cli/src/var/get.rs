@@ -4,6 +4,7 @@ use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::general::GeneralFlags;
@@ -24,7 +25,7 @@ pub struct VarGet {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "path", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) args: Vec<String>,
 }
 

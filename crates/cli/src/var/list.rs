@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{number, text};
@@ -22,7 +23,7 @@ pub struct VarList {
     #[command(flatten)]
     pub(crate) page: PageFlags,
     /// Output format: go-template, json, table or terse. Default: table on a terminal, otherwise json
-    #[arg(long, value_name = "format")]
+    #[arg(long, value_name = "format", add = CompleteWith::Words(&["go-template", "json", "table", "terse"]))]
     pub out: Option<String>,
     /// Go template, with -out=go-template
     #[arg(long, value_name = "template")]
@@ -32,7 +33,7 @@ pub struct VarList {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "prefix")]
+    #[arg(value_name = "prefix", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -8,6 +8,7 @@ use super::one_namespace;
 use super::put;
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -48,7 +49,7 @@ pub struct VarLock {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<path> <command> [argument]...")]
+    #[arg(value_name = "<path> <command> [argument]...", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) args: Vec<String>,
 }
 

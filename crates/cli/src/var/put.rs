@@ -9,6 +9,7 @@ use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -35,7 +36,7 @@ pub struct VarPut {
     #[arg(long)]
     pub force: bool,
     /// Format of a specification without a file extension: hcl or json
-    #[arg(long = "in", value_name = "format", default_value = "json")]
+    #[arg(long = "in", value_name = "format", default_value = "json", add = CompleteWith::Words(&["hcl", "json"]))]
     pub input: String,
     #[command(flatten)]
     pub(crate) form: FormFlags,
@@ -47,7 +48,7 @@ pub struct VarPut {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<path> [key=value]...")]
+    #[arg(value_name = "<path> [key=value]...", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) args: Vec<String>,
 }
 

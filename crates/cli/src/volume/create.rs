@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::spec::{self, Volume};
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{list, text};
@@ -34,7 +35,7 @@ pub struct VolumeCreate {
     pub policy_override: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
     pub(crate) args: Vec<String>,
 }
 
@@ -129,7 +130,7 @@ pub struct VolumeRegister {
     pub policy_override: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
     pub(crate) args: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use super::secrets::SecretFlags;
 use super::status::{Kind, find};
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::text;
 use crate::error::{CommandError, ErrorContext};
@@ -20,7 +21,7 @@ use serde_json::Value;
 #[derive(Debug, clap::Parser)]
 pub struct VolumeDelete {
     /// Type of the volume: csi or host
-    #[arg(long = "type", value_name = "type", default_value = "csi")]
+    #[arg(long = "type", value_name = "type", default_value = "csi", add = CompleteWith::Words(&["csi", "host"]))]
     pub kind: String,
     /// Delete a host volume from the cluster even if its node cannot delete it
     #[arg(long)]
@@ -29,7 +30,7 @@ pub struct VolumeDelete {
     pub(crate) secrets: SecretFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "volume")]
+    #[arg(value_name = "volume", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) args: Vec<String>,
 }
 
@@ -93,7 +94,7 @@ pub struct VolumeDeregister {
     pub force: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "volume")]
+    #[arg(value_name = "volume", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) args: Vec<String>,
 }
 
@@ -134,7 +135,7 @@ impl Run for VolumeDeregister {
 pub struct VolumeDetach {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<volume> <node>")]
+    #[arg(value_name = "<volume> <node>", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) args: Vec<String>,
 }
 

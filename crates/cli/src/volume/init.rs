@@ -3,6 +3,7 @@
 use super::status::Kind;
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::examples;
 use crate::general::GeneralFlags;
@@ -16,11 +17,11 @@ pub struct VolumeInit {
     #[arg(long)]
     pub json: bool,
     /// Type of the volume: csi or host
-    #[arg(long = "type", value_name = "type", default_value = "csi")]
+    #[arg(long = "type", value_name = "type", default_value = "csi", add = CompleteWith::Words(&["csi", "host"]))]
     pub kind: String,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 

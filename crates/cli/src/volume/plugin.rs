@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::print_allocations;
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, number, text};
@@ -21,7 +22,7 @@ use encamp_model::quoted;
 #[derive(Debug, clap::Parser)]
 pub struct PluginStatus {
     /// List only plugins of this type: csi
-    #[arg(long = "type", value_name = "type")]
+    #[arg(long = "type", value_name = "type", add = CompleteWith::Words(&["csi"]))]
     pub kind: Option<String>,
     /// Show brief output
     #[arg(long)]
@@ -33,7 +34,7 @@ pub struct PluginStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "plugin")]
+    #[arg(value_name = "plugin", add = CompleteWith::Live(Objects::Plugins))]
     pub(crate) optional_args: Vec<String>,
 }
 

@@ -7,6 +7,7 @@ use super::secrets::{SecretFlags, pairs};
 use super::status::{Kind, find};
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{flag, list, number, text};
 use crate::error::ErrorContext;
@@ -35,7 +36,7 @@ pub struct VolumeSnapshotCreate {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<volume> [name]")]
+    #[arg(value_name = "<volume> [name]", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) args: Vec<String>,
 }
 

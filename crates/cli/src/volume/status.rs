@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::print_allocations;
 use crate::command::Run;
 use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, flag, list, number, text};
@@ -23,7 +24,7 @@ use encamp_model::quoted;
 #[derive(Debug, clap::Parser)]
 pub struct VolumeStatus {
     /// List only volumes of this type: csi or host
-    #[arg(long = "type", value_name = "type")]
+    #[arg(long = "type", value_name = "type", add = CompleteWith::Words(&["csi", "host"]))]
     pub kind: Option<String>,
     /// Show brief output
     #[arg(long)]
@@ -41,7 +42,7 @@ pub struct VolumeStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) optional_args: Vec<String>,
 }
 

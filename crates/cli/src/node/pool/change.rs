@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::examples;
@@ -22,7 +23,7 @@ pub struct NodePoolApply {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
     pub(crate) args: Vec<String>,
 }
 
@@ -88,7 +89,7 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
 pub struct NodePoolDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node-pool")]
+    #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
     pub(crate) args: Vec<String>,
 }
 
@@ -117,14 +118,14 @@ impl Run for NodePoolDelete {
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolInit {
     /// Format of the file: hcl or json
-    #[arg(long, value_name = "format", default_value = "hcl")]
+    #[arg(long, value_name = "format", default_value = "hcl", add = CompleteWith::Words(&["hcl", "json"]))]
     pub out: String,
     /// Write the example without comments
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 

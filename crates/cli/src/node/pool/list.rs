@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{as_shown, compact, find, identity_ttl, listed};
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{self, text};
 use crate::error::ErrorContext;
@@ -75,7 +76,7 @@ pub struct NodePoolInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node-pool")]
+    #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
     pub(crate) args: Vec<String>,
 }
 
