@@ -54,6 +54,17 @@ impl FlagErrorNote {
     }
 }
 
+/// What becomes of arguments of a command whose struct has no place for any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surplus {
+    /// They are a usage error.
+    Refused,
+    /// They are reported like a usage error, and ignored.
+    Reported,
+    /// They are ignored.
+    Ignored,
+}
+
 /// The facts about a command. [`Meta::new`] states those of most commands; the methods change one each.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta {
@@ -69,6 +80,8 @@ pub struct Meta {
     pub usage_exit: u8,
     /// Whether flags may follow other arguments. Commands that Nomad has stop reading flags at the first argument.
     pub flags_anywhere: bool,
+    /// What becomes of arguments, if it takes none.
+    pub surplus: Surplus,
     /// Whether output that is longer than the screen goes to the pager.
     pub paged: bool,
     /// What it prints below a flag error.
@@ -95,6 +108,7 @@ impl Meta {
             listing: Listing::Other,
             usage_exit: 1,
             flags_anywhere: false,
+            surplus: Surplus::Refused,
             paged: false,
             flag_error_note: None,
             logs_to_stdout: false,
@@ -128,6 +142,11 @@ impl Meta {
     /// Allows flags behind other arguments.
     pub const fn flags_anywhere(self) -> Meta {
         Meta { flags_anywhere: true, ..self }
+    }
+
+    /// Decides what becomes of arguments of a command that takes none.
+    pub const fn surplus(self, surplus: Surplus) -> Meta {
+        Meta { surplus, ..self }
     }
 
     /// Sends output that is longer than the screen to the pager. Such a command prints its output once, follows nothing

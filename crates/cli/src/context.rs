@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::command::{Entry, Registry};
+use super::command_meta::Surplus;
 use super::connection::Connection;
 use super::error::{CommandError, CommandResult};
 use super::flags::{FlagError, normalise};
@@ -107,7 +108,7 @@ impl Context<'_, '_> {
         if entry.deprecated {
             self.warn_of_former_name();
         }
-        let args = match normalise(entry.clap(), &args, entry.meta.flags_anywhere) {
+        let mut args = match normalise(entry.clap(), &args, entry.meta.flags_anywhere) {
             Ok(args) => args,
             Err(e) => {
                 let code = self.flag_error(&e.to_string());
@@ -117,8 +118,17 @@ impl Context<'_, '_> {
                 return code;
             }
         };
+        let surplus = surplus(entry.clap(), &mut args);
         let clap = entry.clap().clone().no_binary_name(true).args_override_self(true);
-        let result = clap.try_get_matches_from(args).and_then(|matches| (entry.run)(&matches, self));
+        let result = clap.try_get_matches_from(args).and_then(|matches| {
+            if !surplus.is_empty() && entry.meta.surplus != Surplus::Ignored {
+                let code = self.usage_error("This command takes no arguments");
+                if entry.meta.surplus == Surplus::Refused {
+                    return Ok(code);
+                }
+            }
+            (entry.run)(&matches, self)
+        });
         result.unwrap_or_else(|e| self.flag_error(&clap_error(&e)))
     }
 
@@ -203,6 +213,16 @@ impl Context<'_, '_> {
         self.ui.error(line);
         self.command.meta.usage_exit
     }
+}
+
+/// Takes the arguments that follow the flags away from a command that takes none. [`normalise`] has put them behind
+/// `--`.
+fn surplus(command: &clap::Command, args: &mut Vec<String>) -> Vec<String> {
+    if command.get_positionals().next().is_some() {
+        return Vec::new();
+    }
+    let flags = args.iter().take_while(|arg| *arg != "--").count();
+    args.split_off(flags).into_iter().skip(1).collect()
 }
 
 /// The message for a failed clap parse, in terms of flags. Only values can be wrong after [`normalise`].
