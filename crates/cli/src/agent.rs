@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agent_flags::AgentFlags;
 use super::command::Run;
-use super::command_meta::Meta;
+use super::command_meta::{Meta, Surplus};
 use super::context::Context;
 use super::error::{CommandError, CommandResult};
 use encamp_agent::config::{self, Config, Finding, Sources};
@@ -32,13 +32,11 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 pub struct AgentCommand {
     #[command(flatten)]
     flags: AgentFlags,
-    /// Ignored
-    #[arg(hide = true)]
-    rest: Vec<String>,
 }
 
 impl Run for AgentCommand {
     const META: Meta = Meta::new("agent")
+        .surplus(Surplus::Ignored)
         .logs_to_stdout()
         .environment(&[
             ("NOMAD_CLIENT_INTRO_TOKEN", "Introduction token with which a client registers its node."),

@@ -32,8 +32,6 @@ pub struct MonitorExport {
     pub follow: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for MonitorExport {
@@ -43,9 +41,6 @@ impl Run for MonitorExport {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let unit = self.service_name.as_deref().unwrap_or_default();
         if unit.is_empty() && !self.on_disk {
             return context.usage_error("Either -service-name or -on-disk must be set");

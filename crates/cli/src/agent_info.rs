@@ -19,8 +19,6 @@ pub struct AgentInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AgentInfo {
@@ -30,9 +28,6 @@ impl Run for AgentInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let (info, _) = c.wait(c.client.agent_self()).context("Error querying agent info")?;
             if self.format.wanted()? {

@@ -29,8 +29,6 @@ pub struct DeploymentList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for DeploymentList {
@@ -40,9 +38,6 @@ impl Run for DeploymentList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context
             .connected(&self.general, |c, context| list(c, self.filter.as_deref(), self.verbose, &self.format, context))
     }

@@ -38,8 +38,6 @@ pub struct EvalList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for EvalList {
@@ -49,9 +47,6 @@ impl Run for EvalList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let listed = self.list(context);
         context.end(listed)
     }

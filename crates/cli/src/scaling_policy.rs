@@ -35,8 +35,6 @@ pub struct ScalingPolicyList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ScalingPolicyList {
@@ -46,9 +44,6 @@ impl Run for ScalingPolicyList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let listed = self.list(context);
         context.end(listed)
     }

@@ -33,8 +33,6 @@ pub struct ServerMembers {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ServerMembers {
@@ -49,9 +47,6 @@ impl Run for ServerMembers {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| self.show(c, context))
     }
 }

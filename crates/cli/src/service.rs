@@ -62,8 +62,6 @@ pub struct ServiceList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ServiceList {
@@ -73,9 +71,6 @@ impl Run for ServiceList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let answer = read(c)?;
             if answer.is_empty() {

@@ -50,9 +50,6 @@ pub struct SimCluster {
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Accepted in order to report that there must be none.
-    #[arg(hide = true)]
-    pub no_args: Vec<String>,
 }
 
 impl SimCluster {
@@ -95,9 +92,6 @@ impl Run for SimCluster {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.no_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
             return context.usage_error("-out is required: the file to write, or - for standard output");
         };

@@ -46,9 +46,6 @@ pub struct SimFlags {
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Accepted in order to report that there must be none.
-    #[arg(hide = true)]
-    pub no_args: Vec<String>,
 }
 
 impl SimFlags {
@@ -73,9 +70,6 @@ impl SimFlags {
         scenario: impl FnOnce(Options) -> Result<S, InvalidFlag>,
         run: impl AsyncFnOnce(&S, &dyn Fn(String)) -> Result<Outcome, LoadError>,
     ) -> u8 {
-        if !self.no_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let folder = folder(self.data_dir.as_deref(), context);
         match self.options(folder.clone()).and_then(scenario) {
             Ok(scenario) => run_in(context, &folder, self.json, async |tell| run(&scenario, tell).await),

@@ -33,8 +33,6 @@ pub struct SnapshotFetch {
     pub(crate) fetch: FetchFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "args", hide = true)]
-    pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotFetch {
@@ -44,9 +42,6 @@ impl Run for SnapshotFetch {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
             return context.usage_error("This command needs -out <file>");
         };

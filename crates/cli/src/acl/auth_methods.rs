@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, no_arguments, read_text, shown};
+use super::{ObjectKind, read_text, shown};
 use crate::command::Run;
 use crate::command_meta::Meta;
 use crate::completion::values::{CompleteWith, Objects};
@@ -156,8 +156,6 @@ pub struct AclAuthMethodCreate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclAuthMethodCreate {
@@ -175,9 +173,6 @@ impl Run for AclAuthMethodCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         if self.name.is_empty() {
             return context.usage_error("ACL auth method name must be specified using the -name flag");
         }
@@ -280,8 +275,6 @@ pub struct AclAuthMethodList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclAuthMethodList {
@@ -291,7 +284,7 @@ impl Run for AclAuthMethodList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.list(context, (&self.general, &self.format), &self.optional_args, |methods, _| {
+        METHOD.list(context, (&self.general, &self.format), |methods, _| {
             if methods.is_empty() {
                 return "No ACL auth methods found".into();
             }

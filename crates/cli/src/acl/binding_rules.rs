@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, no_arguments, shown, time};
+use super::{ObjectKind, shown, time};
 use crate::command::Run;
 use crate::command_meta::Meta;
 use crate::completion::values::{CompleteWith, Objects};
@@ -97,8 +97,6 @@ pub struct AclBindingRuleCreate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclBindingRuleCreate {
@@ -116,9 +114,6 @@ impl Run for AclBindingRuleCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         if self.auth_method.is_empty() {
             return context.usage_error("ACL binding rule auth method must be specified using the -auth-method flag");
         }
@@ -228,8 +223,6 @@ pub struct AclBindingRuleList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclBindingRuleList {
@@ -239,7 +232,7 @@ impl Run for AclBindingRuleList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.list(context, (&self.general, &self.format), &self.optional_args, |rules, _| {
+        RULE.list(context, (&self.general, &self.format), |rules, _| {
             if rules.is_empty() {
                 return "No ACL binding rules found".into();
             }

@@ -44,11 +44,6 @@ fn shown(value: &Value, member: &str) -> String {
     }
 }
 
-/// A command that takes no arguments.
-fn no_arguments(context: &mut Context<'_, '_>, args: &[String]) -> Option<u8> {
-    (!args.is_empty()).then(|| context.usage_error("This command takes no arguments"))
-}
-
 /// The flags of every command that prints something.
 type Flags<'a> = (&'a GeneralFlags, &'a FormatFlags);
 
@@ -142,12 +137,8 @@ impl ObjectKind {
         &self,
         context: &mut Context<'_, '_>,
         (general, format): Flags<'_>,
-        args: &[String],
         table: impl FnOnce(&[Value], &Context<'_, '_>) -> String,
     ) -> u8 {
-        if let Some(code) = no_arguments(context, args) {
-            return code;
-        }
         context.connected(general, |c, context| {
             let formatted = format.wanted()?;
             let rows = asked(c, c.client.acl_objects(self.kind), self.listing)?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, asked, effects, no_arguments, read_text, shown};
+use super::{ObjectKind, asked, effects, read_text, shown};
 use crate::command::Run;
 use crate::command_meta::Meta;
 use crate::completion::values::{CompleteWith, Objects};
@@ -144,8 +144,6 @@ pub struct AclPolicyList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclPolicyList {
@@ -155,7 +153,7 @@ impl Run for AclPolicyList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.list(context, (&self.general, &self.format), &self.optional_args, |policies, _| {
+        POLICY.list(context, (&self.general, &self.format), |policies, _| {
             if policies.is_empty() {
                 return "No policies found".into();
             }
@@ -221,8 +219,6 @@ pub struct AclPolicySelf {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclPolicySelf {
@@ -232,9 +228,6 @@ impl Run for AclPolicySelf {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         context.connected(&self.general, |c, context| {
             let formatted = self.format.wanted()?;
             let token = c.wait(c.client.acl_token_self());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, asked, no_arguments, policy_names, shown};
+use super::{ObjectKind, asked, policy_names, shown};
 use crate::command::Run;
 use crate::command_meta::Meta;
 use crate::completion::values::{CompleteWith, Objects};
@@ -65,8 +65,6 @@ pub struct AclRoleCreate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclRoleCreate {
@@ -76,9 +74,6 @@ impl Run for AclRoleCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         if self.name.is_empty() {
             return context.usage_error("ACL role name must be specified using the -name flag");
         }
@@ -234,8 +229,6 @@ pub struct AclRoleList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclRoleList {
@@ -243,7 +236,7 @@ impl Run for AclRoleList {
         .examples(&[("List the roles", "encamp acl role list"), ("Print them as JSON", "encamp acl role list -json")]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.list(context, (&self.general, &self.format), &self.optional_args, |roles, _| {
+        ROLE.list(context, (&self.general, &self.format), |roles, _| {
             if roles.is_empty() {
                 return "No ACL roles found".into();
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, asked, is_expired, no_arguments, read_text, shown, time};
+use super::{ObjectKind, asked, is_expired, read_text, shown, time};
 use crate::command::Run;
 use crate::command_meta::Meta;
 use crate::completion::values::{CompleteWith, Objects};
@@ -310,8 +310,6 @@ pub struct AclTokenList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclTokenList {
@@ -321,9 +319,7 @@ impl Run for AclTokenList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.list(context, (&self.general, &self.format), &self.optional_args, |tokens, context| {
-            listed(tokens, context.env.now)
-        })
+        TOKEN.list(context, (&self.general, &self.format), |tokens, context| listed(tokens, context.env.now))
     }
 }
 
@@ -348,8 +344,6 @@ pub struct AclTokenSelf {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclTokenSelf {
@@ -359,9 +353,6 @@ impl Run for AclTokenSelf {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         TOKEN.show(context, (&self.general, &self.format), |c, _| own(c))
     }
 }

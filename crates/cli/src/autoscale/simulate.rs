@@ -103,9 +103,6 @@ pub struct AutoscaleSimulate {
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Accepted in order to report that there must be none.
-    #[arg(hide = true)]
-    pub(crate) no_args: Vec<String>,
 }
 
 /// Why the command ends.
@@ -224,9 +221,6 @@ impl Run for AutoscaleSimulate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.no_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let report = match self.simulated(context.env, &mut |note| context.ui.warn(note)) {
             Ok(report) => report,
             Err(Ended::Usage(e)) => return context.usage_error(&e),

@@ -76,8 +76,6 @@ pub struct NamespaceList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NamespaceList {
@@ -87,9 +85,6 @@ impl Run for NamespaceList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let read = c.wait(c.client.namespace_values());
             let (mut namespaces, _) = read.context(FAILED)?;

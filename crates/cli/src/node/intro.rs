@@ -28,8 +28,6 @@ pub struct NodeIntroCreate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeIntroCreate {
@@ -42,9 +40,6 @@ impl Run for NodeIntroCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let formatted = self.format.wanted()?;
             let given = |value: &Option<String>| value.clone().unwrap_or_default();

@@ -79,8 +79,6 @@ pub struct NodeMetaRead {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeMetaRead {
@@ -90,9 +88,6 @@ impl Run for NodeMetaRead {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let id = node_id(c, self.node_id.as_deref())?;
             let read = c.wait(c.client.node_meta(&id));

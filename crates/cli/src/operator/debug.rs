@@ -101,8 +101,6 @@ pub struct Debug {
     pub stale: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for Debug {
@@ -115,9 +113,6 @@ impl Run for Debug {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let times = (length("duration", &self.duration), length("interval", &self.interval));
         let (duration, interval) = match times {
             (Ok(duration), Ok(interval)) => (duration, interval),

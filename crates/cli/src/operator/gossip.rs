@@ -18,19 +18,13 @@ use encamp_model::{GossipKey, KeyChange};
 ///
 /// Prints 32 random bytes in base64, as the setting server.encrypt takes them. Contacts no server.
 #[derive(Debug, clap::Parser)]
-pub struct GossipKeyringGenerate {
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
-}
+pub struct GossipKeyringGenerate {}
 
 impl Run for GossipKeyringGenerate {
     const META: Meta = Meta::new("operator gossip keyring generate")
         .offline_examples(&[("Print a key for server.encrypt", "encamp operator gossip keyring generate")]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let mut key = [0; 32];
         if let Err(e) = ids::secret(&mut key) {
             return context.failure(&format!("Error generating a key: the system has no random numbers: {e}"));
@@ -179,8 +173,6 @@ pub struct GossipKeyringList {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for GossipKeyringList {
@@ -190,9 +182,6 @@ impl Run for GossipKeyringList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             context.ui.output("Gathering installed encryption keys...");
             let (keys, _) = c.wait(c.client.gossip_keys()).context("error")?;

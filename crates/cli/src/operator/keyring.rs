@@ -30,8 +30,6 @@ pub struct RootKeyringList {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RootKeyringList {
@@ -41,9 +39,6 @@ impl Run for RootKeyringList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let (keys, _) = c.wait(c.client.root_keys()).context("error")?;
             context.ui.output(&listed(&keys, self.verbose, &c.zone));
@@ -77,8 +72,6 @@ pub struct RootKeyringRotate {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RootKeyringRotate {
@@ -88,9 +81,6 @@ impl Run for RootKeyringRotate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let prepublish = self.prepublish.filter(|d| *d > 0);
         if self.now == prepublish.is_some() {
             return context.failure(HOW);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
-use crate::command_meta::Meta;
+use crate::command_meta::{Meta, Surplus};
 use crate::completion::values::{CompleteWith, texts};
 use crate::connection::Connection;
 use crate::context::Context;
@@ -25,8 +25,6 @@ pub struct SchedulerGetConfig {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 /// The response of the server and the configuration in it.
@@ -41,7 +39,7 @@ fn read(c: &Connection) -> CommandResult<(Value, SchedulerConfiguration)> {
 }
 
 impl Run for SchedulerGetConfig {
-    const META: Meta = Meta::new("operator scheduler get-config").examples(&[
+    const META: Meta = Meta::new("operator scheduler get-config").surplus(Surplus::Ignored).examples(&[
         ("Show the scheduler configuration", "encamp operator scheduler get-config"),
         (
             "Print the scheduler algorithm",

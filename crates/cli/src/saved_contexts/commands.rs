@@ -28,8 +28,6 @@ pub struct ContextList {
     /// Mark this context as the selected one
     #[arg(long, value_name = "name")]
     pub context: Option<String>,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ContextList {
@@ -39,9 +37,6 @@ impl Run for ContextList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let file = match read(context.env) {
             Ok(file) => file,
             Err(e) => return context.report(&e),
@@ -146,8 +141,6 @@ pub struct ContextShow {
     /// Show this context
     #[arg(long, value_name = "name")]
     pub context: Option<String>,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ContextShow {
@@ -157,9 +150,6 @@ impl Run for ContextShow {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let chosen = selected(self.context.as_deref(), context.env);
         // The address of the environment wins, except over the flag.
         let other = flag(context.args, "context").is_none() && context.env.selects_cluster;

@@ -60,8 +60,6 @@ pub struct TlsCaCreate {
     /// Street address of the authority
     #[arg(long, value_name = "address", default_value = "101 Second Street")]
     pub street_address: String,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for TlsCaCreate {
@@ -76,9 +74,6 @@ impl Run for TlsCaCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         if !self.additional_domain.is_empty() && !self.name_constraint {
             return context.usage_error("-additional-domain needs -name-constraint");
         }

@@ -87,8 +87,6 @@ pub struct TlsCertCreate {
     /// Create a certificate for a server
     #[arg(long)]
     pub server: bool,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for TlsCertCreate {
@@ -104,9 +102,6 @@ impl Run for TlsCertCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let kind = match (self.server, self.client, self.cli) {
             (true, false, false) => Kind::Server,
             (false, true, false) => Kind::Client,

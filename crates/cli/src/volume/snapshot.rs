@@ -151,8 +151,6 @@ pub struct VolumeSnapshotList {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for VolumeSnapshotList {
@@ -162,9 +160,6 @@ impl Run for VolumeSnapshotList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let Some(given) = self.plugin.as_deref().filter(|p| !p.is_empty()) else {
             return context.usage_error("The -plugin flag is required");
         };

@@ -25,8 +25,6 @@ pub struct NodePoolList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodePoolList {
@@ -36,9 +34,6 @@ impl Run for NodePoolList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.rows::<Value>("/v1/node/pools", &query));
