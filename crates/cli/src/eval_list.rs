@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::context::Context;
 use super::data;
 use super::error::{CommandResult, ErrorContext};
-use super::format::{FormatFlags, PageFlags, next_page};
+use super::format::{ListFlags, PageFlags, next_page};
 use super::general::GeneralFlags;
 use super::render::{evaluations, objects};
 use encamp_api::Query;
@@ -20,9 +20,6 @@ use encamp_model::{EvalStatus, Evaluation};
 /// Lists all evaluations, newest first.
 #[derive(Debug, clap::Parser)]
 pub struct EvalList {
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
     pub(crate) page: PageFlags,
     /// List only evaluations of this job
@@ -35,7 +32,7 @@ pub struct EvalList {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
 }
@@ -54,7 +51,7 @@ impl Run for EvalList {
 
 impl EvalList {
     fn list(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let formatted = self.format.wanted()?;
+        let formatted = self.list.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let mut query = self.page.query(Query::default());
         for (name, value) in [("job", &self.job), ("status", &self.status)] {
@@ -67,7 +64,7 @@ impl EvalList {
         if formatted {
             data::newest_first(&mut rows);
             let list = objects::list(rows, objects::evaluation);
-            return self.format.print(context.ui, &list, "[]*api.Evaluation");
+            return self.list.format.print(context.ui, &list, "[]*api.Evaluation");
         }
         if rows.is_empty() {
             context.ui.output("No evals found");
@@ -76,7 +73,7 @@ impl EvalList {
         let evals: Result<Vec<Evaluation>, _> = rows.iter().map(encamp_api::json::from_value).collect();
         let mut evals = evals.context("Error querying evaluations")?;
         evaluations::sort(&mut evals);
-        context.ui.output(&evaluations::listed(&evals, self.verbose));
+        context.ui.output(&evaluations::listed(&evals, self.list.verbose));
         next_page(context, &meta);
         Ok(0)
     }

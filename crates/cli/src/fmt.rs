@@ -10,6 +10,7 @@ use super::completion::values::{CompleteWith, Files};
 use super::context::Context;
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
+use super::flags::FlagKind;
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use encamp_jobspec::admission::error_list;
@@ -31,26 +32,10 @@ pub struct Fmt {
     #[arg(long)]
     pub check: bool,
     /// Print the names of files that change. With neither -list nor -write, the result is written to standard output
-    #[arg(
-        long,
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long, switch = Some(true))]
     pub list: bool,
     /// Write the result into the files
-    #[arg(
-        long,
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long, switch = Some(true))]
     pub write: bool,
     /// Process subdirectories as well
     #[arg(long)]

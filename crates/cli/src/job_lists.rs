@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::context::Context;
 use super::data;
 use super::error::{CommandResult, ErrorContext};
-use super::format::FormatFlags;
+use super::format::{FormatFlags, ListFlags};
 use super::general::GeneralFlags;
 use super::render::{deployments, objects};
 use super::{deployment_list, job_status, lookup};
@@ -92,11 +92,8 @@ pub struct JobDeployments {
     /// Show only the latest deployment, with its task groups
     #[arg(long)]
     pub latest: bool,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
@@ -119,7 +116,7 @@ impl Run for JobDeployments {
 
 impl JobDeployments {
     fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let formatted = self.format.wanted()?;
+        let formatted = self.list.format.wanted()?;
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let query = within(namespace.as_deref());
@@ -128,16 +125,16 @@ impl JobDeployments {
             let query = query.with("all", self.all.to_string());
             let rows = connection.wait(client.rows::<Value>(&path("/v1/job/", &id, "/deployments"), &query));
             let (rows, _) = rows.context(FAILED)?;
-            return deployment_list::print(rows, self.verbose, &self.format, formatted, context);
+            return deployment_list::print(rows, &self.list, context);
         }
         let read = connection.wait(client.get::<Value>(&path("/v1/job/", &id, "/deployment"), &query));
         let (value, _) = read.context(FAILED)?;
         if formatted {
-            return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
+            return self.list.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
         }
         let latest: Option<Deployment> = encamp_api::json::from_value(&value).context(FAILED)?;
         match latest {
-            Some(latest) => context.ui.output_markup(&deployments::block(&latest, self.verbose)),
+            Some(latest) => context.ui.output_markup(&deployments::block(&latest, self.list.verbose)),
             None => context.ui.output("No deployment found"),
         }
         Ok(0)

@@ -8,7 +8,7 @@ use super::completion::values::CompleteWith;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
-use super::format::FormatFlags;
+use super::format::{FormatFlags, ListFlags};
 use super::general::GeneralFlags;
 use super::lookup_id;
 use super::render::table::{Form, table};
@@ -28,11 +28,8 @@ pub struct ScalingPolicyList {
     /// List only policies of this type
     #[arg(long = "type", value_name = "type", add = CompleteWith::Words(&["horizontal"]))]
     pub kind: Option<String>,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
 }
@@ -51,7 +48,7 @@ impl Run for ScalingPolicyList {
 
 impl ScalingPolicyList {
     fn list(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let formatted = self.format.wanted()?;
+        let formatted = self.list.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let mut query = Query::default();
         for (name, value) in [("job", &self.job), ("type", &self.kind)] {
@@ -63,13 +60,13 @@ impl ScalingPolicyList {
         let (mut rows, _) = rows.context("Error listing scaling policies")?;
         if formatted {
             let value = serde_json::to_value(&rows)?;
-            return self.format.print(context.ui, &value, "[]*api.ScalingPolicyListStub");
+            return self.list.format.print(context.ui, &value, "[]*api.ScalingPolicyListStub");
         }
         if rows.is_empty() {
             context.ui.output("No policies found");
             return Ok(0);
         }
-        context.ui.output(&listed(&mut rows, self.verbose));
+        context.ui.output(&listed(&mut rows, self.list.verbose));
         Ok(0)
     }
 }

@@ -8,7 +8,7 @@ use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{number, text};
 use crate::error::ErrorContext;
-use crate::format::FormatFlags;
+use crate::format::ListFlags;
 use crate::general::GeneralFlags;
 use crate::render::table::{Form, table};
 use crate::render::values;
@@ -19,11 +19,8 @@ use encamp_model::SECOND;
 /// Shows the latest result of each Nomad service check of an allocation.
 #[derive(Debug, clap::Parser)]
 pub struct AllocChecks {
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
@@ -41,11 +38,11 @@ impl Run for AllocChecks {
             return context.usage_error("This command takes one argument: <alloc-id>");
         };
         context.connected(&self.general, |c, context| {
-            let stub = super::named(c, context, prefix, self.verbose)?;
+            let stub = super::named(c, context, prefix, self.list.verbose)?;
             let read = c.wait(c.client.allocation_checks(Some(&stub.namespace), &stub.id));
             let (results, _) = read.context("Error querying allocation service checks")?;
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &results, "api.AllocCheckStatuses");
+            if self.list.format.wanted()? {
+                return self.list.format.print(context.ui, &results, "api.AllocCheckStatuses");
             }
             let checks: Vec<&Value> = results.as_object().map(|map| map.values().collect()).unwrap_or_default();
             context.ui.output(&format!("Status of {} Nomad Service Checks\n", checks.len()));

@@ -2,12 +2,13 @@
 //!
 //! - [`status`]: `alloc status`; [`tasks`]: its part about each task.
 //! - [`logs`], [`files`]: logs and files of tasks. [`tail`]: the end of a file.
-//! - [`exec`]: `alloc exec`.
+//! - [`exec`]: `alloc exec`. [`choice`]: flags with which a job stands for one of its allocations.
 //! - [`actions`]: `alloc stop`, `restart`, `signal`. [`pause`]: `alloc pause`, which servers refuse.
 //! - [`checks`]: results of service checks.
 
 pub mod actions;
 pub mod checks;
+mod choice;
 pub mod exec;
 pub mod files;
 pub mod logs;

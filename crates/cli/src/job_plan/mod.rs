@@ -21,6 +21,7 @@ use crate::completion::values::CompleteWith;
 use crate::context::{Context, Environment};
 use crate::diagnostics::Refused;
 use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::flags::FlagKind;
 use crate::general::GeneralFlags;
 use crate::job_file::{JobFile, JobFileFlags};
 use crate::plan_file::{OutFlags, RecordedState, Reviewed};
@@ -79,15 +80,7 @@ pub struct JobPlan {
     #[arg(long)]
     pub check_remote: bool,
     /// Show the diff between the planned and the registered job
-    #[arg(
-        long,
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long, switch = Some(true))]
     pub diff: bool,
     /// Show the node of each placement
     #[arg(long)]

@@ -10,7 +10,7 @@ use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::text;
 use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
+use crate::format::ListFlags;
 use crate::general::GeneralFlags;
 use crate::prompt;
 use crate::render::table::{Form, table};
@@ -31,11 +31,8 @@ pub struct VolumeClaimList {
     /// List only claims on volumes of this name
     #[arg(long, value_name = "name")]
     pub volume_name: Option<String>,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
@@ -62,13 +59,13 @@ impl Run for VolumeClaimList {
                 ("prefix", prefix),
             ];
             let claims = claims(c, &parameters).context("Error querying task group host volume claims")?;
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &claims, "[]*api.TaskGroupHostVolumeClaim");
+            if self.list.format.wanted()? {
+                return self.list.format.print(context.ui, &claims, "[]*api.TaskGroupHostVolumeClaim");
             }
             if claims.is_empty() {
                 context.ui.output("No task group host volume claims found");
             } else {
-                context.ui.output(&listed(&claims, self.verbose));
+                context.ui.output(&listed(&claims, self.list.verbose));
             }
             Ok(0)
         })

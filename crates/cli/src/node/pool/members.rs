@@ -9,7 +9,7 @@ use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{self, text};
 use crate::error::ErrorContext;
-use crate::format::{FormatFlags, PageFlags, next_page};
+use crate::format::{FormatFlags, ListFlags, PageFlags, next_page};
 use crate::general::GeneralFlags;
 use crate::lookup;
 use crate::objects::node_table;
@@ -68,11 +68,8 @@ impl Run for NodePoolJobs {
 pub struct NodePoolNodes {
     #[command(flatten)]
     pub(crate) page: PageFlags,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
@@ -99,10 +96,10 @@ impl Run for NodePoolNodes {
                 return Ok(0);
             }
             data::newest_first(&mut nodes);
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &nodes, "[]*api.NodeListStub");
+            if self.list.format.wanted()? {
+                return self.list.format.print(context.ui, &nodes, "[]*api.NodeListStub");
             }
-            context.ui.output(&node_table(&nodes, self.verbose));
+            context.ui.output(&node_table(&nodes, self.list.verbose));
             next_page(context, &meta);
             Ok(0)
         })
