@@ -107,13 +107,14 @@ pub fn options(command: &clap::Command, heading: Option<&str>) -> Vec<OptionText
     flags.into_iter().map(option).collect()
 }
 
-/// What the usage line shows for an argument: its name, or, for several, the names in their brackets. Arguments called
-/// `args` are required.
+/// What the usage line shows for an argument: its name, or, for several, the names in their brackets. Lists called `args`
+/// must not be empty.
 fn positional(arg: &Arg) -> String {
     let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string).unwrap_or_default();
     match arg.get_id().as_str() {
         _ if name.starts_with(['<', '[']) => name,
         "args" => format!("<{name}>"),
+        _ if arg.is_required_set() => format!("<{name}>"),
         _ => format!("[{name}]"),
     }
 }

@@ -129,7 +129,10 @@ impl Context<'_, '_> {
             }
             (entry.run)(&matches, self)
         });
-        result.unwrap_or_else(|e| self.flag_error(&clap_error(&e)))
+        result.unwrap_or_else(|e| match only_argument(entry.clap(), &e) {
+            Some(name) => self.usage_error(&format!("This command takes one argument: <{name}>")),
+            None => self.flag_error(&clap_error(&e)),
+        })
     }
 
     /// Reports a flag error: the message on standard error, the help on standard output, and the additional message of
@@ -223,6 +226,16 @@ fn surplus(command: &clap::Command, args: &mut Vec<String>) -> Vec<String> {
     }
     let flags = args.iter().take_while(|arg| *arg != "--").count();
     args.split_off(flags).into_iter().skip(1).collect()
+}
+
+/// The name of the argument of a command that takes exactly one, if the error is that there are none or several.
+fn only_argument(command: &clap::Command, e: &clap::Error) -> Option<String> {
+    if !matches!(e.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::UnknownArgument) {
+        return None;
+    }
+    let argument = command.get_positionals().find(|argument| argument.is_required_set())?;
+    let name = argument.get_value_names()?.first()?;
+    Some(name.trim_matches(['<', '>']).to_string())
 }
 
 /// The message for a failed clap parse, in terms of flags. Only values can be wrong after [`normalise`].

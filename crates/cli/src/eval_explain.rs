@@ -36,7 +36,7 @@ pub struct EvalExplain {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for EvalExplain {
@@ -46,9 +46,7 @@ impl Run for EvalExplain {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <evaluation>");
-        };
+        let id = &self.id;
         let explained = self.general.client(context.env).and_then(|client| block_on(read(&client, id))?);
         let printed = explained.and_then(|explained| self.print(&explained, context));
         context.end(printed)

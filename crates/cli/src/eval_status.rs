@@ -40,7 +40,7 @@ pub struct EvalStatus {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for EvalStatus {
@@ -57,10 +57,7 @@ impl Run for EvalStatus {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <evaluation>");
-        };
-        let shown = self.show(id, context);
+        let shown = self.show(&self.id, context);
         context.end(shown)
     }
 }

@@ -28,7 +28,7 @@ pub struct JobConvert {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "path", add = CompleteWith::Files(Files::Named(&["json"])))]
-    pub(crate) args: Vec<String>,
+    pub(crate) path: String,
 }
 
 impl Run for JobConvert {
@@ -47,9 +47,7 @@ impl Run for JobConvert {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
+        let path = &self.path;
         let job = spec_file::read(path, context.env).and_then(|bytes| read(&bytes, path));
         let written = job
             .and_then(|job| write(&job).map_err(CommandError::new).context("The job cannot be written as a job file"));

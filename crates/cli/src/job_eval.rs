@@ -27,7 +27,7 @@ pub struct JobEval {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobEval {
@@ -37,12 +37,9 @@ impl Run for JobEval {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let (namespace, id) = connection.wait(lookup::job(client, &self.given, &connection.zone))?;
             let made = connection.wait(client.evaluate_job(namespace.as_deref(), &id, self.force_reschedule));
             let (made, _) = made.context("Error evaluating job")?;
             if self.follow.detach {
@@ -69,7 +66,7 @@ pub struct JobPromote {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobPromote {
@@ -79,12 +76,9 @@ impl Run for JobPromote {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let (namespace, id) = connection.wait(lookup::job(client, &self.given, &connection.zone))?;
             let latest = connection.wait(client.latest_deployment(namespace.as_deref(), &id));
             let (latest, _) = latest.context(format_args!("Error retrieving deployments for job {}", quoted(&id)))?;
             let Some(latest) = latest else {
@@ -108,7 +102,7 @@ pub struct JobPeriodicForce {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobPeriodicForce {
@@ -118,12 +112,9 @@ impl Run for JobPeriodicForce {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let found = lookup::job_of(Kind::Periodic, client, given, &connection.zone);
+            let found = lookup::job_of(Kind::Periodic, client, &self.given, &connection.zone);
             let (namespace, id) = connection.wait(found)?;
             let forced = connection.wait(client.force_periodic_job(namespace.as_deref(), &id));
             let (forced, _) = forced.context(format_args!("Error forcing periodic job {}", quoted(&id)))?;

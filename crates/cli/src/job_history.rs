@@ -43,7 +43,7 @@ pub struct JobHistory {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 /// The beginning of the messages about failed requests.
@@ -56,9 +56,6 @@ impl Run for JobHistory {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         let formatted = self.format.json || self.format.template.is_some();
         let tag = self.diff_tag.as_deref().filter(|t| !t.is_empty());
         if formatted && (self.p || self.full) {
@@ -70,7 +67,7 @@ impl Run for JobHistory {
         if tag.is_some() && self.diff_version.is_some() {
             return context.failure("-diff-tag and -diff-version are mutually exclusive");
         }
-        context.connected(&self.general, |c, context| self.show(c, given, tag, context))
+        context.connected(&self.general, |c, context| self.show(c, &self.given, tag, context))
     }
 }
 

@@ -32,7 +32,7 @@ pub struct JobAllocs {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 /// A query in the given namespace, or in that of the connection.
@@ -47,10 +47,7 @@ impl Run for JobAllocs {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
-        context.connected(&self.general, |c, context| self.show(c, given, context))
+        context.connected(&self.general, |c, context| self.show(c, &self.given, context))
     }
 }
 
@@ -97,7 +94,7 @@ pub struct JobDeployments {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobDeployments {
@@ -107,10 +104,7 @@ impl Run for JobDeployments {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
-        context.connected(&self.general, |c, context| self.show(c, given, context))
+        context.connected(&self.general, |c, context| self.show(c, &self.given, context))
     }
 }
 

@@ -71,7 +71,7 @@ pub struct JobRun {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "path", add = CompleteWith::JOB_FILES)]
-    pub(crate) args: Vec<String>,
+    pub(crate) path: String,
 }
 
 impl Run for JobRun {
@@ -99,9 +99,7 @@ impl Run for JobRun {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
+        let path = &self.path;
         if path != "-" && plan_file::is_one(&context.env.directory.join(path)) {
             return plan_file::run(&self, path, context);
         }

@@ -112,7 +112,7 @@ pub struct JobScalingEvents {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobScalingEvents {
@@ -122,9 +122,7 @@ impl Run for JobScalingEvents {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
+        let given = &self.given;
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;

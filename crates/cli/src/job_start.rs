@@ -25,7 +25,7 @@ pub struct JobStart {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobStart {
@@ -35,10 +35,7 @@ impl Run for JobStart {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
-        context.connected(&self.general, |c, context| self.start(c, given, context))
+        context.connected(&self.general, |c, context| self.start(c, &self.given, context))
     }
 }
 

@@ -81,7 +81,7 @@ pub struct JobTagApply {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 /// The error for a missing name.
@@ -98,9 +98,7 @@ impl Run for JobTagApply {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
+        let given = &self.given;
         let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
             return context.usage_error(NO_NAME);
         };
@@ -143,7 +141,7 @@ pub struct JobTagUnset {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobTagUnset {
@@ -153,18 +151,15 @@ impl Run for JobTagUnset {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
             return context.usage_error(NO_NAME);
         };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let (namespace, id) = connection.wait(lookup::job(client, &self.given, &connection.zone))?;
             let removed = connection.wait(client.untag_job_version(namespace.as_deref(), &id, name));
             removed.context("Error removing tag from job version")?;
-            context.ui.output(&format!("Tag {} removed from job {}", quoted(name), quoted(given)));
+            context.ui.output(&format!("Tag {} removed from job {}", quoted(name), quoted(&self.given)));
             Ok(0)
         })
     }

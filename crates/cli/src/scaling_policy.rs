@@ -104,7 +104,7 @@ pub struct ScalingPolicyInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "policy")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for ScalingPolicyInfo {
@@ -114,10 +114,7 @@ impl Run for ScalingPolicyInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <policy>");
-        };
-        let shown = self.show(given, context);
+        let shown = self.show(&self.given, context);
         context.end(shown)
     }
 }

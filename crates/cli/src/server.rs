@@ -175,7 +175,7 @@ pub struct ServerForceLeave {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for ServerForceLeave {
@@ -189,9 +189,7 @@ impl Run for ServerForceLeave {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node>");
-        };
+        let name = &self.name;
         context.connected(&self.general, |c, _| {
             let done = c.wait(c.client.force_leave(name, self.prune));
             done.context(format_args!("Error force-leaving server {name}"))?;

@@ -54,7 +54,7 @@ pub struct SnapshotAnonymize {
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
     #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
-    pub(crate) args: Vec<String>,
+    pub(crate) file: String,
 }
 
 impl Run for SnapshotAnonymize {
@@ -72,9 +72,7 @@ impl Run for SnapshotAnonymize {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [file] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
+        let file = &self.file;
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
             return context.usage_error("This command needs -out <file>");
         };

@@ -18,7 +18,6 @@ use encamp_model::format_duration;
 
 const METHOD: ObjectKind = ObjectKind {
     kind: AclKind::AuthMethod,
-    argument: "name",
     type_name: "*api.ACLAuthMethod",
     row_type_name: "[]*api.ACLAuthMethodListStub",
     reading: "Error reading ACL auth method",
@@ -196,7 +195,7 @@ pub struct AclAuthMethodUpdate {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for AclAuthMethodUpdate {
@@ -206,12 +205,11 @@ impl Run for AclAuthMethodUpdate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.with_argument(context, &self.args, |context, name| {
-            METHOD.show(context, (&self.general, &self.format), |c, context| {
-                let mut method = METHOD.read(c, name)?;
-                self.method.put(&mut method, context)?;
-                METHOD.put(c, name, &method)
-            })
+        let name = &self.name;
+        METHOD.show(context, (&self.general, &self.format), |c, context| {
+            let mut method = METHOD.read(c, name)?;
+            self.method.put(&mut method, context)?;
+            METHOD.put(c, name, &method)
         })
     }
 }
@@ -226,7 +224,7 @@ pub struct AclAuthMethodInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for AclAuthMethodInfo {
@@ -236,7 +234,7 @@ impl Run for AclAuthMethodInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.info(context, (&self.general, &self.format), &self.args)
+        METHOD.info(context, (&self.general, &self.format), &self.name)
     }
 }
 
@@ -249,7 +247,7 @@ pub struct AclAuthMethodDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for AclAuthMethodDelete {
@@ -262,7 +260,7 @@ impl Run for AclAuthMethodDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.delete(context, &self.general, &self.args, |name| format!("ACL auth method {name} successfully deleted"))
+        METHOD.delete(context, &self.general, &self.name, |name| format!("ACL auth method {name} successfully deleted"))
     }
 }
 

@@ -16,7 +16,6 @@ use encamp_model::quoted;
 
 const RULE: ObjectKind = ObjectKind {
     kind: AclKind::BindingRule,
-    argument: "id",
     type_name: "*api.ACLBindingRule",
     row_type_name: "[]*api.ACLBindingRuleListStub",
     reading: "Error reading ACL binding rule",
@@ -138,7 +137,7 @@ pub struct AclBindingRuleUpdate {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for AclBindingRuleUpdate {
@@ -155,12 +154,11 @@ impl Run for AclBindingRuleUpdate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.with_argument(context, &self.args, |context, id| {
-            RULE.show(context, (&self.general, &self.format), |c, _| {
-                let mut rule = RULE.read(c, id)?;
-                self.rule.put(&mut rule, self.no_merge);
-                RULE.put(c, id, &rule)
-            })
+        let id = &self.id;
+        RULE.show(context, (&self.general, &self.format), |c, _| {
+            let mut rule = RULE.read(c, id)?;
+            self.rule.put(&mut rule, self.no_merge);
+            RULE.put(c, id, &rule)
         })
     }
 }
@@ -175,7 +173,7 @@ pub struct AclBindingRuleInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for AclBindingRuleInfo {
@@ -185,7 +183,7 @@ impl Run for AclBindingRuleInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.info(context, (&self.general, &self.format), &self.args)
+        RULE.info(context, (&self.general, &self.format), &self.id)
     }
 }
 
@@ -197,7 +195,7 @@ pub struct AclBindingRuleDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for AclBindingRuleDelete {
@@ -210,7 +208,7 @@ impl Run for AclBindingRuleDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.delete(context, &self.general, &self.args, |id| format!("ACL binding rule {id} successfully deleted"))
+        RULE.delete(context, &self.general, &self.id, |id| format!("ACL binding rule {id} successfully deleted"))
     }
 }
 

@@ -50,8 +50,6 @@ type Flags<'a> = (&'a GeneralFlags, &'a FormatFlags);
 /// A kind of objects, as the commands about it print them and name them in messages.
 struct ObjectKind {
     kind: AclKind,
-    /// What the argument is, in usage errors.
-    argument: &'static str,
     /// The type of an object in errors of templates.
     type_name: &'static str,
     /// That of the rows of a list.
@@ -67,19 +65,6 @@ struct ObjectKind {
 }
 
 impl ObjectKind {
-    /// Runs a command that takes one argument.
-    fn with_argument(
-        &self,
-        context: &mut Context<'_, '_>,
-        args: &[String],
-        run: impl FnOnce(&mut Context<'_, '_>, &str) -> u8,
-    ) -> u8 {
-        match args {
-            [id] => run(context, id),
-            _ => context.usage_error(&format!("This command takes one argument: <{}>", self.argument)),
-        }
-    }
-
     fn read(&self, c: &Connection, id: &str) -> CommandResult<Value> {
         asked(c, c.client.acl_object(self.kind, id), self.reading)
     }
@@ -111,8 +96,8 @@ impl ObjectKind {
     }
 
     /// The command `info`.
-    fn info(&self, context: &mut Context<'_, '_>, flags: Flags<'_>, args: &[String]) -> u8 {
-        self.with_argument(context, args, |context, id| self.show(context, flags, |c, _| self.read(c, id)))
+    fn info(&self, context: &mut Context<'_, '_>, flags: Flags<'_>, id: &str) -> u8 {
+        self.show(context, flags, |c, _| self.read(c, id))
     }
 
     /// The command `delete`; `done` is what it prints.
@@ -120,15 +105,13 @@ impl ObjectKind {
         &self,
         context: &mut Context<'_, '_>,
         general: &GeneralFlags,
-        args: &[String],
+        id: &str,
         done: impl FnOnce(&str) -> String,
     ) -> u8 {
-        self.with_argument(context, args, |context, id| {
-            context.connected(general, |c, context| {
-                c.wait(c.client.delete_acl_object(self.kind, id)).context(self.deleting)?;
-                context.ui.output(&done(id));
-                Ok(0)
-            })
+        context.connected(general, |c, context| {
+            c.wait(c.client.delete_acl_object(self.kind, id)).context(self.deleting)?;
+            context.ui.output(&done(id));
+            Ok(0)
         })
     }
 

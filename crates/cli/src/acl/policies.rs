@@ -16,7 +16,6 @@ use encamp_model::quoted;
 
 const POLICY: ObjectKind = ObjectKind {
     kind: AclKind::Policy,
-    argument: "name",
     type_name: "*api.ACLPolicy",
     row_type_name: "[]*api.ACLPolicyListStub",
     reading: "Error fetching info on ACL policy",
@@ -174,7 +173,7 @@ pub struct AclPolicyInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for AclPolicyInfo {
@@ -184,7 +183,7 @@ impl Run for AclPolicyInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.info(context, (&self.general, &self.format), &self.args)
+        POLICY.info(context, (&self.general, &self.format), &self.name)
     }
 }
 
@@ -196,7 +195,7 @@ pub struct AclPolicyDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for AclPolicyDelete {
@@ -206,7 +205,7 @@ impl Run for AclPolicyDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.delete(context, &self.general, &self.args, |name| format!("Successfully deleted {name} policy!"))
+        POLICY.delete(context, &self.general, &self.name, |name| format!("Successfully deleted {name} policy!"))
     }
 }
 

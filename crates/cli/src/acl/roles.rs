@@ -15,7 +15,6 @@ use encamp_api::AclKind;
 
 const ROLE: ObjectKind = ObjectKind {
     kind: AclKind::Role,
-    argument: "id",
     type_name: "*api.ACLRole",
     row_type_name: "[]*api.ACLRoleListStub",
     reading: "Error reading ACL role",
@@ -108,7 +107,7 @@ pub struct AclRoleUpdate {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl AclRoleUpdate {
@@ -141,17 +140,16 @@ impl Run for AclRoleUpdate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.with_argument(context, &self.args, |context, id| {
-            if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
-                return context.usage_error("-no-merge needs -name and at least one -policy");
-            }
-            if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
-                return context.usage_error("Please provide at least one flag to update the ACL role");
-            }
-            ROLE.show(context, (&self.general, &self.format), |c, _| {
-                let role = self.changed(ROLE.read(c, id)?);
-                ROLE.put(c, id, &role)
-            })
+        let id = &self.id;
+        if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
+            return context.usage_error("-no-merge needs -name and at least one -policy");
+        }
+        if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
+            return context.usage_error("Please provide at least one flag to update the ACL role");
+        }
+        ROLE.show(context, (&self.general, &self.format), |c, _| {
+            let role = self.changed(ROLE.read(c, id)?);
+            ROLE.put(c, id, &role)
         })
     }
 }
@@ -176,7 +174,7 @@ pub struct AclRoleInfo {
             &CompleteWith::Live(Objects::AclRoles),
         ),
     )]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for AclRoleInfo {
@@ -186,11 +184,10 @@ impl Run for AclRoleInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.with_argument(context, &self.args, |context, id| {
-            ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
-                true => asked(c, c.client.acl_role_by_name(id), ROLE.reading),
-                false => ROLE.read(c, id),
-            })
+        let id = &self.id;
+        ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
+            true => asked(c, c.client.acl_role_by_name(id), ROLE.reading),
+            false => ROLE.read(c, id),
         })
     }
 }
@@ -203,7 +200,7 @@ pub struct AclRoleDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for AclRoleDelete {
@@ -216,7 +213,7 @@ impl Run for AclRoleDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.delete(context, &self.general, &self.args, |id| format!("ACL role {id} successfully deleted"))
+        ROLE.delete(context, &self.general, &self.id, |id| format!("ACL role {id} successfully deleted"))
     }
 }
 

@@ -19,7 +19,6 @@ use encamp_model::format_duration;
 
 const TOKEN: ObjectKind = ObjectKind {
     kind: AclKind::Token,
-    argument: "accessor",
     type_name: "*api.ACLToken",
     row_type_name: "[]*api.ACLTokenListStub",
     reading: "Error fetching token",
@@ -213,7 +212,7 @@ pub struct AclTokenUpdate {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
-    pub(crate) args: Vec<String>,
+    pub(crate) accessor: String,
 }
 
 impl AclTokenUpdate {
@@ -242,12 +241,11 @@ impl Run for AclTokenUpdate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.with_argument(context, &self.args, |context, accessor| {
-            TOKEN.show(context, (&self.general, &self.format), |c, context| {
-                let token = self.changed(TOKEN.read(c, accessor)?);
-                self.links.warn(c, context);
-                TOKEN.put(c, accessor, &token)
-            })
+        let accessor = &self.accessor;
+        TOKEN.show(context, (&self.general, &self.format), |c, context| {
+            let token = self.changed(TOKEN.read(c, accessor)?);
+            self.links.warn(c, context);
+            TOKEN.put(c, accessor, &token)
         })
     }
 }
@@ -262,7 +260,7 @@ pub struct AclTokenInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
-    pub(crate) args: Vec<String>,
+    pub(crate) accessor: String,
 }
 
 impl Run for AclTokenInfo {
@@ -272,7 +270,7 @@ impl Run for AclTokenInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.info(context, (&self.general, &self.format), &self.args)
+        TOKEN.info(context, (&self.general, &self.format), &self.accessor)
     }
 }
 
@@ -284,7 +282,7 @@ pub struct AclTokenDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
-    pub(crate) args: Vec<String>,
+    pub(crate) accessor: String,
 }
 
 impl Run for AclTokenDelete {
@@ -297,7 +295,7 @@ impl Run for AclTokenDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.delete(context, &self.general, &self.args, |id| format!("Token {id} successfully deleted"))
+        TOKEN.delete(context, &self.general, &self.accessor, |id| format!("Token {id} successfully deleted"))
     }
 }
 

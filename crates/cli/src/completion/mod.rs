@@ -77,7 +77,7 @@ impl Shell {
 #[derive(Debug, clap::Parser)]
 pub struct Completion {
     #[arg(value_name = "shell", add = CompleteWith::Words(&["bash", "fish", "zsh"]))]
-    args: Vec<String>,
+    name: String,
 }
 
 impl Run for Completion {
@@ -95,9 +95,7 @@ impl Run for Completion {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <shell>");
-        };
+        let name = &self.name;
         let Some(shell) = Shell::parse(name) else {
             return context.usage_error(&format!("Unknown shell {name:?}: it is one of bash, zsh and fish"));
         };

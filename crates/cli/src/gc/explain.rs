@@ -32,7 +32,7 @@ pub struct GcExplain {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for GcExplain {
@@ -42,10 +42,7 @@ impl Run for GcExplain {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        let done = self.explain(id.trim(), context);
+        let done = self.explain(self.id.trim(), context);
         context.end(done)
     }
 }

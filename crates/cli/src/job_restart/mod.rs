@@ -61,7 +61,7 @@ pub struct JobRestart {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 /// The number of allocations that are restarted concurrently.
@@ -134,14 +134,11 @@ impl Run for JobRestart {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         let plan = match self.plan() {
             Ok(plan) => plan,
             Err(e) => return context.usage_error(&e.to_string()),
         };
-        context.connected(&self.general, |c, context| self.restart(c, given, plan, context))
+        context.connected(&self.general, |c, context| self.restart(c, &self.given, plan, context))
     }
 }
 

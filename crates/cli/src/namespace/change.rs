@@ -31,7 +31,7 @@ pub struct NamespaceApply {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
-    pub(crate) args: Vec<String>,
+    pub(crate) input: String,
 }
 
 impl Run for NamespaceApply {
@@ -41,9 +41,7 @@ impl Run for NamespaceApply {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [input] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <input>");
-        };
+        let input = &self.input;
         let is_file = input == "-" || context.env.directory.join(input).is_file();
         let given = if is_file {
             if self.description.is_some() || self.quota.is_some() {
@@ -144,7 +142,7 @@ pub struct NamespaceDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for NamespaceDelete {
@@ -157,9 +155,7 @@ impl Run for NamespaceDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <namespace>");
-        };
+        let name = &self.name;
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.delete_namespace(name));
             done.context("Error deleting namespace")?;

@@ -109,7 +109,7 @@ pub struct NamespaceStatus {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NamespaceStatus {
@@ -119,9 +119,7 @@ impl Run for NamespaceStatus {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <namespace>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let namespace = find(c, prefix)?;
             if self.format.wanted()? {
@@ -187,7 +185,7 @@ pub struct NamespaceInspect {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NamespaceInspect {
@@ -197,11 +195,8 @@ impl Run for NamespaceInspect {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <namespace>");
-        };
         context.connected(&self.general, |c, context| {
-            let namespace = as_shown(&find(c, prefix)?);
+            let namespace = as_shown(&find(c, &self.prefix)?);
             let format = FormatFlags { json: false, template: self.template };
             format.print(context.ui, &namespace, "*api.Namespace")
         })

@@ -87,7 +87,7 @@ pub struct ArchiveInspect {
     #[command(flatten)]
     pub(crate) general: LocalFlags,
     #[arg(value_name = "<file>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for ArchiveInspect {
@@ -97,9 +97,7 @@ impl Run for ArchiveInspect {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
+        let name = &self.name;
         let (meta, list) = match amounts(&context.env.directory.join(name), name) {
             Ok(found) => found,
             Err(e) => return context.report(&e),
@@ -152,7 +150,7 @@ pub struct ArchiveState {
     #[command(flatten)]
     pub(crate) general: LocalFlags,
     #[arg(value_name = "<file>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for ArchiveState {
@@ -165,10 +163,7 @@ impl Run for ArchiveState {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        match state(&context.env.directory.join(name), name) {
+        match state(&context.env.directory.join(&self.name), &self.name) {
             Ok(text) => {
                 context.ui.output(&text);
                 0

@@ -18,7 +18,7 @@ use encamp_client::store::Store;
 #[derive(Debug, clap::Parser)]
 pub struct ClientState {
     #[arg(value_name = "<directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for ClientState {
@@ -28,10 +28,7 @@ impl Run for ClientState {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [directory] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <directory>");
-        };
-        match state(&context.env.directory.join(directory), directory) {
+        match state(&context.env.directory.join(&self.directory), &self.directory) {
             Ok(text) => {
                 context.ui.output(&text);
                 0

@@ -30,7 +30,7 @@ use crate::job_file::cause;
 #[derive(Debug, clap::Parser)]
 pub struct ArchiveRedact {
     #[arg(value_name = "<file>", add = CompleteWith::ANY_FILE)]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for ArchiveRedact {
@@ -39,10 +39,7 @@ impl Run for ArchiveRedact {
 ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        match redact_file(name, context) {
+        match redact_file(&self.name, context) {
             Ok(()) => {
                 context.ui.output("Snapshot redacted");
                 0

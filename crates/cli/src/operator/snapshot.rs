@@ -132,7 +132,7 @@ pub struct SnapshotRestore {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for SnapshotRestore {
@@ -145,10 +145,7 @@ impl Run for SnapshotRestore {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let body = match std::fs::read(context.env.directory.join(name)) {
+        let body = match std::fs::read(context.env.directory.join(&self.name)) {
             Ok(body) => body,
             Err(e) => return context.failure(&format!("Error opening snapshot file: {e}")),
         };

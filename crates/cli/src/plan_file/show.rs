@@ -36,7 +36,7 @@ pub struct PlanShow {
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
     #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
-    pub(crate) args: Vec<String>,
+    pub(crate) path: String,
 }
 
 impl Run for PlanShow {
@@ -53,10 +53,8 @@ impl Run for PlanShow {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let shown = open(path, &self.verify, &context.env.directory).and_then(|opened| self.show(&opened, context));
+        let shown =
+            open(&self.path, &self.verify, &context.env.directory).and_then(|opened| self.show(&opened, context));
         context.end(shown.map(|()| 0))
     }
 }

@@ -141,7 +141,7 @@ pub(super) fn file_names(domain: &str) -> [String; 2] {
 #[derive(Debug, clap::Parser)]
 pub struct TlsCaInfo {
     #[arg(value_name = "file", add = CompleteWith::PEM_FILES)]
-    pub(crate) args: Vec<String>,
+    pub(crate) file: String,
 }
 
 impl Run for TlsCaInfo {
@@ -151,10 +151,7 @@ impl Run for TlsCaInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [file] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let shown = info::of_authority(&context.env.directory, file);
+        let shown = info::of_authority(&context.env.directory, &self.file);
         show(context, shown)
     }
 }

@@ -194,7 +194,7 @@ impl TlsCertCreate {
 #[derive(Debug, clap::Parser)]
 pub struct TlsCertInfo {
     #[arg(value_name = "file", add = CompleteWith::PEM_FILES)]
-    pub(crate) args: Vec<String>,
+    pub(crate) file: String,
 }
 
 impl Run for TlsCertInfo {
@@ -207,10 +207,7 @@ impl Run for TlsCertInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [file] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let shown = info::of_certificate(&context.env.directory, file);
+        let shown = info::of_certificate(&context.env.directory, &self.file);
         show(context, shown)
     }
 }

@@ -23,7 +23,7 @@ pub struct VarPurge {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "path", add = CompleteWith::Live(Objects::Variables))]
-    pub(crate) args: Vec<String>,
+    pub(crate) path: String,
 }
 
 impl Run for VarPurge {
@@ -33,16 +33,13 @@ impl Run for VarPurge {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
         if let Err(e) = one_namespace(&self.general, context.env) {
             return context.report(&e);
         }
         let expected = self.check_index.and_then(|i| u64::try_from(i).ok());
-        context.connected(&self.general, |c, context| match c.wait(c.client.delete_variable(path, expected)) {
+        context.connected(&self.general, |c, context| match c.wait(c.client.delete_variable(&self.path, expected)) {
             Ok(()) => {
-                context.ui.output(&format!("Successfully purged variable {}!", quoted(path)));
+                context.ui.output(&format!("Successfully purged variable {}!", quoted(&self.path)));
                 Ok(0)
             }
             Err(VariableError::Conflict(found)) => {

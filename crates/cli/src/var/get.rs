@@ -26,7 +26,7 @@ pub struct VarGet {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "path", add = CompleteWith::Live(Objects::Variables))]
-    pub(crate) args: Vec<String>,
+    pub(crate) path: String,
 }
 
 impl Run for VarGet {
@@ -36,9 +36,7 @@ impl Run for VarGet {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
+        let path = &self.path;
         let default = if context.env.stdout_is_terminal { Form::Table } else { Form::Json };
         let form = match self.form.form(default) {
             Ok(form) => form,

@@ -101,7 +101,7 @@ pub struct VolumeClaimDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for VolumeClaimDelete {
@@ -114,14 +114,11 @@ impl Run for VolumeClaimDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
         if !self.yes {
             if !std::io::stdin().is_terminal() {
                 return context.failure("This command requires -y option when running in non-interactive mode");
             }
-            match confirmed(context, given) {
+            match confirmed(context, &self.given) {
                 Ok(true) => {}
                 Ok(false) => return 0,
                 Err(e) => return context.report(&e),
@@ -129,11 +126,11 @@ impl Run for VolumeClaimDelete {
         }
         context.connected(&self.general, |c, context| {
             const FAILED: &str = "Error deleting task group host volume claim";
-            let found = claims(c, &[("prefix", Some(given))]).context(FAILED)?;
+            let found = claims(c, &[("prefix", Some(&self.given))]).context(FAILED)?;
             let (id, namespace) = match found.as_slice() {
                 [claim] => (text(claim, "ID"), text(claim, "Namespace")),
                 // The servers say that there is none.
-                [] => (given.as_str(), ""),
+                [] => (self.given.as_str(), ""),
                 several => {
                     let table = listed(several, false);
                     return Err(CommandError::new(format!("Prefix matched multiple claims\n\n{table}")));

@@ -31,7 +31,7 @@ pub struct VolumeDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "volume", add = CompleteWith::Live(Objects::Volumes))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for VolumeDelete {
@@ -41,16 +41,13 @@ impl Run for VolumeDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <volume>");
-        };
         let Some(kind) = Kind::parse(&self.kind) else {
             return context.failure(&format!("Error unknown volume type: {}", self.kind));
         };
         context.connected(&self.general, |c, context| {
             let id = match kind {
                 Kind::Csi => {
-                    let volume = find(c, kind, given)?;
+                    let volume = find(c, kind, &self.given)?;
                     let id = text(&volume, "ID").to_string();
                     let query = Query::in_namespace(text(&volume, "Namespace"));
                     let delete = path("/v1/volume/csi/", &id, "/delete");
@@ -59,9 +56,9 @@ impl Run for VolumeDelete {
                 }
                 Kind::Host => {
                     // A volume that only its node knows is in no list.
-                    let volume = match find(c, kind, given) {
+                    let volume = match find(c, kind, &self.given) {
                         Ok(volume) => volume,
-                        Err(_) if self.force => serde_json::json!({"ID": given}),
+                        Err(_) if self.force => serde_json::json!({"ID": &self.given}),
                         Err(e) => return Err(e),
                     };
                     let id = text(&volume, "ID").to_string();
@@ -95,7 +92,7 @@ pub struct VolumeDeregister {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "volume", add = CompleteWith::Live(Objects::Volumes))]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for VolumeDeregister {
@@ -105,11 +102,8 @@ impl Run for VolumeDeregister {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <volume>");
-        };
         context.connected(&self.general, |c, context| {
-            let volume = find(c, Kind::Csi, given)?;
+            let volume = find(c, Kind::Csi, &self.given)?;
             let id = text(&volume, "ID");
             let mut query = Query::in_namespace(text(&volume, "Namespace"));
             if self.force {

@@ -24,7 +24,7 @@ pub struct NodePoolApply {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
-    pub(crate) args: Vec<String>,
+    pub(crate) path: String,
 }
 
 impl Run for NodePoolApply {
@@ -34,9 +34,7 @@ impl Run for NodePoolApply {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <input>");
-        };
+        let path = &self.path;
         let pool = spec_file::read(path, context.env).and_then(|bytes| {
             let read =
                 if self.json { serde_json::from_slice(&bytes).map_err(SpecError::from) } else { hcl(&bytes, path) };
@@ -90,7 +88,7 @@ pub struct NodePoolDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for NodePoolDelete {
@@ -100,13 +98,10 @@ impl Run for NodePoolDelete {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
         context.connected(&self.general, |c, context| {
-            let done = c.wait(c.client.delete_node_pool(name));
+            let done = c.wait(c.client.delete_node_pool(&self.name));
             done.context("Error deleting node pool")?;
-            context.ui.output(&format!("Successfully deleted node pool {}!", quoted(name)));
+            context.ui.output(&format!("Successfully deleted node pool {}!", quoted(&self.name)));
             Ok(0)
         })
     }

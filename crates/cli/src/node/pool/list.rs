@@ -72,7 +72,7 @@ pub struct NodePoolInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NodePoolInfo {
@@ -82,9 +82,7 @@ impl Run for NodePoolInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let pool = find(c, prefix)?;
             if self.format.wanted()? {

@@ -28,7 +28,7 @@ pub struct NodePoolJobs {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NodePoolJobs {
@@ -38,11 +38,8 @@ impl Run for NodePoolJobs {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
         context.connected(&self.general, |c, context| {
-            let pool = find(c, prefix)?;
+            let pool = find(c, &self.prefix)?;
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "jobs", &query));
             let (jobs, meta) = read.context("Error querying jobs")?;
@@ -73,7 +70,7 @@ pub struct NodePoolNodes {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NodePoolNodes {
@@ -83,11 +80,8 @@ impl Run for NodePoolNodes {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
         context.connected(&self.general, |c, context| {
-            let pool = find(c, prefix)?;
+            let pool = find(c, &self.prefix)?;
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "nodes", &query));
             let (mut nodes, meta): (Vec<Value>, _) = read.context("Error querying nodes")?;
