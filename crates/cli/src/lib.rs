@@ -5,7 +5,7 @@
 //! - [`terminal`]: progress display and signal handling. [`help`]: help texts.
 //! - [`context`]: the context of a command: streams, environment, clock.
 //! - [`connection`]: a client for commands that send several requests. [`prompt`]: confirmation prompts.
-//! - [`mod@format`]: `-json`, `-t` and pagination. [`lookup`], [`lookup_id`]: objects by prefix.
+//! - [`mod@format`]: `-json`, `-t` and pagination. [`lookup`], [`lookup_id`], [`lookup_name`]: objects by prefix.
 //! - [`submitted`]: the output after a job registration. [`launch`]: the next launch of periodic jobs.
 //! - [`suggest`]: suggestions for mistyped words.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
@@ -85,6 +85,7 @@ pub mod job_versions;
 pub mod launch;
 pub mod lookup;
 pub mod lookup_id;
+pub mod lookup_name;
 pub mod manual;
 pub mod monitor;
 pub mod namespace;

@@ -11,7 +11,7 @@ use crate::data::{flag, list, text};
 use crate::error::{CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
@@ -25,6 +25,7 @@ const METHOD: ObjectKind = ObjectKind {
     updating: "Error updating ACL auth method",
     deleting: "Error deleting ACL auth method",
     listing: "Error listing ACL auth methods",
+    none: "No ACL auth methods found",
     print: |context, object| context.ui.output(&block(object)),
 };
 
@@ -282,15 +283,11 @@ impl Run for AclAuthMethodList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.list(context, (&self.general, &self.format), |methods, _| {
-            if methods.is_empty() {
-                return "No ACL auth methods found".into();
-            }
-            let mut lines = vec!["Name|Type|Default".to_string()];
-            lines.extend(
-                methods.iter().map(|m| format!("{}|{}|{}", text(m, "Name"), text(m, "Type"), flag(m, "Default"))),
-            );
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> = &[
+            ("Name", &|m| text(m, "Name").into()),
+            ("Type", &|m| text(m, "Type").into()),
+            ("Default", &|m| flag(m, "Default").to_string()),
+        ];
+        METHOD.list(context, (&self.general, &self.format), columns)
     }
 }

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::quoted;
 
@@ -23,6 +23,7 @@ const RULE: ObjectKind = ObjectKind {
     updating: "Error updating ACL binding rule",
     deleting: "Error deleting ACL binding rule",
     listing: "Error listing ACL binding rules",
+    none: "No ACL binding rules found",
     print: |context, object| context.ui.output(&block(object)),
 };
 
@@ -230,15 +231,11 @@ impl Run for AclBindingRuleList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.list(context, (&self.general, &self.format), |rules, _| {
-            if rules.is_empty() {
-                return "No ACL binding rules found".into();
-            }
-            let mut lines = vec!["ID|Description|Auth Method".to_string()];
-            lines.extend(
-                rules.iter().map(|r| format!("{}|{}|{}", text(r, "ID"), text(r, "Description"), text(r, "AuthMethod"))),
-            );
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> = &[
+            ("ID", &|r| text(r, "ID").into()),
+            ("Description", &|r| text(r, "Description").into()),
+            ("Auth Method", &|r| text(r, "AuthMethod").into()),
+        ];
+        RULE.list(context, (&self.general, &self.format), columns)
     }
 }

@@ -19,6 +19,7 @@ use super::data::{list, text};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
+use super::render::table::{self, Columns};
 use encamp_api::{AclKind, ApiError, Meta};
 use encamp_model::Time;
 use serde_json::Value;
@@ -60,6 +61,8 @@ struct ObjectKind {
     updating: &'static str,
     deleting: &'static str,
     listing: &'static str,
+    /// What a list without objects prints.
+    none: &'static str,
     /// Prints an object for people.
     print: fn(&mut Context<'_, '_>, &Value),
 }
@@ -115,21 +118,15 @@ impl ObjectKind {
         })
     }
 
-    /// The command `list`; `table` is what it prints for people.
-    fn list(
-        &self,
-        context: &mut Context<'_, '_>,
-        (general, format): Flags<'_>,
-        table: impl FnOnce(&[Value], &Context<'_, '_>) -> String,
-    ) -> u8 {
+    /// The command `list`, with the columns that it prints for people.
+    fn list(&self, context: &mut Context<'_, '_>, (general, format): Flags<'_>, columns: &Columns<'_, Value>) -> u8 {
         context.connected(general, |c, context| {
             let formatted = format.wanted()?;
             let rows = asked(c, c.client.acl_objects(self.kind), self.listing)?;
             if formatted {
                 return format.print(context.ui, &rows, self.row_type_name);
             }
-            let text = table(&rows, context);
-            context.ui.output(&text);
+            context.ui.output(&if rows.is_empty() { self.none.to_string() } else { table::columns(&rows, columns) });
             Ok(0)
         })
     }

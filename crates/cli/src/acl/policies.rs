@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::quoted;
 
@@ -23,6 +23,7 @@ const POLICY: ObjectKind = ObjectKind {
     updating: "Error writing policy",
     deleting: "Error deleting ACL policy",
     listing: "Error listing ACL policies",
+    none: "No policies found",
     print,
 };
 
@@ -152,14 +153,9 @@ impl Run for AclPolicyList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.list(context, (&self.general, &self.format), |policies, _| {
-            if policies.is_empty() {
-                return "No policies found".into();
-            }
-            let mut lines = vec!["Name|Description".to_string()];
-            lines.extend(policies.iter().map(|p| format!("{}|{}", text(p, "Name"), text(p, "Description"))));
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> =
+            &[("Name", &|p| text(p, "Name").into()), ("Description", &|p| text(p, "Description").into())];
+        POLICY.list(context, (&self.general, &self.format), columns)
     }
 }
 
@@ -242,21 +238,25 @@ impl Run for AclPolicySelf {
                 context.ui.output("No policies found.");
                 return Ok(0);
             }
-            let mut lines = vec!["Name|Job ID|Group Name|Task Name".to_string()];
-            lines.extend(policies.iter().map(own_row));
-            context.ui.output(&table(&lines, Form::List));
+            let columns: &Columns<'_, Value> = &[
+                ("Name", &|p| text(p, "Name").into()),
+                ("Job ID", &|p| workload(p, "JobID")),
+                ("Group Name", &|p| workload(p, "Group")),
+                ("Task Name", &|p| workload(p, "Task")),
+            ];
+            context.ui.output(&table::columns(&policies, columns));
             Ok(0)
         })
     }
 }
 
-fn own_row(policy: &Value) -> String {
-    let member = |name: &str| match policy.get("JobACL").filter(|j| j.is_object()) {
-        None => "<unavailable>".to_string(),
-        Some(job) => match text(job, name) {
-            "" => "<not specified>".to_string(),
-            given => given.to_string(),
+/// A member of the workload that a policy belongs to.
+fn workload(policy: &Value, member: &str) -> String {
+    match policy.get("JobACL").filter(|j| j.is_object()) {
+        None => "<unavailable>".into(),
+        Some(job) => match text(job, member) {
+            "" => "<not specified>".into(),
+            given => given.into(),
         },
-    };
-    format!("{}|{}|{}|{}", text(policy, "Name"), member("JobID"), member("Group"), member("Task"))
+    }
 }

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::data::{list, text};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Columns, pairs};
 use encamp_api::AclKind;
 
 const ROLE: ObjectKind = ObjectKind {
@@ -22,6 +22,7 @@ const ROLE: ObjectKind = ObjectKind {
     updating: "Error updating ACL role",
     deleting: "Error deleting ACL role",
     listing: "Error listing ACL roles",
+    none: "No ACL roles found",
     print: |context, object| context.ui.output(&block(object)),
 };
 
@@ -233,17 +234,12 @@ impl Run for AclRoleList {
         .examples(&[("List the roles", "encamp acl role list"), ("Print them as JSON", "encamp acl role list -json")]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.list(context, (&self.general, &self.format), |roles, _| {
-            if roles.is_empty() {
-                return "No ACL roles found".into();
-            }
-            let mut lines = vec!["ID|Name|Description|Policies".to_string()];
-            lines.extend(
-                roles.iter().map(|r| {
-                    format!("{}|{}|{}|{}", text(r, "ID"), text(r, "Name"), text(r, "Description"), policies(r))
-                }),
-            );
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> = &[
+            ("ID", &|r| text(r, "ID").into()),
+            ("Name", &|r| text(r, "Name").into()),
+            ("Description", &|r| text(r, "Description").into()),
+            ("Policies", &policies),
+        ];
+        ROLE.list(context, (&self.general, &self.format), columns)
     }
 }

@@ -12,7 +12,7 @@ use crate::data::{flag, joined, list, text};
 use crate::error::CommandResult;
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
@@ -26,6 +26,7 @@ const TOKEN: ObjectKind = ObjectKind {
     updating: "Error updating token",
     deleting: "Error deleting token",
     listing: "Error listing ACL tokens",
+    none: "No tokens found",
     print: |context, token| context.ui.output(&block(token)),
 };
 
@@ -49,9 +50,8 @@ pub(super) fn block(token: &Value) -> String {
     }
     rows.push(("Policies", format!("[{}]", joined(token, "Policies", " "))));
     let roles = list(token, "Roles");
-    let mut lines = vec!["ID|Name".to_string()];
-    lines.extend(roles.iter().map(|r| format!("{}|{}", text(r, "ID"), text(r, "Name"))));
-    let roles = if roles.is_empty() { "<none>".to_string() } else { table(&lines, Form::List) };
+    let columns: &Columns<'_, Value> = &[("ID", &|r| text(r, "ID").into()), ("Name", &|r| text(r, "Name").into())];
+    let roles = if roles.is_empty() { "<none>".to_string() } else { table::columns(roles, columns) };
     format!("{}\n\nRoles\n{roles}", pairs(&rows))
 }
 
@@ -317,20 +317,16 @@ impl Run for AclTokenList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.list(context, (&self.general, &self.format), |tokens, context| listed(tokens, context.env.now))
+        let now = context.env.now;
+        let columns: &Columns<'_, Value> = &[
+            ("Name", &|t| text(t, "Name").into()),
+            ("Type", &|t| text(t, "Type").into()),
+            ("Global", &|t| flag(t, "Global").to_string()),
+            ("Accessor ID", &|t| text(t, "AccessorID").into()),
+            ("Expired", &|t| is_expired(t, now).to_string()),
+        ];
+        TOKEN.list(context, (&self.general, &self.format), columns)
     }
-}
-
-fn listed(tokens: &[Value], now: i64) -> String {
-    if tokens.is_empty() {
-        return "No tokens found".into();
-    }
-    let mut lines = vec!["Name|Type|Global|Accessor ID|Expired".to_string()];
-    lines.extend(tokens.iter().map(|t| {
-        let (name, kind, accessor) = (text(t, "Name"), text(t, "Type"), text(t, "AccessorID"));
-        format!("{name}|{kind}|{}|{accessor}|{}", flag(t, "Global"), is_expired(t, now))
-    }));
-    table(&lines, Form::List)
 }
 
 /// Show the token of the command

@@ -11,7 +11,8 @@ use crate::data::{self, Zero, complete, joined, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::lookup_name;
+use crate::render::table::pairs;
 use encamp_model::quoted;
 
 /// The members of a namespace.
@@ -40,31 +41,16 @@ fn as_shown(namespace: &Value) -> Value {
     shown
 }
 
-/// The table of namespaces.
-fn listed(namespaces: &[Value]) -> String {
-    let mut lines = vec!["Name|Description".to_string()];
-    lines.extend(namespaces.iter().map(|n| format!("{}|{}", text(n, "Name"), text(n, "Description"))));
-    table(&lines, Form::List)
-}
-
 /// The beginning of the messages about failed requests.
 const FAILED: &str = "Error retrieving namespaces";
 
 /// The namespace with that name, or the only one with that prefix.
 fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
     let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).context(FAILED)?;
-    if let Some(exact) = found.iter().find(|n| text(n, "Name") == prefix) {
-        return Ok(exact.clone());
-    }
     data::newest_first(&mut found);
-    match found.as_slice() {
-        [] => {
-            let none = format!("Namespace {} matched no namespaces", quoted(prefix));
-            Err(CommandError::new(none).within(FAILED))
-        }
-        [only] => Ok(only.clone()),
-        several => Err(CommandError::new(format!("Prefix matched multiple namespaces\n\n{}", listed(several)))),
-    }
+    lookup_name::by_name(&found, prefix, "namespaces", || {
+        CommandError::new(format!("Namespace {} matched no namespaces", quoted(prefix))).within(FAILED)
+    })
 }
 
 /// List namespaces
@@ -93,7 +79,7 @@ impl Run for NamespaceList {
                 let shown: Vec<Value> = namespaces.iter().map(as_shown).collect();
                 return self.format.print(context.ui, &shown, "[]*api.Namespace");
             }
-            context.ui.output(&listed(&namespaces));
+            context.ui.output(&lookup_name::listed(&namespaces));
             Ok(0)
         })
     }

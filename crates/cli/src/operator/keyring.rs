@@ -5,19 +5,20 @@ use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, ErrorContext};
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_model::duration::parse_duration;
 use encamp_model::{RootKey, quoted};
 
 /// The table of keys.
 fn listed(keys: &[RootKey], verbose: bool, zone: &jiff::tz::TimeZone) -> String {
-    let mut lines = vec!["Key|State|Create Time|Publish Time".to_string()];
-    lines.extend(keys.iter().map(|key| {
-        let (created, published) = (values::time(key.create_time, zone), values::time(key.publish_time, zone));
-        format!("{}|{}|{created}|{published}", values::id(&key.key_id, verbose), key.state)
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, RootKey> = &[
+        ("Key", &|key| values::id(&key.key_id, verbose).into()),
+        ("State", &|key| key.state.to_string()),
+        ("Create Time", &|key| values::time(key.create_time, zone)),
+        ("Publish Time", &|key| values::time(key.publish_time, zone)),
+    ];
+    table::columns(keys, columns)
 }
 
 /// List root keys

@@ -11,7 +11,7 @@ use crate::data::{number, text};
 use crate::error::{CommandResult, ErrorContext};
 use crate::format::{FormatFlags, PageFlags};
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns, Form, table};
 use crate::render::values;
 use encamp_api::Query;
 
@@ -125,10 +125,10 @@ fn terse(rows: &[Value], namespaces: bool) -> String {
 }
 
 fn listed(rows: &[Value], zone: &jiff::tz::TimeZone) -> String {
-    let mut lines = vec!["Namespace|Path|Last Updated".to_string()];
-    lines.extend(rows.iter().map(|row| {
-        let time = values::time(number(row, "ModifyTime"), zone);
-        format!("{}|{}|{time}", text(row, "Namespace"), text(row, "Path"))
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Value> = &[
+        ("Namespace", &|row| text(row, "Namespace").into()),
+        ("Path", &|row| text(row, "Path").into()),
+        ("Last Updated", &|row| values::time(number(row, "ModifyTime"), zone)),
+    ];
+    table::columns(rows, columns)
 }

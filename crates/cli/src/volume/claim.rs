@@ -13,7 +13,7 @@ use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::ListFlags;
 use crate::general::GeneralFlags;
 use crate::prompt;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_api::Query;
 
@@ -80,13 +80,14 @@ fn claims(c: &Connection, parameters: &[(&'static str, Option<&str>)]) -> Result
 }
 
 fn listed(claims: &[Value], verbose: bool) -> String {
-    let mut lines = vec!["ID|Namespace|Job ID|Volume ID|Volume Name".to_string()];
-    lines.extend(claims.iter().map(|claim| {
-        let id = |name: &str| values::id(text(claim, name), verbose).to_string();
-        let own = |name: &str| text(claim, name).to_string();
-        [id("ID"), own("Namespace"), own("JobID"), id("VolumeID"), own("VolumeName")].join("|")
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Value> = &[
+        ("ID", &|claim| values::id(text(claim, "ID"), verbose).into()),
+        ("Namespace", &|claim| text(claim, "Namespace").into()),
+        ("Job ID", &|claim| text(claim, "JobID").into()),
+        ("Volume ID", &|claim| values::id(text(claim, "VolumeID"), verbose).into()),
+        ("Volume Name", &|claim| text(claim, "VolumeName").into()),
+    ];
+    table::columns(claims, columns)
 }
 
 /// Delete a claim on a host volume

@@ -12,7 +12,7 @@ use crate::data::{self, number, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, pairs};
 use encamp_api::Query;
 use encamp_model::quoted;
 
@@ -69,20 +69,15 @@ fn rows(c: &Connection, prefix: &str) -> CommandResult<Vec<Value>> {
 }
 
 fn listed(rows: &[Value]) -> String {
-    let mut lines = vec!["ID|Provider|Controllers Healthy/Expected|Nodes Healthy/Expected".to_string()];
-    lines.extend(rows.iter().map(|row| {
-        let count = |name: &str| number(row, name);
-        format!(
-            "{}|{}|{}/{}|{}/{}",
-            text(row, "ID"),
-            text(row, "Provider"),
-            count("ControllersHealthy"),
-            count("ControllersExpected"),
-            count("NodesHealthy"),
-            count("NodesExpected")
-        )
-    }));
-    table(&lines, Form::List)
+    let healthy =
+        |row: &Value, healthy: &str, expected: &str| format!("{}/{}", number(row, healthy), number(row, expected));
+    let columns: &Columns<'_, Value> = &[
+        ("ID", &|row| text(row, "ID").into()),
+        ("Provider", &|row| text(row, "Provider").into()),
+        ("Controllers Healthy/Expected", &|row| healthy(row, "ControllersHealthy", "ControllersExpected")),
+        ("Nodes Healthy/Expected", &|row| healthy(row, "NodesHealthy", "NodesExpected")),
+    ];
+    table::columns(rows, columns)
 }
 
 /// The ID of the CSI plugin with this ID, or with an ID that begins so.

@@ -14,7 +14,7 @@ use crate::error::ErrorContext;
 use crate::flags::parse_int;
 use crate::format::without_token;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_api::Query;
 
@@ -75,21 +75,21 @@ impl Run for VolumeSnapshotCreate {
 }
 
 fn listed(snapshots: &[Value], verbose: bool, zone: &jiff::tz::TimeZone) -> String {
-    let mut lines = vec!["Snapshot ID|Volume ID|Size|Create Time|Ready?".to_string()];
-    lines.extend(snapshots.iter().map(|snapshot| {
-        let id = |name: &str| {
-            let full = text(snapshot, name);
-            if verbose { full.to_string() } else { full.chars().take(ID_WIDTH).collect() }
-        };
-        let size = u64::try_from(number(snapshot, "SizeBytes")).unwrap_or(0);
-        let seconds = number(snapshot, "CreateTime");
-        let time = values::time(seconds.saturating_mul(encamp_model::SECOND), zone);
-        let ready = flag(snapshot, "IsReady").to_string();
-        let external = id("ExternalSourceVolumeID");
-        let volume = if external.is_empty() { id("SourceVolumeID") } else { external };
-        [id("ID"), volume, values::bytes(size), time, ready].join("|")
-    }));
-    table(&lines, Form::List)
+    let id = |snapshot: &Value, name: &str| -> String {
+        let full = text(snapshot, name);
+        if verbose { full.into() } else { full.chars().take(ID_WIDTH).collect() }
+    };
+    let columns: &Columns<'_, Value> = &[
+        ("Snapshot ID", &|s| id(s, "ID")),
+        ("Volume ID", &|s| match id(s, "ExternalSourceVolumeID") {
+            external if external.is_empty() => id(s, "SourceVolumeID"),
+            external => external,
+        }),
+        ("Size", &|s| values::bytes(u64::try_from(number(s, "SizeBytes")).unwrap_or(0))),
+        ("Create Time", &|s| values::time(number(s, "CreateTime").saturating_mul(encamp_model::SECOND), zone)),
+        ("Ready?", &|s| flag(s, "IsReady").to_string()),
+    ];
+    table::columns(snapshots, columns)
 }
 
 /// How much of an ID of the storage provider is shown.

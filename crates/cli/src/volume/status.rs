@@ -12,7 +12,7 @@ use crate::data::{self, flag, list, number, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, Form, pairs, table};
 use crate::render::values;
 use encamp_api::Query;
 use encamp_model::quoted;
@@ -219,36 +219,26 @@ impl VolumeStatus {
 }
 
 fn listed(kind: Kind, rows: &[Value], verbose: bool) -> String {
-    let id = |row: &Value, name: &str| values::id(text(row, name), verbose).to_string();
-    let mut lines = vec![match kind {
-        Kind::Host => "ID|Name|Namespace|Plugin ID|Node ID|Node Pool|State".to_string(),
-        Kind::Csi => "ID|Name|Namespace|Plugin ID|Schedulable|Access Mode".to_string(),
-    }];
-    lines.extend(rows.iter().map(|row| {
-        let own = |name: &str| text(row, name).to_string();
-        match kind {
-            Kind::Host => [
-                id(row, "ID"),
-                own("Name"),
-                own("Namespace"),
-                own("PluginID"),
-                id(row, "NodeID"),
-                own("NodePool"),
-                own("State"),
-            ]
-            .join("|"),
-            Kind::Csi => [
-                own("ID"),
-                own("Name"),
-                own("Namespace"),
-                own("PluginID"),
-                flag(row, "Schedulable").to_string(),
-                own("AccessMode"),
-            ]
-            .join("|"),
-        }
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Value> = match kind {
+        Kind::Host => &[
+            ("ID", &|row| values::id(text(row, "ID"), verbose).into()),
+            ("Name", &|row| text(row, "Name").into()),
+            ("Namespace", &|row| text(row, "Namespace").into()),
+            ("Plugin ID", &|row| text(row, "PluginID").into()),
+            ("Node ID", &|row| values::id(text(row, "NodeID"), verbose).into()),
+            ("Node Pool", &|row| text(row, "NodePool").into()),
+            ("State", &|row| text(row, "State").into()),
+        ],
+        Kind::Csi => &[
+            ("ID", &|row| text(row, "ID").into()),
+            ("Name", &|row| text(row, "Name").into()),
+            ("Namespace", &|row| text(row, "Namespace").into()),
+            ("Plugin ID", &|row| text(row, "PluginID").into()),
+            ("Schedulable", &|row| flag(row, "Schedulable").to_string()),
+            ("Access Mode", &|row| text(row, "AccessMode").into()),
+        ],
+    };
+    table::columns(rows, columns)
 }
 
 fn size(volume: &Value, name: &str) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{as_shown, compact, find, identity_ttl, listed};
+use super::{as_shown, compact, find, identity_ttl};
 use crate::command::Run;
 use crate::command_meta::Meta;
 use crate::completion::values::{CompleteWith, Objects};
@@ -11,6 +11,7 @@ use crate::data::{self, text};
 use crate::error::ErrorContext;
 use crate::format::{FormatFlags, PageFlags, next_page};
 use crate::general::GeneralFlags;
+use crate::lookup_name;
 use crate::render::table::pairs;
 use encamp_api::Query;
 
@@ -46,7 +47,7 @@ impl Run for NodePoolList {
                 context.ui.output(&compact_list(&pools));
                 return Ok(0);
             }
-            context.ui.output(&listed(&pools));
+            context.ui.output(&lookup_name::listed(&pools));
             next_page(context, &meta);
             Ok(0)
         })
