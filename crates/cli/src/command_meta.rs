@@ -82,6 +82,8 @@ pub struct Meta {
     pub flags_anywhere: bool,
     /// What becomes of arguments, if it takes none.
     pub surplus: Surplus,
+    /// The usage error about a wrong number of arguments, if it takes one and does not report this as others do.
+    pub argument_error: Option<&'static str>,
     /// Whether output that is longer than the screen goes to the pager.
     pub paged: bool,
     /// What it prints below a flag error.
@@ -109,6 +111,7 @@ impl Meta {
             usage_exit: 1,
             flags_anywhere: false,
             surplus: Surplus::Refused,
+            argument_error: None,
             paged: false,
             flag_error_note: None,
             logs_to_stdout: false,
@@ -147,6 +150,11 @@ impl Meta {
     /// Decides what becomes of arguments of a command that takes none.
     pub const fn surplus(self, surplus: Surplus) -> Meta {
         Meta { surplus, ..self }
+    }
+
+    /// Reports a wrong number of arguments of a command that takes one in another way than others do.
+    pub const fn argument_error(self, text: &'static str) -> Meta {
+        Meta { argument_error: Some(text), ..self }
     }
 
     /// Sends output that is longer than the screen to the pager. Such a command prints its output once, follows nothing

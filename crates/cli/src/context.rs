@@ -129,8 +129,8 @@ impl Context<'_, '_> {
             }
             (entry.run)(&matches, self)
         });
-        result.unwrap_or_else(|e| match only_argument(entry.clap(), &e) {
-            Some(name) => self.usage_error(&format!("This command takes one argument: <{name}>")),
+        result.unwrap_or_else(|e| match wrong_number(entry, &e) {
+            Some(line) => self.usage_error(&line),
             None => self.flag_error(&clap_error(&e)),
         })
     }
@@ -228,14 +228,14 @@ fn surplus(command: &clap::Command, args: &mut Vec<String>) -> Vec<String> {
     args.split_off(flags).into_iter().skip(1).collect()
 }
 
-/// The name of the argument of a command that takes exactly one, if the error is that there are none or several.
-fn only_argument(command: &clap::Command, e: &clap::Error) -> Option<String> {
+/// The usage error of a command that takes exactly one argument, if the error is that there are none or several.
+fn wrong_number(command: &Entry, e: &clap::Error) -> Option<String> {
     if !matches!(e.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::UnknownArgument) {
         return None;
     }
-    let argument = command.get_positionals().find(|argument| argument.is_required_set())?;
-    let name = argument.get_value_names()?.first()?;
-    Some(name.trim_matches(['<', '>']).to_string())
+    let argument = command.clap().get_positionals().find(|argument| argument.is_required_set())?;
+    let name = argument.get_value_names()?.first()?.trim_matches(['<', '>']);
+    Some(command.meta.argument_error.map_or_else(|| format!("This command takes one argument: <{name}>"), Into::into))
 }
 
 /// The message for a failed clap parse, in terms of flags. Only values can be wrong after [`normalise`].

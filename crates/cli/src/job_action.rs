@@ -37,11 +37,12 @@ pub struct JobAction {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "action")]
-    pub(crate) args: Vec<String>,
+    pub(crate) action: String,
 }
 
 impl Run for JobAction {
     const META: Meta = Meta::new("job action")
+        .argument_error("An action name is required")
         .alias("action", Listing::Other)
         .flag_error_note(FlagErrorNote::Flags)
         .exit_status(&[
@@ -57,9 +58,7 @@ impl Run for JobAction {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [action] = self.args.as_slice() else {
-            return context.usage_error("An action name is required");
-        };
+        let action = &self.action;
         let Some(job) = given(&self.job) else {
             return context.usage_error("A job ID is required");
         };

@@ -101,24 +101,22 @@ pub struct ServiceInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "service")]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for ServiceInfo {
-    const META: Meta = Meta::new("service info").examples(&[
-        ("Show the registrations of a service", "encamp service info web"),
-        (
-            "Print their addresses and ports",
-            "encamp service info \\
+    const META: Meta =
+        Meta::new("service info").argument_error("This command takes one argument: <service_name>").examples(&[
+            ("Show the registrations of a service", "encamp service info web"),
+            (
+                "Print their addresses and ports",
+                "encamp service info \\
     -t '{{range .}}{{.Address}}:{{.Port}} {{end}}' web",
-        ),
-    ]);
+            ),
+        ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <service_name>");
-        };
-        context.connected(&self.general, |c, context| self.show(c, context, prefix))
+        context.connected(&self.general, |c, context| self.show(c, context, &self.prefix))
     }
 }
 

@@ -33,22 +33,23 @@ pub struct AllocStop {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for AllocStop {
-    const META: Meta = Meta::new("alloc stop").exit_status(MONITORED).examples(&[
-        ("Stop an allocation, so that a replacement is placed", "encamp alloc stop 8ba85cef"),
-        (
-            "Stop it at once, and do not wait for the replacement",
-            "encamp alloc stop -detach -no-shutdown-delay 8ba85cef",
-        ),
-    ]);
+    const META: Meta = Meta::new("alloc stop")
+        .argument_error("This command takes one argument: <alloc-id>")
+        .exit_status(MONITORED)
+        .examples(&[
+            ("Stop an allocation, so that a replacement is placed", "encamp alloc stop 8ba85cef"),
+            (
+                "Stop it at once, and do not wait for the replacement",
+                "encamp alloc stop -detach -no-shutdown-delay 8ba85cef",
+            ),
+        ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <alloc-id>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let stub = super::named(c, context, prefix, self.verbose)?;
             let namespace = Some(stub.namespace.as_str()).filter(|n| !n.is_empty());

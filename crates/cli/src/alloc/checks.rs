@@ -24,19 +24,18 @@ pub struct AllocChecks {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for AllocChecks {
-    const META: Meta = Meta::new("alloc checks").examples(&[
-        ("Show the health checks of an allocation", "encamp alloc checks 8ba85cef"),
-        ("Print them as JSON", "encamp alloc checks -json 8ba85cef"),
-    ]);
+    const META: Meta =
+        Meta::new("alloc checks").argument_error("This command takes one argument: <alloc-id>").examples(&[
+            ("Show the health checks of an allocation", "encamp alloc checks 8ba85cef"),
+            ("Print them as JSON", "encamp alloc checks -json 8ba85cef"),
+        ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <alloc-id>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let stub = super::named(c, context, prefix, self.list.verbose)?;
             let read = c.wait(c.client.allocation_checks(Some(&stub.namespace), &stub.id));

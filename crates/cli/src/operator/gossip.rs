@@ -59,15 +59,12 @@ fn print_messages(keys: &GossipKeys, context: &mut Context<'_, '_>) {
 
 /// Changes the keys of all servers.
 fn change(
-    args: &[String],
+    argument: &str,
     announcement: &str,
     change: fn(GossipKey) -> KeyChange,
     general: &GeneralFlags,
     context: &mut Context<'_, '_>,
 ) -> u8 {
-    let [argument] = args else {
-        return context.usage_error("This command requires one argument: <key>");
-    };
     let change = match key(argument, context) {
         Ok(key) => change(key),
         Err(e) => return context.report(&e),
@@ -90,21 +87,23 @@ pub struct GossipKeyringInstall {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) key: String,
 }
 
 impl Run for GossipKeyringInstall {
-    const META: Meta = Meta::new("operator gossip keyring install").examples(&[
-        (
-            "Install a key that gossip shall be encrypted with",
-            "encamp operator gossip keyring install \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
-        ),
-        ("Install the key in a file", "encamp operator gossip keyring install - <gossip-key.txt"),
-    ]);
+    const META: Meta = Meta::new("operator gossip keyring install")
+        .argument_error("This command requires one argument: <key>")
+        .examples(&[
+            (
+                "Install a key that gossip shall be encrypted with",
+                "encamp operator gossip keyring install \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+            ),
+            ("Install the key in a file", "encamp operator gossip keyring install - <gossip-key.txt"),
+        ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Installing new gossip encryption key...";
-        change(&self.args, announcement, KeyChange::Install, &self.general, context)
+        change(&self.key, announcement, KeyChange::Install, &self.general, context)
     }
 }
 
@@ -117,21 +116,23 @@ pub struct GossipKeyringUse {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) key: String,
 }
 
 impl Run for GossipKeyringUse {
-    const META: Meta = Meta::new("operator gossip keyring use").examples(&[
-        (
-            "Encrypt gossip with an installed key",
-            "encamp operator gossip keyring use \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
-        ),
-        ("Encrypt gossip with the installed key in a file", "encamp operator gossip keyring use - <gossip-key.txt"),
-    ]);
+    const META: Meta = Meta::new("operator gossip keyring use")
+        .argument_error("This command requires one argument: <key>")
+        .examples(&[
+            (
+                "Encrypt gossip with an installed key",
+                "encamp operator gossip keyring use \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+            ),
+            ("Encrypt gossip with the installed key in a file", "encamp operator gossip keyring use - <gossip-key.txt"),
+        ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Changing primary gossip encryption key...";
-        change(&self.args, announcement, KeyChange::Use, &self.general, context)
+        change(&self.key, announcement, KeyChange::Use, &self.general, context)
     }
 }
 
@@ -144,21 +145,23 @@ pub struct GossipKeyringRemove {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) key: String,
 }
 
 impl Run for GossipKeyringRemove {
-    const META: Meta = Meta::new("operator gossip keyring remove").examples(&[
-        (
-            "Remove a key that gossip is not encrypted with any more",
-            "encamp operator gossip keyring remove \\\n    YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4=",
-        ),
-        ("Remove the key in a file", "encamp operator gossip keyring remove - <old-gossip-key.txt"),
-    ]);
+    const META: Meta = Meta::new("operator gossip keyring remove")
+        .argument_error("This command requires one argument: <key>")
+        .examples(&[
+            (
+                "Remove a key that gossip is not encrypted with any more",
+                "encamp operator gossip keyring remove \\\n    YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4=",
+            ),
+            ("Remove the key in a file", "encamp operator gossip keyring remove - <old-gossip-key.txt"),
+        ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Removing gossip encryption key...";
-        change(&self.args, announcement, KeyChange::Remove, &self.general, context)
+        change(&self.key, announcement, KeyChange::Remove, &self.general, context)
     }
 }
 

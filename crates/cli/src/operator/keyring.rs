@@ -107,19 +107,22 @@ pub struct RootKeyringRemove {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for RootKeyringRemove {
-    const META: Meta = Meta::new("operator root keyring remove").examples(&[
-        ("Remove an inactive root key", "encamp operator root keyring remove b0d8f3a6"),
-        ("Remove a key even if variables are encrypted with it", "encamp operator root keyring remove -force b0d8f3a6"),
-    ]);
+    const META: Meta = Meta::new("operator root keyring remove")
+        .argument_error("This command requires one argument: <key ID>")
+        .examples(&[
+            ("Remove an inactive root key", "encamp operator root keyring remove b0d8f3a6"),
+            (
+                "Remove a key even if variables are encrypted with it",
+                "encamp operator root keyring remove -force b0d8f3a6",
+            ),
+        ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command requires one argument: <key ID>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let (keys, _) = c.wait(c.client.root_keys()).context("error")?;
             let found: Vec<RootKey> = keys.into_iter().filter(|key| key.key_id.starts_with(prefix.as_str())).collect();

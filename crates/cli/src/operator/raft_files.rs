@@ -31,16 +31,6 @@ fn open(directory: &Path, name: &str) -> CommandResult<StoredLog> {
     })
 }
 
-/// The one argument.
-fn directory(args: &[String]) -> Option<&str> {
-    match args {
-        [directory] => Some(directory),
-        _ => None,
-    }
-}
-
-const ONE_ARGUMENT: &str = "This command takes one argument: <data directory>";
-
 /// Show the extent of the Raft log of a stopped server
 ///
 /// Prints the directory of the log, the number of its entries, and the indexes of the first and the last one. The
@@ -48,7 +38,7 @@ const ONE_ARGUMENT: &str = "This command takes one argument: <data directory>";
 #[derive(Debug, clap::Parser)]
 pub struct RaftInfo {
     #[arg(value_name = "<data directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for RaftInfo {
@@ -58,8 +48,7 @@ impl Run for RaftInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
-        match open(&context.env.directory, name) {
+        match open(&context.env.directory, &self.directory) {
             Ok(log) => {
                 let (length, first, last) = (log.len(), log.first(), log.last());
                 context.ui.output(&format!("path:        {}", log.dir().display()));
@@ -84,7 +73,7 @@ pub struct RaftLogs {
     #[command(flatten)]
     pub(crate) general: LocalFlags,
     #[arg(value_name = "<data directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for RaftLogs {
@@ -94,8 +83,7 @@ impl Run for RaftLogs {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
-        let printed = open(&context.env.directory, name).and_then(|log| self.print(&log, context));
+        let printed = open(&context.env.directory, &self.directory).and_then(|log| self.print(&log, context));
         context.end(printed.map(|()| 0))
     }
 }
@@ -154,7 +142,7 @@ pub struct RaftState {
     #[arg(long, value_name = "index", default_value_t = 0, allow_hyphen_values = true)]
     pub last_index: i64,
     #[arg(value_name = "<data directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for RaftState {
@@ -168,8 +156,7 @@ impl Run for RaftState {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
-        let state = open(&context.env.directory, name).and_then(|log| state(&log, self.last_index));
+        let state = open(&context.env.directory, &self.directory).and_then(|log| state(&log, self.last_index));
         match state {
             Ok(text) => {
                 context.ui.output(&text);
