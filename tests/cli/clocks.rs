@@ -68,7 +68,7 @@ fn readers() -> BTreeSet<&'static str> {
         entry.clap().get_arguments().any(|arg| arg.get_long() == Some("ignore-unknown-tables"))
     };
     let registry = Registry::new();
-    registry.entries().filter(reads).map(|entry| entry.canonical).collect()
+    registry.entries().filter(reads).map(|entry| entry.meta.path).collect()
 }
 
 fn files() -> Folder {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use encamp_cli::exit_status;
+use encamp_cli::command::Run;
+use encamp_cli::job_plan::JobPlan;
 use serde_json::Value;
 
 use crate::program::{Folder, run_in};
@@ -78,7 +79,7 @@ fn the_codes_are_the_stated_ones() {
 
 #[test]
 fn help_and_guides_state_the_same() {
-    let codes = exit_status::of("job plan");
+    let codes = JobPlan::META.exit_status;
     let stated: Vec<u8> = codes.iter().map(|(code, _)| *code).collect();
     assert_eq!(stated, [0, 1, 2, 255]);
     assert!(codes[0].1.contains("unchanged") && codes[1].1.contains("new or changed"), "{codes:?}");

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use clap::Arg;
 
-use encamp_cli::command::{Entry, Listing, Registry};
+use encamp_cli::command::{Entry, Registry};
+use encamp_cli::command_meta::Listing;
 
 use crate::program::run;
 
@@ -146,7 +147,7 @@ fn commands_of_nomad_are_there_or_have_a_reason() {
 fn other_names_of_commands_are_those_of_nomad() {
     let (list, registry) = (List::read(), Registry::new());
     for (name, of) in list.aliases {
-        assert_eq!(registry.get(name).map(|entry| entry.canonical), Some(of), "{name}");
+        assert_eq!(registry.get(name).map(|entry| entry.meta.path), Some(of), "{name}");
     }
 }
 
@@ -186,7 +187,7 @@ fn document(list: &List, registry: &Registry) -> String {
     rows.iter().for_each(|(what, why)| writeln!(out, "| {what} | {why} |").expect("text"));
 
     out += "\n## Accepted without effect\n\n| command | flags |\n|---|---|\n";
-    let shown = || registry.entries().filter(|e| e.path == e.canonical && e.listing != Listing::Hidden);
+    let shown = || registry.entries().filter(|e| e.path == e.meta.path && e.listing != Listing::Hidden);
     for entry in shown() {
         let Some(reference) = list.commands.get(entry.path) else { continue };
         let hidden = flags(entry).filter(|arg| arg.is_hide_set()).filter_map(Arg::get_long);

@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agent_flags::AgentFlags;
 use super::command::Run;
+use super::command_meta::{Meta, Surplus};
 use super::context::Context;
 use super::error::{CommandError, CommandResult};
 use encamp_agent::config::{self, Config, Finding, Sources};
@@ -31,12 +32,30 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 pub struct AgentCommand {
     #[command(flatten)]
     flags: AgentFlags,
-    /// Ignored
-    #[arg(hide = true)]
-    rest: Vec<String>,
 }
 
 impl Run for AgentCommand {
+    const META: Meta = Meta::new("agent")
+        .surplus(Surplus::Ignored)
+        .logs_to_stdout()
+        .environment(&[
+            ("NOMAD_CLIENT_INTRO_TOKEN", "Introduction token with which a client registers its node."),
+            ("ENCAMP_SHED_EVALUATIONS", "0 disables load shedding in the evaluation broker."),
+        ])
+        .exit_status(&[
+            (0, "The agent left the cluster after a signal, as leave_on_interrupt and leave_on_terminate request."),
+            (1, "An error occurred, or a signal stopped the agent without leaving."),
+        ])
+        .examples(&[
+            ("Run a server and a node in one process, for development", "encamp agent -dev"),
+            ("Run a server with a configuration file", "encamp agent -config server.hcl"),
+            (
+                "Run a node of a pool",
+                "encamp agent -client -config client.hcl -node-pool gpu \\
+    -servers 10.0.0.11:4647,10.0.0.12:4647",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let token = context.env.var("NOMAD_CLIENT_INTRO_TOKEN").map(String::from);
         let sources = match self.flags.sources(token) {

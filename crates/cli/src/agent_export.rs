@@ -2,9 +2,11 @@
 
 use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::CommandResult;
+use super::exit_status::FOLLOWING;
 use super::general::GeneralFlags;
 use encamp_api::Query;
 
@@ -30,15 +32,15 @@ pub struct MonitorExport {
     pub follow: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for MonitorExport {
+    const META: Meta = Meta::new("monitor export").exit_status(FOLLOWING).examples(&[
+        ("Print the log file of the contacted agent", "encamp monitor export -on-disk"),
+        ("Print the log file of a node", "encamp monitor export -on-disk -node-id f7476465"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let unit = self.service_name.as_deref().unwrap_or_default();
         if unit.is_empty() && !self.on_disk {
             return context.usage_error("Either -service-name or -on-disk must be set");

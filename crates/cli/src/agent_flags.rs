@@ -1,5 +1,6 @@
 //! The flags of `agent`, and the settings that they override (`docs/spec/agent-config.md §7`).
 
+use super::completion::values::CompleteWith;
 use super::flags::InvalidFlag;
 use encamp_agent::config::kinds::Nanos;
 use encamp_agent::config::{SettingsFile, Sources};
@@ -18,7 +19,7 @@ pub struct AgentFlags {
     #[arg(long)]
     pub client: bool,
     /// Configuration file or directory. Can be given several times; later ones take precedence
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::HCL_OR_JSON)]
     pub config: Vec<String>,
     /// Address to listen on
     #[arg(long, value_name = "address")]
@@ -30,16 +31,16 @@ pub struct AgentFlags {
     #[arg(long, value_name = "datacenter")]
     pub dc: Option<String>,
     /// Directory for the agent's data
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub data_dir: Option<String>,
     /// Directory with plugins. Default: plugins in the data directory
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub plugin_dir: Option<String>,
     /// Name of the agent. Default: the hostname
     #[arg(long, value_name = "name")]
     pub node: Option<String>,
     /// Log level: TRACE, DEBUG, INFO, WARN, ERROR or OFF. Default: INFO
-    #[arg(long, value_name = "level")]
+    #[arg(long, value_name = "level", add = CompleteWith::Words(&["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"]))]
     pub log_level: Option<String>,
     /// Log as JSON
     #[arg(long)]
@@ -54,7 +55,7 @@ pub struct AgentFlags {
     #[arg(long, value_name = "key")]
     pub encrypt: Option<String>,
     /// Raft protocol version; only 3
-    #[arg(long, value_name = "number")]
+    #[arg(long, value_name = "number", add = CompleteWith::Words(&["3"]))]
     pub raft_protocol: Option<i64>,
     /// Rejoin the cluster after leaving it
     #[arg(long)]
@@ -72,19 +73,19 @@ pub struct AgentFlags {
     #[arg(long, value_name = "duration")]
     pub retry_interval: Option<String>,
     /// Directory for the client's state. Default: client in the data directory
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub state_dir: Option<String>,
     /// Directory for allocations. Default: alloc in the data directory
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub alloc_dir: Option<String>,
     /// Directory for the mounts of allocations. Default: alloc_mounts next to the data directory
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub alloc_mounts_dir: Option<String>,
     /// Directory for dynamic host volumes. Default: host_volumes in the data directory
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub host_volumes_dir: Option<String>,
     /// Directory with host volume plugins. Default: host_volume_plugins in the data directory
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub host_volume_plugin_dir: Option<String>,
     /// Class of the node
     #[arg(long, value_name = "class")]
@@ -102,7 +103,7 @@ pub struct AgentFlags {
     #[arg(long, value_name = "name")]
     pub network_interface: Option<String>,
     /// Preferred address family of the node: ipv4 or ipv6
-    #[arg(long, value_name = "family")]
+    #[arg(long, value_name = "family", add = CompleteWith::Words(&["ipv4", "ipv6"]))]
     pub preferred_address_family: Option<String>,
     /// Speed of the network in Mbit/s
     #[arg(long, value_name = "number")]

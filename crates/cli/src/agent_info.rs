@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::{FlagErrorNote, Meta};
 use super::context::Context;
 use super::data;
 use super::error::ErrorContext;
@@ -18,15 +19,15 @@ pub struct AgentInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AgentInfo {
+    const META: Meta = Meta::new("agent-info").flag_error_note(FlagErrorNote::Flags).examples(&[
+        ("Show the statistics of the contacted agent", "encamp agent-info"),
+        ("Print them as JSON", "encamp agent-info -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let (info, _) = c.wait(c.client.agent_self()).context("Error querying agent info")?;
             if self.format.wanted()? {

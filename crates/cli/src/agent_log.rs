@@ -1,5 +1,6 @@
 //! Reading and printing the logs of agents (`docs/spec/cli.md §15.3`).
 
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::data::text;
@@ -13,10 +14,10 @@ use encamp_api::stream::Event;
 #[derive(Debug, clap::Args)]
 pub struct AgentFlags {
     /// Read the log of this node
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: Option<String>,
     /// Read the log of this server, given by name or ID, or leader for the current leader
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Words(&["leader"]))]
     pub server_id: Option<String>,
 }
 

@@ -2,9 +2,12 @@
 
 use super::agent_log::{self, AgentFlags, given};
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::CommandResult;
+use super::exit_status::FOLLOWING;
 use super::general::GeneralFlags;
 use encamp_api::Query;
 
@@ -14,7 +17,7 @@ use encamp_api::Query;
 #[derive(Debug, clap::Parser)]
 pub struct Monitor {
     /// Minimum level of the messages. Default: info
-    #[arg(long, value_name = "level")]
+    #[arg(long, value_name = "level", add = CompleteWith::Words(&["trace", "debug", "info", "warn", "error"]))]
     pub log_level: Option<String>,
     /// Include the source location in each message
     #[arg(long)]
@@ -26,15 +29,15 @@ pub struct Monitor {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for Monitor {
+    const META: Meta = Meta::new("monitor").exit_status(FOLLOWING).examples(&[
+        ("Stream the log of the contacted agent", "encamp monitor"),
+        ("Stream the log of the leader, with debug messages", "encamp monitor -log-level debug -server-id leader"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| self.follow(c, context))
     }
 }

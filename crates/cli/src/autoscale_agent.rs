@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::{Context, Environment};
+use super::environment_variables::PROVIDER_CREDENTIALS;
 use super::error::{CommandError, CommandResult};
 use super::flags::parse_int;
 use super::general::GeneralFlags;
@@ -152,6 +154,20 @@ fn open_logs(config: &Config) -> CommandResult<()> {
 }
 
 impl Run for AutoscaleAgent {
+    const META: Meta = Meta::new("autoscale agent")
+        .environment(&[
+            ("NOMAD_ALLOC_ID", "Name of this autoscaler in the election of a leader."),
+            PROVIDER_CREDENTIALS,
+        ])
+        .exit_status(&[(0, "A signal stopped the autoscaler."), (1, "An error occurred.")])
+        .examples(&[
+            ("Scale the worker pools of the cluster, with the default settings", "encamp autoscale agent"),
+            (
+                "Scale worker pools and job groups, with providers from a file",
+                "encamp autoscale agent -config autoscaling.hcl -job-scaling",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let done = self.scale(context);
         context.end(done)

@@ -6,6 +6,8 @@ use std::time::Instant;
 use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, TimeFlags};
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::error::CommandError;
@@ -49,7 +51,7 @@ pub struct CapacityCommand {
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
     /// Also count after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same
-    #[arg(long, value_name = "loss")]
+    #[arg(long, value_name = "loss", add = CompleteWith::Words(&["node", "dc"]))]
     pub survive: Option<String>,
     /// With -survive on a large cluster, go on until the worst loss is found, which takes longer; by default the search
     /// ends when no other loss can leave more than 2 percent fewer copies than the one that is named, or after about 8
@@ -68,11 +70,37 @@ pub struct CapacityCommand {
     pub json_output: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
+    #[arg(value_name = "path", add = CompleteWith::JOB_FILES)]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for CapacityCommand {
+    const META: Meta = Meta::new("capacity")
+        .usage_exit(255)
+        .paged()
+        .exit_status(&[
+            (0, "At least one more copy of every group fits."),
+            (1, "None fits for at least one group."),
+            (255, "An error occurred."),
+        ])
+        .offline_examples(&[
+            (
+                "Count how many more allocations of a job fit on the cluster of a snapshot",
+                "encamp capacity -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/registered/api.hcl",
+            ),
+            (
+                "Count how many still fit after the worst loss of a datacenter",
+                "encamp capacity -snapshot fixtures/demo/cluster.json \\
+    -survive 1 dc fixtures/demo/registered/api.hcl",
+            ),
+            (
+                "Count how many fit while a node is drained",
+                "encamp capacity -snapshot fixtures/demo/cluster.json \\
+    -drain dc1-general-01 fixtures/demo/registered/api.hcl",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let began = Instant::now();
         let (loss, path) = match self.arguments() {

@@ -1,8 +1,25 @@
 //! The flags for assumed changes to a cluster.
 
+use super::completion::values::CompleteWith;
 use super::error::CommandResult;
 use encamp_plan::what_if::{Change, ChangeError, WhatIf, what_if};
 use encamp_state::State;
+
+/// Settings of the scheduler configuration that have few values.
+const SETTINGS: &[&str] = &[
+    "memory_oversubscription_enabled=false",
+    "memory_oversubscription_enabled=true",
+    "preemption_config.batch_scheduler_enabled=false",
+    "preemption_config.batch_scheduler_enabled=true",
+    "preemption_config.service_scheduler_enabled=false",
+    "preemption_config.service_scheduler_enabled=true",
+    "preemption_config.sysbatch_scheduler_enabled=false",
+    "preemption_config.sysbatch_scheduler_enabled=true",
+    "preemption_config.system_scheduler_enabled=false",
+    "preemption_config.system_scheduler_enabled=true",
+    "scheduler_algorithm=binpack",
+    "scheduler_algorithm=spread",
+];
 
 /// Assumed changes. All flags can be repeated and combined.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -25,7 +42,7 @@ pub struct ChangeFlags {
     pub stop: Vec<String>,
     /// Assume a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Can be
     /// repeated
-    #[arg(long, value_name = "setting")]
+    #[arg(long, value_name = "setting", add = CompleteWith::Words(SETTINGS))]
     pub config: Vec<String>,
 }
 
@@ -57,5 +74,19 @@ impl ChangeFlags {
         }
         let changes = self.read()?;
         Ok(Some(what_if(before, &changes, namespace, now)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_settings() {
+        let mut config = encamp_plan::settings::current(&State::new());
+        for setting in SETTINGS {
+            let (name, value) = setting.split_once('=').unwrap();
+            encamp_plan::settings::set(&mut config, name, value).unwrap();
+        }
     }
 }

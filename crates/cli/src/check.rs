@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::{Meta, Surplus};
 use super::context::Context;
 use super::data::text;
 use super::flags::parse_int;
@@ -25,11 +26,19 @@ pub struct Check {
     pub min_servers: i64,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for Check {
+    const META: Meta = Meta::new("check")
+        .surplus(Surplus::Ignored)
+        .unlisted()
+        .usage_exit(2)
+        .exit_status(&[(0, "The agent is healthy."), (2, "The agent is unhealthy or does not respond.")])
+        .examples(&[
+            ("Check the health of the contacted agent", "encamp check"),
+            ("Expect a server with at least two peers", "encamp check -min-peers 2"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (peers, servers) = (self.min_peers, self.min_servers);
         context.connected(&self.general, |c, context| {

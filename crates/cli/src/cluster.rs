@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use super::completion::values::CompleteWith;
 use super::connection::block_on_boxed;
 use super::context::Environment;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -22,7 +23,7 @@ const CONCURRENCY: usize = 16;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ClusterFlags {
     /// Cluster snapshot file or server backup to read instead of the running cluster
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,

@@ -6,50 +6,67 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command, Parser};
 
+use super::command_meta::{FormerName, Listing, Meta};
 use super::context::Context;
+use super::registry::{COMMANDS, GROUPS};
 
 /// The argument struct of a command.
 pub trait Run: Parser {
+    /// What is known of the command besides its flags and its help text.
+    const META: Meta;
+
     /// Runs the command and returns its exit code.
     fn run(self, context: &mut Context<'_, '_>) -> u8;
 }
 
-/// Where the general help lists a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listing {
-    /// Among the common commands, in this order.
-    Common,
-    /// Among the other commands, by name.
-    Other,
-    /// Not listed: an alias of a listed command.
-    Alias,
-    /// Not listed and not mentioned in any help: a former name, or a command for programs.
-    Hidden,
-}
-
-/// One command.
+/// A name of a command, and the command.
 #[derive(Clone)]
 pub struct Entry {
-    /// The words that name it.
+    /// The words of the name: [`Meta::path`], an alias or a former name.
     pub path: &'static str,
-    /// The name that its messages use; differs from the path for aliases.
-    pub canonical: &'static str,
+    /// Where the general help lists the name.
+    pub listing: Listing,
+    /// Whether using the name prints a deprecation warning.
+    pub deprecated: bool,
+    /// The facts about the command.
+    pub meta: &'static Meta,
     /// Makes its arguments and help.
     make: fn() -> Command,
     made: OnceLock<Command>,
-    /// Where the general help lists it.
-    pub listing: Listing,
-    /// The exit code after a usage error.
-    pub usage_exit: u8,
-    /// Whether flags may follow other arguments.
-    pub flags_anywhere: bool,
-    /// Whether using the name prints a deprecation warning.
-    pub deprecated: bool,
     /// Reads the arguments and runs it.
-    pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
+    pub run: RunFunction,
 }
 
+/// Reads the arguments of a command and runs it.
+type RunFunction = fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>;
+
 impl Entry {
+    /// The command with this argument struct, by its own name.
+    pub(super) fn of<T: Run>() -> Entry {
+        let meta = const { &T::META };
+        Entry {
+            path: meta.path,
+            listing: meta.listing,
+            deprecated: false,
+            meta,
+            make: T::command,
+            made: OnceLock::new(),
+            run: |matches, context| Ok(T::from_arg_matches(matches)?.run(context)),
+        }
+    }
+
+    /// The entries of its alias and its former names.
+    fn other_names(&self) -> impl Iterator<Item = Entry> {
+        let alias = self.meta.alias.iter().map(|(path, listing)| Entry { path, listing: *listing, ..self.clone() });
+        let former = self.meta.former_names.iter().map(|FormerName { path, deprecated }| Entry {
+            path,
+            listing: Listing::Hidden,
+            deprecated: *deprecated,
+            ..self.clone()
+        });
+        alias.chain(former)
+    }
+
     /// Its arguments and help, made when they are first asked for: a run needs those of one command, not of all.
     pub fn clap(&self) -> &Command {
         self.made.get_or_init(self.make)
@@ -77,90 +94,14 @@ pub struct Registry {
     entries: BTreeMap<&'static str, Entry>,
 }
 
-/// The groups: name and summary.
-const GROUPS: &[(&str, &str)] = &[
-    ("alloc", "Interact with allocations: status, logs, files, restart"),
-    ("autoscale", "Autoscale worker pools: status, plan, failsafe, simulation"),
-    ("config", "Validate an agent's configuration"),
-    ("context", "Select a saved cluster"),
-    ("deployment", "Interact with deployments"),
-    ("eval", "Interact with evaluations"),
-    ("gc", "Explain garbage collection"),
-    ("job periodic", "Interact with periodic jobs"),
-    ("job tag", "Tag versions of jobs"),
-    ("job", "Interact with jobs"),
-    ("namespace", "Interact with namespaces"),
-    ("node identity", "Interact with node identities"),
-    ("node intro", "Create introduction tokens for new nodes"),
-    ("node meta", "Interact with node metadata"),
-    ("node pool", "Interact with node pools"),
-    ("node", "Interact with nodes: status, drains, eligibility, pools"),
-    ("operator autopilot", "Interact with the Autopilot configuration"),
-    ("operator raft", "Interact with the Raft peers"),
-    ("operator root keyring", "Interact with root encryption keys"),
-    ("operator root", "Interact with root encryption keys"),
-    ("operator snapshot", "Save and restore the state of the servers"),
-    ("operator scheduler", "Interact with the scheduler configuration"),
-    ("operator", "Administer the cluster: scheduler, servers, keys, API"),
-    ("plugin", "Interact with storage plugins"),
-    ("scaling policy", "Inspect scaling policies"),
-    ("scaling", "Interact with scaling policies"),
-    ("server", "Interact with servers"),
-    ("service", "Interact with registered services"),
-    ("system reconcile", "Reconcile the state of the servers"),
-    ("system", "Maintain the servers: garbage collection, job summaries"),
-    ("tls ca", "Create and show certificate authorities"),
-    ("tls cert", "Create and show certificates"),
-    ("tls", "Create and show the certificates of a cluster"),
-    ("var", "Interact with variables"),
-    ("volume claim", "Interact with claims on host volumes"),
-    ("volume snapshot", "Interact with snapshots of CSI volumes"),
-    ("volume", "Interact with volumes"),
-    ("snapshot", "Fetch, inspect and compare cluster snapshots"),
-    ("sim", "Simulate clusters, or load servers with simulated nodes"),
-];
-
-/// Commands whose flags may follow other arguments. Those that Nomad has stop reading flags at the first argument.
-const FLAGS_ANYWHERE: &[&str] = &["snapshot anonymize", "snapshot diff", "snapshot inspect"];
-
 impl Registry {
-    /// A registry without commands.
-    pub(super) fn empty() -> Registry {
-        Registry { entries: BTreeMap::new() }
-    }
-
-    /// Adds a command, and another name for it.
-    pub(super) fn add<T: Run>(&mut self, path: &'static str, alias: Option<(&'static str, Listing)>, usage_exit: u8) {
-        let entry = Entry {
-            path,
-            canonical: path,
-            make: T::command,
-            made: OnceLock::new(),
-            listing: Listing::Other,
-            usage_exit,
-            flags_anywhere: FLAGS_ANYWHERE.contains(&path),
-            deprecated: false,
-            run: |matches, context| Ok(T::from_arg_matches(matches)?.run(context)),
-        };
-        if let Some((path, listing)) = alias {
-            self.entries.insert(path, Entry { path, listing, ..entry.clone() });
-        }
-        self.entries.insert(path, entry);
-    }
-
-    /// Adds a command that lists do not show: servers of the open edition refuse what it asks for.
-    pub(super) fn add_unlisted<T: Run>(&mut self, path: &'static str) {
-        self.add::<T>(path, None, 1);
-        if let Some(entry) = self.entries.get_mut(path) {
-            entry.listing = Listing::Hidden;
-        }
-    }
-
-    /// Adds a former name of a command, which no help shows.
-    pub(super) fn add_hidden(&mut self, path: &'static str, of: &str, deprecated: bool) {
-        if let Some(entry) = self.entries.get(of).cloned() {
-            self.entries.insert(path, Entry { path, listing: Listing::Hidden, deprecated, ..entry });
-        }
+    /// The registry of this program.
+    pub fn new() -> Registry {
+        let named = COMMANDS.iter().flat_map(|make| {
+            let entry = make();
+            entry.other_names().chain([entry.clone()]).collect::<Vec<_>>()
+        });
+        Registry { entries: named.map(|entry| (entry.path, entry)).collect() }
     }
 
     /// The commands and groups right below a group (all at the top for an empty name), former names left out: the last
@@ -237,5 +178,58 @@ impl Registry {
             Some(entry) => Found::Command(entry, rest.get(n..).unwrap_or_default().to_vec()),
             None => Found::Group(path),
         }
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(line: &str) -> String {
+        let args: Vec<String> = line.split_whitespace().map(|a| a.replace('_', " ")).collect();
+        match Registry::new().find(&args) {
+            Found::Version => "version".into(),
+            Found::Help(path) => format!("help {}", path.unwrap_or_default()),
+            Found::Nothing => "nothing".into(),
+            Found::EarlyFlags(path) => format!("early {path}"),
+            Found::Group(path) => format!("group {path}"),
+            Found::Command(entry, rest) => format!("{} ({}) {rest:?}", entry.path, entry.meta.path),
+        }
+    }
+
+    #[test]
+    fn the_longest_name_wins_and_the_rest_is_arguments() {
+        for (line, want) in [
+            ("", "nothing"),
+            ("nosuch", "nothing"),
+            ("job", "group job"),
+            ("job nosuch", "group job"),
+            ("job plan x", "job plan (job plan) [\"x\"]"),
+            ("plan -verbose x", "plan (job plan) [\"-verbose\", \"x\"]"),
+            ("job -verbose plan", "group job"),
+            ("job plan_x", "group job"),
+            ("monitor export -on-disk", "monitor export (monitor export) [\"-on-disk\"]"),
+            ("monitor -json", "monitor (monitor) [\"-json\"]"),
+            ("-version", "version"),
+            ("-v job plan", "version"),
+            ("-nosuch job plan x", "early job plan"),
+            ("-nosuch", "nothing"),
+            ("job plan x -h", "help job plan"),
+            ("-help", "help "),
+            ("job plan -- -h", "job plan (job plan) [\"--\", \"-h\"]"),
+        ] {
+            assert_eq!(find(line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn clap_accepts_all_definitions() {
+        Registry::new().entries().for_each(|entry| entry.clap().clone().debug_assert());
     }
 }

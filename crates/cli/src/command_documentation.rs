@@ -3,10 +3,10 @@
 
 use clap::{Arg, ArgAction};
 
-use super::command::{Entry, Listing, Registry};
-use super::command_examples::{self, Example};
+use super::command::Entry;
+use super::command_examples::Example;
 use super::environment_variables::{self, Variable};
-use super::exit_status::{self, ExitStatus};
+use super::exit_status::ExitStatus;
 use super::flags::is_bool;
 use super::general::GENERAL_OPTIONS;
 
@@ -65,10 +65,8 @@ pub struct CommandDocumentation {
 
 impl CommandDocumentation {
     /// The documentation of a command.
-    pub fn of(registry: &Registry, entry: &Entry) -> CommandDocumentation {
+    pub fn of(entry: &Entry) -> CommandDocumentation {
         let clap = entry.clap();
-        let mut names = registry.entries().filter(|e| e.listing != Listing::Hidden);
-        let alias = names.find(|e| e.canonical == entry.canonical && e.path != e.canonical).map(|e| e.path);
         let text = |styled: Option<&clap::builder::StyledStr>| styled.map(ToString::to_string).unwrap_or_default();
         let about = text(clap.get_long_about().or(clap.get_about()));
         let general = |flag: &str| {
@@ -76,8 +74,8 @@ impl CommandDocumentation {
             flags.any(|a| a.get_long() == Some(flag) && !a.is_hide_set())
         };
         CommandDocumentation {
-            name: entry.canonical,
-            alias,
+            name: entry.meta.path,
+            alias: entry.meta.alias.map(|(path, _)| path),
             arguments: clap.get_positionals().filter(|a| !a.is_hide_set()).map(positional).collect(),
             summary: text(clap.get_about()),
             description: about.split("\n\n").map(full_stop).collect(),
@@ -87,9 +85,9 @@ impl CommandDocumentation {
                 (false, true) => GeneralOptions::Colours,
                 (false, false) => GeneralOptions::None,
             },
-            environment: environment_variables::of(entry.canonical, clap),
-            exit_status: exit_status::of(entry.canonical),
-            examples: command_examples::of(entry.canonical),
+            environment: [&environment_variables::of_flags(clap), entry.meta.environment].concat(),
+            exit_status: entry.meta.exit_status,
+            examples: entry.meta.examples,
         }
     }
 }
@@ -109,13 +107,14 @@ pub fn options(command: &clap::Command, heading: Option<&str>) -> Vec<OptionText
     flags.into_iter().map(option).collect()
 }
 
-/// What the usage line shows for an argument: its name, or, for several, the names in their brackets. Arguments called
-/// `args` are required.
+/// What the usage line shows for an argument: its name, or, for several, the names in their brackets. Lists called `args`
+/// must not be empty.
 fn positional(arg: &Arg) -> String {
     let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string).unwrap_or_default();
     match arg.get_id().as_str() {
         _ if name.starts_with(['<', '[']) => name,
         "args" => format!("<{name}>"),
+        _ if arg.is_required_set() => format!("<{name}>"),
         _ => format!("[{name}]"),
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::command::{Entry, Registry};
+use super::command_meta::Surplus;
 use super::connection::Connection;
 use super::error::{CommandError, CommandResult};
 use super::flags::{FlagError, normalise};
@@ -107,7 +108,7 @@ impl Context<'_, '_> {
         if entry.deprecated {
             self.warn_of_former_name();
         }
-        let args = match normalise(entry.clap(), &args, entry.flags_anywhere) {
+        let mut args = match normalise(entry.clap(), &args, entry.meta.flags_anywhere) {
             Ok(args) => args,
             Err(e) => {
                 let code = self.flag_error(&e.to_string());
@@ -117,9 +118,21 @@ impl Context<'_, '_> {
                 return code;
             }
         };
+        let surplus = surplus(entry.clap(), &mut args);
         let clap = entry.clap().clone().no_binary_name(true).args_override_self(true);
-        let result = clap.try_get_matches_from(args).and_then(|matches| (entry.run)(&matches, self));
-        result.unwrap_or_else(|e| self.flag_error(&clap_error(&e)))
+        let result = clap.try_get_matches_from(args).and_then(|matches| {
+            if !surplus.is_empty() && entry.meta.surplus != Surplus::Ignored {
+                let code = self.usage_error("This command takes no arguments");
+                if entry.meta.surplus == Surplus::Refused {
+                    return Ok(code);
+                }
+            }
+            (entry.run)(&matches, self)
+        });
+        result.unwrap_or_else(|e| match wrong_number(entry, &e) {
+            Some(line) => self.usage_error(&line),
+            None => self.flag_error(&clap_error(&e)),
+        })
     }
 
     /// Reports a flag error: the message on standard error, the help on standard output, and the additional message of
@@ -127,20 +140,19 @@ impl Context<'_, '_> {
     pub(super) fn flag_error(&mut self, line: &str) -> u8 {
         self.ui.error_plain(line);
         let text = help::command(self.registry, self.command.path);
-        // The standard output of an agent is its log.
-        if self.command.path == "agent" {
+        if self.command.meta.logs_to_stdout {
             self.ui.error_plain(&text);
         } else {
             self.ui.plain(&text);
         }
-        if let Some(more) = second_line(self.command.canonical, line) {
-            self.ui.error(&more);
+        if let Some(note) = self.command.meta.flag_error_note {
+            self.ui.error(&note.text(self.command.meta.path, line));
         }
-        self.command.usage_exit
+        self.command.meta.usage_exit
     }
 
     fn warn_of_former_name(&mut self) {
-        let (old, new) = (self.command.path, self.command.canonical);
+        let (old, new) = (self.command.path, self.command.meta.path);
         let text = format!(
             "WARNING! The \"encamp {old}\" command is deprecated. Please use \"encamp {new}\" instead. This command will \
              be removed a later version of encamp."
@@ -176,8 +188,8 @@ impl Context<'_, '_> {
     /// Reports a usage error: the message and a pointer to the help, both on standard error.
     pub fn usage_error(&mut self, line: &str) -> u8 {
         self.ui.error(line);
-        self.ui.error(&format!("For additional help try 'encamp {} -help'", self.command.canonical));
-        self.command.usage_exit
+        self.ui.error(&format!("For additional help try 'encamp {} -help'", self.command.meta.path));
+        self.command.meta.usage_exit
     }
 
     /// The end of a command: its exit code, or a failure.
@@ -196,31 +208,34 @@ impl Context<'_, '_> {
             let reads_files = self.command.clap().get_arguments().any(|arg| arg.get_long() == Some("snapshot"));
             self.ui.error(&format!("\n{}", super::advice::about(request, reads_files)));
         }
-        error.exit_code().unwrap_or(self.command.usage_exit)
+        error.exit_code().unwrap_or(self.command.meta.usage_exit)
     }
 
     /// Reports a failure on standard error. Returns the exit code for failures.
     pub fn failure(&mut self, line: &str) -> u8 {
         self.ui.error(line);
-        self.command.usage_exit
+        self.command.meta.usage_exit
     }
 }
 
-/// The additional message that some commands print after a flag error (`docs/spec/cli.md §2.3`).
-fn second_line(command: &str, error: &str) -> Option<String> {
-    match command {
-        "status" => Some(format!("Error parsing arguments: {}", encamp_model::quoted(error))),
-        "agent-info" | "operator api" | "operator metrics" | "job action" => {
-            Some(format!("Error parsing flags: {error}"))
-        }
-        "plugin status" => Some(format!("Error parsing arguments {error}")),
-        "var put" | "var lock" => Some(format!("For additional help try 'encamp {command} -help'")),
-        _ if command.starts_with("volume ") => Some(format!("Error parsing arguments {error}")),
-        _ if ["operator raft ", "operator autopilot ", "operator snapshot "].iter().any(|p| command.starts_with(p)) => {
-            Some(format!("Failed to parse args: {error}"))
-        }
-        _ => None,
+/// Takes the arguments that follow the flags away from a command that takes none. [`normalise`] has put them behind
+/// `--`.
+fn surplus(command: &clap::Command, args: &mut Vec<String>) -> Vec<String> {
+    if command.get_positionals().next().is_some() {
+        return Vec::new();
     }
+    let flags = args.iter().take_while(|arg| *arg != "--").count();
+    args.split_off(flags).into_iter().skip(1).collect()
+}
+
+/// The usage error of a command that takes exactly one argument, if the error is that there are none or several.
+fn wrong_number(command: &Entry, e: &clap::Error) -> Option<String> {
+    if !matches!(e.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::UnknownArgument) {
+        return None;
+    }
+    let argument = command.clap().get_positionals().find(|argument| argument.is_required_set())?;
+    let name = argument.get_value_names()?.first()?.trim_matches(['<', '>']);
+    Some(command.meta.argument_error.map_or_else(|| format!("This command takes one argument: <{name}>"), Into::into))
 }
 
 /// The message for a failed clap parse, in terms of flags. Only values can be wrong after [`normalise`].

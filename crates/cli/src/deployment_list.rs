@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
 use super::error::{CommandResult, ErrorContext};
-use super::format::FormatFlags;
+use super::format::ListFlags;
 use super::general::GeneralFlags;
 use super::render::{deployments, objects};
 use encamp_api::Query;
@@ -21,24 +22,20 @@ pub struct DeploymentList {
     /// Filter expression that deployments must match
     #[arg(long, value_name = "expression")]
     pub filter: Option<String>,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for DeploymentList {
+    const META: Meta = Meta::new("deployment list").paged().examples(&[
+        ("List the deployments", "encamp deployment list"),
+        ("List the successful deployments as JSON", "encamp deployment list -json -filter 'Status == \"successful\"'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
-        context
-            .connected(&self.general, |c, context| list(c, self.filter.as_deref(), self.verbose, &self.format, context))
+        context.connected(&self.general, |c, context| list(c, self.filter.as_deref(), &self.list, context))
     }
 }
 
@@ -46,36 +43,29 @@ impl Run for DeploymentList {
 pub fn list(
     connection: &Connection,
     filter: Option<&str>,
-    verbose: bool,
-    format: &FormatFlags,
+    flags: &ListFlags,
     context: &mut Context<'_, '_>,
 ) -> CommandResult<u8> {
-    let formatted = format.wanted()?;
+    flags.format.wanted()?;
     let mut query = Query::default();
     if let Some(filter) = filter.filter(|f| !f.is_empty()) {
         query = query.with("filter", filter);
     }
     let rows = connection.wait(connection.client.rows::<Value>("/v1/deployments", &query));
     let (rows, _) = rows.context("Error retrieving deployments")?;
-    print(rows, verbose, format, formatted, context)
+    print(rows, flags, context)
 }
 
 /// Prints deployments as the API returns them.
-pub fn print(
-    mut rows: Vec<Value>,
-    verbose: bool,
-    format: &FormatFlags,
-    formatted: bool,
-    context: &mut Context<'_, '_>,
-) -> CommandResult<u8> {
-    if formatted {
+pub fn print(mut rows: Vec<Value>, flags: &ListFlags, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+    if flags.format.wanted()? {
         data::newest_first(&mut rows);
         let list = objects::list(rows, objects::deployment);
-        return format.print(context.ui, &list, "[]*api.Deployment");
+        return flags.format.print(context.ui, &list, "[]*api.Deployment");
     }
     let all: Result<Vec<Deployment>, _> = rows.iter().map(encamp_api::json::from_value).collect();
     let mut all = all.context("Error retrieving deployments")?;
     deployments::sort(&mut all);
-    context.ui.output(&deployments::listed(&all, verbose));
+    context.ui.output(&deployments::listed(&all, flags.verbose));
     Ok(0)
 }

@@ -5,11 +5,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandResult, ErrorContext};
 use super::flags::parse_wait;
-use super::format::FormatFlags;
+use super::format::ListFlags;
 use super::general::GeneralFlags;
 use super::monitor::{Lines, deployment};
 use super::render::{deployments, objects, values};
@@ -23,9 +25,6 @@ use encamp_model::quoted;
 /// it; without an argument, all deployments are listed.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentStatus {
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     /// Monitor the deployment until it completes
     #[arg(long)]
     pub monitor: bool,
@@ -36,25 +35,34 @@ pub struct DeploymentStatus {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "deployment")]
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for DeploymentStatus {
+    const META: Meta = Meta::new("deployment status").examples(&[
+        ("Show a deployment", "encamp deployment status 5456bd7a"),
+        (
+            "Print the status of each deployment",
+            "encamp deployment status \\
+    -t '{{range .}}{{.JobID}} {{.Status}} {{end}}'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let id = match self.optional_args.as_slice() {
             [] => None,
             [id] => Some(id),
             _ => return context.usage_error("This command takes one argument: <deployment id>"),
         };
-        if self.monitor && (self.format.json || self.format.template.is_some()) {
+        if self.monitor && (self.list.format.json || self.list.format.template.is_some()) {
             return context.failure("The monitor flag cannot be used with the '-json' or '-t' flags");
         }
         context.connected(&self.general, |connection, context| match id {
-            None => deployment_list::list(connection, None, self.verbose, &self.format, context),
+            None => deployment_list::list(connection, None, &self.list, context),
             Some(id) => self.show(connection, id, context),
         })
     }
@@ -62,13 +70,13 @@ impl Run for DeploymentStatus {
 
 impl DeploymentStatus {
     fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let formatted = self.format.wanted()?;
-        let (found, meta) = lookup_id::deployment(connection, given, self.verbose)?;
+        let formatted = self.list.format.wanted()?;
+        let (found, meta) = lookup_id::deployment(connection, given, self.list.verbose)?;
         if self.monitor {
             let mut lines = Lines::plain(context.ui, connection.zone.clone());
-            lines.detail(&format!("Monitoring deployment {}", quoted(values::id(&found.id, self.verbose))));
+            lines.detail(&format!("Monitoring deployment {}", quoted(values::id(&found.id, self.list.verbose))));
             let watch =
-                deployment::Watch { verbose: self.verbose, wait: Some(self.wait), index: Some(meta.index.max(1)) };
+                deployment::Watch { verbose: self.list.verbose, wait: Some(self.wait), index: Some(meta.index.max(1)) };
             connection.wait(deployment::watch(&connection.client, &mut lines, &found.id, &watch));
             return Ok(0);
         }
@@ -76,9 +84,9 @@ impl DeploymentStatus {
             let to = path("/v1/deployment/", &found.id, "");
             let read = connection.wait(connection.client.get::<Value>(&to, &Query::default()));
             let (value, _) = read.context("Error retrieving deployment")?;
-            return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
+            return self.list.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
         }
-        context.ui.output_markup(&deployments::block(&found, self.verbose));
+        context.ui.output_markup(&deployments::block(&found, self.list.verbose));
         Ok(0)
     }
 }

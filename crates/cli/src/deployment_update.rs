@@ -1,9 +1,12 @@
 //! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`docs/spec/cli.md §11.3`).
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandResult, ErrorContext};
+use super::exit_status::MONITORED;
 use super::general::GeneralFlags;
 use super::{lookup_id, monitor};
 use encamp_model::quoted;
@@ -38,17 +41,17 @@ impl FollowFlags {
     }
 }
 
+/// The error about a wrong number of arguments.
+const ONE_ARGUMENT: &str = "This command takes one argument: <deployment id>";
+
 /// Runs a function on the deployment that the only argument names.
 fn with_deployment(
-    args: &[String],
+    given: &str,
     general: &GeneralFlags,
     verbose: bool,
     context: &mut Context<'_, '_>,
     act: impl FnOnce(&Connection, &str, &mut Context<'_, '_>) -> CommandResult<u8>,
 ) -> u8 {
-    let [given] = args else {
-        return context.usage_error("This command takes one argument: <deployment id>");
-    };
     context.connected(general, |connection, context| {
         let (found, _) = lookup_id::deployment(connection, given, verbose)?;
         act(connection, &found.id, context)
@@ -66,13 +69,18 @@ pub struct DeploymentPause {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "deployment")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
+    pub(crate) given: String,
 }
 
 impl Run for DeploymentPause {
+    const META: Meta = Meta::new("deployment pause").argument_error(ONE_ARGUMENT).examples(&[
+        ("Pause a deployment", "encamp deployment pause 5456bd7a"),
+        ("Pause a deployment and print its full ID", "encamp deployment pause -verbose 5456bd7a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        with_deployment(&self.args, &self.general, self.verbose, context, |connection, id, context| {
+        with_deployment(&self.given, &self.general, self.verbose, context, |connection, id, context| {
             let paused = connection.wait(connection.client.pause_deployment(id, true));
             paused.context("Error pausing deployment")?;
             context.ui.output(&format!("Deployment {} paused", quoted(id)));
@@ -88,14 +96,19 @@ impl Run for DeploymentPause {
 pub struct DeploymentResume {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
+    pub(crate) given: String,
 }
 
 impl Run for DeploymentResume {
+    const META: Meta = Meta::new("deployment resume").argument_error(ONE_ARGUMENT).examples(&[
+        ("Resume a paused deployment without waiting", "encamp deployment resume -detach 5456bd7a"),
+        ("Resume it and print full IDs", "encamp deployment resume -detach -verbose 5456bd7a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
-        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
             let resumed = connection.wait(connection.client.pause_deployment(id, false));
             let (resumed, _) = resumed.context("Error resuming deployment")?;
             context.ui.output(&format!("Deployment {} resumed", quoted(id)));
@@ -111,14 +124,19 @@ impl Run for DeploymentResume {
 pub struct DeploymentUnblock {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
+    pub(crate) given: String,
 }
 
 impl Run for DeploymentUnblock {
+    const META: Meta = Meta::new("deployment unblock").argument_error(ONE_ARGUMENT).examples(&[
+        ("Unblock a deployment", "encamp deployment unblock 5456bd7a"),
+        ("Unblock it without monitoring the evaluation", "encamp deployment unblock -detach 5456bd7a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
-        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
             let unblocked = connection.wait(connection.client.unblock_deployment(id));
             let (unblocked, _) = unblocked.context("Error unblocking deployment")?;
             context.ui.output(&format!("Deployment {} unblocked", quoted(id)));
@@ -138,14 +156,22 @@ pub struct DeploymentPromote {
     pub group: Vec<String>,
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
+    pub(crate) given: String,
 }
 
 impl Run for DeploymentPromote {
+    const META: Meta = Meta::new("deployment promote").argument_error(ONE_ARGUMENT).exit_status(MONITORED).examples(&[
+        ("Promote all canaries of a deployment", "encamp deployment promote 5456bd7a"),
+        (
+            "Promote the canaries of one task group without waiting",
+            "encamp deployment promote -detach -group api 5456bd7a",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
-        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
             let promoted = connection.wait(connection.client.promote_deployment(id, &self.group));
             let (promoted, _) = promoted.context("Error promoting deployment")?;
             Ok(flags.follow(connection, &promoted.eval_id, false, context))
@@ -161,14 +187,25 @@ impl Run for DeploymentPromote {
 pub struct DeploymentFail {
     #[command(flatten)]
     pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
+    pub(crate) given: String,
 }
 
 impl Run for DeploymentFail {
+    const META: Meta = Meta::new("deployment fail")
+        .argument_error(ONE_ARGUMENT)
+        .exit_status(&[
+            (0, "With -detach: the deployment was marked as failed."),
+            (1, "An error occurred, or the monitored deployment ended without success, as a failed one does."),
+        ])
+        .examples(&[
+            ("Fail a deployment", "encamp deployment fail -detach 5456bd7a"),
+            ("Fail a deployment and print full IDs", "encamp deployment fail -detach -verbose 5456bd7a"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let flags = &self.follow;
-        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
             let failed = connection.wait(connection.client.fail_deployment(id));
             let (failed, _) = failed.context("Error failing deployment")?;
             let name = quoted(id);

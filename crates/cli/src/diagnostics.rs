@@ -55,7 +55,7 @@ impl Context<'_, '_> {
     /// Reports a job file that was rejected. Returns the exit code for failures.
     pub fn refuse(&mut self, refused: Refused, format: DiagnosticsFormat) -> u8 {
         if format == DiagnosticsFormat::Json {
-            let code = refused.error.exit_code().unwrap_or(self.command.usage_exit);
+            let code = refused.error.exit_code().unwrap_or(self.command.meta.usage_exit);
             self.diagnose(false, &refused.findings());
             return code;
         }

@@ -1,6 +1,7 @@
 //! Commands of Nomad Enterprise: they exist, and say what they are (`docs/spec/cli.md §18`).
 
-use super::command::{Registry, Run};
+use super::command::Run;
+use super::command_meta::{FlagErrorNote, Meta};
 use super::context::Context;
 use super::error::ErrorContext;
 use super::general::GeneralFlags;
@@ -8,17 +9,6 @@ use encamp_api::{ApiError, Query};
 
 /// The status of an answer without a body.
 const NO_CONTENT: u16 = 204;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add_unlisted::<License>("license");
-    registry.add_unlisted::<Quota>("quota");
-    registry.add_unlisted::<Recommendation>("recommendation");
-    registry.add_unlisted::<Sentinel>("sentinel");
-    registry.add_unlisted::<Setup>("setup");
-    registry.add_unlisted::<SnapshotAgent>("operator snapshot agent");
-    registry.add_unlisted::<Utilization>("operator utilization");
-}
 
 /// What one command of a group asks the servers for, so that it fails with their own words.
 struct Asked {
@@ -77,6 +67,8 @@ macro_rules! group {
         }
 
         impl Run for $name {
+            const META: Meta = Meta::new($group).unlisted();
+
             fn run(self, context: &mut Context<'_, '_>) -> u8 {
                 let asked = Asked { command: $command, path: $path, what: $what };
                 refuse($group, $purpose, &asked, &self.general, &self.optional_args, context)
@@ -117,7 +109,7 @@ group!(
 
 /// A command of Nomad Enterprise below a group of the open edition.
 macro_rules! command {
-    ($(#[$doc:meta])* $name:ident, $command:literal, $purpose:literal) => {
+    ($(#[$doc:meta])* $name:ident, $meta:expr, $purpose:literal) => {
         $(#[$doc])*
         #[derive(Debug, clap::Parser)]
         pub struct $name {
@@ -126,8 +118,10 @@ macro_rules! command {
         }
 
         impl Run for $name {
+            const META: Meta = $meta;
+
             fn run(self, context: &mut Context<'_, '_>) -> u8 {
-                context.failure(&refusal($command, $purpose))
+                context.failure(&refusal(Self::META.path, $purpose))
             }
         }
     };
@@ -137,13 +131,13 @@ command!(
     /// Explain that automatic snapshots are a feature of Nomad Enterprise
     ///
     /// encamp implements the open edition. Run "encamp operator snapshot save" from a timer.
-    SnapshotAgent, "operator snapshot agent", "snapshots that are taken at intervals"
+    SnapshotAgent, Meta::new("operator snapshot agent").unlisted().flag_error_note(FlagErrorNote::Args), "snapshots that are taken at intervals"
 );
 command!(
     /// Explain that utilization reports are a feature of Nomad Enterprise
     ///
     /// encamp implements the open edition, which reports nothing to anyone.
-    Utilization, "operator utilization", "utilization reports"
+    Utilization, Meta::new("operator utilization").unlisted(), "utilization reports"
 );
 
 /// Explain how workloads log in to Consul and Vault
@@ -158,6 +152,8 @@ pub struct Setup {
 }
 
 impl Run for Setup {
+    const META: Meta = Meta::new("setup").unlisted();
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let system = match self.optional_args.first().map(String::as_str) {
             Some("consul") => "Consul",

@@ -25,8 +25,12 @@ pub const GENERAL: &[Variable] = &[
     ("NOMAD_TOKEN", "Secret ID of the ACL token of the request, as for -token."),
 ];
 
-/// The variables that a command reads besides those of the general options.
-pub fn of(name: &str, command: &Command) -> Vec<Variable> {
+/// The credentials of a provider of worker pools.
+pub(crate) const PROVIDER_CREDENTIALS: Variable =
+    ("AWS_PROFILE, AWS_ACCESS_KEY_ID, …", "Credentials of the provider aws, as for the AWS CLI.");
+
+/// The variables that the flags of a command stand for, besides the general options.
+pub fn of_flags(command: &Command) -> Vec<Variable> {
     let has = |flag: &str| command.get_arguments().any(|a| a.get_long() == Some(flag));
     let mut found = Vec::new();
     if has("var-file") {
@@ -36,24 +40,8 @@ pub fn of(name: &str, command: &Command) -> Vec<Variable> {
         let about = "Directory of the cache of fetched snapshots. By default, encamp in XDG_CACHE_HOME or in ~/.cache.";
         found.push(("ENCAMP_CACHE_DIR", about));
     }
-    match name {
-        "agent" => found.extend([
-            ("NOMAD_CLIENT_INTRO_TOKEN", "Introduction token with which a client registers its node."),
-            ("ENCAMP_SHED_EVALUATIONS", "0 disables load shedding in the evaluation broker."),
-        ]),
-        "completion" => found.extend([
-            ("ENCAMP_CACHE_DIR", "Directory of the names that completion received. By default, as for snapshots."),
-            (
-                "ENCAMP_COMPLETION_TIMEOUT",
-                "How long completion waits for the names of objects of the cluster; 0 to not ask it. Default: 300ms.",
-            ),
-        ]),
-        "autoscale agent" => found.push(("NOMAD_ALLOC_ID", "Name of this autoscaler in the election of a leader.")),
-        "var lock" => found.push(("SHELL", "Shell that runs the command.")),
-        _ => {}
-    }
-    if has("provider") || has("provider-command") || name == "autoscale agent" {
-        found.push(("AWS_PROFILE, AWS_ACCESS_KEY_ID, …", "Credentials of the provider aws, as for the AWS CLI."));
+    if has("provider") || has("provider-command") {
+        found.push(PROVIDER_CREDENTIALS);
     }
     found
 }

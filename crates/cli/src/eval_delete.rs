@@ -1,6 +1,8 @@
 //! `eval delete`: deletes evaluations (`docs/spec/cli.md §11.2`).
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -22,11 +24,23 @@ pub struct EvalDelete {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "evaluation")]
+    #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for EvalDelete {
+    const META: Meta = Meta::new("eval delete").examples(&[
+        (
+            "Delete an evaluation, while the eval broker is paused",
+            "encamp eval delete 2c3f8e0a-6b1d-4b6e-8f37-5d9e2c7a1b04",
+        ),
+        (
+            "Delete all completed evaluations of a job without confirmation",
+            "encamp eval delete -yes \\
+    -filter 'JobID == \"web\" and Status == \"complete\"'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let filter = self.filter.as_deref().filter(|f| !f.is_empty());
         let deleted = match (self.optional_args.as_slice(), filter) {

@@ -4,6 +4,8 @@ use futures_util::stream::{self, StreamExt};
 
 use super::cluster::block_on;
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
@@ -33,15 +35,18 @@ pub struct EvalExplain {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "evaluation")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
+    pub(crate) id: String,
 }
 
 impl Run for EvalExplain {
+    const META: Meta = Meta::new("eval explain").paged().examples(&[
+        ("Explain the placements of an evaluation", "encamp eval explain 2c3f8e0a"),
+        ("Print the explanation as JSON", "encamp eval explain -json 2c3f8e0a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <evaluation>");
-        };
+        let id = &self.id;
         let explained = self.general.client(context.env).and_then(|client| block_on(read(&client, id))?);
         let printed = explained.and_then(|explained| self.print(&explained, context));
         context.end(printed)

@@ -3,48 +3,47 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects, texts};
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
 use super::error::{CommandResult, ErrorContext};
-use super::format::{FormatFlags, PageFlags, next_page};
+use super::format::{ListFlags, PageFlags, next_page};
 use super::general::GeneralFlags;
 use super::render::{evaluations, objects};
 use encamp_api::Query;
-use encamp_model::Evaluation;
+use encamp_model::{EvalStatus, Evaluation};
 
 /// List evaluations
 ///
 /// Lists all evaluations, newest first.
 #[derive(Debug, clap::Parser)]
 pub struct EvalList {
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
     pub(crate) page: PageFlags,
     /// List only evaluations of this job
-    #[arg(long, value_name = "job")]
+    #[arg(long, value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub job: Option<String>,
     /// List only evaluations with this status
-    #[arg(long, value_name = "status")]
+    #[arg(long, value_name = "status", add = CompleteWith::Texts(|| texts(EvalStatus::ALL, EvalStatus::as_str)))]
     pub status: Option<String>,
     /// Accepted for compatibility; there is no web interface to open
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for EvalList {
+    const META: Meta = Meta::new("eval list").paged().examples(&[
+        ("List the evaluations", "encamp eval list"),
+        ("List the evaluations of a job that placed all allocations", "encamp eval list -job web -status complete"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let listed = self.list(context);
         context.end(listed)
     }
@@ -52,7 +51,7 @@ impl Run for EvalList {
 
 impl EvalList {
     fn list(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let formatted = self.format.wanted()?;
+        let formatted = self.list.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let mut query = self.page.query(Query::default());
         for (name, value) in [("job", &self.job), ("status", &self.status)] {
@@ -65,7 +64,7 @@ impl EvalList {
         if formatted {
             data::newest_first(&mut rows);
             let list = objects::list(rows, objects::evaluation);
-            return self.format.print(context.ui, &list, "[]*api.Evaluation");
+            return self.list.format.print(context.ui, &list, "[]*api.Evaluation");
         }
         if rows.is_empty() {
             context.ui.output("No evals found");
@@ -74,7 +73,7 @@ impl EvalList {
         let evals: Result<Vec<Evaluation>, _> = rows.iter().map(encamp_api::json::from_value).collect();
         let mut evals = evals.context("Error querying evaluations")?;
         evaluations::sort(&mut evals);
-        context.ui.output(&evaluations::listed(&evals, self.verbose));
+        context.ui.output(&evaluations::listed(&evals, self.list.verbose));
         next_page(context, &meta);
         Ok(0)
     }

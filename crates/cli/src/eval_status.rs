@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::{Context, clock};
 use super::error::{CommandResult, ErrorContext};
@@ -37,16 +39,25 @@ pub struct EvalStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "evaluation")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
+    pub(crate) id: String,
 }
 
 impl Run for EvalStatus {
+    const META: Meta = Meta::new("eval status")
+        .alias("eval-status", Listing::Alias)
+        .exit_status(&[
+            (0, "The evaluation was printed. With -monitor: it completed, and all allocations were placed."),
+            (1, "An error occurred. With -monitor: also if the deployment was not successful."),
+            (2, "With -monitor: allocations are unplaced, and no deployment waits for them."),
+        ])
+        .examples(&[
+            ("Show an evaluation", "encamp eval status 2c3f8e0a"),
+            ("Monitor an evaluation until it completes", "encamp eval status -monitor 2c3f8e0a"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <evaluation>");
-        };
-        let shown = self.show(id, context);
+        let shown = self.show(&self.id, context);
         context.end(shown)
     }
 }

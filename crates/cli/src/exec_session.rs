@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::connection::Connection;
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::flags::FlagKind;
 use super::render::ui::Ui;
 use encamp_api::exec::Event;
 use encamp_api::{Client, Query};
@@ -21,25 +22,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 #[derive(Debug, clap::Args)]
 pub struct SessionFlags {
     /// Pass standard input to the command
-    #[arg(
-        long = "i",
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long = "i", switch = Some(true))]
     pub interactive: bool,
     /// Allocate a pseudo-terminal. Default: if standard input and output are terminals
-    #[arg(
-        long = "t",
-        value_name = "bool",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_parser = clap::value_parser!(bool)
-    )]
+    #[arg(long = "t", switch = None)]
     pub tty: Option<bool>,
     /// Escape character for sessions with a pseudo-terminal, or none
     #[arg(long = "e", value_name = "character", default_value = "~")]

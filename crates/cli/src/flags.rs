@@ -45,6 +45,28 @@ impl InvalidFlag {
     }
 }
 
+/// Kinds of flags, for `#[arg(…)]`.
+pub trait FlagKind {
+    /// A boolean flag that stands for true, or takes `true` or `false` after `=`. The parameter is its default.
+    fn switch(self, default: Option<bool>) -> Self;
+}
+
+impl FlagKind for Arg {
+    fn switch(self, default: Option<bool>) -> Arg {
+        let switch = self
+            .value_name("bool")
+            .value_parser(clap::value_parser!(bool))
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true");
+        match default {
+            Some(default) => switch.default_value(if default { "true" } else { "false" }),
+            None => switch,
+        }
+    }
+}
+
 /// Whether a flag is boolean: it takes no value, or `true` or `false` after `=`.
 pub fn is_bool(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue) || arg.get_value_parser().type_id() == std::any::TypeId::of::<bool>()

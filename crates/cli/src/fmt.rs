@@ -5,9 +5,12 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Files};
 use super::context::Context;
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
+use super::flags::FlagKind;
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use encamp_jobspec::admission::error_list;
@@ -29,33 +32,17 @@ pub struct Fmt {
     #[arg(long)]
     pub check: bool,
     /// Print the names of files that change. With neither -list nor -write, the result is written to standard output
-    #[arg(
-        long,
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long, switch = Some(true))]
     pub list: bool,
     /// Write the result into the files
-    #[arg(
-        long,
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long, switch = Some(true))]
     pub write: bool,
     /// Process subdirectories as well
     #[arg(long)]
     pub recursive: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[path]...")]
+    #[arg(value_name = "[path]...", add = CompleteWith::Every(&CompleteWith::Files(Files::Named(&["hcl", "nomad"]))))]
     pub(crate) optional_args: Vec<String>,
 }
 
@@ -71,6 +58,20 @@ struct Progress {
 }
 
 impl Run for Fmt {
+    const META: Meta = Meta::new("fmt")
+        .exit_status(&[
+            (0, "The files are in the standard format, or were rewritten."),
+            (1, "An error occurred or, with -check, a file is not in the standard format."),
+        ])
+        .offline_examples(&[
+            ("Rewrite a job file in the standard format", "encamp fmt web.nomad.hcl"),
+            (
+                "List the files below a directory that are not in the standard format",
+                "encamp fmt -check -recursive jobs",
+            ),
+            ("Format a job file from standard input", "encamp fmt - < web.nomad.hcl"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let mut progress = Progress::default();
         match self.optional_args.as_slice() {

@@ -45,6 +45,16 @@ impl FormatFlags {
     }
 }
 
+/// The flags of commands that print objects with identifiers.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ListFlags {
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+}
+
 /// The flags of paginated lists.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct PageFlags {

@@ -1,5 +1,6 @@
 //! The general options, which all commands share (`docs/spec/cli.md §2.4`).
 
+use super::completion::values::{CompleteWith, Objects};
 use super::context::Environment;
 use super::output_settings::ColourWhen;
 use encamp_jobspec::convert::ConvertOptions;
@@ -45,22 +46,22 @@ pub struct GeneralFlags {
     #[arg(long, value_name = "region")]
     pub region: Option<String>,
     /// Namespace of the request. Overrides NOMAD_NAMESPACE
-    #[arg(long, value_name = "namespace")]
+    #[arg(long, value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
     pub namespace: Option<String>,
     /// Secret ID of the ACL token of the request. Overrides NOMAD_TOKEN
     #[arg(long, value_name = "token")]
     pub token: Option<String>,
     /// File with the certificate authority that signed the server's certificate. Overrides NOMAD_CACERT and -ca-path
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::ANY_FILE)]
     pub ca_cert: Option<String>,
     /// Directory with certificates of certificate authorities. Overrides NOMAD_CAPATH
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub ca_path: Option<String>,
     /// Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::ANY_FILE)]
     pub client_cert: Option<String>,
     /// Key of the client certificate. Overrides NOMAD_CLIENT_KEY
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::ANY_FILE)]
     pub client_key: Option<String>,
     /// Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME
     #[arg(long, value_name = "name")]
@@ -84,17 +85,17 @@ pub struct LocalFlags {
     _address: Option<String>,
     #[arg(long = "region", hide = true)]
     _region: Option<String>,
-    #[arg(long = "namespace", hide = true)]
+    #[arg(long = "namespace", hide = true, add = CompleteWith::Live(Objects::Namespaces))]
     _namespace: Option<String>,
     #[arg(long = "token", hide = true)]
     _token: Option<String>,
-    #[arg(long = "ca-cert", hide = true)]
+    #[arg(long = "ca-cert", hide = true, add = CompleteWith::ANY_FILE)]
     _ca_cert: Option<String>,
-    #[arg(long = "ca-path", hide = true)]
+    #[arg(long = "ca-path", hide = true, add = CompleteWith::DIRECTORIES)]
     _ca_path: Option<String>,
-    #[arg(long = "client-cert", hide = true)]
+    #[arg(long = "client-cert", hide = true, add = CompleteWith::ANY_FILE)]
     _client_cert: Option<String>,
-    #[arg(long = "client-key", hide = true)]
+    #[arg(long = "client-key", hide = true, add = CompleteWith::ANY_FILE)]
     _client_key: Option<String>,
     #[arg(long = "tls-server-name", hide = true)]
     _tls_server_name: Option<String>,

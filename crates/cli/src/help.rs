@@ -1,7 +1,8 @@
 //! Help texts, generated from the definitions of the commands (`docs/spec/cli.md §2.1`).
 
-use super::command::{Entry, Listing, Registry};
+use super::command::{Entry, Registry};
 use super::command_documentation::{CommandDocumentation, GeneralOptions, OptionText};
+use super::command_meta::Listing;
 use super::render::wrap::{self, WIDTH};
 
 /// What the help of a command says of the general options, if it only accepts those for the output.
@@ -39,7 +40,7 @@ pub fn general(registry: &Registry) -> String {
 /// The help of a command or group.
 pub fn command(registry: &Registry, path: &str) -> String {
     let text = match registry.get(path) {
-        Some(entry) => command_text(registry, entry),
+        Some(entry) => command_text(entry),
         None => group_text(registry, path),
     };
     let members: Vec<(&str, String)> =
@@ -57,8 +58,8 @@ fn group_text(registry: &Registry, path: &str) -> String {
     format!("Usage: encamp {path} <subcommand> [options] [args]\n\n{}", wrapped(&format!("{about}."), 2))
 }
 
-fn command_text(registry: &Registry, entry: &Entry) -> String {
-    let of = CommandDocumentation::of(registry, entry);
+fn command_text(entry: &Entry) -> String {
+    let of = CommandDocumentation::of(entry);
     let options_shown = if of.has_options() { " [options]" } else { "" };
     let mut usage =
         format!("Usage: encamp {}{options_shown} {}", of.name, of.arguments.join(" ")).trim_end().to_string();
@@ -81,9 +82,9 @@ fn command_text(registry: &Registry, entry: &Entry) -> String {
     let statuses: Vec<String> = of.exit_status.iter().map(|(code, when)| hanging(&code.to_string(), when, 3)).collect();
     sections.push(format!("Exit status:\n\n{}", statuses.join("\n")));
     if !of.examples.is_empty() {
-        let examples = of.examples.iter().map(|example| {
-            let line = example.line.replace('\n', "\n      ");
-            format!("{}\n\n      $ {line}", wrapped(&format!("{}:", example.about), 2))
+        let examples = of.examples.iter().map(|(about, line)| {
+            let line = line.replace('\n', "\n      ");
+            format!("{}\n\n      $ {line}", wrapped(&format!("{}:", about), 2))
         });
         sections.push(format!("Examples:\n\n{}", examples.collect::<Vec<_>>().join("\n\n")));
     }

@@ -3,6 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::command::Run;
+use super::command_meta::{FlagErrorNote, Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -19,7 +21,7 @@ use encamp_model::{AllocListStub, ClientStatus, quoted};
 #[derive(Debug, clap::Parser)]
 pub struct JobAction {
     /// The job ID or a prefix of it
-    #[arg(long, value_name = "job")]
+    #[arg(long, value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub job: Option<String>,
     /// The task group from which an allocation is selected
     #[arg(long, value_name = "group")]
@@ -28,21 +30,35 @@ pub struct JobAction {
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
     /// The allocation ID or a prefix of it
-    #[arg(long, value_name = "allocation")]
+    #[arg(long, value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
     pub alloc: Option<String>,
     #[command(flatten)]
     pub(crate) streams: SessionFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "action")]
-    pub(crate) args: Vec<String>,
+    pub(crate) action: String,
 }
 
 impl Run for JobAction {
+    const META: Meta = Meta::new("job action")
+        .argument_error("An action name is required")
+        .alias("action", Listing::Other)
+        .flag_error_note(FlagErrorNote::Flags)
+        .exit_status(&[
+            (0, "The command in the task exited with status 0. Any other status of it is returned unchanged."),
+            (1, "An error occurred before the command was started."),
+        ])
+        .examples(&[
+            (
+                "Run an action of a job in one of its allocations",
+                "encamp job action -job web -group front -task server reload",
+            ),
+            ("Run it in a certain allocation", "encamp job action -job web -alloc 8ba85cef -task server reload"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [action] = self.args.as_slice() else {
-            return context.usage_error("An action name is required");
-        };
+        let action = &self.action;
         let Some(job) = given(&self.job) else {
             return context.usage_error("A job ID is required");
         };

@@ -1,6 +1,8 @@
 //! `job convert`: writes a job in JSON as a job file (`docs/spec/cli.md §15.4`).
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Files};
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
@@ -25,15 +27,27 @@ const DIFFERS: u8 = 2;
 pub struct JobConvert {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "path", add = CompleteWith::Files(Files::Named(&["json"])))]
+    pub(crate) path: String,
 }
 
 impl Run for JobConvert {
+    const META: Meta = Meta::new("job convert")
+        .exit_status(&[
+            (0, "The printed job file is the same job."),
+            (1, "An error occurred."),
+            (2, "HCL cannot express all of the job; a warning names the differences."),
+        ])
+        .offline_examples(&[
+            ("Convert a job from JSON to a job file", "encamp job convert web.json > converted.nomad.hcl"),
+            (
+                "Convert the JSON that another command prints",
+                "encamp job run -output web.nomad.hcl | encamp job convert -",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
+        let path = &self.path;
         let job = spec_file::read(path, context.env).and_then(|bytes| read(&bytes, path));
         let written = job
             .and_then(|job| write(&job).map_err(CommandError::new).context("The job cannot be written as a job file"));

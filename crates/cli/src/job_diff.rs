@@ -6,6 +6,8 @@ use serde_json::json;
 
 use super::cluster::{ClusterFlags, block_on};
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -49,7 +51,10 @@ pub struct JobDiff {
     pub json_output: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> [<job>]")]
+    #[arg(
+        value_name = "<job> [<job>]",
+        add = CompleteWith::InTurn(&[CompleteWith::JOB_FILES, CompleteWith::JOB_FILES])
+    )]
     pub(crate) args: Vec<String>,
 }
 
@@ -88,6 +93,23 @@ fn read_as(error: CommandError, id: &str, version: Option<u64>) -> CommandError 
 }
 
 impl Run for JobDiff {
+    const META: Meta = Meta::new("job diff")
+        .usage_exit(255)
+        .paged()
+        .exit_status(&[(0, "The jobs are the same."), (1, "The jobs differ."), (255, "An error occurred.")])
+        .offline_examples(&[
+            (
+                "Compare a job file with the registered job",
+                "encamp job diff -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/api-destructive.hcl",
+            ),
+            (
+                "Compare two job files",
+                "encamp job diff fixtures/demo/api-inplace.hcl \\
+    fixtures/demo/api-destructive.hcl",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !(1..=2).contains(&self.args.len()) {
             return context.usage_error("This command takes one or two arguments: <job> [<job>]");

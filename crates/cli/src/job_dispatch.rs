@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -46,11 +48,19 @@ pub struct JobDispatch {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> [payload]")]
+    #[arg(value_name = "<job> [payload]", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for JobDispatch {
+    const META: Meta = Meta::new("job dispatch").examples(&[
+        ("Dispatch a parameterized job with metadata", "encamp job dispatch -meta month=2026-11 report"),
+        (
+            "Dispatch it with a file as payload, without waiting",
+            "encamp job dispatch -detach -meta month=2026-11 report input.csv",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (job, input) = match self.args.as_slice() {
             [job] => (job, None),

@@ -2,8 +2,11 @@
 //! `§8.11`).
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::context::Context;
 use super::error::{CommandError, ErrorContext};
+use super::exit_status::MONITORED;
 use super::general::GeneralFlags;
 use super::lookup::{self, Kind};
 use super::render::values;
@@ -23,18 +26,20 @@ pub struct JobEval {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 impl Run for JobEval {
+    const META: Meta = Meta::new("job eval").exit_status(MONITORED).examples(&[
+        ("Create an evaluation of a job and monitor it", "encamp job eval web"),
+        ("Reschedule the failed allocations of a job now", "encamp job eval -force-reschedule -detach web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let (namespace, id) = connection.wait(lookup::job(client, &self.given, &connection.zone))?;
             let made = connection.wait(client.evaluate_job(namespace.as_deref(), &id, self.force_reschedule));
             let (made, _) = made.context("Error evaluating job")?;
             if self.follow.detach {
@@ -60,18 +65,20 @@ pub struct JobPromote {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 impl Run for JobPromote {
+    const META: Meta = Meta::new("job promote").exit_status(MONITORED).examples(&[
+        ("Promote the canaries of a job", "encamp job promote api"),
+        ("Promote only the canaries of one task group, without waiting", "encamp job promote -group api -detach api"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let (namespace, id) = connection.wait(lookup::job(client, &self.given, &connection.zone))?;
             let latest = connection.wait(client.latest_deployment(namespace.as_deref(), &id));
             let (latest, _) = latest.context(format_args!("Error retrieving deployments for job {}", quoted(&id)))?;
             let Some(latest) = latest else {
@@ -94,18 +101,20 @@ pub struct JobPeriodicForce {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 impl Run for JobPeriodicForce {
+    const META: Meta = Meta::new("job periodic force").exit_status(MONITORED).examples(&[
+        ("Launch a periodic job now", "encamp job periodic force backup"),
+        ("Launch it without monitoring the evaluation", "encamp job periodic force -detach backup"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let found = lookup::job_of(Kind::Periodic, client, given, &connection.zone);
+            let found = lookup::job_of(Kind::Periodic, client, &self.given, &connection.zone);
             let (namespace, id) = connection.wait(found)?;
             let forced = connection.wait(client.force_periodic_job(namespace.as_deref(), &id));
             let (forced, _) = forced.context(format_args!("Error forcing periodic job {}", quoted(&id)))?;

@@ -5,9 +5,11 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::completion::values::{CompleteWith, Files};
 use super::context::Environment;
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::flags::FlagKind;
 use encamp_api::path;
 use encamp_jobspec::admission::AdmissionError;
 use encamp_jobspec::explain::outline::Outline;
@@ -22,21 +24,18 @@ use encamp_snapshot::file as snapshot;
 #[derive(Debug, Clone, clap::Args)]
 pub struct VariableFlags {
     /// Reject variables that the job file does not declare
-    #[arg(
-        long,
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long, switch = Some(true))]
     pub hcl2_strict: bool,
     /// Value of a variable of the job file, as key=value. Can be given several times
     #[arg(long, value_name = "key=value", action = clap::ArgAction::Append)]
     pub var: Vec<String>,
     /// HCL file with values of variables of the job file. Can be given several times
-    #[arg(long, value_name = "path", action = clap::ArgAction::Append)]
+    #[arg(
+        long,
+        value_name = "path",
+        action = clap::ArgAction::Append,
+        add = CompleteWith::Files(Files::Named(&["hcl", "var", "json"]))
+    )]
     pub var_file: Vec<String>,
 }
 

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -40,18 +42,20 @@ pub struct JobHistory {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 /// The beginning of the messages about failed requests.
 const FAILED: &str = "Error retrieving job versions";
 
 impl Run for JobHistory {
+    const META: Meta = Meta::new("job history").paged().examples(&[
+        ("List the versions of a job", "encamp job history web"),
+        ("Show the differences between the versions", "encamp job history -p web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         let formatted = self.format.json || self.format.template.is_some();
         let tag = self.diff_tag.as_deref().filter(|t| !t.is_empty());
         if formatted && (self.p || self.full) {
@@ -63,7 +67,7 @@ impl Run for JobHistory {
         if tag.is_some() && self.diff_version.is_some() {
             return context.failure("-diff-tag and -diff-version are mutually exclusive");
         }
-        context.connected(&self.general, |c, context| self.show(c, given, tag, context))
+        context.connected(&self.general, |c, context| self.show(c, &self.given, tag, context))
     }
 }
 

@@ -6,6 +6,8 @@ use serde::Deserialize;
 
 use super::autoscale;
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -54,13 +56,13 @@ pub struct JobInit {
     pub job_scaling: bool,
     /// Write the job file of this registered job: the one that was submitted, if the servers store it, or one that is
     /// generated from the job
-    #[arg(long, value_name = "job")]
+    #[arg(long, value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub from: Option<String>,
     /// With -from, cluster snapshot file or server backup to read the job from
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     /// Write the job template with this name: one that is stored in the cluster, or else one of -list-examples
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Words(job_examples::NAMES))]
     pub template: Option<String>,
     /// List the names of the job templates that are stored in the cluster
     #[arg(long)]
@@ -70,7 +72,7 @@ pub struct JobInit {
     pub list_examples: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 
@@ -164,6 +166,19 @@ fn without_comments(text: &str) -> String {
 }
 
 impl Run for JobInit {
+    const META: Meta = Meta::new("job init").alias("init", Listing::Alias).offline_examples(&[
+        ("Create example.nomad.hcl, an example job file with comments", "encamp job init"),
+        ("Create an example job file without comments", "encamp job init -short api.nomad.hcl"),
+        ("List job files for common uses", "encamp job init -list-examples"),
+        ("Create one of them", "encamp job init -template=web-canary canary.nomad.hcl"),
+        (
+            "Write the job file of a job in a snapshot",
+            "encamp job init -from web -snapshot fixtures/demo/cluster.json \\
+    web-copy.nomad.hcl",
+        ),
+        ("Create cluster_scaling.hcl, the metadata of a worker pool", "encamp job init -cluster-scaling"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.cluster_scaling || self.job_scaling {
             return self.scaling(context);

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
@@ -41,7 +43,7 @@ use encamp_state::State;
 #[derive(Debug, clap::Parser)]
 pub struct JobInspect {
     /// Cluster snapshot file or server backup to read the job from
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
@@ -67,7 +69,10 @@ pub struct JobInspect {
     pub(crate) variables: VariableFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(
+        value_name = "job",
+        add = CompleteWith::IfFlag("file", &CompleteWith::JOB_FILES, &CompleteWith::Live(Objects::Jobs))
+    )]
     pub(crate) args: Vec<String>,
 }
 
@@ -78,6 +83,24 @@ type Submitted = (JobSubmission, String, String);
 const FAILED: &str = "Error inspecting job";
 
 impl Run for JobInspect {
+    const META: Meta = Meta::new("job inspect")
+        .alias("inspect", Listing::Alias)
+        .paged()
+        .exit_status(&[
+            (0, "The command succeeded."),
+            (1, "An error occurred."),
+            (2, "With -hcl: HCL cannot express all of the job; a warning names the differences."),
+        ])
+        .examples(&[
+            ("Print a job as JSON", "encamp job inspect web"),
+            ("Print the job file that was submitted", "encamp job inspect -hcl web"),
+            (
+                "Print a job of a snapshot as a job file",
+                "encamp job inspect -hcl \\
+    -snapshot fixtures/demo/cluster.json api",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = match self.args.as_slice() {
             [name] => name,

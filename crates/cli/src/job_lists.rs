@@ -3,11 +3,13 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
 use super::error::{CommandResult, ErrorContext};
-use super::format::FormatFlags;
+use super::format::{FormatFlags, ListFlags};
 use super::general::GeneralFlags;
 use super::render::{deployments, objects};
 use super::{deployment_list, job_status, lookup};
@@ -29,8 +31,8 @@ pub struct JobAllocs {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 /// A query in the given namespace, or in that of the connection.
@@ -39,11 +41,13 @@ fn within(namespace: Option<&str>) -> Query {
 }
 
 impl Run for JobAllocs {
+    const META: Meta = Meta::new("job allocs").examples(&[
+        ("List the allocations of a job", "encamp job allocs web"),
+        ("Print the IDs of the allocations of a job", "encamp job allocs -t '{{range .}}{{println .ID}}{{end}}' web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
-        context.connected(&self.general, |c, context| self.show(c, given, context))
+        context.connected(&self.general, |c, context| self.show(c, &self.given, context))
     }
 }
 
@@ -85,29 +89,28 @@ pub struct JobDeployments {
     /// Show only the latest deployment, with its task groups
     #[arg(long)]
     pub latest: bool,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 impl Run for JobDeployments {
+    const META: Meta = Meta::new("job deployments").examples(&[
+        ("List the deployments of a job", "encamp job deployments web"),
+        ("Show the latest deployment of a job", "encamp job deployments -latest web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
-        context.connected(&self.general, |c, context| self.show(c, given, context))
+        context.connected(&self.general, |c, context| self.show(c, &self.given, context))
     }
 }
 
 impl JobDeployments {
     fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let formatted = self.format.wanted()?;
+        let formatted = self.list.format.wanted()?;
         let client = &connection.client;
         let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
         let query = within(namespace.as_deref());
@@ -116,16 +119,16 @@ impl JobDeployments {
             let query = query.with("all", self.all.to_string());
             let rows = connection.wait(client.rows::<Value>(&path("/v1/job/", &id, "/deployments"), &query));
             let (rows, _) = rows.context(FAILED)?;
-            return deployment_list::print(rows, self.verbose, &self.format, formatted, context);
+            return deployment_list::print(rows, &self.list, context);
         }
         let read = connection.wait(client.get::<Value>(&path("/v1/job/", &id, "/deployment"), &query));
         let (value, _) = read.context(FAILED)?;
         if formatted {
-            return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
+            return self.list.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
         }
         let latest: Option<Deployment> = encamp_api::json::from_value(&value).context(FAILED)?;
         match latest {
-            Some(latest) => context.ui.output_markup(&deployments::block(&latest, self.verbose)),
+            Some(latest) => context.ui.output_markup(&deployments::block(&latest, self.list.verbose)),
             None => context.ui.output("No deployment found"),
         }
         Ok(0)

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
+use super::completion::values::CompleteWith;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
@@ -68,15 +70,36 @@ pub struct JobRun {
     pub(crate) plan_file: PlanFileFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "path", add = CompleteWith::JOB_FILES)]
+    pub(crate) path: String,
 }
 
 impl Run for JobRun {
+    const META: Meta = Meta::new("job run")
+        .alias("run", Listing::Common)
+        .exit_status(&[
+            (0, "The evaluation completed and all allocations were placed, or -detach was given."),
+            (1, "An error occurred, or the deployment was not successful."),
+            (2, "Allocations are unplaced, and no deployment waits for them."),
+            (3, "Nothing was registered: the outcome of the plan file is not the reviewed one any more."),
+            (4, "Nothing was registered: the signature of the plan file is missing or wrong."),
+        ])
+        .examples(&[
+            ("Register a job and monitor its deployment", "encamp job run web.nomad.hcl"),
+            (
+                "Register a job without waiting, with a value for a variable",
+                "encamp job run -detach -var version=1.1 web.nomad.hcl",
+            ),
+            ("Print a job file as the JSON of the API", "encamp job run -output web.nomad.hcl"),
+            (
+                "Register a plan, also if allocations would be placed on other nodes",
+                "encamp job plan -out plan.encamp web.nomad.hcl;
+    encamp job run -detach -allow placement-moves plan.encamp",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
+        let path = &self.path;
         if path != "-" && plan_file::is_one(&context.env.directory.join(path)) {
             return plan_file::run(&self, path, context);
         }

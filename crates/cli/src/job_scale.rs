@@ -4,9 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::exit_status::MONITORED;
 use super::flags::InvalidFlag;
 use super::general::GeneralFlags;
 use super::lookup;
@@ -32,11 +35,16 @@ pub struct JobScale {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> [group] <count>")]
+    #[arg(value_name = "<job> [group] <count>", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for JobScale {
+    const META: Meta = Meta::new("job scale").exit_status(MONITORED).examples(&[
+        ("Set the count of the only task group of a job", "encamp job scale web 3"),
+        ("Set the count of a task group without waiting", "encamp job scale -detach web front 2"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (job, group, count) = match self.args.as_slice() {
             [job, count] => (job, "", count),
@@ -103,15 +111,18 @@ pub struct JobScalingEvents {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 impl Run for JobScalingEvents {
+    const META: Meta = Meta::new("job scaling-events").examples(&[
+        ("List the scaling events of a job", "encamp job scaling-events web"),
+        ("List them with their messages and evaluations", "encamp job scaling-events -verbose web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
+        let given = &self.given;
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;

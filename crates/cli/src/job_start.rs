@@ -1,9 +1,12 @@
 //! `job start`: starts a stopped job again (`docs/spec/cli.md §8.6`).
 
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::exit_status::MONITORED;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::submitted::FollowFlags;
@@ -21,16 +24,18 @@ pub struct JobStart {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 impl Run for JobStart {
+    const META: Meta = Meta::new("job start").alias("start", Listing::Other).exit_status(MONITORED).examples(&[
+        ("Start a stopped job", "encamp job start web"),
+        ("Start it without monitoring the evaluation", "encamp job start -detach web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
-        context.connected(&self.general, |c, context| self.start(c, given, context))
+        context.connected(&self.general, |c, context| self.start(c, &self.given, context))
     }
 }
 

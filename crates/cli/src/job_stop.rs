@@ -3,9 +3,12 @@
 use futures_util::future::join_all;
 
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::CommandError;
+use super::exit_status::MONITORED;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::submitted::FollowFlags;
@@ -38,7 +41,7 @@ pub struct JobStop {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job>...")]
+    #[arg(value_name = "<job>...", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 
@@ -50,6 +53,11 @@ struct Target<'a> {
 }
 
 impl Run for JobStop {
+    const META: Meta = Meta::new("job stop").alias("stop", Listing::Common).exit_status(MONITORED).examples(&[
+        ("Stop a job", "encamp job stop web"),
+        ("Stop a job and purge it from the state of the servers", "encamp job stop -purge -detach -yes web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.args.is_empty() {
             return context.usage_error("This command takes at least one argument: <job>");

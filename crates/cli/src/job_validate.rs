@@ -2,6 +2,8 @@
 
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;
+use super::command_meta::{Listing, Meta};
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::error::CommandError;
@@ -36,7 +38,7 @@ pub struct JobValidate {
     #[command(flatten)]
     pub(crate) job: JobFileFlags,
     /// Validate locally, with the namespaces, node pools and settings of this cluster snapshot file or server backup
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
@@ -45,11 +47,28 @@ pub struct JobValidate {
     pub strict: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<path>...")]
+    #[arg(value_name = "<path>...", add = CompleteWith::Every(&CompleteWith::JOB_FILES))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for JobValidate {
+    const META: Meta = Meta::new("job validate")
+        .alias("validate", Listing::Alias)
+        .exit_status(&[(0, "The job is valid."), (1, "The job is invalid, or an error occurred.")])
+        .examples(&[
+            ("Validate a job file with the servers", "encamp job validate web.nomad.hcl"),
+            (
+                "Validate a job file with the namespaces and node pools of a snapshot",
+                "encamp job validate -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/registered/api.hcl",
+            ),
+            (
+                "Validate all job files of a directory",
+                "encamp job validate -snapshot fixtures/demo/cluster.json \\
+    fixtures/demo/registered",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.args.iter().filter(|path| *path == "-").count() > 1 {
             return context.usage_error("Standard input can only be given once");

@@ -1,9 +1,12 @@
 //! `job revert`, `job tag apply` and `job tag unset` (`docs/spec/cli.md §8.9`).
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
+use super::exit_status::MONITORED;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::lookup;
@@ -20,11 +23,16 @@ pub struct JobRevert {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> <version|tag>")]
+    #[arg(value_name = "<job> <version|tag>", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for JobRevert {
+    const META: Meta = Meta::new("job revert").exit_status(MONITORED).examples(&[
+        ("Revert a job to version 0", "encamp job revert web 0"),
+        ("Revert a job to a tagged version without waiting", "encamp job revert -detach web stable"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given, version] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <job> <version|tag>");
@@ -73,17 +81,24 @@ pub struct JobTagApply {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 /// The error for a missing name.
 const NO_NAME: &str = "A version tag name is required";
 
 impl Run for JobTagApply {
+    const META: Meta = Meta::new("job tag apply").examples(&[
+        ("Tag the latest version of a job", "encamp job tag apply -name stable web"),
+        (
+            "Tag an earlier version, with a description",
+            "encamp job tag apply -name first -version 0 \\
+    -description \"First release\" web",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
+        let given = &self.given;
         let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
             return context.usage_error(NO_NAME);
         };
@@ -126,23 +141,25 @@ pub struct JobTagUnset {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for JobTagUnset {
+    const META: Meta = Meta::new("job tag unset").examples(&[
+        ("Remove a tag from a job", "encamp job tag unset -name stable web"),
+        ("Remove a tag from a job of another namespace", "encamp job tag unset -namespace prod -name first shop"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
             return context.usage_error(NO_NAME);
         };
         context.connected(&self.general, |connection, context| {
             let client = &connection.client;
-            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let (namespace, id) = connection.wait(lookup::job(client, &self.given, &connection.zone))?;
             let removed = connection.wait(client.untag_job_version(namespace.as_deref(), &id, name));
             removed.context("Error removing tag from job version")?;
-            context.ui.output(&format!("Tag {} removed from job {}", quoted(name), quoted(given)));
+            context.ui.output(&format!("Tag {} removed from job {}", quoted(name), quoted(&self.given)));
             Ok(0)
         })
     }

@@ -5,7 +5,7 @@
 //! - [`terminal`]: progress display and signal handling. [`help`]: help texts.
 //! - [`context`]: the context of a command: streams, environment, clock.
 //! - [`connection`]: a client for commands that send several requests. [`prompt`]: confirmation prompts.
-//! - [`mod@format`]: `-json`, `-t` and pagination. [`lookup`], [`lookup_id`]: objects by prefix.
+//! - [`mod@format`]: `-json`, `-t` and pagination. [`lookup`], [`lookup_id`], [`lookup_name`]: objects by prefix.
 //! - [`submitted`]: the output after a job registration. [`launch`]: the next launch of periodic jobs.
 //! - [`suggest`]: suggestions for mistyped words.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
@@ -35,6 +35,7 @@ pub mod cluster;
 pub mod command;
 pub mod command_documentation;
 pub mod command_examples;
+pub mod command_meta;
 pub mod completion;
 pub mod config_validate;
 pub mod connection;
@@ -84,6 +85,7 @@ pub mod job_versions;
 pub mod launch;
 pub mod lookup;
 pub mod lookup_id;
+pub mod lookup_name;
 pub mod manual;
 pub mod monitor;
 pub mod namespace;
@@ -135,7 +137,7 @@ use std::process::ExitCode;
 
 use command::{Found, Registry};
 use context::{Context, Environment};
-use output_settings::{OutputSettings, is_paged};
+use output_settings::OutputSettings;
 use render::page;
 use render::ui::Ui;
 use terminal::Size;
@@ -214,7 +216,7 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
         }
         Found::Group(path) => (Some(path), 1),
         Found::Command(command, rest) => {
-            if is_paged(command.canonical) {
+            if command.meta.paged {
                 ui.use_pager();
             }
             let mut context = Context { ui, env, registry: &registry, command, args };

@@ -5,6 +5,7 @@ use roff::{Inline, Roff, bold, italic, roman};
 use super::command::Registry;
 use super::command_documentation::{CommandDocumentation, GeneralOptions, OptionText};
 use super::command_examples::{self, Example};
+use super::command_meta::Listing;
 use super::environment_variables;
 use super::exit_status::ExitStatus;
 use super::options::general_options;
@@ -27,13 +28,13 @@ const PROGRAM_STATUS: &[ExitStatus] = &[
 pub fn pages(registry: &Registry) -> Vec<(String, String)> {
     let program = ("encamp.1".to_string(), program_page(registry));
     let groups = registry.groups().map(|(name, _)| (file_name(name), group_page(registry, name)));
-    let shown = registry.entries().filter(|e| e.listing != super::command::Listing::Hidden);
+    let shown = registry.entries().filter(|e| e.listing != Listing::Hidden);
     let commands = shown.map(|entry| {
-        let text = if entry.path == entry.canonical {
-            command_page(registry, &CommandDocumentation::of(registry, entry))
+        let text = if entry.path == entry.meta.path {
+            command_page(registry, &CommandDocumentation::of(entry))
         } else {
             // The page of an alias is that of the command.
-            format!(".so man1/{}\n", file_name(entry.canonical))
+            format!(".so man1/{}\n", file_name(entry.meta.path))
         };
         (file_name(entry.path), text)
     });
@@ -131,13 +132,13 @@ fn examples(page: &mut Roff, examples: &[Example]) {
         return;
     }
     section(page, "EXAMPLES");
-    for example in examples {
+    for (about, line) in examples {
         page.control("PP", []);
-        page.text([roman(format!("{}:", example.about))]);
+        page.text([roman(format!("{about}:"))]);
         page.control("PP", []);
         page.control("RS", ["4"]);
         page.control("nf", []);
-        page.text([roman(format!("$ {}", example.line))]);
+        page.text([roman(format!("$ {line}"))]);
         page.control("fi", []);
         page.control("RE", []);
     }

@@ -7,7 +7,7 @@ use super::data::{self, text};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::lookup::{self, LookupError};
 use super::render::allocations::{self, Listing};
-use super::render::table::{Form, table};
+use super::render::table::{self, Columns};
 use super::render::values::{self, Clock};
 use encamp_model::{AllocListStub, ClientStatus, quoted};
 
@@ -92,20 +92,16 @@ pub fn own_node(c: &Connection) -> CommandResult<String> {
 
 /// The table of nodes without their pools.
 pub fn node_table(nodes: &[Value], full_ids: bool) -> String {
-    let mut lines = vec!["ID|DC|Name|Class|Drain|Eligibility|Status".to_string()];
-    lines.extend(nodes.iter().map(|node| {
-        format!(
-            "{}|{}|{}|{}|{}|{}|{}",
-            values::id(text(node, "ID"), full_ids),
-            text(node, "Datacenter"),
-            text(node, "Name"),
-            text(node, "NodeClass"),
-            data::flag(node, "Drain"),
-            text(node, "SchedulingEligibility"),
-            text(node, "Status")
-        )
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Value> = &[
+        ("ID", &|node| values::id(text(node, "ID"), full_ids).into()),
+        ("DC", &|node| text(node, "Datacenter").into()),
+        ("Name", &|node| text(node, "Name").into()),
+        ("Class", &|node| text(node, "NodeClass").into()),
+        ("Drain", &|node| data::flag(node, "Drain").to_string()),
+        ("Eligibility", &|node| text(node, "SchedulingEligibility").into()),
+        ("Status", &|node| text(node, "Status").into()),
+    ];
+    table::columns(nodes, columns)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use clap::CommandFactory;
 
 use super::command::Run;
 use super::command_documentation::{OptionText, options};
+use super::command_meta::Meta;
 use super::context::Context;
 use super::environment_variables;
 use super::general::{GENERAL_OPTIONS, GeneralFlags};
@@ -29,6 +30,9 @@ pub fn general_options() -> Vec<OptionText> {
 }
 
 impl Run for Options {
+    const META: Meta = Meta::new("options")
+        .offline_examples(&[("List the general options and their environment variables", "encamp options")]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let options = help::options(GENERAL_OPTIONS, &general_options());
         let variables = help::definitions("Environment", environment_variables::GENERAL);

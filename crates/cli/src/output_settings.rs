@@ -79,35 +79,6 @@ impl<'a> OutputSettings<'a> {
     }
 }
 
-/// The commands whose output goes to the pager if it is longer than the screen: they print it once, follow nothing and
-/// ask nothing. `job plan` is not among them: its answer is at the end.
-const PAGED: &[&str] = &[
-    "alloc status",
-    "capacity",
-    "deployment list",
-    "eval explain",
-    "eval list",
-    "gc explain",
-    "job diff",
-    "job history",
-    "job inspect",
-    "job status",
-    "node status",
-    "operator raft state",
-    "plan show",
-    "service list",
-    "snapshot diff",
-    "snapshot inspect",
-    "var list",
-    "volume status",
-    "what-if",
-];
-
-/// Whether long output of a command goes to the pager.
-pub fn is_paged(command: &str) -> bool {
-    PAGED.contains(&command)
-}
-
 /// The name of a flag, with its value behind `=`.
 fn flag(arg: &str) -> Option<&str> {
     arg.strip_prefix("--").or(arg.strip_prefix('-'))
@@ -116,7 +87,6 @@ fn flag(arg: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Registry;
 
     fn colours(args: &[&str], vars: &[(&str, &str)]) -> (bool, bool) {
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
@@ -133,17 +103,6 @@ mod tests {
         assert_eq!(colours(&["-color=always", "--color", "never"], &[]), (true, false));
         assert_eq!(colours(&["-color=often", "-no-color"], &[]), (true, false));
         assert_eq!(colours(&["-color", "auto"], &[("NOMAD_CLI_FORCE_COLOR", "1")]), (false, true));
-    }
-
-    #[test]
-    fn commands_with_a_pager_exist_and_follow_nothing() {
-        let registry = Registry::new();
-        for name in PAGED {
-            let command = registry.get(name).unwrap_or_else(|| panic!("no command {name}"));
-            let follows =
-                command.clap().get_arguments().any(|a| matches!(a.get_long(), Some("monitor" | "f" | "follow")));
-            assert!(!follows, "{name} may follow something");
-        }
     }
 
     #[test]

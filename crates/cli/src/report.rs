@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::completion::values::CompleteWith;
 use super::context::Environment;
 use super::error::{CommandResult, ErrorContext};
 use encamp_model::quoted;
@@ -11,7 +12,7 @@ use encamp_snapshot::replace::{make_private, replace};
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ReportFlags {
     /// Write the result to this file as an HTML page, with a map of the nodes before and after
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub html: Option<String>,
 }
 

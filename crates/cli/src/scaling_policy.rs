@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
-use super::format::FormatFlags;
+use super::format::{FormatFlags, ListFlags};
 use super::general::GeneralFlags;
 use super::lookup_id;
 use super::render::table::{Form, table};
@@ -24,24 +26,21 @@ pub struct ScalingPolicyList {
     #[arg(long, value_name = "job")]
     pub job: Option<String>,
     /// List only policies of this type
-    #[arg(long = "type", value_name = "type")]
+    #[arg(long = "type", value_name = "type", add = CompleteWith::Words(&["horizontal"]))]
     pub kind: Option<String>,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ScalingPolicyList {
+    const META: Meta = Meta::new("scaling policy list").examples(&[
+        ("List the scaling policies", "encamp scaling policy list"),
+        ("List those of one job as JSON", "encamp scaling policy list -job web -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let listed = self.list(context);
         context.end(listed)
     }
@@ -49,7 +48,7 @@ impl Run for ScalingPolicyList {
 
 impl ScalingPolicyList {
     fn list(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let formatted = self.format.wanted()?;
+        let formatted = self.list.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let mut query = Query::default();
         for (name, value) in [("job", &self.job), ("type", &self.kind)] {
@@ -61,13 +60,13 @@ impl ScalingPolicyList {
         let (mut rows, _) = rows.context("Error listing scaling policies")?;
         if formatted {
             let value = serde_json::to_value(&rows)?;
-            return self.format.print(context.ui, &value, "[]*api.ScalingPolicyListStub");
+            return self.list.format.print(context.ui, &value, "[]*api.ScalingPolicyListStub");
         }
         if rows.is_empty() {
             context.ui.output("No policies found");
             return Ok(0);
         }
-        context.ui.output(&listed(&mut rows, self.verbose));
+        context.ui.output(&listed(&mut rows, self.list.verbose));
         Ok(0)
     }
 }
@@ -105,15 +104,17 @@ pub struct ScalingPolicyInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "policy")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for ScalingPolicyInfo {
+    const META: Meta = Meta::new("scaling policy info").examples(&[
+        ("Show a scaling policy", "encamp scaling policy info 4ae3b1c2"),
+        ("Print the maximum count that a policy allows", "encamp scaling policy info -t '{{.Max}}' 4ae3b1c2"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <policy>");
-        };
-        let shown = self.show(given, context);
+        let shown = self.show(&self.given, context);
         context.end(shown)
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::command::{Registry, Run};
+use super::command::Run;
+use super::command_meta::{FormerName, Meta};
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{self, list, text};
@@ -13,16 +14,6 @@ use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::render::table::{Form, table};
 use encamp_model::quoted;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<ServerMembers>("server members", None, 1);
-    registry.add::<ServerJoin>("server join", None, 1);
-    registry.add::<ServerForceLeave>("server force-leave", None, 1);
-    registry.add_hidden("server-members", "server members", true);
-    registry.add_hidden("server-join", "server join", true);
-    registry.add_hidden("server-force-leave", "server force-leave", true);
-}
 
 /// Display a list of known servers and their status
 ///
@@ -42,15 +33,20 @@ pub struct ServerMembers {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ServerMembers {
+    const META: Meta =
+        Meta::new("server members").former_names(&[FormerName::deprecated("server-members")]).examples(&[
+            ("List the servers", "encamp server members"),
+            (
+                "Print the name and the status of each server",
+                "encamp server members \\
+    -t '{{range .}}{{.Name}} {{.Status}} {{end}}'",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| self.show(c, context))
     }
 }
@@ -148,6 +144,11 @@ pub struct ServerJoin {
 }
 
 impl Run for ServerJoin {
+    const META: Meta = Meta::new("server join").former_names(&[FormerName::deprecated("server-join")]).examples(&[
+        ("Let the contacted server join another one", "encamp server join 10.0.0.12:4648"),
+        ("Let it join two servers", "encamp server join 10.0.0.12:4648 10.0.0.13:4648"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.args.is_empty() {
             return context.usage_error("One or more server addresses must be given as arguments");
@@ -174,14 +175,21 @@ pub struct ServerForceLeave {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for ServerForceLeave {
+    const META: Meta =
+        Meta::new("server force-leave").former_names(&[FormerName::deprecated("server-force-leave")]).examples(&[
+            ("Remove a failed server from the members", "encamp server force-leave server-3.global"),
+            (
+                "Remove a server completely, so that no list shows it",
+                "encamp server force-leave -prune server-3.global",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node>");
-        };
+        let name = &self.name;
         context.connected(&self.general, |c, _| {
             let done = c.wait(c.client.force_leave(name, self.prune));
             done.context(format_args!("Error force-leaving server {name}"))?;

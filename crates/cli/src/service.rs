@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::command::{Registry, Run};
+use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{self, list, text};
@@ -13,13 +14,6 @@ use super::render::table::{Form, pairs, table};
 use super::render::values;
 use encamp_api::Query;
 use encamp_model::{ServiceRegistration, quoted};
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<ServiceList>("service list", None, 1);
-    registry.add::<ServiceInfo>("service info", None, 1);
-    registry.add::<ServiceDelete>("service delete", None, 1);
-}
 
 /// A service: namespace, name, tags.
 type Row = (String, String, Vec<String>);
@@ -68,15 +62,15 @@ pub struct ServiceList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ServiceList {
+    const META: Meta = Meta::new("service list").paged().examples(&[
+        ("List the registered services", "encamp service list"),
+        ("List those of all namespaces", "encamp service list -namespace '*'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let answer = read(c)?;
             if answer.is_empty() {
@@ -107,15 +101,22 @@ pub struct ServiceInfo {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "service")]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for ServiceInfo {
+    const META: Meta =
+        Meta::new("service info").argument_error("This command takes one argument: <service_name>").examples(&[
+            ("Show the registrations of a service", "encamp service info web"),
+            (
+                "Print their addresses and ports",
+                "encamp service info \\
+    -t '{{range .}}{{.Address}}:{{.Port}} {{end}}' web",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <service_name>");
-        };
-        context.connected(&self.general, |c, context| self.show(c, context, prefix))
+        context.connected(&self.general, |c, context| self.show(c, context, &self.prefix))
     }
 }
 
@@ -202,6 +203,19 @@ pub struct ServiceDelete {
 }
 
 impl Run for ServiceDelete {
+    const META: Meta = Meta::new("service delete").examples(&[
+        (
+            "Delete a registration of a service",
+            "encamp service delete web \\
+    _nomad-task-8ba85cef-34de-4c2d-8a2d-7f6e6a2a5c31-group-front-web-http",
+        ),
+        (
+            "Delete the first registration of a service",
+            "encamp service delete web \\
+    $(encamp service info -t '{{(index . 0).ID}}' web)",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [name, id] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <service_name> and <service_id>");

@@ -1,7 +1,9 @@
 //! `sim c1m`: the placement of a million allocations.
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
+use super::exit_status::SIMULATION;
 use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::c1m::{self, C1m};
@@ -27,6 +29,11 @@ pub struct SimC1m {
 }
 
 impl Run for SimC1m {
+    const META: Meta = Meta::new("sim c1m").exit_status(SIMULATION).examples(&[
+        ("Try the scenario with few nodes and allocations", "encamp sim c1m -nodes 20 -allocs 2500"),
+        ("Place a million allocations with three servers, for a report", "encamp sim c1m -servers 3 -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let scenario = |common| Ok(C1m { common, allocs: within("allocs", self.allocs, 10_000_000)? });
         self.common.run(context, scenario, c1m::run)

@@ -1,7 +1,9 @@
 //! `sim churn`: a cluster with continuous changes.
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
+use super::exit_status::SIMULATION;
 use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::churn::{self, Churn};
@@ -27,6 +29,11 @@ pub struct SimChurn {
 }
 
 impl Run for SimChurn {
+    const META: Meta = Meta::new("sim churn").exit_status(SIMULATION).examples(&[
+        ("Try the scenario with few nodes and jobs", "encamp sim churn -nodes 20 -jobs 3 -rounds 1"),
+        ("Run ten rounds with 1,000 nodes and three servers", "encamp sim churn -nodes 1000 -servers 3 -rounds 10"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let scenario = |common| {
             Ok(Churn { common, jobs: within("jobs", self.jobs, 10_000)?, rounds: within("rounds", self.rounds, 1000)? })

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::flags::{InvalidFlag, parse_int};
@@ -41,16 +43,13 @@ pub struct SimCluster {
     #[arg(long, value_name = "time")]
     pub now: Option<String>,
     /// File to write, or - for standard output. A name that ends in .gz or .zst is compressed. Required
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub out: Option<String>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Accepted in order to report that there must be none.
-    #[arg(hide = true)]
-    pub no_args: Vec<String>,
 }
 
 impl SimCluster {
@@ -81,10 +80,18 @@ impl SimCluster {
 }
 
 impl Run for SimCluster {
+    const META: Meta = Meta::new("sim cluster")
+        .exit_status(&[(0, "The file was written."), (1, "An error occurred. No file is left behind.")])
+        .offline_examples(&[
+            ("Write the snapshot of a synthetic cluster", "encamp sim cluster -out cluster.json"),
+            (
+                "Write a compressed snapshot of a larger cluster, from another seed",
+                "encamp sim cluster -nodes 500 -allocs 5000 -seed 7 \\
+    -out large.json.zst",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.no_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
             return context.usage_error("-out is required: the file to write, or - for standard output");
         };

@@ -1,7 +1,9 @@
 //! `sim flap`: nodes that stop heartbeating and reconnect.
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
+use super::exit_status::SIMULATION;
 use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::flap::{self, Flap};
@@ -27,6 +29,11 @@ pub struct SimFlap {
 }
 
 impl Run for SimFlap {
+    const META: Meta = Meta::new("sim flap").exit_status(SIMULATION).examples(&[
+        ("Try the scenario with few nodes and jobs", "encamp sim flap -nodes 20 -jobs 3"),
+        ("Disconnect half of 1,000 nodes", "encamp sim flap -nodes 1000 -percent 50"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let scenario = |common| {
             Ok(Flap { common, jobs: within("jobs", self.jobs, 10_000)?, percent: within("percent", self.percent, 50)? })

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
+use super::exit_status::SIMULATION;
 use super::flags::{InvalidFlag, parse_int};
 use super::sim_load::{SimFlags, within};
 use encamp_model::duration::parse_duration;
@@ -39,6 +41,11 @@ pub struct SimGc {
 }
 
 impl Run for SimGc {
+    const META: Meta = Meta::new("sim gc").exit_status(SIMULATION).examples(&[
+        ("Try the scenario with few nodes and allocations", "encamp sim gc -nodes 20 -allocs 2500 -idle 2s"),
+        ("Collect 800,000 of a million allocations, for a report", "encamp sim gc -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let scenario = |common| {
             Ok(Collect {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
+use super::exit_status::SIMULATION;
 use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::heartbeats::{self, Heartbeats};
@@ -25,6 +27,11 @@ pub struct SimHeartbeats {
 }
 
 impl Run for SimHeartbeats {
+    const META: Meta = Meta::new("sim heartbeats").exit_status(SIMULATION).examples(&[
+        ("Try the scenario with few nodes for some seconds", "encamp sim heartbeats -nodes 20 -time 5"),
+        ("Measure the heartbeats of 5,000 nodes for ten minutes", "encamp sim heartbeats -nodes 5000 -time 600"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let scenario =
             |common| Ok(Heartbeats { common, time: Duration::from_secs(within("time", self.time, 86_400)? as u64) });

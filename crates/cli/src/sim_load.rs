@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::error::{CommandError, ErrorContext};
 use super::flags::{InvalidFlag, parse_int};
@@ -26,22 +27,25 @@ pub struct SimFlags {
     #[arg(long, value_name = "count", default_value = "5000", value_parser = parse_int)]
     pub nodes: i64,
     /// Number of servers: 1, 3 or 5
-    #[arg(long, value_name = "count", default_value = "1", value_parser = parse_int)]
+    #[arg(
+        long,
+        value_name = "count",
+        default_value = "1",
+        value_parser = parse_int,
+        add = CompleteWith::Words(&["1", "3", "5"])
+    )]
     pub servers: i64,
     /// Seed of the IDs, attributes and delays of the nodes
     #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
     pub seed: i64,
     /// Directory for the data of the servers, which must not exist. Default: a new temporary directory
-    #[arg(long, value_name = "path")]
+    #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub data_dir: Option<String>,
     /// Print the result as one line of JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Accepted in order to report that there must be none.
-    #[arg(hide = true)]
-    pub no_args: Vec<String>,
 }
 
 impl SimFlags {
@@ -66,9 +70,6 @@ impl SimFlags {
         scenario: impl FnOnce(Options) -> Result<S, InvalidFlag>,
         run: impl AsyncFnOnce(&S, &dyn Fn(String)) -> Result<Outcome, LoadError>,
     ) -> u8 {
-        if !self.no_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let folder = folder(self.data_dir.as_deref(), context);
         match self.options(folder.clone()).and_then(scenario) {
             Ok(scenario) => run_in(context, &folder, self.json, async |tell| run(&scenario, tell).await),

@@ -1,7 +1,9 @@
 //! `sim load-shedding`: thousands of nodes that join and fail at the same time.
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
+use super::exit_status::SIMULATION;
 use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::shedding::{self, Shedding};
@@ -28,6 +30,11 @@ pub struct SimLoadShedding {
 }
 
 impl Run for SimLoadShedding {
+    const META: Meta = Meta::new("sim load-shedding").exit_status(SIMULATION).examples(&[
+        ("Try the scenario with few nodes and jobs", "encamp sim load-shedding -nodes 20 -system-jobs 2"),
+        ("Measure the servers without load shedding", "encamp sim load-shedding -nodes 1000 -no-shedding"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let scenario = |common| {
             Ok(Shedding {

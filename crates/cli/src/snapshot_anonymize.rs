@@ -2,6 +2,8 @@
 
 use super::cluster::SnapshotFlags;
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::error::{CommandError, ErrorContext};
 use super::flags::{InvalidFlag, parse_int};
@@ -14,6 +16,11 @@ use encamp_snapshot::anonymize::conditions::Judge;
 use encamp_snapshot::anonymize::names::{KEEPABLE, Kind};
 use encamp_snapshot::anonymize::{Options, anonymize};
 use encamp_snapshot::{save, unload};
+
+/// The values of -keep-names.
+fn names_to_keep() -> Vec<&'static str> {
+    KEEPABLE.iter().map(|(word, _)| *word).chain(["all"]).collect()
+}
 
 /// Anonymize a cluster snapshot
 ///
@@ -34,27 +41,38 @@ use encamp_snapshot::{save, unload};
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotAnonymize {
     /// File to write. A name that ends in .gz or .zst is compressed. Required
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub out: Option<String>,
     /// Seed of the numbers in replacements
     #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
     pub seed: i64,
     /// Kinds of names to keep, separated by commas
-    #[arg(long, value_name = "kinds")]
+    #[arg(long, value_name = "kinds", add = CompleteWith::SeveralTexts(names_to_keep))]
     pub keep_names: Vec<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    #[arg(value_name = "file")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
+    pub(crate) file: String,
 }
 
 impl Run for SnapshotAnonymize {
+    const META: Meta = Meta::new("snapshot anonymize").flags_anywhere().offline_examples(&[
+        (
+            "Anonymize a snapshot",
+            "encamp snapshot anonymize fixtures/demo/cluster.json \\
+    -out anonymous.json",
+        ),
+        (
+            "Anonymize a snapshot, but keep the names of jobs and groups",
+            "encamp snapshot anonymize fixtures/demo/cluster.json \\
+    -keep-names jobs,groups -out shared.json.zst",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [file] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
+        let file = &self.file;
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
             return context.usage_error("This command needs -out <file>");
         };

@@ -2,6 +2,8 @@
 
 use super::cluster::SnapshotFlags;
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::{Context, Environment};
 use super::error::{CommandError, CommandResult};
 use super::general::ColourFlags;
@@ -94,11 +96,21 @@ pub struct SnapshotDiffCommand {
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    #[arg(value_name = "<old> <new>")]
+    #[arg(value_name = "<old> <new>", add = CompleteWith::InTurn(&[CompleteWith::ANY_FILE, CompleteWith::ANY_FILE]))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotDiffCommand {
+    const META: Meta = Meta::new("snapshot diff")
+        .usage_exit(255)
+        .flags_anywhere()
+        .paged()
+        .exit_status(&[(0, "The snapshots are equal."), (1, "The snapshots differ."), (255, "An error occurred.")])
+        .offline_examples(&[
+            ("Compare two snapshots", "encamp snapshot diff monday.json.zst tuesday.json.zst"),
+            ("Print the differences as JSON", "encamp snapshot diff -json monday.json.zst tuesday.json.zst"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [old, new] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <old file> <new file>");

@@ -2,6 +2,8 @@
 
 use super::cluster::FetchFlags;
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::render::json;
@@ -22,7 +24,7 @@ use encamp_snapshot::save;
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotFetch {
     /// File to write
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub out: Option<String>,
     /// Print a report of the fetch as JSON
     #[arg(long)]
@@ -31,15 +33,15 @@ pub struct SnapshotFetch {
     pub(crate) fetch: FetchFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "args", hide = true)]
-    pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotFetch {
+    const META: Meta = Meta::new("snapshot fetch").examples(&[
+        ("Write the state of the running cluster to a compressed file", "encamp snapshot fetch -out cluster.json.zst"),
+        ("Fetch it without the cache, and report as JSON", "encamp snapshot fetch -json -no-cache -out fresh.json.gz"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
             return context.usage_error("This command needs -out <file>");
         };

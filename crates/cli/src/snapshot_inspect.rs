@@ -5,6 +5,8 @@ use std::fmt::Display;
 
 use super::cluster::{FetchFlags, SnapshotFlags};
 use super::command::Run;
+use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::error::CommandError;
 use super::general::GeneralFlags;
@@ -32,11 +34,16 @@ pub struct SnapshotInspect {
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[file]")]
+    #[arg(value_name = "[file]", add = CompleteWith::ANY_FILE)]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotInspect {
+    const META: Meta = Meta::new("snapshot inspect").flags_anywhere().paged().offline_examples(&[
+        ("Summarize a snapshot", "encamp snapshot inspect fixtures/demo/cluster.json"),
+        ("Print the summary as JSON", "encamp snapshot inspect -json fixtures/demo/cluster.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let file = match self.args.as_slice() {
             [] => None,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::command::Run;
+use super::command_meta::{FlagErrorNote, Meta};
 use super::context::Context;
 use super::error::ErrorContext;
 use super::general::GeneralFlags;
@@ -44,6 +45,12 @@ fn command(kind: &str) -> Option<&'static str> {
 }
 
 impl Run for Status {
+    const META: Meta = Meta::new("status").flag_error_note(FlagErrorNote::QuotedArguments).examples(&[
+        ("List the jobs", "encamp status"),
+        ("Show the job with this ID", "encamp status web"),
+        ("Show the allocation, node or evaluation whose ID has this prefix", "encamp status 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         // The command that is found reads the same flags.
         let args = context.args.iter().skip(1).cloned().collect();

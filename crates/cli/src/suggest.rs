@@ -1,7 +1,8 @@
 //! Suggestions for mistyped commands and flags: a line on standard error after the help. Nothing is printed if no name
 //! is similar, so that recorded outputs stay the same.
 
-use super::command::{Entry, Listing, Registry};
+use super::command::{Entry, Registry};
+use super::command_meta::Listing;
 use super::flags::FlagError;
 use encamp_jobspec::explain::nearest;
 use encamp_model::quoted;

@@ -6,19 +6,14 @@ use encamp_model::duration::parse_duration;
 use encamp_model::gc::GcReport;
 use serde::Serialize;
 
-use super::command::{Registry, Run};
+use super::command::Run;
+use super::command_meta::{Meta, Surplus};
 use super::connection::Connection;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::gc::dry_run::DryRunFlags;
 use super::general::GeneralFlags;
 use super::render::{gc, json};
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<SystemGc>("system gc", None, 1);
-    registry.add::<SystemReconcileSummaries>("system reconcile summaries", None, 1);
-}
 
 /// Run garbage collection
 ///
@@ -40,13 +35,17 @@ pub struct SystemGc {
     pub(crate) dry: DryRunFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for SystemGc {
+    const META: Meta = Meta::new("system gc").surplus(Surplus::Reported).examples(&[
+        ("Collect all garbage now", "encamp system gc"),
+        ("Wait for the end, and print what was deleted", "encamp system gc -wait"),
+        ("Show what would be deleted and kept, and why", "encamp system gc -dry-run"),
+        ("Show what the periodic runs would delete in four hours", "encamp system gc -dry-run -periodic -in 4h"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        complain(context, &self.optional_args);
         if let Some(name) = self.dry.misplaced() {
             return context.usage_error(&format!("{name} can only be used together with -dry-run"));
         }
@@ -101,13 +100,6 @@ impl SystemGc {
     }
 }
 
-/// Arguments are reported and then ignored: that is how these commands are defined.
-fn complain(context: &mut Context<'_, '_>, args: &[String]) {
-    if !args.is_empty() {
-        context.usage_error("This command takes no arguments");
-    }
-}
-
 /// Reconcile the summaries of all jobs
 ///
 /// Recomputes the summaries of all registered jobs from their allocations.
@@ -115,13 +107,14 @@ fn complain(context: &mut Context<'_, '_>, args: &[String]) {
 pub struct SystemReconcileSummaries {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for SystemReconcileSummaries {
+    const META: Meta = Meta::new("system reconcile summaries")
+        .surplus(Surplus::Reported)
+        .examples(&[("Recompute the summaries of all jobs", "encamp system reconcile summaries")]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        complain(context, &self.optional_args);
         context.connected(&self.general, |c, _| {
             let done = c.wait(c.client.reconcile_summaries());
             done.context("Error running system summary reconciliation")?;

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
 use super::error::ErrorContext;
 use super::general::GeneralFlags;
@@ -43,6 +44,11 @@ fn page(kind: &str, id: &str) -> String {
 }
 
 impl Run for Web {
+    const META: Meta = Meta::new("ui").examples(&[
+        ("Open the web UI in a browser", "encamp ui"),
+        ("Print the URL of a job", "encamp ui -show-url web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let id = match self.optional_args.as_slice() {
             [] => None,

@@ -3,6 +3,7 @@
 use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, TimeFlags};
 use super::command::Run;
+use super::command_meta::Meta;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::plan_file::RecordedState;
@@ -48,6 +49,35 @@ pub struct WhatIfCommand {
 }
 
 impl Run for WhatIfCommand {
+    const META: Meta = Meta::new("what-if")
+        .usage_exit(255)
+        .paged()
+        .exit_status(&[
+            (0, "All affected allocations are placed in the end."),
+            (1, "Some allocations are unplaced."),
+            (255, "An error occurred."),
+        ])
+        .offline_examples(&[
+            (
+                "Show where the allocations of a node would go if it were drained",
+                "encamp what-if -snapshot fixtures/demo/cluster.json \\
+    -drain dc1-general-01",
+            ),
+            (
+                "Show what would happen if a datacenter were lost",
+                "encamp what-if -snapshot fixtures/demo/cluster.json -down dc=dc2",
+            ),
+            (
+                "List every job that a lost datacenter affects",
+                "encamp what-if -snapshot fixtures/demo/cluster.json -down dc=dc2 -all",
+            ),
+            (
+                "Show whether two more nodes are enough for a larger count",
+                "encamp what-if -snapshot fixtures/demo/cluster.json \\
+    -add 2:like=dc1-gpu-10 -scale api/server=12",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.args.is_empty() {
             return context.usage_error("This command takes no arguments: changes are given as flags");

@@ -1,6 +1,6 @@
 //! A cluster with access control, for the examples about it.
 
-use encamp_cli::command_examples::{Example, IDS, Named};
+use encamp_cli::command_examples::{IDS, Named};
 
 use super::directory::ExampleDirectory;
 use super::end;
@@ -33,16 +33,16 @@ const AUTH_METHOD: &[&str] = &[
 ];
 
 /// The first management token is made once: each example of the bootstrap has a cluster of its own.
-pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static Example)>) {
+pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static str)>) {
     let (first, others): (Vec<_>, Vec<_>) = examples.partition(|(command, _)| *command == "acl bootstrap");
     let mut failures = Vec::new();
-    for (command, example) in first {
+    for (command, line) in first {
         let cluster = AccessCluster::start("");
-        failures.extend(cluster.shell.example(command, example.line, end(command, example.line)));
+        failures.extend(cluster.shell.example(command, line, end(command, line)));
     }
     let cluster = AccessCluster::start(SECRET);
     cluster.shell.must("encamp acl bootstrap admin-secret.txt");
-    for (command, example) in others {
+    for (command, line) in others {
         SETUP.iter().for_each(|line| cluster.shell.must(line));
         match command {
             "acl auth-method create" => {
@@ -50,7 +50,7 @@ pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static Example
             }
             _ => AUTH_METHOD.iter().for_each(|line| cluster.shell.must(line)),
         }
-        let line = cluster.with_live_ids(example.line);
+        let line = cluster.with_live_ids(line);
         failures.extend(cluster.shell.example(command, &line, end(command, &line)));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

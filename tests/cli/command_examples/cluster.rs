@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use encamp_cli::command_examples::{Example, IDS, Named};
+use encamp_cli::command_examples::{IDS, Named};
 use serde_json::Value;
 
 use super::directory::ExampleDirectory;
@@ -79,12 +79,12 @@ impl DevCluster {
     }
 
     /// Runs examples. Each of them finds the objects that it names, whatever those before it did.
-    pub(super) fn run(self, examples: impl Iterator<Item = (&'static str, &'static Example)>) {
+    pub(super) fn run(self, examples: impl Iterator<Item = (&'static str, &'static str)>) {
         let mut failures = Vec::new();
-        for (command, example) in examples {
+        for (command, line) in examples {
             self.restore();
             self.prepare(command);
-            let line = self.with_live_ids(example.line);
+            let line = self.with_live_ids(line);
             failures.extend(self.shell.example(command, &line, end(command, &line)));
         }
         assert!(failures.is_empty(), "{}", failures.join("\n"));

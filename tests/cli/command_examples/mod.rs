@@ -10,9 +10,11 @@ mod storage;
 
 use std::collections::BTreeSet;
 
-use encamp_cli::command::{Listing, Registry};
+use encamp_cli::command::Registry;
 use encamp_cli::command_documentation::{CommandDocumentation, GeneralOptions};
-use encamp_cli::command_examples::{self, Example, IDS};
+use encamp_cli::command_examples::IDS;
+use encamp_cli::command_meta::{Listing, Meta};
+use encamp_cli::registry::COMMANDS;
 use regex::Regex;
 
 use cluster::DevCluster;
@@ -50,11 +52,12 @@ enum Needs {
     Load,
 }
 
-fn needs(command: &str) -> Needs {
+fn needs(meta: &Meta) -> Needs {
+    let command = meta.path;
     if ["operator raft info", "operator raft logs", "operator raft state"].contains(&command) {
         return Needs::StoppedServer;
     }
-    if command_examples::offline().any(|(name, _)| name == command) {
+    if meta.examples_are_offline {
         return Needs::Directory;
     }
     match command {
@@ -77,9 +80,15 @@ fn needs(command: &str) -> Needs {
     }
 }
 
-fn examples_that_need(wanted: Needs) -> impl Iterator<Item = (&'static str, &'static Example)> {
-    let commands = command_examples::all().filter(move |(command, _)| needs(command) == wanted);
-    commands.flat_map(|(command, examples)| examples.iter().map(move |example| (command, example)))
+/// The facts about all commands.
+fn commands() -> impl Iterator<Item = &'static Meta> {
+    COMMANDS.iter().map(|entry| entry().meta)
+}
+
+/// The examples of the commands that need this: command and line.
+fn examples_that_need(wanted: Needs) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let commands = commands().filter(move |meta| needs(meta) == wanted);
+    commands.flat_map(|meta| meta.examples.iter().map(|(_, line)| (meta.path, *line)))
 }
 
 /// When a line of a command ends: by itself, unless it runs until it is interrupted or for many minutes.
@@ -103,8 +112,8 @@ fn examples_with_files_succeed() {
     let directory = ExampleDirectory::new("examples-files");
     let shell = Shell::new(&directory, &[]);
     let mut failures = Vec::new();
-    for (command, example) in examples_that_need(Needs::Directory) {
-        failures.extend(shell.example(command, example.line, end(command, example.line)));
+    for (command, line) in examples_that_need(Needs::Directory) {
+        failures.extend(shell.example(command, line, end(command, line)));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
@@ -189,9 +198,9 @@ fn agents_in_examples_start_and_stop() {
     let directory = ExampleDirectory::new("examples-agent");
     let shell = Shell::new(&directory, &[]);
     let mut failures = Vec::new();
-    for (command, example) in examples_that_need(Needs::Ports) {
+    for (command, line) in examples_that_need(Needs::Ports) {
         // The examples listen on the usual ports, tests on free ones; nothing is sent to other machines.
-        let line = format!("{} -config ports.hcl", example.line).replace("10.0.0.1", "127.0.0.1");
+        let line = format!("{line} -config ports.hcl").replace("10.0.0.1", "127.0.0.1");
         failures.extend(shell.example(command, &line, end(command, &line)));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -201,10 +210,10 @@ fn agents_in_examples_start_and_stop() {
 #[test]
 #[ignore = "takes long: `cargo xtask test all` runs it"]
 fn examples_of_simulations_succeed() {
-    let run = |(command, example): (&'static str, &'static Example)| {
+    let run = |(command, line): (&'static str, &'static str)| {
         std::thread::spawn(move || {
             let directory = ExampleDirectory::new("examples-sim");
-            Shell::new(&directory, &[]).example(command, example.line, end(command, example.line))
+            Shell::new(&directory, &[]).example(command, line, end(command, line))
         })
     };
     let running: Vec<_> = examples_that_need(Needs::Load).map(run).collect();
@@ -218,7 +227,7 @@ fn every_command_has_examples() {
     let registry = Registry::new();
     let mut missing = BTreeSet::new();
     for entry in registry.entries().filter(|entry| entry.listing != Listing::Hidden) {
-        let documentation = CommandDocumentation::of(&registry, entry);
+        let documentation = CommandDocumentation::of(entry);
         let has_choices = !documentation.options.is_empty() || !documentation.arguments.is_empty();
         let wanted = if has_choices { 2 } else { 1 };
         if documentation.examples.len() < wanted {
@@ -230,15 +239,13 @@ fn every_command_has_examples() {
 
 #[test]
 fn examples_name_their_commands_and_fit_the_screen() {
-    let registry = Registry::new();
-    for (command, examples) in command_examples::all() {
-        assert!(registry.get(command).is_some(), "no command {command}");
+    for Meta { path: command, examples, .. } in commands() {
         let mut lines = BTreeSet::new();
-        for example in examples {
-            assert!(example.line.contains(&format!("encamp {command}")), "{command}: {}", example.line);
-            assert!(!example.about.ends_with(['.', ':']), "{command}: {}", example.about);
-            assert!(lines.insert(example.line), "{command}: {} is there twice", example.line);
-            for (n, line) in example.line.lines().enumerate() {
+        for (about, line) in *examples {
+            assert!(line.contains(&format!("encamp {command}")), "{command}: {line}");
+            assert!(!about.ends_with(['.', ':']), "{command}: {about}");
+            assert!(lines.insert(line), "{command}: {line} is there twice");
+            for (n, line) in line.lines().enumerate() {
                 let widest = if n == 0 { WIDEST } else { WIDEST_CONTINUATION };
                 assert!(line.chars().count() <= widest, "{command}: more than {widest} columns: {line}");
             }
@@ -250,10 +257,10 @@ fn examples_name_their_commands_and_fit_the_screen() {
 #[test]
 fn ids_in_examples_name_objects() {
     let id = Regex::new(r"\b[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b").expect("a pattern");
-    for (command, example) in command_examples::all().flat_map(|(c, all)| all.iter().map(move |e| (c, e))) {
-        for found in id.find_iter(example.line) {
+    for (command, line) in commands().flat_map(|meta| meta.examples.iter().map(|(_, line)| (meta.path, line))) {
+        for found in id.find_iter(line) {
             let known = IDS.iter().any(|(known, _)| known.starts_with(found.as_str()));
-            assert!(known, "{command}: {} in {}", found.as_str(), example.line);
+            assert!(known, "{command}: {} in {line}", found.as_str());
         }
     }
 }
@@ -263,7 +270,7 @@ fn ids_in_examples_name_objects() {
 fn help_describes_general_options_once() {
     let registry = Registry::new();
     for entry in registry.entries() {
-        let documentation = CommandDocumentation::of(&registry, entry);
+        let documentation = CommandDocumentation::of(entry);
         let help = encamp_cli::help::command(&registry, entry.path);
         assert_eq!(
             help.contains("encamp options"),

@@ -1,6 +1,6 @@
 //! Three servers for the examples about servers.
 
-use encamp_cli::command_examples::{Example, IDS, Named};
+use encamp_cli::command_examples::{IDS, Named};
 use serde_json::Value;
 
 use super::directory::ExampleDirectory;
@@ -29,11 +29,11 @@ impl Servers {
         Servers { members, shell, _directory: directory }
     }
 
-    pub(super) fn run(mut self, examples: impl Iterator<Item = (&'static str, &'static Example)>) {
+    pub(super) fn run(mut self, examples: impl Iterator<Item = (&'static str, &'static str)>) {
         let mut failures = Vec::new();
-        for (command, example) in examples {
-            self.prepare(command, example.line);
-            let line = self.with_live_ids(example.line);
+        for (command, line) in examples {
+            self.prepare(command, line);
+            let line = self.with_live_ids(line);
             failures.extend(self.shell.example(command, &line, end(command, &line)));
         }
         assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use encamp_cli::exit_status;
+use encamp_cli::command::Registry;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::directory::ExampleDirectory;
@@ -105,7 +105,9 @@ impl Shell {
     /// because of an error.
     pub(super) fn example(&self, command: &str, line: &str, until: Until) -> Option<String> {
         let ended = self.run(line, until);
-        let documented = exit_status::of(command).iter().find(|(code, _)| Some(i32::from(*code)) == ended.status);
+        let registry = Registry::new();
+        let statuses = registry.get(command).map_or(&[][..], |entry| entry.meta.exit_status);
+        let documented = statuses.iter().find(|(code, _)| Some(i32::from(*code)) == ended.status);
         let fine = documented.is_some_and(|(_, when)| until != Until::Exits || !when.contains("error occurred"));
         (!fine).then(|| format!("$ {line}\n[exit {:?}]\n{}", ended.status, ended.output))
     }

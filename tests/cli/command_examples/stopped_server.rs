@@ -2,15 +2,13 @@
 
 use std::os::unix::fs::symlink;
 
-use encamp_cli::command_examples::Example;
-
 use super::directory::ExampleDirectory;
 use super::end;
 use super::shell::Shell;
 use crate::member::{Member, Role};
 
 /// Runs examples.
-pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static Example)>) {
+pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static str)>) {
     let settings = "server {\n  enabled = true\n  bootstrap_expect = 1\n}\n";
     let mut member = Member::new("examples-stopped", Role::Other(settings.into()));
     member.start();
@@ -20,8 +18,7 @@ pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static Example
     std::fs::create_dir_all(directory.path().join("copies")).expect("a directory");
     symlink(member.data().join("server"), directory.path().join("copies/server-1")).expect("a link");
     let shell = Shell::new(&directory, &[]);
-    let failures: Vec<String> = examples
-        .filter_map(|(command, example)| shell.example(command, example.line, end(command, example.line)))
-        .collect();
+    let failures: Vec<String> =
+        examples.filter_map(|(command, line)| shell.example(command, line, end(command, line))).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

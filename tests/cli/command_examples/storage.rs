@@ -1,6 +1,5 @@
 //! A cluster with a CSI volume and its plugin, as commands see it: canned answers.
 
-use encamp_cli::command_examples::Example;
 use serde_json::json;
 
 use super::directory::ExampleDirectory;
@@ -10,7 +9,7 @@ use crate::canned::serving;
 use crate::server::Response;
 
 /// Runs examples.
-pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static Example)>) {
+pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static str)>) {
     let volume = json!({"ID": "database", "Name": "database", "Namespace": "default", "PluginID": "ebs"});
     let snapshots = json!({"Snapshots": [{"ID": "snap-0b12", "SourceVolumeID": "database", "IsReady": true}]});
     let server = serving(vec![
@@ -25,8 +24,7 @@ pub(super) fn run(examples: impl Iterator<Item = (&'static str, &'static Example
     ]);
     let directory = ExampleDirectory::new("examples-storage");
     let shell = Shell::new(&directory, &[("NOMAD_ADDR", &server.address)]);
-    let failures: Vec<String> = examples
-        .filter_map(|(command, example)| shell.example(command, example.line, end(command, example.line)))
-        .collect();
+    let failures: Vec<String> =
+        examples.filter_map(|(command, line)| shell.example(command, line, end(command, line))).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

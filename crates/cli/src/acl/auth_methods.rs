@@ -2,21 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, no_arguments, read_text, shown};
+use super::{ObjectKind, read_text, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{flag, list, text};
 use crate::error::{CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
 
-const METHOD: Objects = Objects {
+const METHOD: ObjectKind = ObjectKind {
     kind: AclKind::AuthMethod,
-    argument: "name",
     type_name: "*api.ACLAuthMethod",
     row_type_name: "[]*api.ACLAuthMethodListStub",
     reading: "Error reading ACL auth method",
@@ -24,6 +25,7 @@ const METHOD: Objects = Objects {
     updating: "Error updating ACL auth method",
     deleting: "Error deleting ACL auth method",
     listing: "Error listing ACL auth methods",
+    none: "No ACL auth methods found",
     print: |context, object| context.ui.output(&block(object)),
 };
 
@@ -87,13 +89,13 @@ fn config_block(config: &Value) -> String {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct MethodFlags {
     /// Type of the method: OIDC or JWT
-    #[arg(long, value_name = "type")]
+    #[arg(long, value_name = "type", add = CompleteWith::Words(&["JWT", "OIDC"]))]
     r#type: Option<String>,
     /// Time after which the tokens of the method expire
     #[arg(long, value_name = "duration", value_parser = parse_duration)]
     max_token_ttl: Option<i64>,
     /// Where the tokens are valid: local or global
-    #[arg(long, value_name = "locality")]
+    #[arg(long, value_name = "locality", add = CompleteWith::Words(&["global", "local"]))]
     token_locality: Option<String>,
     /// Names of the tokens: text with ${auth_method_type}, ${auth_method_name} and ${value.…}
     #[arg(long, value_name = "format")]
@@ -154,15 +156,23 @@ pub struct AclAuthMethodCreate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclAuthMethodCreate {
+    const META: Meta = Meta::new("acl auth-method create").examples(&[
+        (
+            "Accept the JSON Web Tokens of another system",
+            "encamp acl auth-method create -name ci -type JWT -max-token-ttl 1h \\\n    \
+                 -config @ci-auth-method.json",
+        ),
+        (
+            "Create the method for logins that name none",
+            "encamp acl auth-method create -name main -type JWT -default \\\n    \
+                 -max-token-ttl 8h -config @ci-auth-method.json",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         if self.name.is_empty() {
             return context.usage_error("ACL auth method name must be specified using the -name flag");
         }
@@ -185,18 +195,22 @@ pub struct AclAuthMethodUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
+    pub(crate) name: String,
 }
 
 impl Run for AclAuthMethodUpdate {
+    const META: Meta = Meta::new("acl auth-method update").examples(&[
+        ("Shorten the life of its tokens", "encamp acl auth-method update -max-token-ttl 30m ci"),
+        ("Replace its settings", "encamp acl auth-method update -config @ci-auth-method.json ci"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.with_argument(context, &self.args, |context, name| {
-            METHOD.show(context, (&self.general, &self.format), |c, context| {
-                let mut method = METHOD.read(c, name)?;
-                self.method.put(&mut method, context)?;
-                METHOD.put(c, name, &method)
-            })
+        let name = &self.name;
+        METHOD.show(context, (&self.general, &self.format), |c, context| {
+            let mut method = METHOD.read(c, name)?;
+            self.method.put(&mut method, context)?;
+            METHOD.put(c, name, &method)
         })
     }
 }
@@ -210,13 +224,18 @@ pub struct AclAuthMethodInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
+    pub(crate) name: String,
 }
 
 impl Run for AclAuthMethodInfo {
+    const META: Meta = Meta::new("acl auth-method info").examples(&[
+        ("Show an auth method", "encamp acl auth-method info ci"),
+        ("Print how long its tokens live", "encamp acl auth-method info -t '{{.MaxTokenTTL}}' ci"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.info(context, (&self.general, &self.format), &self.args)
+        METHOD.info(context, (&self.general, &self.format), &self.name)
     }
 }
 
@@ -228,13 +247,21 @@ impl Run for AclAuthMethodInfo {
 pub struct AclAuthMethodDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
+    pub(crate) name: String,
 }
 
 impl Run for AclAuthMethodDelete {
+    const META: Meta = Meta::new("acl auth-method delete").examples(&[
+        ("Delete an auth method and its binding rules", "encamp acl auth-method delete ci"),
+        (
+            "Delete an auth method with the token of an administrator",
+            "encamp acl auth-method delete -token $ADMIN_TOKEN main",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.delete(context, &self.general, &self.args, |name| format!("ACL auth method {name} successfully deleted"))
+        METHOD.delete(context, &self.general, &self.name, |name| format!("ACL auth method {name} successfully deleted"))
     }
 }
 
@@ -247,21 +274,20 @@ pub struct AclAuthMethodList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclAuthMethodList {
+    const META: Meta = Meta::new("acl auth-method list").examples(&[
+        ("List the auth methods", "encamp acl auth-method list"),
+        ("Print them as JSON", "encamp acl auth-method list -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.list(context, (&self.general, &self.format), &self.optional_args, |methods, _| {
-            if methods.is_empty() {
-                return "No ACL auth methods found".into();
-            }
-            let mut lines = vec!["Name|Type|Default".to_string()];
-            lines.extend(
-                methods.iter().map(|m| format!("{}|{}|{}", text(m, "Name"), text(m, "Type"), flag(m, "Default"))),
-            );
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> = &[
+            ("Name", &|m| text(m, "Name").into()),
+            ("Type", &|m| text(m, "Type").into()),
+            ("Default", &|m| flag(m, "Default").to_string()),
+        ];
+        METHOD.list(context, (&self.general, &self.format), columns)
     }
 }

@@ -2,19 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, no_arguments, shown, time};
+use super::{ObjectKind, shown, time};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::quoted;
 
-const RULE: Objects = Objects {
+const RULE: ObjectKind = ObjectKind {
     kind: AclKind::BindingRule,
-    argument: "id",
     type_name: "*api.ACLBindingRule",
     row_type_name: "[]*api.ACLBindingRuleListStub",
     reading: "Error reading ACL binding rule",
@@ -22,6 +23,7 @@ const RULE: Objects = Objects {
     updating: "Error updating ACL binding rule",
     deleting: "Error deleting ACL binding rule",
     listing: "Error listing ACL binding rules",
+    none: "No ACL binding rules found",
     print: |context, object| context.ui.output(&block(object)),
 };
 
@@ -50,7 +52,7 @@ pub(crate) struct RuleFlags {
     #[arg(long, value_name = "expression")]
     selector: Option<String>,
     /// What the rule gives: role, policy or management
-    #[arg(long, value_name = "type")]
+    #[arg(long, value_name = "type", add = CompleteWith::Words(&["management", "policy", "role"]))]
     bind_type: Option<String>,
     /// Name of the role or policy; may contain ${value.…}
     #[arg(long, value_name = "name")]
@@ -81,7 +83,13 @@ impl RuleFlags {
 #[derive(Debug, clap::Parser)]
 pub struct AclBindingRuleCreate {
     /// Auth method of the rule
-    #[arg(long, value_name = "name", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "name",
+        default_value = "",
+        hide_default_value = true,
+        add = CompleteWith::Live(Objects::AclAuthMethods)
+    )]
     pub auth_method: String,
     #[command(flatten)]
     pub(crate) rule: RuleFlags,
@@ -89,15 +97,23 @@ pub struct AclBindingRuleCreate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclBindingRuleCreate {
+    const META: Meta = Meta::new("acl binding-rule create").examples(&[
+        (
+            "Give a role to one team",
+            "encamp acl binding-rule create -auth-method ci -bind-type role \\\n    \
+                 -bind-name developers -selector 'value.team == \"web\"'",
+        ),
+        (
+            "Give everybody the policy of their team",
+            "encamp acl binding-rule create -auth-method ci -bind-type policy \\\n    \
+                 -bind-name 'team-${value.team}'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         if self.auth_method.is_empty() {
             return context.usage_error("ACL binding rule auth method must be specified using the -auth-method flag");
         }
@@ -121,18 +137,29 @@ pub struct AclBindingRuleUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
+    pub(crate) id: String,
 }
 
 impl Run for AclBindingRuleUpdate {
+    const META: Meta = Meta::new("acl binding-rule update").examples(&[
+        (
+            "Change the role",
+            "encamp acl binding-rule update -bind-name developers \\\n    95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
+        ),
+        (
+            "Describe a binding rule",
+            "encamp acl binding-rule update -description \"Web team\" \\\n    \
+                 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.with_argument(context, &self.args, |context, id| {
-            RULE.show(context, (&self.general, &self.format), |c, _| {
-                let mut rule = RULE.read(c, id)?;
-                self.rule.put(&mut rule, self.no_merge);
-                RULE.put(c, id, &rule)
-            })
+        let id = &self.id;
+        RULE.show(context, (&self.general, &self.format), |c, _| {
+            let mut rule = RULE.read(c, id)?;
+            self.rule.put(&mut rule, self.no_merge);
+            RULE.put(c, id, &rule)
         })
     }
 }
@@ -146,13 +173,18 @@ pub struct AclBindingRuleInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
+    pub(crate) id: String,
 }
 
 impl Run for AclBindingRuleInfo {
+    const META: Meta = Meta::new("acl binding-rule info").examples(&[
+        ("Show a binding rule", "encamp acl binding-rule info 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+        ("Print a binding rule as JSON", "encamp acl binding-rule info -json 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.info(context, (&self.general, &self.format), &self.args)
+        RULE.info(context, (&self.general, &self.format), &self.id)
     }
 }
 
@@ -163,13 +195,21 @@ impl Run for AclBindingRuleInfo {
 pub struct AclBindingRuleDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
+    pub(crate) id: String,
 }
 
 impl Run for AclBindingRuleDelete {
+    const META: Meta = Meta::new("acl binding-rule delete").examples(&[
+        ("Delete a binding rule", "encamp acl binding-rule delete 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+        (
+            "Delete a binding rule with the token of an administrator",
+            "encamp acl binding-rule delete -token $ADMIN_TOKEN \\\n    95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.delete(context, &self.general, &self.args, |id| format!("ACL binding rule {id} successfully deleted"))
+        RULE.delete(context, &self.general, &self.id, |id| format!("ACL binding rule {id} successfully deleted"))
     }
 }
 
@@ -182,21 +222,20 @@ pub struct AclBindingRuleList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclBindingRuleList {
+    const META: Meta = Meta::new("acl binding-rule list").examples(&[
+        ("List the binding rules", "encamp acl binding-rule list"),
+        ("Print them as JSON", "encamp acl binding-rule list -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.list(context, (&self.general, &self.format), &self.optional_args, |rules, _| {
-            if rules.is_empty() {
-                return "No ACL binding rules found".into();
-            }
-            let mut lines = vec!["ID|Description|Auth Method".to_string()];
-            lines.extend(
-                rules.iter().map(|r| format!("{}|{}|{}", text(r, "ID"), text(r, "Description"), text(r, "AuthMethod"))),
-            );
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> = &[
+            ("ID", &|r| text(r, "ID").into()),
+            ("Description", &|r| text(r, "Description").into()),
+            ("Auth Method", &|r| text(r, "AuthMethod").into()),
+        ];
+        RULE.list(context, (&self.general, &self.format), columns)
     }
 }

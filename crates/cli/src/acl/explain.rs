@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{asked, is_expired, policy_names};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{list, text};
@@ -30,11 +32,34 @@ pub struct AclExplain {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor> <capability> [object]", allow_hyphen_values = true)]
+    #[arg(
+        value_name = "accessor> <capability> [object]",
+        allow_hyphen_values = true,
+        add = CompleteWith::Live(Objects::AclTokens)
+    )]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for AclExplain {
+    const META: Meta = Meta::new("acl explain")
+        .usage_exit(2)
+        .exit_status(&[
+            (0, "The token may do it."),
+            (1, "The token may not do it, or has expired."),
+            (2, "An error occurred, or the usage was wrong."),
+        ])
+        .examples(&[
+            (
+                "Explain whether a token may register jobs",
+                "encamp acl explain e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35 submit-job",
+            ),
+            (
+                "Explain whether it may read a variable",
+                "encamp acl explain e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35 \\\n    variable:read default:nomad/jobs/web",
+            ),
+            ("Explain the token of the command", "encamp acl explain - node:write"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (accessor, capability, object) = match self.args.as_slice() {
             [accessor, capability] => (accessor, capability, ""),

@@ -8,6 +8,8 @@ use super::browser_login::{Callback, open, state_of};
 use super::tokens::block;
 use super::{asked, read_text};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{flag, text};
@@ -29,7 +31,13 @@ use encamp_model::{AuthMethodType, SecretString};
 #[derive(Debug, clap::Parser)]
 pub struct Login {
     /// Name of the auth method. Default: the default method
-    #[arg(long, value_name = "name", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "name",
+        default_value = "",
+        hide_default_value = true,
+        add = CompleteWith::Live(Objects::AclAuthMethods)
+    )]
     pub method: String,
     /// Type of the default method that is meant: OIDC or JWT
     #[arg(long, value_name = "type", default_value = "", hide_default_value = true)]
@@ -80,6 +88,12 @@ impl Login {
 }
 
 impl Run for Login {
+    const META: Meta = Meta::new("login").examples(&[
+        ("Log in with a token of another system", "encamp login -method ci -login-token $CI_TOKEN"),
+        ("Log in with a token that is not on the command line", "echo $CI_TOKEN | encamp login -method ci -"),
+        ("Print the secret of the token", "encamp login -method ci -login-token $CI_TOKEN -t '{{.SecretID}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         match self.optional_args.as_slice() {
             [] => {}

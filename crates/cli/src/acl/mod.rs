@@ -13,49 +13,16 @@ pub mod policies;
 pub mod roles;
 pub mod tokens;
 
-use super::command::Registry;
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{list, text};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
+use super::render::table::{self, Columns};
 use encamp_api::{AclKind, ApiError, Meta};
 use encamp_model::Time;
 use serde_json::Value;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<tokens::AclBootstrap>("acl bootstrap", None, 1);
-    registry.add::<tokens::AclTokenCreate>("acl token create", None, 1);
-    registry.add::<tokens::AclTokenUpdate>("acl token update", None, 1);
-    registry.add::<tokens::AclTokenInfo>("acl token info", None, 1);
-    registry.add::<tokens::AclTokenDelete>("acl token delete", None, 1);
-    registry.add::<tokens::AclTokenList>("acl token list", None, 1);
-    registry.add::<tokens::AclTokenSelf>("acl token self", None, 1);
-    registry.add::<policies::AclPolicyApply>("acl policy apply", None, 1);
-    registry.add::<policies::AclPolicyList>("acl policy list", None, 1);
-    registry.add::<policies::AclPolicyInfo>("acl policy info", None, 1);
-    registry.add::<policies::AclPolicyDelete>("acl policy delete", None, 1);
-    registry.add::<policies::AclPolicySelf>("acl policy self", None, 1);
-    registry.add::<roles::AclRoleCreate>("acl role create", None, 1);
-    registry.add::<roles::AclRoleUpdate>("acl role update", None, 1);
-    registry.add::<roles::AclRoleInfo>("acl role info", None, 1);
-    registry.add::<roles::AclRoleDelete>("acl role delete", None, 1);
-    registry.add::<roles::AclRoleList>("acl role list", None, 1);
-    registry.add::<auth_methods::AclAuthMethodCreate>("acl auth-method create", None, 1);
-    registry.add::<auth_methods::AclAuthMethodUpdate>("acl auth-method update", None, 1);
-    registry.add::<auth_methods::AclAuthMethodList>("acl auth-method list", None, 1);
-    registry.add::<auth_methods::AclAuthMethodInfo>("acl auth-method info", None, 1);
-    registry.add::<auth_methods::AclAuthMethodDelete>("acl auth-method delete", None, 1);
-    registry.add::<binding_rules::AclBindingRuleCreate>("acl binding-rule create", None, 1);
-    registry.add::<binding_rules::AclBindingRuleUpdate>("acl binding-rule update", None, 1);
-    registry.add::<binding_rules::AclBindingRuleList>("acl binding-rule list", None, 1);
-    registry.add::<binding_rules::AclBindingRuleInfo>("acl binding-rule info", None, 1);
-    registry.add::<binding_rules::AclBindingRuleDelete>("acl binding-rule delete", None, 1);
-    registry.add::<explain::AclExplain>("acl explain", None, 2);
-    registry.add::<login::Login>("login", None, 1);
-}
 
 /// A time in full, in UTC; `<none>` where there is none.
 fn time(value: &Value, member: &str) -> String {
@@ -78,19 +45,12 @@ fn shown(value: &Value, member: &str) -> String {
     }
 }
 
-/// A command that takes no arguments.
-fn no_arguments(context: &mut Context<'_, '_>, args: &[String]) -> Option<u8> {
-    (!args.is_empty()).then(|| context.usage_error("This command takes no arguments"))
-}
-
 /// The flags of every command that prints something.
 type Flags<'a> = (&'a GeneralFlags, &'a FormatFlags);
 
 /// A kind of objects, as the commands about it print them and name them in messages.
-struct Objects {
+struct ObjectKind {
     kind: AclKind,
-    /// What the argument is, in usage errors.
-    argument: &'static str,
     /// The type of an object in errors of templates.
     type_name: &'static str,
     /// That of the rows of a list.
@@ -101,24 +61,13 @@ struct Objects {
     updating: &'static str,
     deleting: &'static str,
     listing: &'static str,
+    /// What a list without objects prints.
+    none: &'static str,
     /// Prints an object for people.
     print: fn(&mut Context<'_, '_>, &Value),
 }
 
-impl Objects {
-    /// Runs a command that takes one argument.
-    fn with_argument(
-        &self,
-        context: &mut Context<'_, '_>,
-        args: &[String],
-        run: impl FnOnce(&mut Context<'_, '_>, &str) -> u8,
-    ) -> u8 {
-        match args {
-            [id] => run(context, id),
-            _ => context.usage_error(&format!("This command takes one argument: <{}>", self.argument)),
-        }
-    }
-
+impl ObjectKind {
     fn read(&self, c: &Connection, id: &str) -> CommandResult<Value> {
         asked(c, c.client.acl_object(self.kind, id), self.reading)
     }
@@ -150,8 +99,8 @@ impl Objects {
     }
 
     /// The command `info`.
-    fn info(&self, context: &mut Context<'_, '_>, flags: Flags<'_>, args: &[String]) -> u8 {
-        self.with_argument(context, args, |context, id| self.show(context, flags, |c, _| self.read(c, id)))
+    fn info(&self, context: &mut Context<'_, '_>, flags: Flags<'_>, id: &str) -> u8 {
+        self.show(context, flags, |c, _| self.read(c, id))
     }
 
     /// The command `delete`; `done` is what it prints.
@@ -159,37 +108,25 @@ impl Objects {
         &self,
         context: &mut Context<'_, '_>,
         general: &GeneralFlags,
-        args: &[String],
+        id: &str,
         done: impl FnOnce(&str) -> String,
     ) -> u8 {
-        self.with_argument(context, args, |context, id| {
-            context.connected(general, |c, context| {
-                c.wait(c.client.delete_acl_object(self.kind, id)).context(self.deleting)?;
-                context.ui.output(&done(id));
-                Ok(0)
-            })
+        context.connected(general, |c, context| {
+            c.wait(c.client.delete_acl_object(self.kind, id)).context(self.deleting)?;
+            context.ui.output(&done(id));
+            Ok(0)
         })
     }
 
-    /// The command `list`; `table` is what it prints for people.
-    fn list(
-        &self,
-        context: &mut Context<'_, '_>,
-        (general, format): Flags<'_>,
-        args: &[String],
-        table: impl FnOnce(&[Value], &Context<'_, '_>) -> String,
-    ) -> u8 {
-        if let Some(code) = no_arguments(context, args) {
-            return code;
-        }
+    /// The command `list`, with the columns that it prints for people.
+    fn list(&self, context: &mut Context<'_, '_>, (general, format): Flags<'_>, columns: &Columns<'_, Value>) -> u8 {
         context.connected(general, |c, context| {
             let formatted = format.wanted()?;
             let rows = asked(c, c.client.acl_objects(self.kind), self.listing)?;
             if formatted {
                 return format.print(context.ui, &rows, self.row_type_name);
             }
-            let text = table(&rows, context);
-            context.ui.output(&text);
+            context.ui.output(&if rows.is_empty() { self.none.to_string() } else { table::columns(&rows, columns) });
             Ok(0)
         })
     }

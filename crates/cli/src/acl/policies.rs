@@ -2,19 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, asked, effects, no_arguments, read_text, shown};
+use super::{ObjectKind, asked, effects, read_text, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::text;
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::quoted;
 
-const POLICY: Objects = Objects {
+const POLICY: ObjectKind = ObjectKind {
     kind: AclKind::Policy,
-    argument: "name",
     type_name: "*api.ACLPolicy",
     row_type_name: "[]*api.ACLPolicyListStub",
     reading: "Error fetching info on ACL policy",
@@ -22,6 +23,7 @@ const POLICY: Objects = Objects {
     updating: "Error writing policy",
     deleting: "Error deleting ACL policy",
     listing: "Error listing ACL policies",
+    none: "No policies found",
     print,
 };
 
@@ -71,7 +73,10 @@ pub struct AclPolicyApply {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name> <file")]
+    #[arg(
+        value_name = "name> <file",
+        add = CompleteWith::InTurn(&[CompleteWith::Live(Objects::AclPolicies), CompleteWith::ANY_FILE])
+    )]
     pub(crate) args: Vec<String>,
 }
 
@@ -97,6 +102,15 @@ impl AclPolicyApply {
 }
 
 impl Run for AclPolicyApply {
+    const META: Meta = Meta::new("acl policy apply").examples(&[
+        ("Show what a policy would change", "encamp acl policy apply -dryrun dev dev.policy.hcl"),
+        ("Create or update a policy", "encamp acl policy apply -description \"Developers\" dev dev.policy.hcl"),
+        (
+            "Give a policy to the tasks of a job",
+            "encamp acl policy apply -namespace default -job web \\\n    web-tasks dev.policy.hcl",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [name, file] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <name> <file>");
@@ -130,20 +144,18 @@ pub struct AclPolicyList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclPolicyList {
+    const META: Meta = Meta::new("acl policy list").examples(&[
+        ("List the policies", "encamp acl policy list"),
+        ("Print their names", "encamp acl policy list -t '{{range .}}{{.Name}} {{end}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.list(context, (&self.general, &self.format), &self.optional_args, |policies, _| {
-            if policies.is_empty() {
-                return "No policies found".into();
-            }
-            let mut lines = vec!["Name|Description".to_string()];
-            lines.extend(policies.iter().map(|p| format!("{}|{}", text(p, "Name"), text(p, "Description"))));
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> =
+            &[("Name", &|p| text(p, "Name").into()), ("Description", &|p| text(p, "Description").into())];
+        POLICY.list(context, (&self.general, &self.format), columns)
     }
 }
 
@@ -156,13 +168,18 @@ pub struct AclPolicyInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
+    pub(crate) name: String,
 }
 
 impl Run for AclPolicyInfo {
+    const META: Meta = Meta::new("acl policy info").examples(&[
+        ("Show a policy", "encamp acl policy info dev"),
+        ("Print its rules", "encamp acl policy info -t '{{.Rules}}' dev"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.info(context, (&self.general, &self.format), &self.args)
+        POLICY.info(context, (&self.general, &self.format), &self.name)
     }
 }
 
@@ -173,13 +190,18 @@ impl Run for AclPolicyInfo {
 pub struct AclPolicyDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
+    pub(crate) name: String,
 }
 
 impl Run for AclPolicyDelete {
+    const META: Meta = Meta::new("acl policy delete").examples(&[
+        ("Delete a policy", "encamp acl policy delete dev"),
+        ("Delete the policy of requests without a token", "encamp acl policy delete anonymous"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.delete(context, &self.general, &self.args, |name| format!("Successfully deleted {name} policy!"))
+        POLICY.delete(context, &self.general, &self.name, |name| format!("Successfully deleted {name} policy!"))
     }
 }
 
@@ -192,15 +214,15 @@ pub struct AclPolicySelf {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclPolicySelf {
+    const META: Meta = Meta::new("acl policy self").examples(&[
+        ("Show the policies of the token", "encamp acl policy self"),
+        ("Print them as JSON", "encamp acl policy self -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         context.connected(&self.general, |c, context| {
             let formatted = self.format.wanted()?;
             let token = c.wait(c.client.acl_token_self());
@@ -216,21 +238,25 @@ impl Run for AclPolicySelf {
                 context.ui.output("No policies found.");
                 return Ok(0);
             }
-            let mut lines = vec!["Name|Job ID|Group Name|Task Name".to_string()];
-            lines.extend(policies.iter().map(own_row));
-            context.ui.output(&table(&lines, Form::List));
+            let columns: &Columns<'_, Value> = &[
+                ("Name", &|p| text(p, "Name").into()),
+                ("Job ID", &|p| workload(p, "JobID")),
+                ("Group Name", &|p| workload(p, "Group")),
+                ("Task Name", &|p| workload(p, "Task")),
+            ];
+            context.ui.output(&table::columns(&policies, columns));
             Ok(0)
         })
     }
 }
 
-fn own_row(policy: &Value) -> String {
-    let member = |name: &str| match policy.get("JobACL").filter(|j| j.is_object()) {
-        None => "<unavailable>".to_string(),
-        Some(job) => match text(job, name) {
-            "" => "<not specified>".to_string(),
-            given => given.to_string(),
+/// A member of the workload that a policy belongs to.
+fn workload(policy: &Value, member: &str) -> String {
+    match policy.get("JobACL").filter(|j| j.is_object()) {
+        None => "<unavailable>".into(),
+        Some(job) => match text(job, member) {
+            "" => "<not specified>".into(),
+            given => given.into(),
         },
-    };
-    format!("{}|{}|{}|{}", text(policy, "Name"), member("JobID"), member("Group"), member("Task"))
+    }
 }

@@ -2,18 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, asked, no_arguments, policy_names, shown};
+use super::{ObjectKind, asked, policy_names, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{list, text};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Columns, pairs};
 use encamp_api::AclKind;
 
-const ROLE: Objects = Objects {
+const ROLE: ObjectKind = ObjectKind {
     kind: AclKind::Role,
-    argument: "id",
     type_name: "*api.ACLRole",
     row_type_name: "[]*api.ACLRoleListStub",
     reading: "Error reading ACL role",
@@ -21,6 +22,7 @@ const ROLE: Objects = Objects {
     updating: "Error updating ACL role",
     deleting: "Error deleting ACL role",
     listing: "Error listing ACL roles",
+    none: "No ACL roles found",
     print: |context, object| context.ui.output(&block(object)),
 };
 
@@ -57,21 +59,21 @@ pub struct AclRoleCreate {
     #[arg(long, value_name = "text", default_value = "", hide_default_value = true)]
     pub description: String,
     /// Policy of the role; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     pub policy: Vec<String>,
     #[command(flatten)]
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclRoleCreate {
+    const META: Meta = Meta::new("acl role create").examples(&[
+        ("Create a role", "encamp acl role create -name operators -policy ops"),
+        ("Create a role with several policies", "encamp acl role create -name release -policy ops -policy dev"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         if self.name.is_empty() {
             return context.usage_error("ACL role name must be specified using the -name flag");
         }
@@ -96,7 +98,7 @@ pub struct AclRoleUpdate {
     #[arg(long, value_name = "text")]
     pub description: Option<String>,
     /// Policy of the role; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     pub policy: Vec<String>,
     /// Replace the role by what is given
     #[arg(long)]
@@ -105,8 +107,8 @@ pub struct AclRoleUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
+    pub(crate) id: String,
 }
 
 impl AclRoleUpdate {
@@ -129,18 +131,26 @@ impl AclRoleUpdate {
 }
 
 impl Run for AclRoleUpdate {
+    const META: Meta = Meta::new("acl role update").examples(&[
+        ("Add a policy to a role", "encamp acl role update -policy ops 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+        (
+            "Replace the policies of a role",
+            "encamp acl role update -no-merge -name developers -policy dev \\\n    \
+                 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.with_argument(context, &self.args, |context, id| {
-            if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
-                return context.usage_error("-no-merge needs -name and at least one -policy");
-            }
-            if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
-                return context.usage_error("Please provide at least one flag to update the ACL role");
-            }
-            ROLE.show(context, (&self.general, &self.format), |c, _| {
-                let role = self.changed(ROLE.read(c, id)?);
-                ROLE.put(c, id, &role)
-            })
+        let id = &self.id;
+        if self.no_merge && (self.name.is_none() || self.policy.is_empty()) {
+            return context.usage_error("-no-merge needs -name and at least one -policy");
+        }
+        if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
+            return context.usage_error("Please provide at least one flag to update the ACL role");
+        }
+        ROLE.show(context, (&self.general, &self.format), |c, _| {
+            let role = self.changed(ROLE.read(c, id)?);
+            ROLE.put(c, id, &role)
         })
     }
 }
@@ -157,17 +167,28 @@ pub struct AclRoleInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    #[arg(
+        value_name = "id",
+        add = CompleteWith::IfFlag(
+            "by-name",
+            &CompleteWith::Live(Objects::AclRoleNames),
+            &CompleteWith::Live(Objects::AclRoles),
+        ),
+    )]
+    pub(crate) id: String,
 }
 
 impl Run for AclRoleInfo {
+    const META: Meta = Meta::new("acl role info").examples(&[
+        ("Show a role", "encamp acl role info 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+        ("Show the role of a name", "encamp acl role info -by-name developers"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.with_argument(context, &self.args, |context, id| {
-            ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
-                true => asked(c, c.client.acl_role_by_name(id), ROLE.reading),
-                false => ROLE.read(c, id),
-            })
+        let id = &self.id;
+        ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
+            true => asked(c, c.client.acl_role_by_name(id), ROLE.reading),
+            false => ROLE.read(c, id),
         })
     }
 }
@@ -179,13 +200,21 @@ impl Run for AclRoleInfo {
 pub struct AclRoleDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
+    pub(crate) id: String,
 }
 
 impl Run for AclRoleDelete {
+    const META: Meta = Meta::new("acl role delete").examples(&[
+        ("Delete a role", "encamp acl role delete 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+        (
+            "Delete a role with the token of an administrator",
+            "encamp acl role delete -token $ADMIN_TOKEN \\\n    6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.delete(context, &self.general, &self.args, |id| format!("ACL role {id} successfully deleted"))
+        ROLE.delete(context, &self.general, &self.id, |id| format!("ACL role {id} successfully deleted"))
     }
 }
 
@@ -198,23 +227,19 @@ pub struct AclRoleList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclRoleList {
+    const META: Meta = Meta::new("acl role list")
+        .examples(&[("List the roles", "encamp acl role list"), ("Print them as JSON", "encamp acl role list -json")]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.list(context, (&self.general, &self.format), &self.optional_args, |roles, _| {
-            if roles.is_empty() {
-                return "No ACL roles found".into();
-            }
-            let mut lines = vec!["ID|Name|Description|Policies".to_string()];
-            lines.extend(
-                roles.iter().map(|r| {
-                    format!("{}|{}|{}|{}", text(r, "ID"), text(r, "Name"), text(r, "Description"), policies(r))
-                }),
-            );
-            table(&lines, Form::List)
-        })
+        let columns: &Columns<'_, Value> = &[
+            ("ID", &|r| text(r, "ID").into()),
+            ("Name", &|r| text(r, "Name").into()),
+            ("Description", &|r| text(r, "Description").into()),
+            ("Policies", &policies),
+        ];
+        ROLE.list(context, (&self.general, &self.format), columns)
     }
 }

@@ -2,22 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::{Objects, asked, is_expired, no_arguments, read_text, shown, time};
+use super::{ObjectKind, asked, is_expired, read_text, shown, time};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{flag, joined, list, text};
 use crate::error::CommandResult;
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, pairs};
 use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
 
-const TOKEN: Objects = Objects {
+const TOKEN: ObjectKind = ObjectKind {
     kind: AclKind::Token,
-    argument: "accessor",
     type_name: "*api.ACLToken",
     row_type_name: "[]*api.ACLTokenListStub",
     reading: "Error fetching token",
@@ -25,6 +26,7 @@ const TOKEN: Objects = Objects {
     updating: "Error updating token",
     deleting: "Error deleting token",
     listing: "Error listing ACL tokens",
+    none: "No tokens found",
     print: |context, token| context.ui.output(&block(token)),
 };
 
@@ -48,11 +50,13 @@ pub(super) fn block(token: &Value) -> String {
     }
     rows.push(("Policies", format!("[{}]", joined(token, "Policies", " "))));
     let roles = list(token, "Roles");
-    let mut lines = vec!["ID|Name".to_string()];
-    lines.extend(roles.iter().map(|r| format!("{}|{}", text(r, "ID"), text(r, "Name"))));
-    let roles = if roles.is_empty() { "<none>".to_string() } else { table(&lines, Form::List) };
+    let columns: &Columns<'_, Value> = &[("ID", &|r| text(r, "ID").into()), ("Name", &|r| text(r, "Name").into())];
+    let roles = if roles.is_empty() { "<none>".to_string() } else { table::columns(roles, columns) };
     format!("{}\n\nRoles\n{roles}", pairs(&rows))
 }
+
+/// Types of tokens.
+const TOKEN_TYPES: &[&str] = &["client", "management"];
 
 /// Create the first management token of a cluster
 ///
@@ -73,6 +77,11 @@ pub struct AclBootstrap {
 }
 
 impl Run for AclBootstrap {
+    const META: Meta = Meta::new("acl bootstrap").examples(&[
+        ("Create the first management token", "encamp acl bootstrap"),
+        ("Create it with a secret of your own", "encamp acl bootstrap admin-secret.txt"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let secret = match self.optional_args.as_slice() {
             [] => String::new(),
@@ -92,13 +101,13 @@ impl Run for AclBootstrap {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Links {
     /// Policy of the token; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     policy: Vec<String>,
     /// ID of a role of the token; can be repeated
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
     role_id: Vec<String>,
     /// Name of a role of the token; can be repeated
-    #[arg(long, value_name = "name")]
+    #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclRoleNames))]
     role_name: Vec<String>,
 }
 
@@ -130,7 +139,7 @@ pub struct AclTokenCreate {
     #[arg(long, value_name = "text", default_value = "", hide_default_value = true)]
     pub name: String,
     /// Type of the token: client or management
-    #[arg(long, value_name = "type", default_value = "client")]
+    #[arg(long, value_name = "type", default_value = "client", add = CompleteWith::Words(TOKEN_TYPES))]
     pub r#type: String,
     /// Make the token valid in all regions
     #[arg(long)]
@@ -152,6 +161,12 @@ pub struct AclTokenCreate {
 }
 
 impl Run for AclTokenCreate {
+    const META: Meta = Meta::new("acl token create").examples(&[
+        ("Create a token for eight hours", "encamp acl token create -name anna -policy dev -ttl 8h"),
+        ("Create a token with a role", "encamp acl token create -name ben -role-name developers"),
+        ("Create a management token", "encamp acl token create -name admin -type management"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let secret = match self.optional_args.as_slice() {
             [] => String::new(),
@@ -188,7 +203,7 @@ pub struct AclTokenUpdate {
     #[arg(long, value_name = "text")]
     pub name: Option<String>,
     /// Type of the token: client or management
-    #[arg(long, value_name = "type")]
+    #[arg(long, value_name = "type", add = CompleteWith::Words(TOKEN_TYPES))]
     pub r#type: Option<String>,
     #[command(flatten)]
     pub(crate) links: Links,
@@ -196,8 +211,8 @@ pub struct AclTokenUpdate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
+    pub(crate) accessor: String,
 }
 
 impl AclTokenUpdate {
@@ -220,13 +235,17 @@ impl AclTokenUpdate {
 }
 
 impl Run for AclTokenUpdate {
+    const META: Meta = Meta::new("acl token update").examples(&[
+        ("Rename a token", "encamp acl token update -name ops e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+        ("Replace the policies of a token", "encamp acl token update -policy ops e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.with_argument(context, &self.args, |context, accessor| {
-            TOKEN.show(context, (&self.general, &self.format), |c, context| {
-                let token = self.changed(TOKEN.read(c, accessor)?);
-                self.links.warn(c, context);
-                TOKEN.put(c, accessor, &token)
-            })
+        let accessor = &self.accessor;
+        TOKEN.show(context, (&self.general, &self.format), |c, context| {
+            let token = self.changed(TOKEN.read(c, accessor)?);
+            self.links.warn(c, context);
+            TOKEN.put(c, accessor, &token)
         })
     }
 }
@@ -240,13 +259,18 @@ pub struct AclTokenInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
+    pub(crate) accessor: String,
 }
 
 impl Run for AclTokenInfo {
+    const META: Meta = Meta::new("acl token info").examples(&[
+        ("Show a token", "encamp acl token info e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+        ("Print a token as JSON", "encamp acl token info -json e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.info(context, (&self.general, &self.format), &self.args)
+        TOKEN.info(context, (&self.general, &self.format), &self.accessor)
     }
 }
 
@@ -257,13 +281,21 @@ impl Run for AclTokenInfo {
 pub struct AclTokenDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
+    pub(crate) accessor: String,
 }
 
 impl Run for AclTokenDelete {
+    const META: Meta = Meta::new("acl token delete").examples(&[
+        ("Revoke a token", "encamp acl token delete e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+        (
+            "Revoke a token with the token of an administrator",
+            "encamp acl token delete -token $ADMIN_TOKEN \\\n    e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.delete(context, &self.general, &self.args, |id| format!("Token {id} successfully deleted"))
+        TOKEN.delete(context, &self.general, &self.accessor, |id| format!("Token {id} successfully deleted"))
     }
 }
 
@@ -276,28 +308,25 @@ pub struct AclTokenList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclTokenList {
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.list(context, (&self.general, &self.format), &self.optional_args, |tokens, context| {
-            listed(tokens, context.env.now)
-        })
-    }
-}
+    const META: Meta = Meta::new("acl token list").examples(&[
+        ("List the tokens", "encamp acl token list"),
+        ("Print their accessor IDs", "encamp acl token list -t '{{range .}}{{.AccessorID}} {{end}}'"),
+    ]);
 
-fn listed(tokens: &[Value], now: i64) -> String {
-    if tokens.is_empty() {
-        return "No tokens found".into();
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let now = context.env.now;
+        let columns: &Columns<'_, Value> = &[
+            ("Name", &|t| text(t, "Name").into()),
+            ("Type", &|t| text(t, "Type").into()),
+            ("Global", &|t| flag(t, "Global").to_string()),
+            ("Accessor ID", &|t| text(t, "AccessorID").into()),
+            ("Expired", &|t| is_expired(t, now).to_string()),
+        ];
+        TOKEN.list(context, (&self.general, &self.format), columns)
     }
-    let mut lines = vec!["Name|Type|Global|Accessor ID|Expired".to_string()];
-    lines.extend(tokens.iter().map(|t| {
-        let (name, kind, accessor) = (text(t, "Name"), text(t, "Type"), text(t, "AccessorID"));
-        format!("{name}|{kind}|{}|{accessor}|{}", flag(t, "Global"), is_expired(t, now))
-    }));
-    table(&lines, Form::List)
 }
 
 /// Show the token of the command
@@ -309,15 +338,15 @@ pub struct AclTokenSelf {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AclTokenSelf {
+    const META: Meta = Meta::new("acl token self").examples(&[
+        ("Show the token of the command", "encamp acl token self"),
+        ("Print when it expires", "encamp acl token self -t '{{.ExpirationTime}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if let Some(code) = no_arguments(context, &self.optional_args) {
-            return code;
-        }
         TOKEN.show(context, (&self.general, &self.format), |c, _| own(c))
     }
 }

@@ -1,10 +1,19 @@
 //! `alloc stop`, `alloc restart`, `alloc signal` (`docs/spec/cli.md §9.2`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::{CommandError, ErrorContext};
+use crate::exit_status::MONITORED;
 use crate::general::GeneralFlags;
 use crate::monitor::evaluation;
+
+/// The signals that operators send to tasks.
+const SIGNALS: &[&str] = &[
+    "SIGABRT", "SIGALRM", "SIGCONT", "SIGHUP", "SIGINT", "SIGKILL", "SIGQUIT", "SIGSTOP", "SIGTERM", "SIGTSTP",
+    "SIGUSR1", "SIGUSR2", "SIGWINCH",
+];
 
 /// Stop and reschedule an allocation
 ///
@@ -23,15 +32,24 @@ pub struct AllocStop {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
+    pub(crate) prefix: String,
 }
 
 impl Run for AllocStop {
+    const META: Meta = Meta::new("alloc stop")
+        .argument_error("This command takes one argument: <alloc-id>")
+        .exit_status(MONITORED)
+        .examples(&[
+            ("Stop an allocation, so that a replacement is placed", "encamp alloc stop 8ba85cef"),
+            (
+                "Stop it at once, and do not wait for the replacement",
+                "encamp alloc stop -detach -no-shutdown-delay 8ba85cef",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <alloc-id>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let stub = super::named(c, context, prefix, self.verbose)?;
             let namespace = Some(stub.namespace.as_str()).filter(|n| !n.is_empty());
@@ -63,11 +81,16 @@ pub struct AllocRestart {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [task]")]
+    #[arg(value_name = "<allocation> [task]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocRestart {
+    const META: Meta = Meta::new("alloc restart").examples(&[
+        ("Restart the running tasks of an allocation", "encamp alloc restart 8ba85cef"),
+        ("Restart one task", "encamp alloc restart -task server 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
             Ok(named) => named,
@@ -98,7 +121,7 @@ impl Run for AllocRestart {
 #[derive(Debug, clap::Parser)]
 pub struct AllocSignal {
     /// The signal to send
-    #[arg(long = "s", value_name = "signal", default_value = "SIGKILL")]
+    #[arg(long = "s", value_name = "signal", default_value = "SIGKILL", add = CompleteWith::Words(SIGNALS))]
     pub signal: String,
     /// Signal only this task
     #[arg(long, value_name = "task")]
@@ -108,11 +131,16 @@ pub struct AllocSignal {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [task]")]
+    #[arg(value_name = "<allocation> [task]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocSignal {
+    const META: Meta = Meta::new("alloc signal").examples(&[
+        ("Send SIGUSR1 to a task", "encamp alloc signal -s SIGUSR1 8ba85cef server"),
+        ("Send SIGHUP to all tasks of an allocation", "encamp alloc signal -s SIGHUP 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
             Ok(named) => named,

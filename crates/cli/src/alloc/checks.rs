@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{number, text};
 use crate::error::ErrorContext;
-use crate::format::FormatFlags;
+use crate::format::ListFlags;
 use crate::general::GeneralFlags;
 use crate::render::table::{Form, table};
 use crate::render::values;
@@ -17,28 +19,29 @@ use encamp_model::SECOND;
 /// Shows the latest result of each Nomad service check of an allocation.
 #[derive(Debug, clap::Parser)]
 pub struct AllocChecks {
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
+    pub(crate) prefix: String,
 }
 
 impl Run for AllocChecks {
+    const META: Meta =
+        Meta::new("alloc checks").argument_error("This command takes one argument: <alloc-id>").examples(&[
+            ("Show the health checks of an allocation", "encamp alloc checks 8ba85cef"),
+            ("Print them as JSON", "encamp alloc checks -json 8ba85cef"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <alloc-id>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
-            let stub = super::named(c, context, prefix, self.verbose)?;
+            let stub = super::named(c, context, prefix, self.list.verbose)?;
             let read = c.wait(c.client.allocation_checks(Some(&stub.namespace), &stub.id));
             let (results, _) = read.context("Error querying allocation service checks")?;
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &results, "api.AllocCheckStatuses");
+            if self.list.format.wanted()? {
+                return self.list.format.print(context.ui, &results, "api.AllocCheckStatuses");
             }
             let checks: Vec<&Value> = results.as_object().map(|map| map.values().collect()).unwrap_or_default();
             context.ui.output(&format!("Status of {} Nomad Service Checks\n", checks.len()));

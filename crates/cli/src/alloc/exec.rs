@@ -1,6 +1,9 @@
 //! `alloc exec`: runs a command in a task (`docs/spec/cli.md §9.2`).
 
+use super::choice::ChoiceFlags;
 use crate::command::Run;
+use crate::command_meta::{Listing, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -20,12 +23,8 @@ pub struct AllocExec {
     /// The task. Optional if the allocation has only one
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
-    /// Treat the first argument as a job and select one of its allocations
-    #[arg(long)]
-    pub job: bool,
-    /// With -job, select an allocation of this task group
-    #[arg(long, value_name = "group")]
-    pub group: Option<String>,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceFlags,
     /// The same as -i -t
     #[arg(long = "it", hide = true)]
     pub both: bool,
@@ -36,17 +35,30 @@ pub struct AllocExec {
     pub(crate) streams: SessionFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> <command> [argument]...")]
+    #[arg(value_name = "<allocation> <command> [argument]...", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocExec {
+    const META: Meta = Meta::new("alloc exec")
+        .alias("exec", Listing::Other)
+        .exit_status(&[
+            (0, "The command in the task exited with status 0. Any other status of it is returned unchanged."),
+            (1, "An error occurred before the command was started."),
+        ])
+        .examples(&[
+            ("Run a command in the only task of an allocation", "encamp alloc exec 8ba85cef cat local/web.conf"),
+            (
+                "Run a shell command in a task of one of the allocations of a job",
+                "encamp alloc exec -job -task server web sh -c 'env | sort'",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (name, command) = match self.args.split_first() {
             Some((name, command)) if !command.is_empty() => (name, command),
             Some(_) => return context.usage_error("A command is required"),
-            None if self.job => return context.usage_error("A job ID is required"),
-            None => return context.usage_error("An allocation ID is required"),
+            None => return self.choice.missing(context),
         };
         let session = match self.streams.session(self.both || self.both_turned) {
             Ok(session) => session,
@@ -66,13 +78,10 @@ impl AllocExec {
         name: &str,
         command: &[String],
     ) -> CommandResult<u8> {
-        let stub = if self.job {
-            objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
-        } else if objects::is_too_short(name) {
+        if !self.choice.job && objects::is_too_short(name) {
             return Err(CommandError::new("Alloc ID must contain at least two characters"));
-        } else {
-            objects::allocation(c, name, false, &context.clock())?
-        };
+        }
+        let stub = self.choice.allocation(c, context, name, false)?;
         let alloc = super::in_full(c, &stub)?;
         let task = match self.task.as_deref().filter(|t| !t.is_empty()) {
             Some(task) => {

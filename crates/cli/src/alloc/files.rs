@@ -1,12 +1,14 @@
 //! `alloc fs`: files of an allocation (`docs/spec/cli.md §9.2`).
 
-use super::tail::{Start, copy, last_lines};
+use super::choice::ChoiceFlags;
+use super::tail::{Start, TailFlags, copy, last_lines};
 use crate::command::Run;
+use crate::command_meta::{Listing, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
-use crate::flags::parse_int;
+use crate::exit_status::FOLLOWING;
 use crate::general::GeneralFlags;
-use crate::objects;
 use crate::render::table::{Form, table};
 use crate::render::values::{self, written_time};
 use encamp_api::{ApiError, Query, path};
@@ -28,63 +30,39 @@ pub struct AllocFs {
     /// Follow the file as it grows
     #[arg(long = "f")]
     pub follow: bool,
-    /// Start near the end
-    #[arg(long)]
-    pub tail: bool,
-    /// With -tail, the number of lines. Default: 10
-    #[arg(
-        long = "n",
-        value_name = "lines",
-        default_value = "-1",
-        hide_default_value = true,
-        value_parser = parse_int,
-        allow_hyphen_values = true
-    )]
-    pub lines: i64,
-    /// With -tail, the number of bytes, instead of lines
-    #[arg(
-        long = "c",
-        value_name = "bytes",
-        default_value = "-1",
-        hide_default_value = true,
-        value_parser = parse_int,
-        allow_hyphen_values = true
-    )]
-    pub bytes: i64,
-    /// Treat the first argument as a job and select one of its allocations
-    #[arg(long)]
-    pub job: bool,
-    /// With -job, select an allocation of this task group
-    #[arg(long, value_name = "group")]
-    pub group: Option<String>,
+    #[command(flatten)]
+    pub(crate) end: TailFlags,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceFlags,
     /// Show full identifiers
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [path]")]
+    #[arg(value_name = "<allocation> [path]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocFs {
+    const META: Meta = Meta::new("alloc fs").alias("fs", Listing::Alias).exit_status(FOLLOWING).examples(&[
+        ("List the directory of an allocation", "encamp alloc fs 8ba85cef"),
+        ("Print a file", "encamp alloc fs 8ba85cef server/local/web.conf"),
+        ("Follow a log file", "encamp alloc fs -f -tail -n 20 8ba85cef alloc/logs/server.stdout.0"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (name, file) = match self.args.as_slice() {
             [name] => (name, "/"),
             [name, file] => (name, file.as_str()),
-            [] if self.job => return context.usage_error("A job ID is required"),
-            [] => return context.usage_error("An allocation ID is required"),
+            [] => return self.choice.missing(context),
             _ => return context.usage_error("This command takes one or two arguments: <allocation> [<path>]"),
         };
-        let start = match Start::new(self.tail, self.lines, self.bytes) {
+        let start = match self.end.start() {
             Ok(start) => start,
             Err(e) => return context.failure(&e.to_string()),
         };
         context.connected(&self.general, |c, context| {
-            let stub = if self.job {
-                objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
-            } else {
-                super::named(c, context, name, self.verbose)?
-            };
+            let stub = self.choice.allocation(c, context, name, self.verbose)?;
             Ok(self.show(c, context, &stub, file, start)?)
         })
     }

@@ -2,14 +2,16 @@
 
 use std::cell::RefCell;
 
-use super::tail::{Start, copy};
+use super::choice::ChoiceFlags;
+use super::tail::{Start, TailFlags, copy};
 use crate::command::Run;
+use crate::command_meta::{Listing, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
-use crate::flags::parse_int;
+use crate::exit_status::FOLLOWING;
 use crate::general::GeneralFlags;
-use crate::objects;
 use encamp_api::{ApiError, Client, Query, path};
 use encamp_model::Allocation;
 
@@ -28,69 +30,45 @@ pub struct AllocLogs {
     /// Follow the output
     #[arg(long = "f")]
     pub follow: bool,
-    /// Start near the end
-    #[arg(long)]
-    pub tail: bool,
-    /// With -tail, the number of lines. Default: 10
-    #[arg(
-        long = "n",
-        value_name = "lines",
-        default_value = "-1",
-        hide_default_value = true,
-        value_parser = parse_int,
-        allow_hyphen_values = true
-    )]
-    pub lines: i64,
-    /// With -tail, the number of bytes, instead of lines
-    #[arg(
-        long = "c",
-        value_name = "bytes",
-        default_value = "-1",
-        hide_default_value = true,
-        value_parser = parse_int,
-        allow_hyphen_values = true
-    )]
-    pub bytes: i64,
+    #[command(flatten)]
+    pub(crate) end: TailFlags,
     /// The task
     #[arg(long, value_name = "task")]
     pub task: Option<String>,
-    /// With -job, select an allocation of this task group
-    #[arg(long, value_name = "group")]
-    pub group: Option<String>,
-    /// Treat the first argument as a job and select one of its allocations
-    #[arg(long)]
-    pub job: bool,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceFlags,
     /// Show full identifiers
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [task]")]
+    #[arg(value_name = "<allocation> [task]", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocLogs {
+    const META: Meta = Meta::new("alloc logs").alias("logs", Listing::Alias).exit_status(FOLLOWING).examples(&[
+        ("Print the output of a task", "encamp alloc logs 8ba85cef server"),
+        ("Follow standard error of an allocation of a job", "encamp alloc logs -f -stderr -job web"),
+        ("Print the last 20 lines", "encamp alloc logs -tail -n 20 8ba85cef"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (name, second) = match self.args.as_slice() {
             [name] => (name, None),
             [name, task] => (name, Some(task.clone())),
-            [] if self.job => return context.usage_error("A job ID is required"),
-            [] => return context.usage_error("An allocation ID is required"),
+            [] => return self.choice.missing(context),
             _ => return context.usage_error("This command takes one or two arguments: <allocation> [<task>]"),
         };
         if self.stdout && self.stderr {
             return context.failure("Unable to support both stdout and stderr");
         }
-        let start = match Start::new(self.tail, self.lines, self.bytes) {
+        let start = match self.end.start() {
             Ok(start) => start,
             Err(e) => return context.failure(&e.to_string()),
         };
         context.connected(&self.general, |c, context| {
-            let stub = if self.job {
-                objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
-            } else {
-                super::named(c, context, name, self.verbose)?
-            };
+            let stub = self.choice.allocation(c, context, name, self.verbose)?;
             let alloc = super::in_full(c, &stub)?;
             let task = match self.task.clone().or(second) {
                 Some(task) if !task.is_empty() => task,

@@ -2,12 +2,13 @@
 //!
 //! - [`status`]: `alloc status`; [`tasks`]: its part about each task.
 //! - [`logs`], [`files`]: logs and files of tasks. [`tail`]: the end of a file.
-//! - [`exec`]: `alloc exec`.
+//! - [`exec`]: `alloc exec`. [`choice`]: flags with which a job stands for one of its allocations.
 //! - [`actions`]: `alloc stop`, `restart`, `signal`. [`pause`]: `alloc pause`, which servers refuse.
 //! - [`checks`]: results of service checks.
 
 pub mod actions;
 pub mod checks;
+mod choice;
 pub mod exec;
 pub mod files;
 pub mod logs;
@@ -18,26 +19,11 @@ mod tasks;
 
 pub(super) use tasks::max_run;
 
-use super::command::{Listing, Registry};
 use super::connection::Connection;
 use super::context::Context;
 use super::objects;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use encamp_model::{AllocListStub, Allocation, quoted};
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<status::AllocStatus>("alloc status", None, 1);
-    registry.add::<logs::AllocLogs>("alloc logs", Some(("logs", Listing::Alias)), 1);
-    registry.add::<files::AllocFs>("alloc fs", Some(("fs", Listing::Alias)), 1);
-    registry.add::<actions::AllocStop>("alloc stop", None, 1);
-    registry.add::<actions::AllocRestart>("alloc restart", None, 1);
-    registry.add::<actions::AllocSignal>("alloc signal", None, 1);
-    registry.add_unlisted::<pause::AllocPause>("alloc pause");
-    registry.add::<checks::AllocChecks>("alloc checks", None, 1);
-    registry.add::<exec::AllocExec>("alloc exec", Some(("exec", Listing::Other)), 1);
-    registry.add_hidden("alloc-status", "alloc status", false);
-}
 
 /// The allocation that the arguments name, and the task of the flag or of the second argument; an empty one is none.
 /// `Err` is the exit code; the message has been printed.

@@ -3,6 +3,7 @@
 use clap::builder::PossibleValuesParser;
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::general::GeneralFlags;
@@ -30,6 +31,8 @@ pub struct AllocPause {
 }
 
 impl Run for AllocPause {
+    const META: Meta = Meta::new("alloc pause").unlisted();
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (prefix, task) = match super::allocation_and_task(&self.args, self.task.as_ref(), context) {
             Ok(named) => named,

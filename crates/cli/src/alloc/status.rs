@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::tasks;
 use crate::command::Run;
+use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, text};
@@ -47,11 +49,18 @@ pub struct AllocStatus {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "allocation")]
+    #[arg(value_name = "allocation", add = CompleteWith::Live(Objects::Allocations))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocStatus {
+    const META: Meta =
+        Meta::new("alloc status").former_names(&[FormerName::accepted("alloc-status")]).paged().examples(&[
+            ("Show an allocation", "encamp alloc status 8ba85cef"),
+            ("Show its resource usage as well", "encamp alloc status -stats 8ba85cef"),
+            ("Print the name of the node that runs it", "encamp alloc status -t '{{.NodeName}}' 8ba85cef"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let prefix = match self.args.as_slice() {
             [] if self.format.wanted() != Ok(false) => {

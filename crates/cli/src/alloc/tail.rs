@@ -1,6 +1,6 @@
 //! Reading the end of a file (`docs/spec/cli.md §9.2`).
 
-use crate::flags::InvalidFlag;
+use crate::flags::{InvalidFlag, parse_int};
 use encamp_api::stream::{Event, FrameStream};
 use encamp_api::{ApiError, Query};
 
@@ -18,13 +18,41 @@ pub(super) struct Start {
     pub lines: Option<usize>,
 }
 
-impl Start {
-    /// Reads the flags; `-1` stands for a flag that was not given.
-    pub(super) fn new(tail: bool, lines: i64, bytes: i64) -> Result<Start, InvalidFlag> {
-        if !tail {
+/// The flags that select the end of a file.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct TailFlags {
+    /// Start near the end
+    #[arg(long)]
+    tail: bool,
+    /// With -tail, the number of lines. Default: 10
+    #[arg(
+        long = "n",
+        value_name = "lines",
+        default_value = "-1",
+        hide_default_value = true,
+        value_parser = parse_int,
+        allow_hyphen_values = true
+    )]
+    lines: i64,
+    /// With -tail, the number of bytes, instead of lines
+    #[arg(
+        long = "c",
+        value_name = "bytes",
+        default_value = "-1",
+        hide_default_value = true,
+        value_parser = parse_int,
+        allow_hyphen_values = true
+    )]
+    bytes: i64,
+}
+
+impl TailFlags {
+    /// Where reading starts. `-1` stands for a flag that was not given.
+    pub(super) fn start(&self) -> Result<Start, InvalidFlag> {
+        if !self.tail {
             return Ok(Start::default());
         }
-        match (lines, bytes) {
+        match (self.lines, self.bytes) {
             (..-1, _) | (_, ..-1) => Err(InvalidFlag::new("Invalid size is specified")),
             (-1, -1) => Ok(Start::of_lines(LINES)),
             (lines, -1) => Ok(Start::of_lines(lines)),
@@ -32,7 +60,9 @@ impl Start {
             _ => Err(InvalidFlag::new("Both -n and -c are not allowed")),
         }
     }
+}
 
+impl Start {
     fn of_lines(lines: i64) -> Start {
         let before_end = u64::try_from(lines.saturating_mul(BYTES_PER_LINE)).ok();
         Start { before_end, lines: usize::try_from(lines).ok() }
@@ -95,7 +125,7 @@ mod tests {
     #[test]
     fn reading_begins_where_the_flags_say() {
         let at = |before_end, lines| Ok(Start { before_end, lines });
-        for ((tail, n, c), want) in [
+        for ((tail, lines, bytes), want) in [
             ((false, 5, 5), at(None, None)),
             ((true, -1, -1), at(Some(1200), Some(10))),
             ((true, 2, -1), at(Some(240), Some(2))),
@@ -103,7 +133,7 @@ mod tests {
             ((true, 2, 7), Err(InvalidFlag::new("Both -n and -c are not allowed"))),
             ((true, -2, -1), Err(InvalidFlag::new("Invalid size is specified"))),
         ] {
-            assert_eq!(Start::new(tail, n, c), want);
+            assert_eq!(TailFlags { tail, lines, bytes }.start(), want);
         }
     }
 

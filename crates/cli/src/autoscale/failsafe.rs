@@ -7,6 +7,7 @@ use super::pools::{Pools, unknown};
 use super::state::{self, Stored};
 use crate::cluster::{ClusterFlags, FetchFlags, TimeFlags};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::{Context, clock};
 use crate::error::{CommandError, CommandResult};
@@ -248,6 +249,16 @@ fn pool(name: &str) -> String {
 }
 
 impl Run for AutoscaleFailsafe {
+    const META: Meta = Meta::new("autoscale failsafe")
+        .exit_status(&[
+            (0, "The mode was set, or the pool was already in that mode."),
+            (1, "An error occurred, or the pool or group does not exist."),
+        ])
+        .examples(&[
+            ("Stop all scaling of a worker pool", "encamp autoscale failsafe -enable -yes web-workers"),
+            ("Scale the pool again", "encamp autoscale failsafe -disable -yes web-workers"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.enable == self.disable {
             return context.usage_error("Exactly one of -enable and -disable is required");

@@ -15,19 +15,10 @@ mod simulate_text;
 mod state;
 pub mod status;
 
-use super::command::Registry;
 use super::render::styled::one_line;
 use super::render::ui::Ui;
 use super::render::wrap::{self, WIDTH};
 use encamp_autoscale::protection::ProtectedNode;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<failsafe::AutoscaleFailsafe>("autoscale failsafe", None, 1);
-    registry.add::<plan::AutoscalePlan>("autoscale plan", None, 255);
-    registry.add::<simulate::AutoscaleSimulate>("autoscale simulate", None, 1);
-    registry.add::<status::AutoscaleStatus>("autoscale status", None, 1);
-}
 
 /// Wraps a text of one line, such as a name or a reason, into indented lines that fit the terminal.
 fn wrapped(text: &str, indent: usize) -> String {

@@ -9,6 +9,7 @@ use super::plan_text;
 use super::pools::Pools;
 use crate::cluster::{ClusterFlags, TimeFlags, block_on};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
 use crate::general::GeneralFlags;
@@ -242,6 +243,25 @@ fn kind(outcome: &Outcome) -> OutcomeKind {
 }
 
 impl Run for AutoscalePlan {
+    const META: Meta = Meta::new("autoscale plan")
+        .usage_exit(255)
+        .exit_status(&[
+            (0, "No pool would be scaled."),
+            (1, "An operation would start in at least one pool."),
+            (255, "An error occurred."),
+        ])
+        .offline_examples(&[
+            (
+                "Show what the autoscaler would do to the worker pools of a snapshot",
+                "encamp autoscale plan -snapshot fixtures/worker-pools/cluster.json",
+            ),
+            (
+                "Print the plan of one pool as JSON",
+                "encamp autoscale plan -json \\
+    -snapshot fixtures/worker-pools/cluster.json web-workers",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let pool = match self.optional_args.as_slice() {
             [] => None,

@@ -8,6 +8,8 @@ use std::time::Duration;
 use super::simulate_text;
 use crate::cluster::SnapshotFlags;
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Files};
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
 use crate::flags::{parse_int, parse_wait};
@@ -41,12 +43,12 @@ const LARGEST_TRACE: u64 = 64 << 20;
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleSimulate {
     /// Cluster snapshot file or server backup to start from
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
     /// CSV file with the load
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::Files(Files::Named(&["csv"])))]
     pub trace: Option<String>,
     /// The worker pool. Required if the snapshot has several
     #[arg(long, value_name = "name")]
@@ -94,16 +96,13 @@ pub struct AutoscaleSimulate {
     #[arg(long, value_name = "count", value_parser = parse_int)]
     pub retry_threshold: Option<i64>,
     /// Draw the simulation into this SVG file
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub svg: Option<String>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    /// Accepted in order to report that there must be none.
-    #[arg(hide = true)]
-    pub(crate) no_args: Vec<String>,
 }
 
 /// Why the command ends.
@@ -205,10 +204,23 @@ fn json(report: &Report) -> Result<String, RenderError> {
 }
 
 impl Run for AutoscaleSimulate {
+    const META: Meta = Meta::new("autoscale simulate").offline_examples(&[
+        (
+            "Simulate a day of load on the worker pool of a snapshot",
+            "encamp autoscale simulate \\
+    -snapshot fixtures/worker-pools/cluster.json \\
+    -trace fixtures/worker-pools/day.csv",
+        ),
+        (
+            "Simulate the same day with other settings, and draw the number of nodes",
+            "encamp autoscale simulate \\
+    -snapshot fixtures/worker-pools/cluster.json \\
+    -trace fixtures/worker-pools/day.csv \\
+    -fault-tolerance 2 -cooldown 120s -svg day.svg",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.no_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let report = match self.simulated(context.env, &mut |note| context.ui.warn(note)) {
             Ok(report) => report,
             Err(Ended::Usage(e)) => return context.usage_error(&e),

@@ -8,6 +8,7 @@ use super::pools::{Pools, unknown};
 use super::{print_problems, print_protected, state, wrapped};
 use crate::cluster::{ClusterFlags, FetchFlags, TimeFlags};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -181,6 +182,12 @@ fn action(e: &Evaluation) -> Action {
 }
 
 impl Run for AutoscaleStatus {
+    const META: Meta = Meta::new("autoscale status").examples(&[
+        ("List the worker pools", "encamp autoscale status"),
+        ("Show all details of a worker pool", "encamp autoscale status web-workers"),
+        ("List the job groups that are scaled", "encamp autoscale status -groups"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let wanted = match self.optional_args.as_slice() {
             [] => None,

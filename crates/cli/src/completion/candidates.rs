@@ -2,7 +2,8 @@
 
 use clap::{Arg, ArgAction};
 
-use super::super::command::{Entry, Listing, Registry};
+use super::super::command::{Entry, Registry};
+use super::super::command_meta::Listing;
 use super::super::flags::is_bool;
 use super::live::Objects;
 use super::values::{self, Files, Values};
@@ -140,7 +141,7 @@ impl<'a> Scan<'a> {
                 }
                 None => {
                     scan.arguments = scan.arguments.saturating_add(1);
-                    scan.flags_ended |= !entry.flags_anywhere;
+                    scan.flags_ended |= !entry.meta.flags_anywhere;
                 }
             }
         }
@@ -160,16 +161,18 @@ fn needs_value(flag: &Arg) -> bool {
 fn within_command(entry: &Entry, args: &[String], current: &str) -> Offer {
     let scan = Scan::of(entry, args);
     if let Some(flag) = scan.awaits_value {
-        return offer(values::of_flag(entry.canonical, flag), "", current, scan.values);
+        return offer(values::of_flag(flag), "", current, scan.values);
     }
     if scan.flags_ended || !current.starts_with('-') {
-        let values = values::of_argument(entry.canonical, scan.arguments, |name| scan.given.contains(&name));
+        let arguments = entry.clap().get_positionals().next();
+        let has_flag = |name: &str| scan.given.contains(&name);
+        let values = arguments.map_or(Values::Unknown, |a| values::of_argument(a, scan.arguments, has_flag));
         return offer(values, "", current, scan.values);
     }
     match current.split_once('=') {
         Some((flag, typed)) => {
             let name = flag.trim_start_matches('-');
-            let values = find(entry, name).map_or(Values::Unknown, |arg| values::of_flag(entry.canonical, arg));
+            let values = find(entry, name).map_or(Values::Unknown, values::of_flag);
             offer(values, &format!("{flag}="), typed, scan.values)
         }
         None => Offer::Words(beginning_with(current, flags(entry, &scan, dashes(current)))),

@@ -19,7 +19,9 @@ pub mod values;
 use std::path::Path;
 
 use super::command::{Registry, Run};
+use super::command_meta::Meta;
 use super::context::{Context, Environment};
+use crate::completion::values::CompleteWith;
 use candidates::{Candidate, Ending, Offer};
 use line::{Line, Quote, Syntax, Word};
 use values::Files;
@@ -74,15 +76,26 @@ impl Shell {
 /// fish: write it to ~/.config/fish/completions/encamp.fish.
 #[derive(Debug, clap::Parser)]
 pub struct Completion {
-    #[arg(value_name = "shell")]
-    args: Vec<String>,
+    #[arg(value_name = "shell", add = CompleteWith::Words(&["bash", "fish", "zsh"]))]
+    name: String,
 }
 
 impl Run for Completion {
+    const META: Meta = Meta::new("completion")
+        .environment(&[
+            ("ENCAMP_CACHE_DIR", "Directory of the names that completion received. By default, as for snapshots."),
+            (
+                "ENCAMP_COMPLETION_TIMEOUT",
+                "How long completion waits for the names of objects of the cluster; 0 to not ask it. Default: 300ms.",
+            ),
+        ])
+        .offline_examples(&[
+            ("Enable completion in the current bash", "source <(encamp completion bash)"),
+            ("Write the completion script of fish to a file", "encamp completion fish > encamp.fish"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <shell>");
-        };
+        let name = &self.name;
         let Some(shell) = Shell::parse(name) else {
             return context.usage_error(&format!("Unknown shell {name:?}: it is one of bash, zsh and fish"));
         };

@@ -4,6 +4,7 @@ use encamp_model::quoted;
 
 use super::super::cluster::ClusterFlags;
 use super::super::command::Run;
+use super::super::command_meta::Meta;
 use super::super::context::Context;
 use super::super::error::CommandResult;
 use super::super::general::GeneralFlags;
@@ -31,15 +32,17 @@ pub struct GcExplain {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    pub(crate) id: String,
 }
 
 impl Run for GcExplain {
+    const META: Meta = Meta::new("gc explain").paged().examples(&[
+        ("Explain what keeps an evaluation", "encamp gc explain 2c3f8e0a"),
+        ("Print the explanation as JSON", "encamp gc explain -json 2c3f8e0a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [id] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
-        let done = self.explain(id.trim(), context);
+        let done = self.explain(self.id.trim(), context);
         context.end(done)
     }
 }

@@ -8,10 +8,3 @@ pub mod dry_run;
 pub mod explain;
 pub mod source;
 pub mod when;
-
-use super::command::Registry;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<explain::GcExplain>("gc explain", None, 1);
-}

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use crate::completion::values::CompleteWith;
 use crate::context::Environment;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::render::values::counted;
@@ -26,13 +27,18 @@ const PRIORITY: &str = "priority>=";
 pub(crate) struct GateFlags {
     /// Exit with 2 if one of these conditions holds: changed, create, unplaced, evict, destroy, reject or priority>=n.
     /// Can be given several times, or with a comma-separated list
-    #[arg(long, value_name = "condition", action = clap::ArgAction::Append)]
+    #[arg(
+        long,
+        value_name = "condition",
+        action = clap::ArgAction::Append,
+        add = CompleteWith::Words(&["destroy", "evict", "priority>=", "reject", "unplaced"])
+    )]
     pub fail_on: Vec<String>,
     /// Write the conditions of -fail-on to this file as JUnit XML
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub junit: Option<String>,
     /// Write what the plan leaves unplaced, evicts, destroys and would have rejected to this file as SARIF
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub sarif: Option<String>,
 }
 

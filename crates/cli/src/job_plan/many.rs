@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::JobPlan;
 use super::answer::{Explanation, beside_changes};
 use super::assume::Assumed;
 use super::gate::{self, Gated};
-use super::{JobPlan, report_failures};
+use super::output::report_failures;
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
 use crate::job_file::{JobFile, expanded};

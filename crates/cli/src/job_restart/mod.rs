@@ -12,11 +12,13 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::{InvalidFlag, parse_wait};
 use super::general::GeneralFlags;
 use super::lookup;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use encamp_model::{JobType, quoted};
 
@@ -33,7 +35,7 @@ pub struct JobRestart {
     #[arg(long, value_name = "n or n%", default_value = "1")]
     pub batch_size: String,
     /// Time to wait between batches, or ask to ask before each batch
-    #[arg(long, value_name = "duration", default_value = "0s")]
+    #[arg(long, value_name = "duration", default_value = "0s", add = CompleteWith::Words(&["ask"]))]
     pub batch_wait: String,
     /// Restart only allocations of this task group. Can be given several times
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
@@ -45,7 +47,7 @@ pub struct JobRestart {
     #[arg(long)]
     pub no_shutdown_delay: bool,
     /// Action after an error: ask or fail
-    #[arg(long, value_name = "action", default_value = "ask")]
+    #[arg(long, value_name = "action", default_value = "ask", add = CompleteWith::Words(&["ask", "fail"]))]
     pub on_error: String,
     /// Reschedule the allocations instead of restarting their tasks in place
     #[arg(long)]
@@ -58,8 +60,8 @@ pub struct JobRestart {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    pub(crate) given: String,
 }
 
 /// The number of allocations that are restarted concurrently.
@@ -122,15 +124,21 @@ struct Plan {
 }
 
 impl Run for JobRestart {
+    const META: Meta = Meta::new("job restart").examples(&[
+        ("Restart the tasks of a job, one allocation after the other", "encamp job restart -on-error fail web"),
+        (
+            "Replace all allocations of a task group, half of them at a time",
+            "encamp job restart -yes -on-error fail -reschedule -batch-size 50% \\
+    -group front web",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
-        };
         let plan = match self.plan() {
             Ok(plan) => plan,
             Err(e) => return context.usage_error(&e.to_string()),
         };
-        context.connected(&self.general, |c, context| self.restart(c, given, plan, context))
+        context.connected(&self.general, |c, context| self.restart(c, &self.given, plan, context))
     }
 }
 

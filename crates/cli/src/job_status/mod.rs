@@ -10,12 +10,14 @@ pub(super) use one::allocation_table;
 use serde_json::{Value, json};
 
 use super::command::Run;
+use super::command_meta::Meta;
 use super::connection::Connection;
 use super::context::Context;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::render::objects;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::error::{CommandResult, ErrorContext};
 use encamp_api::{ApiError, Query, path};
 use encamp_model::responses::JobListStub;
@@ -45,11 +47,17 @@ pub struct JobStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for JobStatus {
+    const META: Meta = Meta::new("job status").paged().examples(&[
+        ("List the jobs", "encamp job status"),
+        ("Show a job with its evaluations", "encamp job status -evals web"),
+        ("Print a job as JSON", "encamp job status -json web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let job = match self.optional_args.as_slice() {
             [] => None,

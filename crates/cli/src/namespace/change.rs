@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::text;
@@ -28,15 +30,18 @@ pub struct NamespaceApply {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
+    pub(crate) input: String,
 }
 
 impl Run for NamespaceApply {
+    const META: Meta = Meta::new("namespace apply").examples(&[
+        ("Create or update a namespace", "encamp namespace apply -description \"Staging\" staging"),
+        ("Create a namespace from a specification", "encamp namespace apply prod.hcl"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [input] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <input>");
-        };
+        let input = &self.input;
         let is_file = input == "-" || context.env.directory.join(input).is_file();
         let given = if is_file {
             if self.description.is_some() || self.quota.is_some() {
@@ -136,15 +141,21 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
 pub struct NamespaceDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
+    pub(crate) name: String,
 }
 
 impl Run for NamespaceDelete {
+    const META: Meta = Meta::new("namespace delete").examples(&[
+        ("Delete a namespace", "encamp namespace delete staging"),
+        (
+            "Delete a namespace with the token of an administrator",
+            "encamp namespace delete -token $ADMIN_TOKEN testing",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <namespace>");
-        };
+        let name = &self.name;
         context.connected(&self.general, |c, context| {
             let done = c.wait(c.client.delete_namespace(name));
             done.context("Error deleting namespace")?;

@@ -3,13 +3,16 @@
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, Zero, complete, joined, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::lookup_name;
+use crate::render::table::pairs;
 use encamp_model::quoted;
 
 /// The members of a namespace.
@@ -38,31 +41,16 @@ fn as_shown(namespace: &Value) -> Value {
     shown
 }
 
-/// The table of namespaces.
-fn listed(namespaces: &[Value]) -> String {
-    let mut lines = vec!["Name|Description".to_string()];
-    lines.extend(namespaces.iter().map(|n| format!("{}|{}", text(n, "Name"), text(n, "Description"))));
-    table(&lines, Form::List)
-}
-
 /// The beginning of the messages about failed requests.
 const FAILED: &str = "Error retrieving namespaces";
 
 /// The namespace with that name, or the only one with that prefix.
 fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
     let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).context(FAILED)?;
-    if let Some(exact) = found.iter().find(|n| text(n, "Name") == prefix) {
-        return Ok(exact.clone());
-    }
     data::newest_first(&mut found);
-    match found.as_slice() {
-        [] => {
-            let none = format!("Namespace {} matched no namespaces", quoted(prefix));
-            Err(CommandError::new(none).within(FAILED))
-        }
-        [only] => Ok(only.clone()),
-        several => Err(CommandError::new(format!("Prefix matched multiple namespaces\n\n{}", listed(several)))),
-    }
+    lookup_name::by_name(&found, prefix, "namespaces", || {
+        CommandError::new(format!("Namespace {} matched no namespaces", quoted(prefix))).within(FAILED)
+    })
 }
 
 /// List namespaces
@@ -74,15 +62,15 @@ pub struct NamespaceList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NamespaceList {
+    const META: Meta = Meta::new("namespace list").examples(&[
+        ("List the namespaces", "encamp namespace list"),
+        ("Print their names", "encamp namespace list -t '{{range .}}{{.Name}} {{end}}'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let read = c.wait(c.client.namespace_values());
             let (mut namespaces, _) = read.context(FAILED)?;
@@ -91,7 +79,7 @@ impl Run for NamespaceList {
                 let shown: Vec<Value> = namespaces.iter().map(as_shown).collect();
                 return self.format.print(context.ui, &shown, "[]*api.Namespace");
             }
-            context.ui.output(&listed(&namespaces));
+            context.ui.output(&lookup_name::listed(&namespaces));
             Ok(0)
         })
     }
@@ -106,15 +94,18 @@ pub struct NamespaceStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
+    pub(crate) prefix: String,
 }
 
 impl Run for NamespaceStatus {
+    const META: Meta = Meta::new("namespace status").examples(&[
+        ("Show a namespace", "encamp namespace status prod"),
+        ("Print a namespace as JSON", "encamp namespace status -json prod"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <namespace>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let namespace = find(c, prefix)?;
             if self.format.wanted()? {
@@ -179,17 +170,19 @@ pub struct NamespaceInspect {
     pub template: Option<String>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
+    pub(crate) prefix: String,
 }
 
 impl Run for NamespaceInspect {
+    const META: Meta = Meta::new("namespace inspect").examples(&[
+        ("Print a namespace as JSON", "encamp namespace inspect prod"),
+        ("Print its description", "encamp namespace inspect -t '{{.Description}}' prod"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <namespace>");
-        };
         context.connected(&self.general, |c, context| {
-            let namespace = as_shown(&find(c, prefix)?);
+            let namespace = as_shown(&find(c, &self.prefix)?);
             let format = FormatFlags { json: false, template: self.template };
             format.print(context.ui, &namespace, "*api.Namespace")
         })

@@ -1,6 +1,7 @@
 //! `node config`: the servers that a node's agent knows (`docs/spec/cli.md §10.2`).
 
 use crate::command::Run;
+use crate::command_meta::{FormerName, Meta};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::general::GeneralFlags;
@@ -23,6 +24,11 @@ pub struct NodeConfig {
 }
 
 impl Run for NodeConfig {
+    const META: Meta = Meta::new("node config").former_names(&[FormerName::deprecated("client-config")]).examples(&[
+        ("List the servers of a client", "encamp node config -servers"),
+        ("Replace the servers of a client", "encamp node config -update-servers 10.0.0.11:4647 10.0.0.12:4647"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.servers && !self.update_servers {
             return context.usage_error("The '-servers' or '-update-servers' flag(s) must be set");

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::drain_plan::DrainPlanFlags;
 use super::watch;
 use crate::command::Run;
+use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, text};
@@ -70,11 +72,29 @@ pub struct NodeDrain {
     pub(crate) planned: DrainPlanFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[node]")]
+    #[arg(value_name = "[node]", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for NodeDrain {
+    const META: Meta = Meta::new("node drain").former_names(&[FormerName::accepted("node-drain")]).examples(&[
+        (
+            "Start to drain a node for maintenance, without waiting",
+            "encamp node drain -enable -yes -detach -deadline 30m \\
+    -m \"Kernel update\" f7476465",
+        ),
+        (
+            "Stop all allocations of a node now, and wait until it is empty",
+            "encamp node drain -enable -yes -force f7476465",
+        ),
+        ("End the drain of the node of the contacted agent", "encamp node drain -disable -yes -self"),
+        (
+            "Plan the drain of all nodes of a class, at most 5 at a time",
+            "encamp node drain -plan -snapshot fixtures/demo/cluster.json -batch 5 \\
+    class=gpu",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.planned.plan {
             if let Some(line) = self.wrong_plan() {

@@ -1,6 +1,8 @@
 //! `node eligibility`: the scheduling eligibility of a node (`docs/spec/cli.md §10.2`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::general::GeneralFlags;
@@ -22,11 +24,16 @@ pub struct NodeEligibility {
     pub own: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "[node]")]
+    #[arg(value_name = "[node]", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for NodeEligibility {
+    const META: Meta = Meta::new("node eligibility").examples(&[
+        ("Make a node ineligible for new allocations", "encamp node eligibility -disable f7476465"),
+        ("Make the node of the contacted agent eligible again", "encamp node eligibility -enable -self"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.enable == self.disable {
             return context.usage_error("Either the '-enable' or '-disable' flag must be set");

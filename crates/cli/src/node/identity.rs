@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::meant;
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data;
 use crate::error::ErrorContext;
@@ -24,14 +25,18 @@ pub struct NodeIdentityGet {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NodeIdentityGet {
+    const META: Meta =
+        Meta::new("node identity get").argument_error("This command takes one argument: <node_id>").examples(&[
+            ("Show the claims of the identity of a node", "encamp node identity get f7476465"),
+            ("Print them as JSON", "encamp node identity get -json f7476465"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node_id>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let id = meant(c, false, prefix, "Node ID")?;
             let read = c.wait(c.client.node_identity(&id));
@@ -70,14 +75,22 @@ pub struct NodeIdentityRenew {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NodeIdentityRenew {
+    const META: Meta =
+        Meta::new("node identity renew").argument_error("This command takes one argument: <node_id>").examples(&[
+            ("Renew the identity of a node", "encamp node identity renew f7476465"),
+            (
+                "Renew the identities of all nodes of a class",
+                "encamp node status -quiet -filter 'NodeClass == \"large\"' |
+    xargs -n 1 encamp node identity renew",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node_id>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, _| {
             let id = meant(c, false, prefix, "Node ID")?;
             let done = c.wait(c.client.renew_node_identity(&id));
@@ -100,14 +113,22 @@ pub struct NodeIdentityRevoke {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for NodeIdentityRevoke {
+    const META: Meta =
+        Meta::new("node identity revoke").argument_error("This command takes one argument: <node_id>").examples(&[
+            ("Revoke the identity of a stolen node", "encamp node identity revoke -yes f7476465"),
+            (
+                "Revoke it, and create a token with which the node joins again",
+                "encamp node identity revoke -yes f7476465 &&
+    encamp node intro create -ttl 10m",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node_id>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let id = meant(c, false, prefix, "Node ID")?;
             if *prefix != id && !self.yes {

@@ -1,6 +1,7 @@
 //! `node intro`: introduction tokens for new nodes (`docs/spec/cli.md §10.2`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::data::text;
 use crate::error::ErrorContext;
@@ -27,15 +28,18 @@ pub struct NodeIntroCreate {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "none", hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeIntroCreate {
+    const META: Meta = Meta::new("node intro create").examples(&[
+        ("Create a token with which any node can join", "encamp node intro create"),
+        (
+            "Create a token for one node of a pool, valid for ten minutes",
+            "encamp node intro create -node-name worker-7 -node-pool gpu -ttl 10m",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let formatted = self.format.wanted()?;
             let given = |value: &Option<String>| value.clone().unwrap_or_default();

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 use super::meant;
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data;
@@ -19,7 +21,7 @@ use crate::render::table::pairs;
 #[derive(Debug, clap::Parser)]
 pub struct NodeMetaApply {
     /// Node ID. Default: the node of the contacted agent
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: Option<String>,
     /// Keys to unset, separated by commas
     #[arg(long, value_name = "keys")]
@@ -39,6 +41,11 @@ fn node_id(c: &Connection, given: Option<&str>) -> CommandResult<String> {
 }
 
 impl Run for NodeMetaApply {
+    const META: Meta = Meta::new("node meta apply").examples(&[
+        ("Set metadata of the node of the contacted agent", "encamp node meta apply rack=r17 owner=web"),
+        ("Remove metadata of a node", "encamp node meta apply -node-id f7476465 -unset owner"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let removed = self.unset.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|key| !key.is_empty());
         let mut meta: Map<String, Value> = removed.map(|key| (key.to_string(), Value::Null)).collect();
@@ -66,21 +73,21 @@ impl Run for NodeMetaApply {
 #[derive(Debug, clap::Parser)]
 pub struct NodeMetaRead {
     /// Node ID. Default: the node of the contacted agent
-    #[arg(long, value_name = "id")]
+    #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeMetaRead {
+    const META: Meta = Meta::new("node meta read").examples(&[
+        ("Show the metadata of the node of the contacted agent", "encamp node meta read"),
+        ("Print the metadata of a node as JSON", "encamp node meta read -json -node-id f7476465"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let id = node_id(c, self.node_id.as_deref())?;
             let read = c.wait(c.client.node_meta(&id));

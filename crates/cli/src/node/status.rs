@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::detail;
 use crate::command::Run;
+use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, text};
@@ -52,11 +54,18 @@ pub struct NodeStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeStatus {
+    const META: Meta =
+        Meta::new("node status").former_names(&[FormerName::accepted("node-status")]).paged().examples(&[
+            ("List the nodes", "encamp node status"),
+            ("Show a node with its resource usage", "encamp node status -stats f7476465"),
+            ("List the nodes of a class", "encamp node status -filter 'NodeClass == \"large\"'"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let prefix = match self.optional_args.as_slice() {
             [] => None,

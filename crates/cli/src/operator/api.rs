@@ -6,6 +6,8 @@ use std::io::Read;
 use rustix::fs::FileType;
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -21,7 +23,7 @@ use encamp_api::stream::RawRequest;
 #[derive(Debug, clap::Parser)]
 pub struct OperatorApi {
     /// HTTP method. Default: GET, or POST if there is a body
-    #[arg(long = "X", value_name = "method")]
+    #[arg(long = "X", value_name = "method", add = CompleteWith::Words(&["GET", "POST", "PUT", "DELETE", "HEAD"]))]
     pub method: Option<String>,
     /// Additional header, as key: value. Can be repeated
     #[arg(long = "H", value_name = "header")]
@@ -45,6 +47,16 @@ pub struct OperatorApi {
 const FAILED: &str = "Error performing request";
 
 impl Run for OperatorApi {
+    const META: Meta = Meta::new("operator api").flag_error_note(FlagErrorNote::Flags).examples(&[
+        ("Print the response to a request", "encamp operator api /v1/agent/self"),
+        ("Filter the response", "encamp operator api -filter 'Status == \"ready\"' /v1/nodes"),
+        (
+            "Send a request with a body",
+            "echo '{\"Prefix\": \"web\", \"Context\": \"jobs\"}' |
+    encamp operator api /v1/search",
+        ),
+    ]);
+
     fn run(mut self, context: &mut Context<'_, '_>) -> u8 {
         let given = match self.args.as_slice() {
             [given] if !given.is_empty() => given.clone(),

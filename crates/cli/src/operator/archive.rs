@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::general::LocalFlags;
@@ -19,7 +20,7 @@ use crate::render::table::{Form, table};
 use crate::render::values::bytes;
 use encamp_model::{SECOND, with_secrets};
 use encamp_server::storage::persist;
-use encamp_snapshot::archive::{self, ArchiveError, Meta, Tables, type_name};
+use encamp_snapshot::archive::{self, ArchiveError, Meta as ArchiveMeta, Tables, type_name};
 
 /// How much of a type an archive holds.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +37,7 @@ fn open(path: &Path, name: &str) -> CommandResult<File> {
 }
 
 /// The description of an archive, and how much of each type it holds, the largest first.
-fn amounts(path: &Path, name: &str) -> CommandResult<(Meta, Vec<Amount>)> {
+fn amounts(path: &Path, name: &str) -> CommandResult<(ArchiveMeta, Vec<Amount>)> {
     let (meta, mut list) = match archive::read(open(path, name)?, archive::Options { lenient: true }) {
         Ok(archive) => {
             let list = archive.sizes.iter().map(|(kind, size)| Amount {
@@ -67,7 +68,7 @@ fn own(
     name: &str,
     foreign: &ArchiveError,
     each: impl FnMut(&persist::Found<'_>) -> io::Result<()>,
-) -> CommandResult<Meta> {
+) -> CommandResult<ArchiveMeta> {
     let unreadable = || CommandError::new(format!("Error reading snapshot file: {foreign}"));
     let content = archive::read_undecoded(open(path, name)?).map_err(|_| unreadable())?;
     persist::visit(&mut content.state.as_slice(), each).map_err(|_| unreadable())?;
@@ -86,14 +87,17 @@ pub struct ArchiveInspect {
     #[command(flatten)]
     pub(crate) general: LocalFlags,
     #[arg(value_name = "<file>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for ArchiveInspect {
+    const META: Meta = Meta::new("operator snapshot inspect").flag_error_note(FlagErrorNote::Args).examples(&[
+        ("Show what an archive contains", "encamp operator snapshot inspect backup.snap"),
+        ("Print it as JSON", "encamp operator snapshot inspect -json backup.snap"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
+        let name = &self.name;
         let (meta, list) = match amounts(&context.env.directory.join(name), name) {
             Ok(found) => found,
             Err(e) => return context.report(&e),
@@ -131,7 +135,7 @@ impl Run for ArchiveInspect {
 }
 
 /// When an archive was taken, in whole seconds; empty if it does not say.
-fn created(meta: &Meta) -> String {
+fn created(meta: &ArchiveMeta) -> String {
     let seconds = meta.taken_at().unix_nanos().map(|nanos| nanos.div_euclid(SECOND));
     let time = seconds.and_then(|s| jiff::Timestamp::from_second(s).ok());
     time.map(|t| t.to_string()).unwrap_or_default()
@@ -146,15 +150,20 @@ pub struct ArchiveState {
     #[command(flatten)]
     pub(crate) general: LocalFlags,
     #[arg(value_name = "<file>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) name: String,
 }
 
 impl Run for ArchiveState {
+    const META: Meta = Meta::new("operator snapshot state").flag_error_note(FlagErrorNote::Args).examples(&[
+        ("Print all objects of an archive", "encamp operator snapshot state backup.snap"),
+        (
+            "Count the namespaces, pools and jobs with a name",
+            "encamp operator snapshot state backup.snap | grep -c '\"Name\":'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        match state(&context.env.directory.join(name), name) {
+        match state(&context.env.directory.join(&self.name), &self.name) {
             Ok(text) => {
                 context.ui.output(&text);
                 0

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::compact;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta, Surplus};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, list, text};
@@ -72,11 +73,17 @@ pub struct AutopilotGetConfig {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AutopilotGetConfig {
+    const META: Meta = Meta::new("operator autopilot get-config")
+        .surplus(Surplus::Ignored)
+        .flag_error_note(FlagErrorNote::Args)
+        .examples(&[
+            ("Show the Autopilot configuration", "encamp operator autopilot get-config"),
+            ("Print it as JSON", "encamp operator autopilot get-config -json"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let config = read(c)?;
@@ -129,11 +136,23 @@ pub struct AutopilotSetConfig {
     pub enable_custom_upgrades: Option<String>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AutopilotSetConfig {
+    const META: Meta = Meta::new("operator autopilot set-config")
+        .surplus(Surplus::Ignored)
+        .flag_error_note(FlagErrorNote::Args)
+        .examples(&[
+            (
+                "Do not remove failed servers automatically",
+                "encamp operator autopilot set-config -cleanup-dead-servers=false",
+            ),
+            (
+                "Tolerate servers that are slower to respond",
+                "encamp operator autopilot set-config -last-contact-threshold=1s",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let changes = match self.changes() {
             Ok(changes) => changes,
@@ -192,8 +211,6 @@ pub struct AutopilotHealth {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 /// The health of the servers. An unhealthy cluster responds with status 429.
@@ -217,6 +234,14 @@ fn health(c: &Connection) -> Result<Value, ApiError> {
 }
 
 impl Run for AutopilotHealth {
+    const META: Meta = Meta::new("operator autopilot health")
+        .surplus(Surplus::Ignored)
+        .flag_error_note(FlagErrorNote::Args)
+        .examples(&[
+            ("Show the health of the servers", "encamp operator autopilot health"),
+            ("Print it as JSON", "encamp operator autopilot health -json"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let health = health(c).context("Error querying Autopilot health")?;

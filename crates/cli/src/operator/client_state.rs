@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use encamp_client::store::Store;
@@ -17,15 +18,17 @@ use encamp_client::store::Store;
 #[derive(Debug, clap::Parser)]
 pub struct ClientState {
     #[arg(value_name = "<directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for ClientState {
+    const META: Meta = Meta::new("operator client-state").offline_examples(&[
+        ("Print the stored state of a stopped node", "encamp operator client-state data/client"),
+        ("Write it to a file", "encamp operator client-state data/client > state.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [directory] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <directory>");
-        };
-        match state(&context.env.directory.join(directory), directory) {
+        match state(&context.env.directory.join(&self.directory), &self.directory) {
             Ok(text) => {
                 context.ui.output(&text);
                 0

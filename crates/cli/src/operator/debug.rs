@@ -14,6 +14,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::command::Run;
+use crate::command_meta::{FormerName, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -86,7 +88,7 @@ pub struct Debug {
     #[arg(long, value_name = "class", default_value = "")]
     pub node_class: String,
     /// Capture these nodes: IDs or prefixes separated by commas, or all
-    #[arg(long, value_name = "ids", default_value = "all")]
+    #[arg(long, value_name = "ids", default_value = "all", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: String,
     /// Capture these servers: names separated by commas, leader, or all
     #[arg(long, value_name = "names", default_value = "all")]
@@ -99,15 +101,18 @@ pub struct Debug {
     pub stale: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for Debug {
+    const META: Meta = Meta::new("operator debug").former_names(&[FormerName::accepted("debug")]).examples(&[
+        ("Collect logs, metrics and lists for ten seconds", "encamp operator debug -duration 10s -interval 5s"),
+        (
+            "Collect the log of the leader alone, into a directory",
+            "encamp operator debug -duration 2s -interval 1s -server-id leader \\\n    -max-nodes 1 -output debug",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let times = (length("duration", &self.duration), length("interval", &self.interval));
         let (duration, interval) = match times {
             (Ok(duration), Ok(interval)) => (duration, interval),

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::general::GeneralFlags;
@@ -17,16 +18,13 @@ use encamp_model::{GossipKey, KeyChange};
 ///
 /// Prints 32 random bytes in base64, as the setting server.encrypt takes them. Contacts no server.
 #[derive(Debug, clap::Parser)]
-pub struct GossipKeyringGenerate {
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
-}
+pub struct GossipKeyringGenerate {}
 
 impl Run for GossipKeyringGenerate {
+    const META: Meta = Meta::new("operator gossip keyring generate")
+        .offline_examples(&[("Print a key for server.encrypt", "encamp operator gossip keyring generate")]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let mut key = [0; 32];
         if let Err(e) = ids::secret(&mut key) {
             return context.failure(&format!("Error generating a key: the system has no random numbers: {e}"));
@@ -61,15 +59,12 @@ fn print_messages(keys: &GossipKeys, context: &mut Context<'_, '_>) {
 
 /// Changes the keys of all servers.
 fn change(
-    args: &[String],
+    argument: &str,
     announcement: &str,
     change: fn(GossipKey) -> KeyChange,
     general: &GeneralFlags,
     context: &mut Context<'_, '_>,
 ) -> u8 {
-    let [argument] = args else {
-        return context.usage_error("This command requires one argument: <key>");
-    };
     let change = match key(argument, context) {
         Ok(key) => change(key),
         Err(e) => return context.report(&e),
@@ -92,13 +87,23 @@ pub struct GossipKeyringInstall {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) key: String,
 }
 
 impl Run for GossipKeyringInstall {
+    const META: Meta = Meta::new("operator gossip keyring install")
+        .argument_error("This command requires one argument: <key>")
+        .examples(&[
+            (
+                "Install a key that gossip shall be encrypted with",
+                "encamp operator gossip keyring install \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+            ),
+            ("Install the key in a file", "encamp operator gossip keyring install - <gossip-key.txt"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Installing new gossip encryption key...";
-        change(&self.args, announcement, KeyChange::Install, &self.general, context)
+        change(&self.key, announcement, KeyChange::Install, &self.general, context)
     }
 }
 
@@ -111,13 +116,23 @@ pub struct GossipKeyringUse {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) key: String,
 }
 
 impl Run for GossipKeyringUse {
+    const META: Meta = Meta::new("operator gossip keyring use")
+        .argument_error("This command requires one argument: <key>")
+        .examples(&[
+            (
+                "Encrypt gossip with an installed key",
+                "encamp operator gossip keyring use \\\n    c2VydmVycyB0ZWxsIGVhY2ggb3RoZXIgdGhlIG5ld3M=",
+            ),
+            ("Encrypt gossip with the installed key in a file", "encamp operator gossip keyring use - <gossip-key.txt"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Changing primary gossip encryption key...";
-        change(&self.args, announcement, KeyChange::Use, &self.general, context)
+        change(&self.key, announcement, KeyChange::Use, &self.general, context)
     }
 }
 
@@ -130,13 +145,23 @@ pub struct GossipKeyringRemove {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) key: String,
 }
 
 impl Run for GossipKeyringRemove {
+    const META: Meta = Meta::new("operator gossip keyring remove")
+        .argument_error("This command requires one argument: <key>")
+        .examples(&[
+            (
+                "Remove a key that gossip is not encrypted with any more",
+                "encamp operator gossip keyring remove \\\n    YSBrZXkgdGhhdCB3YXMgdXNlZCB1bnRpbCBub3cuLi4=",
+            ),
+            ("Remove the key in a file", "encamp operator gossip keyring remove - <old-gossip-key.txt"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let announcement = "Removing gossip encryption key...";
-        change(&self.args, announcement, KeyChange::Remove, &self.general, context)
+        change(&self.key, announcement, KeyChange::Remove, &self.general, context)
     }
 }
 
@@ -151,15 +176,15 @@ pub struct GossipKeyringList {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for GossipKeyringList {
+    const META: Meta = Meta::new("operator gossip keyring list").examples(&[
+        ("List the installed keys", "encamp operator gossip keyring list"),
+        ("Show how many servers have each key", "encamp operator gossip keyring list -verbose"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             context.ui.output("Gathering installed encryption keys...");
             let (keys, _) = c.wait(c.client.gossip_keys()).context("error")?;

@@ -1,22 +1,24 @@
 //! `operator root keyring`: the keys that encrypt variables and sign identities (`docs/spec/cli.md §14`).
 
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, ErrorContext};
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_model::duration::parse_duration;
 use encamp_model::{RootKey, quoted};
 
 /// The table of keys.
 fn listed(keys: &[RootKey], verbose: bool, zone: &jiff::tz::TimeZone) -> String {
-    let mut lines = vec!["Key|State|Create Time|Publish Time".to_string()];
-    lines.extend(keys.iter().map(|key| {
-        let (created, published) = (values::time(key.create_time, zone), values::time(key.publish_time, zone));
-        format!("{}|{}|{created}|{published}", values::id(&key.key_id, verbose), key.state)
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, RootKey> = &[
+        ("Key", &|key| values::id(&key.key_id, verbose).into()),
+        ("State", &|key| key.state.to_string()),
+        ("Create Time", &|key| values::time(key.create_time, zone)),
+        ("Publish Time", &|key| values::time(key.publish_time, zone)),
+    ];
+    table::columns(keys, columns)
 }
 
 /// List root keys
@@ -29,15 +31,15 @@ pub struct RootKeyringList {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RootKeyringList {
+    const META: Meta = Meta::new("operator root keyring list").examples(&[
+        ("List the root keys", "encamp operator root keyring list"),
+        ("List them with their full IDs", "encamp operator root keyring list -verbose"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let (keys, _) = c.wait(c.client.root_keys()).context("error")?;
             context.ui.output(&listed(&keys, self.verbose, &c.zone));
@@ -71,15 +73,15 @@ pub struct RootKeyringRotate {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RootKeyringRotate {
+    const META: Meta = Meta::new("operator root keyring rotate").examples(&[
+        ("Create a new root key and use it immediately", "encamp operator root keyring rotate -now"),
+        ("Create a key that becomes active in an hour", "encamp operator root keyring rotate -prepublish 1h"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let prepublish = self.prepublish.filter(|d| *d > 0);
         if self.now == prepublish.is_some() {
             return context.failure(HOW);
@@ -105,14 +107,22 @@ pub struct RootKeyringRemove {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub(crate) args: Vec<String>,
+    pub(crate) prefix: String,
 }
 
 impl Run for RootKeyringRemove {
+    const META: Meta = Meta::new("operator root keyring remove")
+        .argument_error("This command requires one argument: <key ID>")
+        .examples(&[
+            ("Remove an inactive root key", "encamp operator root keyring remove b0d8f3a6"),
+            (
+                "Remove a key even if variables are encrypted with it",
+                "encamp operator root keyring remove -force b0d8f3a6",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command requires one argument: <key ID>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let (keys, _) = c.wait(c.client.root_keys()).context("error")?;
             let found: Vec<RootKey> = keys.into_iter().filter(|key| key.key_id.starts_with(prefix.as_str())).collect();

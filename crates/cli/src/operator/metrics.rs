@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::format::FormatFlags;
@@ -18,7 +20,7 @@ pub struct OperatorMetrics {
     #[arg(long)]
     pub pretty: bool,
     /// Output format: prometheus
-    #[arg(long = "format", value_name = "format")]
+    #[arg(long = "format", value_name = "format", add = CompleteWith::Words(&["prometheus"]))]
     pub kind: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatFlags,
@@ -29,6 +31,11 @@ pub struct OperatorMetrics {
 }
 
 impl Run for OperatorMetrics {
+    const META: Meta = Meta::new("operator metrics").flag_error_note(FlagErrorNote::Flags).examples(&[
+        ("Print the metrics of the contacted agent as JSON", "encamp operator metrics -pretty"),
+        ("Print them in the format of Prometheus", "encamp operator metrics -format prometheus"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !self.optional_args.is_empty() {
             context.ui.error("This command takes no arguments");

@@ -1,6 +1,7 @@
 //! `operator raft`: the Raft peers (`docs/spec/cli.md §14`).
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta, Surplus};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::general::GeneralFlags;
@@ -17,11 +18,17 @@ pub struct RaftListPeers {
     pub stale: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RaftListPeers {
+    const META: Meta = Meta::new("operator raft list-peers")
+        .surplus(Surplus::Ignored)
+        .flag_error_note(FlagErrorNote::Args)
+        .examples(&[
+            ("List the Raft peers", "encamp operator raft list-peers"),
+            ("List them although the servers have no leader", "encamp operator raft list-peers -stale"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let read = c.wait(c.client.raft_configuration(self.stale));
@@ -48,11 +55,25 @@ pub struct RaftRemovePeer {
     pub peer_id: Option<String>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RaftRemovePeer {
+    const META: Meta = Meta::new("operator raft remove-peer")
+        .surplus(Surplus::Ignored)
+        .flag_error_note(FlagErrorNote::Args)
+        .examples(&[
+            (
+                "Remove a failed server",
+                "encamp operator raft remove-peer \\
+    -peer-id d9a4c7e1-52f0-4b3c-9a86-0e7b1c5d2f94",
+            ),
+            (
+                "Select the server by its name",
+                "encamp operator raft remove-peer -peer-id \\
+    $(encamp operator raft list-peers | awk '/server-3/ {print $2}')",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let Some(id) = self.peer_id.filter(|id| !id.is_empty()) else {
             return context.failure("Missing peer id required");
@@ -79,11 +100,25 @@ pub struct RaftTransferLeadership {
     pub peer_address: Option<String>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RaftTransferLeadership {
+    const META: Meta = Meta::new("operator raft transfer-leadership")
+        .surplus(Surplus::Ignored)
+        .flag_error_note(FlagErrorNote::Args)
+        .examples(&[
+            (
+                "Transfer leadership to a server",
+                "encamp operator raft transfer-leadership \\
+    -peer-id d9a4c7e1-52f0-4b3c-9a86-0e7b1c5d2f94",
+            ),
+            (
+                "Select the server by its name",
+                "encamp operator raft transfer-leadership -peer-id \\
+    $(encamp operator raft list-peers | awk '/server-1/ {print $2}')",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let given = |value: Option<String>| value.filter(|v| !v.is_empty());
         let (by, value) = match (given(self.peer_id), given(self.peer_address)) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::general::LocalFlags;
@@ -30,16 +31,6 @@ fn open(directory: &Path, name: &str) -> CommandResult<StoredLog> {
     })
 }
 
-/// The one argument.
-fn directory(args: &[String]) -> Option<&str> {
-    match args {
-        [directory] => Some(directory),
-        _ => None,
-    }
-}
-
-const ONE_ARGUMENT: &str = "This command takes one argument: <data directory>";
-
 /// Show the extent of the Raft log of a stopped server
 ///
 /// Prints the directory of the log, the number of its entries, and the indexes of the first and the last one. The
@@ -47,13 +38,17 @@ const ONE_ARGUMENT: &str = "This command takes one argument: <data directory>";
 #[derive(Debug, clap::Parser)]
 pub struct RaftInfo {
     #[arg(value_name = "<data directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for RaftInfo {
+    const META: Meta = Meta::new("operator raft info").flag_error_note(FlagErrorNote::Args).offline_examples(&[
+        ("Show the extent of the log of a stopped server", "encamp operator raft info data"),
+        ("Show that of a copy of its log", "encamp operator raft info copies/server-1/raft"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
-        match open(&context.env.directory, name) {
+        match open(&context.env.directory, &self.directory) {
             Ok(log) => {
                 let (length, first, last) = (log.len(), log.first(), log.last());
                 context.ui.output(&format!("path:        {}", log.dir().display()));
@@ -78,13 +73,17 @@ pub struct RaftLogs {
     #[command(flatten)]
     pub(crate) general: LocalFlags,
     #[arg(value_name = "<data directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for RaftLogs {
+    const META: Meta = Meta::new("operator raft logs").flag_error_note(FlagErrorNote::Args).offline_examples(&[
+        ("Print the log as lines of JSON", "encamp operator raft logs data"),
+        ("Print the log with indentation", "encamp operator raft logs -pretty data"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
-        let printed = open(&context.env.directory, name).and_then(|log| self.print(&log, context));
+        let printed = open(&context.env.directory, &self.directory).and_then(|log| self.print(&log, context));
         context.end(printed.map(|()| 0))
     }
 }
@@ -143,13 +142,21 @@ pub struct RaftState {
     #[arg(long, value_name = "index", default_value_t = 0, allow_hyphen_values = true)]
     pub last_index: i64,
     #[arg(value_name = "<data directory>")]
-    pub(crate) args: Vec<String>,
+    pub(crate) directory: String,
 }
 
 impl Run for RaftState {
+    const META: Meta =
+        Meta::new("operator raft state").paged().flag_error_note(FlagErrorNote::Args).offline_examples(&[
+            ("Print the state of a stopped server", "encamp operator raft state data > state.json"),
+            (
+                "Print the state before the last ten entries of the log",
+                "encamp operator raft state -last-index -10 data",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let Some(name) = directory(&self.args) else { return context.usage_error(ONE_ARGUMENT) };
-        let state = open(&context.env.directory, name).and_then(|log| state(&log, self.last_index));
+        let state = open(&context.env.directory, &self.directory).and_then(|log| state(&log, self.last_index));
         match state {
             Ok(text) => {
                 context.ui.output(&text);

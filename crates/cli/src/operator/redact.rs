@@ -11,6 +11,8 @@ use encamp_snapshot::archive::{self, Undecoded};
 use encamp_snapshot::replace::replace;
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::job_file::cause;
@@ -27,16 +29,17 @@ use crate::job_file::cause;
 /// -now" has to make a new key.
 #[derive(Debug, clap::Parser)]
 pub struct ArchiveRedact {
-    #[arg(value_name = "<file>")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "<file>", add = CompleteWith::ANY_FILE)]
+    pub(crate) name: String,
 }
 
 impl Run for ArchiveRedact {
+    const META: Meta = Meta::new("operator snapshot redact").flag_error_note(FlagErrorNote::Args).examples(&[("Remove the secrets from a copy of an archive", "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap"),
+("Do it and show what the copy contains", "cp backup.snap copy.snap && encamp operator snapshot redact copy.snap &&\n    encamp operator snapshot inspect copy.snap"),
+]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        match redact_file(name, context) {
+        match redact_file(&self.name, context) {
             Ok(()) => {
                 context.ui.output("Snapshot redacted");
                 0

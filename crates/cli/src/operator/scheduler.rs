@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::{Meta, Surplus};
+use crate::completion::values::{CompleteWith, texts};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data;
@@ -12,7 +14,7 @@ use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
 use crate::render::table::pairs;
 use crate::tristate::Tristate;
-use encamp_model::{SchedulerConfiguration, quoted};
+use encamp_model::{SchedulerAlgorithm, SchedulerConfiguration, quoted};
 
 /// Display the current scheduler configuration
 ///
@@ -23,8 +25,6 @@ pub struct SchedulerGetConfig {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 /// The response of the server and the configuration in it.
@@ -39,6 +39,15 @@ fn read(c: &Connection) -> CommandResult<(Value, SchedulerConfiguration)> {
 }
 
 impl Run for SchedulerGetConfig {
+    const META: Meta = Meta::new("operator scheduler get-config").surplus(Surplus::Ignored).examples(&[
+        ("Show the scheduler configuration", "encamp operator scheduler get-config"),
+        (
+            "Print the scheduler algorithm",
+            "encamp operator scheduler get-config \\
+    -t '{{.SchedulerConfig.SchedulerAlgorithm}}'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let (answer, config) = read(c)?;
@@ -81,7 +90,11 @@ pub struct SchedulerSetConfig {
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
     /// Scheduler algorithm that ranks nodes: binpack or spread
-    #[arg(long, value_name = "algorithm")]
+    #[arg(
+        long,
+        value_name = "algorithm",
+        add = CompleteWith::Texts(|| texts(SchedulerAlgorithm::ALL, SchedulerAlgorithm::as_str))
+    )]
     pub scheduler_algorithm: Option<String>,
     /// Whether memory oversubscription is enabled
     #[arg(long, value_name = "true|false")]
@@ -125,6 +138,15 @@ struct Wanted {
 }
 
 impl Run for SchedulerSetConfig {
+    const META: Meta = Meta::new("operator scheduler set-config").examples(&[
+        ("Spread allocations over the nodes", "encamp operator scheduler set-config -scheduler-algorithm=spread"),
+        (
+            "Enable preemption for service jobs",
+            "encamp operator scheduler set-config \\
+    -preempt-service-scheduler=true",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let wanted = match self.wanted() {
             Ok(wanted) => wanted,

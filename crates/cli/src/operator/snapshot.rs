@@ -9,6 +9,8 @@ use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::ErrorContext;
@@ -38,11 +40,17 @@ pub struct SnapshotSave {
     pub redact: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "file")]
+    #[arg(value_name = "file", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for SnapshotSave {
+    const META: Meta = Meta::new("operator snapshot save").flag_error_note(FlagErrorNote::Args).examples(&[
+        ("Save the state of the servers", "encamp operator snapshot save backup.snap"),
+        ("Save it even if there is no leader", "encamp operator snapshot save -stale stale.snap"),
+        ("Save it without its secrets", "encamp operator snapshot save -redact shared.snap"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = match self.optional_args.as_slice() {
             [] => default_name(context.env.now, &context.env.zone()),
@@ -123,16 +131,21 @@ fn receive(c: &Connection, query: &Query, to: &mut impl Write) -> io::Result<()>
 pub struct SnapshotRestore {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "file")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
+    pub(crate) name: String,
 }
 
 impl Run for SnapshotRestore {
+    const META: Meta = Meta::new("operator snapshot restore").flag_error_note(FlagErrorNote::Args).examples(&[
+        ("Replace the state of the servers by a saved archive", "encamp operator snapshot restore backup.snap"),
+        (
+            "Restore it with the token of an administrator",
+            "encamp operator snapshot restore -token $ADMIN_TOKEN backup.snap",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let body = match std::fs::read(context.env.directory.join(name)) {
+        let body = match std::fs::read(context.env.directory.join(&self.name)) {
             Ok(body) => body,
             Err(e) => return context.failure(&format!("Error opening snapshot file: {e}")),
         };

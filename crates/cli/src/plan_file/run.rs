@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::format::Content;
 use super::{CHANGED, Opened, open};
+use crate::completion::values::{CompleteWith, texts};
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult};
 use crate::job_file::JobFile;
@@ -20,10 +21,15 @@ pub struct PlanFileFlags {
     /// Register a plan file also if its outcome differs in this: placement-moves, more-placed, fewer-placed,
     /// more-stops, fewer-stops, updates, fewer-evictions, counts or warnings. Can be given several times, or with a
     /// comma-separated list
-    #[arg(long, value_name = "difference", action = clap::ArgAction::Append)]
+    #[arg(
+        long,
+        value_name = "difference",
+        action = clap::ArgAction::Append,
+        add = CompleteWith::Texts(|| texts(Allow::ALL, |kind| kind.name()))
+    )]
     pub allow: Vec<String>,
     /// Register a plan file only if it is signed with the Ed25519 key in this PEM file. Can be given several times
-    #[arg(long, value_name = "key file", action = clap::ArgAction::Append)]
+    #[arg(long, value_name = "key file", action = clap::ArgAction::Append, add = CompleteWith::PEM_FILES)]
     pub verify: Vec<String>,
 }
 

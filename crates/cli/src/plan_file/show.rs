@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::format::Content;
 use super::{Opened, open};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::general::ColourFlags;
@@ -29,20 +31,30 @@ pub struct PlanShow {
     #[arg(long)]
     pub verbose: bool,
     /// Show the file only if it is signed with the Ed25519 key in this PEM file. Can be given several times
-    #[arg(long, value_name = "key file", action = clap::ArgAction::Append)]
+    #[arg(long, value_name = "key file", action = clap::ArgAction::Append, add = CompleteWith::PEM_FILES)]
     pub verify: Vec<String>,
     #[command(flatten)]
     pub(crate) colours: ColourFlags,
-    #[arg(value_name = "file")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "file", add = CompleteWith::ANY_FILE)]
+    pub(crate) path: String,
 }
 
 impl Run for PlanShow {
+    const META: Meta = Meta::new("plan show")
+        .paged()
+        .exit_status(&[
+            (0, "The plan file was printed."),
+            (1, "An error occurred."),
+            (4, "With -verify: the signature is missing or wrong."),
+        ])
+        .offline_examples(&[
+            ("Show a plan that was written by job plan -out", "encamp plan show plan.encamp"),
+            ("Print a plan as JSON", "encamp plan show -json plan.encamp"),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let shown = open(path, &self.verify, &context.env.directory).and_then(|opened| self.show(&opened, context));
+        let shown =
+            open(&self.path, &self.verify, &context.env.directory).and_then(|opened| self.show(&opened, context));
         context.end(shown.map(|()| 0))
     }
 }

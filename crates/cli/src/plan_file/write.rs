@@ -6,6 +6,7 @@ use super::Reviewed;
 use super::format::{self, Content, RecordedFile, RecordedState};
 use super::keys::SigningKey;
 use super::variables::Fingerprints;
+use crate::completion::values::CompleteWith;
 use crate::context::Environment;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::job_file::{JobFile, VariableFlags};
@@ -16,10 +17,10 @@ use encamp_snapshot::replace::{make_private, replace};
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct OutFlags {
     /// Write the plan to this file, which job run registers if the outcome is then still the same
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
     pub out: Option<String>,
     /// Sign the plan file with the Ed25519 key in this PEM file
-    #[arg(long, value_name = "key file")]
+    #[arg(long, value_name = "key file", add = CompleteWith::PEM_FILES)]
     pub sign: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::table::{Form, table};
+use super::table::{self, Columns, Form, table};
 use super::values;
 use encamp_model::{Deployment, DeploymentState};
 
@@ -88,10 +88,12 @@ pub fn listed(all: &[Deployment], verbose: bool) -> String {
     if all.is_empty() {
         return "No deployments found".into();
     }
-    let mut lines = vec!["ID|Job ID|Job Version|Status|Description".to_string()];
-    lines.extend(all.iter().map(|d| {
-        let id = values::id(&d.id, verbose);
-        format!("{id}|{}|{}|{}|{}", d.job_id, d.job_version, d.status, d.status_description)
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Deployment> = &[
+        ("ID", &|d| values::id(&d.id, verbose).into()),
+        ("Job ID", &|d| d.job_id.to_string()),
+        ("Job Version", &|d| d.job_version.to_string()),
+        ("Status", &|d| d.status.to_string()),
+        ("Description", &|d| d.status_description.to_string()),
+    ];
+    table::columns(all, columns)
 }

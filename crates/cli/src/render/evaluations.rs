@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::table::{Form, table};
+use super::table::{self, Columns};
 use super::values;
 use encamp_model::{EvalStatus, Evaluation};
 
@@ -22,22 +22,27 @@ pub fn placement_failures(e: &Evaluation) -> String {
 
 /// The table of these evaluations, in their order.
 pub fn listed(all: &[Evaluation], verbose: bool) -> String {
-    let mut lines = vec!["ID|Priority|Triggered By|Job ID|Namespace|Node ID|Status|Placement Failures".to_string()];
-    lines.extend(all.iter().map(|e| {
-        let (id, node) = (values::id(&e.id, verbose), values::id(&e.node_id, verbose));
-        let failures = placement_failures(e);
-        let (by, job, namespace) = (&e.triggered_by, &e.job_id, &e.namespace);
-        format!("{id}|{}|{by}|{job}|{namespace}|{node}|{}|{failures}", e.priority, e.status)
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Evaluation> = &[
+        ("ID", &|e| values::id(&e.id, verbose).into()),
+        ("Priority", &|e| e.priority.to_string()),
+        ("Triggered By", &|e| e.triggered_by.to_string()),
+        ("Job ID", &|e| e.job_id.to_string()),
+        ("Namespace", &|e| e.namespace.to_string()),
+        ("Node ID", &|e| values::id(&e.node_id, verbose).into()),
+        ("Status", &|e| e.status.to_string()),
+        ("Placement Failures", &placement_failures),
+    ];
+    table::columns(all, columns)
 }
 
 /// The same for the evaluations of one job.
 pub fn listed_below_job(all: &[Evaluation], verbose: bool) -> String {
-    let mut lines = vec!["ID|Priority|Triggered By|Status|Placement Failures".to_string()];
-    lines.extend(all.iter().map(|e| {
-        let (id, failures) = (values::id(&e.id, verbose), placement_failures(e));
-        format!("{id}|{}|{}|{}|{failures}", e.priority, e.triggered_by, e.status)
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Evaluation> = &[
+        ("ID", &|e| values::id(&e.id, verbose).into()),
+        ("Priority", &|e| e.priority.to_string()),
+        ("Triggered By", &|e| e.triggered_by.to_string()),
+        ("Status", &|e| e.status.to_string()),
+        ("Placement Failures", &placement_failures),
+    ];
+    table::columns(all, columns)
 }

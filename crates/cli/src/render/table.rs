@@ -60,6 +60,16 @@ pub fn headed(head: &str, rows: impl IntoIterator<Item = String>) -> Vec<String>
     std::iter::once(head.to_string()).chain(rows).collect()
 }
 
+/// The columns of a list: the heading of each, and its cell of a row.
+pub type Columns<'a, T> = [(&'a str, &'a dyn Fn(&T) -> String)];
+
+/// A list with these columns.
+pub fn columns<T>(rows: &[T], columns: &Columns<'_, T>) -> String {
+    let head: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let line = |row: &T| columns.iter().map(|(_, cell)| cell(row)).collect::<Vec<_>>().join("|");
+    table(&headed(&head.join("|"), rows.iter().map(line)), Form::List)
+}
+
 /// Lays out lines of cells. The last cell of each line is not padded; no newline at the end.
 pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
     within(lines, form, page::width())

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::file::{ContextFile, SavedContext};
 use super::{CURRENT, FILE, directory, flag, found, read, selected, shown};
 use crate::command::Run;
+use crate::command_meta::Meta;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::render::json as print;
@@ -27,15 +28,15 @@ pub struct ContextList {
     /// Mark this context as the selected one
     #[arg(long, value_name = "name")]
     pub context: Option<String>,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ContextList {
+    const META: Meta = Meta::new("context list").offline_examples(&[
+        ("List the saved clusters", "encamp context list"),
+        ("Print them as JSON", "encamp context list -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let file = match read(context.env) {
             Ok(file) => file,
             Err(e) => return context.report(&e),
@@ -90,6 +91,11 @@ pub struct ContextUse {
 }
 
 impl Run for ContextUse {
+    const META: Meta = Meta::new("context use").offline_examples(&[
+        ("Use a saved cluster from now on", "encamp context use staging"),
+        ("Use none", "encamp context use -none"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = match (self.args.as_slice(), self.none) {
             ([], true) => None,
@@ -135,15 +141,15 @@ pub struct ContextShow {
     /// Show this context
     #[arg(long, value_name = "name")]
     pub context: Option<String>,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ContextShow {
+    const META: Meta = Meta::new("context show").offline_examples(&[
+        ("Show which cluster commands use", "encamp context show"),
+        ("Show the name in the prompt of a shell", "PS1='$(encamp context show -short) \\$ '"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let chosen = selected(self.context.as_deref(), context.env);
         // The address of the environment wins, except over the flag.
         let other = flag(context.args, "context").is_none() && context.env.selects_cluster;

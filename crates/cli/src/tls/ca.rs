@@ -7,6 +7,8 @@ use rcgen::{
 use super::files::write_pair;
 use super::{NOMAD, dns_name, info, params, show};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
 
@@ -58,15 +60,20 @@ pub struct TlsCaCreate {
     /// Street address of the authority
     #[arg(long, value_name = "address", default_value = "101 Second Street")]
     pub street_address: String,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for TlsCaCreate {
+    const META: Meta = Meta::new("tls ca create").offline_examples(&[
+        ("Create the certificate authority of a cluster", "encamp tls ca create"),
+        (
+            "Create one that is valid for a year and only signs for two domains",
+            "encamp tls ca create -days 365 -name-constraint \\
+    -domain example.com -additional-domain nomad \\
+    -common-name 'Example CA'",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         if !self.additional_domain.is_empty() && !self.name_constraint {
             return context.usage_error("-additional-domain needs -name-constraint");
         }
@@ -133,16 +140,18 @@ pub(super) fn file_names(domain: &str) -> [String; 2] {
 /// Shows what the certificate of an authority says. The argument is a file in PEM format. Contacts no server.
 #[derive(Debug, clap::Parser)]
 pub struct TlsCaInfo {
-    #[arg(value_name = "file")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "file", add = CompleteWith::PEM_FILES)]
+    pub(crate) file: String,
 }
 
 impl Run for TlsCaInfo {
+    const META: Meta = Meta::new("tls ca info").offline_examples(&[
+        ("Show the certificate of the authority", "encamp tls ca info nomad-agent-ca.pem"),
+        ("Show for which domains an authority signs", "encamp tls ca info example.com-agent-ca.pem"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [file] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let shown = info::of_authority(&context.env.directory, file);
+        let shown = info::of_authority(&context.env.directory, &self.file);
         show(context, shown)
     }
 }

@@ -8,6 +8,8 @@ use super::authority::Authority;
 use super::files::write_pair;
 use super::{NOMAD, ca, dns_name, info, params, show};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 
@@ -62,7 +64,7 @@ pub struct TlsCertCreate {
     #[arg(long, value_name = "ip")]
     pub additional_ipaddress: Vec<String>,
     /// Certificate of the authority; default: <domain>-agent-ca.pem
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::PEM_FILES)]
     pub ca: Option<String>,
     /// Create a certificate for an operator's commands
     #[arg(long)]
@@ -77,7 +79,7 @@ pub struct TlsCertCreate {
     #[arg(long, value_name = "domain", default_value = NOMAD)]
     pub domain: String,
     /// Key of the authority; default: <domain>-agent-ca-key.pem
-    #[arg(long, value_name = "file")]
+    #[arg(long, value_name = "file", add = CompleteWith::PEM_FILES)]
     pub key: Option<String>,
     /// Region of the agent
     #[arg(long, value_name = "region", default_value = "global")]
@@ -85,15 +87,21 @@ pub struct TlsCertCreate {
     /// Create a certificate for a server
     #[arg(long)]
     pub server: bool,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for TlsCertCreate {
+    const META: Meta = Meta::new("tls cert create").offline_examples(&[
+        ("Create a certificate for the servers of a region", "encamp tls cert create -server -region global"),
+        (
+            "Create a certificate for a node that is also contacted by other names",
+            "encamp tls cert create -client -region west \\
+    -additional-dnsname node1.example.com \\
+    -additional-ipaddress 10.0.0.21",
+        ),
+        ("Create a certificate for an operator's commands", "encamp tls cert create -cli"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let kind = match (self.server, self.client, self.cli) {
             (true, false, false) => Kind::Server,
             (false, true, false) => Kind::Client,
@@ -185,16 +193,21 @@ impl TlsCertCreate {
 /// Shows what a certificate says. The argument is a file in PEM format. Contacts no server.
 #[derive(Debug, clap::Parser)]
 pub struct TlsCertInfo {
-    #[arg(value_name = "file")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "file", add = CompleteWith::PEM_FILES)]
+    pub(crate) file: String,
 }
 
 impl Run for TlsCertInfo {
+    const META: Meta = Meta::new("tls cert info").offline_examples(&[
+        (
+            "Show the names and the expiry date of a server's certificate",
+            "encamp tls cert info global-server-nomad.pem",
+        ),
+        ("Show those of an operator's certificate", "encamp tls cert info global-cli-nomad.pem"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [file] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <file>");
-        };
-        let shown = info::of_certificate(&context.env.directory, file);
+        let shown = info::of_certificate(&context.env.directory, &self.file);
         show(context, shown)
     }
 }

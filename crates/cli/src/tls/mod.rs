@@ -17,7 +17,6 @@ use std::time::Duration;
 use rcgen::{CertificateParams, SerialNumber, date_time_ymd};
 use thiserror::Error;
 
-use super::command::Registry;
 use super::context::Context;
 use encamp_host::ids;
 
@@ -27,14 +26,6 @@ const NOMAD: &str = "nomad";
 const LATE: Duration = Duration::from_secs(60);
 /// The longest life of a certificate, in days: the year has four digits.
 const LONGEST: u32 = 365 * 1000;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<ca::TlsCaCreate>("tls ca create", None, 1);
-    registry.add::<ca::TlsCaInfo>("tls ca info", None, 1);
-    registry.add::<cert::TlsCertCreate>("tls cert create", None, 1);
-    registry.add::<cert::TlsCertInfo>("tls cert info", None, 1);
-}
 
 /// A flag with a value that certificates cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -2,6 +2,8 @@
 
 use super::{conflict, one_namespace};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::examples;
@@ -20,22 +22,24 @@ pub struct VarPurge {
     pub check_index: Option<i64>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "path", add = CompleteWith::Live(Objects::Variables))]
+    pub(crate) path: String,
 }
 
 impl Run for VarPurge {
+    const META: Meta = Meta::new("var purge").examples(&[
+        ("Delete a variable", "encamp var purge nomad/jobs/web"),
+        ("Delete a variable of another namespace", "encamp var purge -namespace prod nomad/jobs/shop"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
         if let Err(e) = one_namespace(&self.general, context.env) {
             return context.report(&e);
         }
         let expected = self.check_index.and_then(|i| u64::try_from(i).ok());
-        context.connected(&self.general, |c, context| match c.wait(c.client.delete_variable(path, expected)) {
+        context.connected(&self.general, |c, context| match c.wait(c.client.delete_variable(&self.path, expected)) {
             Ok(()) => {
-                context.ui.output(&format!("Successfully purged variable {}!", quoted(path)));
+                context.ui.output(&format!("Successfully purged variable {}!", quoted(&self.path)));
                 Ok(0)
             }
             Err(VariableError::Conflict(found)) => {
@@ -54,18 +58,23 @@ impl Run for VarPurge {
 #[derive(Debug, clap::Parser)]
 pub struct VarInit {
     /// Format of the file: hcl or json
-    #[arg(long, value_name = "format", default_value = "hcl")]
+    #[arg(long, value_name = "format", default_value = "hcl", add = CompleteWith::Words(&["hcl", "json"]))]
     pub out: String,
     /// Write the example without comments
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for VarInit {
+    const META: Meta = Meta::new("var init").offline_examples(&[
+        ("Create spec.nv.hcl, an example specification with comments", "encamp var init"),
+        ("Create an example specification as JSON, without comments", "encamp var init -out json -quiet web.nv.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let files = examples::Files {
             hcl: ("spec.nv.hcl", include_str!("../examples/spec.nv.hcl")),

@@ -1,5 +1,6 @@
 //! The output formats of a variable (`docs/spec/cli.md §12.2`).
 
+use crate::completion::values::CompleteWith;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::render::table::pairs;
 use crate::render::template;
@@ -26,7 +27,7 @@ pub(crate) enum Form {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FormFlags {
     /// Output format: go-template, hcl, json, none or table
-    #[arg(long, value_name = "format")]
+    #[arg(long, value_name = "format", add = CompleteWith::Words(&["go-template", "hcl", "json", "none", "table"]))]
     pub out: Option<String>,
     /// Go template, with -out=go-template
     #[arg(long, value_name = "template")]

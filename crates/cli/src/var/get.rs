@@ -3,6 +3,8 @@
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::general::GeneralFlags;
@@ -23,15 +25,18 @@ pub struct VarGet {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "path")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "path", add = CompleteWith::Live(Objects::Variables))]
+    pub(crate) path: String,
 }
 
 impl Run for VarGet {
+    const META: Meta = Meta::new("var get").examples(&[
+        ("Show a variable", "encamp var get nomad/jobs/web"),
+        ("Print one of its values", "encamp var get -item user nomad/jobs/web"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <path>");
-        };
+        let path = &self.path;
         let default = if context.env.stdout_is_terminal { Form::Table } else { Form::Json };
         let form = match self.form.form(default) {
             Ok(form) => form,

@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{number, text};
 use crate::error::{CommandResult, ErrorContext};
 use crate::format::{FormatFlags, PageFlags};
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns, Form, table};
 use crate::render::values;
 use encamp_api::Query;
 
@@ -21,7 +23,7 @@ pub struct VarList {
     #[command(flatten)]
     pub(crate) page: PageFlags,
     /// Output format: go-template, json, table or terse. Default: table on a terminal, otherwise json
-    #[arg(long, value_name = "format")]
+    #[arg(long, value_name = "format", add = CompleteWith::Words(&["go-template", "json", "table", "terse"]))]
     pub out: Option<String>,
     /// Go template, with -out=go-template
     #[arg(long, value_name = "template")]
@@ -31,11 +33,16 @@ pub struct VarList {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "prefix")]
+    #[arg(value_name = "prefix", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for VarList {
+    const META: Meta = Meta::new("var list").paged().examples(&[
+        ("List the variables", "encamp var list"),
+        ("List the paths of the variables of jobs", "encamp var list -out terse nomad/jobs"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let prefix = match self.optional_args.as_slice() {
             [] => "",
@@ -118,10 +125,10 @@ fn terse(rows: &[Value], namespaces: bool) -> String {
 }
 
 fn listed(rows: &[Value], zone: &jiff::tz::TimeZone) -> String {
-    let mut lines = vec!["Namespace|Path|Last Updated".to_string()];
-    lines.extend(rows.iter().map(|row| {
-        let time = values::time(number(row, "ModifyTime"), zone);
-        format!("{}|{}|{time}", text(row, "Namespace"), text(row, "Path"))
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Value> = &[
+        ("Namespace", &|row| text(row, "Namespace").into()),
+        ("Path", &|row| text(row, "Path").into()),
+        ("Last Updated", &|row| values::time(number(row, "ModifyTime"), zone)),
+    ];
+    table::columns(rows, columns)
 }

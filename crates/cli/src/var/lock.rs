@@ -7,6 +7,8 @@ use tokio::process::Command;
 use super::one_namespace;
 use super::put;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -47,11 +49,26 @@ pub struct VarLock {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<path> <command> [argument]...")]
+    #[arg(value_name = "<path> <command> [argument]...", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for VarLock {
+    const META: Meta = Meta::new("var lock")
+        .flag_error_note(FlagErrorNote::Help)
+        .environment(&[("SHELL", "Shell that runs the command.")])
+        .exit_status(&[
+            (0, "The command ran while it held the lock, and exited with status 0."),
+            (1, "An error occurred, the lock was not acquired, or the command failed."),
+        ])
+        .examples(&[
+            ("Run a command while holding a lock", "encamp var lock locks/backup ./backup.sh"),
+            (
+                "Exit immediately if another client holds the lock",
+                "encamp var lock -early-return locks/backup ./backup.sh",
+            ),
+        ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if let Err(e) = one_namespace(&self.general, context.env) {
             return context.report(&e);

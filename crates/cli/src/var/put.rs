@@ -8,6 +8,8 @@ use super::conflict;
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::{Context, Environment};
 use crate::error::{CommandError, CommandResult, ErrorContext};
@@ -34,7 +36,7 @@ pub struct VarPut {
     #[arg(long)]
     pub force: bool,
     /// Format of a specification without a file extension: hcl or json
-    #[arg(long = "in", value_name = "format", default_value = "json")]
+    #[arg(long = "in", value_name = "format", default_value = "json", add = CompleteWith::Words(&["hcl", "json"]))]
     pub input: String,
     #[command(flatten)]
     pub(crate) form: FormFlags,
@@ -46,7 +48,7 @@ pub struct VarPut {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<path> [key=value]...")]
+    #[arg(value_name = "<path> [key=value]...", add = CompleteWith::Live(Objects::Variables))]
     pub(crate) args: Vec<String>,
 }
 
@@ -145,6 +147,11 @@ fn hcl(bytes: &[u8], name: &str) -> Result<Variable, SpecError> {
 }
 
 impl Run for VarPut {
+    const META: Meta = Meta::new("var put").flag_error_note(FlagErrorNote::Help).examples(&[
+        ("Create a variable", "encamp var put nomad/jobs/web user=app password=s3cret"),
+        ("Overwrite a variable with the values of a specification", "encamp var put -force @web.nv.hcl"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let default = if context.env.stdout_is_terminal { Form::None } else { Form::Json };
         let form = match self.form.form(default) {

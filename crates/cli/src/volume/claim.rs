@@ -5,14 +5,15 @@ use std::io::IsTerminal;
 use serde_json::Value;
 
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::text;
 use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
+use crate::format::ListFlags;
 use crate::general::GeneralFlags;
 use crate::prompt;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_api::Query;
 
@@ -30,11 +31,8 @@ pub struct VolumeClaimList {
     /// List only claims on volumes of this name
     #[arg(long, value_name = "name")]
     pub volume_name: Option<String>,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
@@ -42,6 +40,11 @@ pub struct VolumeClaimList {
 }
 
 impl Run for VolumeClaimList {
+    const META: Meta = Meta::new("volume claim list").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the claims on host volumes", "encamp volume claim list"),
+        ("List the claims of a job", "encamp volume claim list -job db"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let prefix = match self.optional_args.as_slice() {
             [] => None,
@@ -56,13 +59,13 @@ impl Run for VolumeClaimList {
                 ("prefix", prefix),
             ];
             let claims = claims(c, &parameters).context("Error querying task group host volume claims")?;
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &claims, "[]*api.TaskGroupHostVolumeClaim");
+            if self.list.format.wanted()? {
+                return self.list.format.print(context.ui, &claims, "[]*api.TaskGroupHostVolumeClaim");
             }
             if claims.is_empty() {
                 context.ui.output("No task group host volume claims found");
             } else {
-                context.ui.output(&listed(&claims, self.verbose));
+                context.ui.output(&listed(&claims, self.list.verbose));
             }
             Ok(0)
         })
@@ -77,13 +80,14 @@ fn claims(c: &Connection, parameters: &[(&'static str, Option<&str>)]) -> Result
 }
 
 fn listed(claims: &[Value], verbose: bool) -> String {
-    let mut lines = vec!["ID|Namespace|Job ID|Volume ID|Volume Name".to_string()];
-    lines.extend(claims.iter().map(|claim| {
-        let id = |name: &str| values::id(text(claim, name), verbose).to_string();
-        let own = |name: &str| text(claim, name).to_string();
-        [id("ID"), own("Namespace"), own("JobID"), id("VolumeID"), own("VolumeName")].join("|")
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Value> = &[
+        ("ID", &|claim| values::id(text(claim, "ID"), verbose).into()),
+        ("Namespace", &|claim| text(claim, "Namespace").into()),
+        ("Job ID", &|claim| text(claim, "JobID").into()),
+        ("Volume ID", &|claim| values::id(text(claim, "VolumeID"), verbose).into()),
+        ("Volume Name", &|claim| text(claim, "VolumeName").into()),
+    ];
+    table::columns(claims, columns)
 }
 
 /// Delete a claim on a host volume
@@ -98,19 +102,24 @@ pub struct VolumeClaimDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
-    pub(crate) args: Vec<String>,
+    pub(crate) given: String,
 }
 
 impl Run for VolumeClaimDelete {
+    const META: Meta = Meta::new("volume claim delete").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Delete a claim without being asked", "encamp volume claim delete -y 7c0e5d41"),
+        (
+            "Delete a claim with the token of an administrator",
+            "encamp volume claim delete -y -token $ADMIN_TOKEN 7c0e5d41",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <id>");
-        };
         if !self.yes {
             if !std::io::stdin().is_terminal() {
                 return context.failure("This command requires -y option when running in non-interactive mode");
             }
-            match confirmed(context, given) {
+            match confirmed(context, &self.given) {
                 Ok(true) => {}
                 Ok(false) => return 0,
                 Err(e) => return context.report(&e),
@@ -118,11 +127,11 @@ impl Run for VolumeClaimDelete {
         }
         context.connected(&self.general, |c, context| {
             const FAILED: &str = "Error deleting task group host volume claim";
-            let found = claims(c, &[("prefix", Some(given))]).context(FAILED)?;
+            let found = claims(c, &[("prefix", Some(&self.given))]).context(FAILED)?;
             let (id, namespace) = match found.as_slice() {
                 [claim] => (text(claim, "ID"), text(claim, "Namespace")),
                 // The servers say that there is none.
-                [] => (given.as_str(), ""),
+                [] => (self.given.as_str(), ""),
                 several => {
                     let table = listed(several, false);
                     return Err(CommandError::new(format!("Prefix matched multiple claims\n\n{table}")));

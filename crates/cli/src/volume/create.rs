@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::spec::{self, Volume};
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{list, text};
@@ -33,7 +35,7 @@ pub struct VolumeCreate {
     pub policy_override: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
     pub(crate) args: Vec<String>,
 }
 
@@ -74,6 +76,11 @@ fn csi_path(volume: &Value, after: &str) -> CommandResult<String> {
 }
 
 impl Run for VolumeCreate {
+    const META: Meta = Meta::new("volume create").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Create a volume and wait until it is ready", "encamp volume create data.volume.hcl"),
+        ("Create a volume without waiting for it", "encamp volume create -detach logs.volume.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let volume = match given(&self.args, self.id.as_deref(), context) {
             Ok(volume) => volume,
@@ -123,11 +130,16 @@ pub struct VolumeRegister {
     pub policy_override: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for VolumeRegister {
+    const META: Meta = Meta::new("volume register").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Register a directory of a node as a volume", "encamp volume register srv.volume.hcl"),
+        ("Register a directory for the jobs of a namespace", "encamp volume register -namespace prod media.volume.hcl"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let volume = match given(&self.args, self.id.as_deref(), context) {
             Ok(volume) => volume,

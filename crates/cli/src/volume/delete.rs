@@ -3,6 +3,8 @@
 use super::secrets::SecretFlags;
 use super::status::{Kind, find};
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::text;
 use crate::error::{CommandError, ErrorContext};
@@ -19,7 +21,7 @@ use serde_json::Value;
 #[derive(Debug, clap::Parser)]
 pub struct VolumeDelete {
     /// Type of the volume: csi or host
-    #[arg(long = "type", value_name = "type", default_value = "csi")]
+    #[arg(long = "type", value_name = "type", default_value = "csi", add = CompleteWith::Words(&["csi", "host"]))]
     pub kind: String,
     /// Delete a host volume from the cluster even if its node cannot delete it
     #[arg(long)]
@@ -28,22 +30,24 @@ pub struct VolumeDelete {
     pub(crate) secrets: SecretFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "volume")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "volume", add = CompleteWith::Live(Objects::Volumes))]
+    pub(crate) given: String,
 }
 
 impl Run for VolumeDelete {
+    const META: Meta = Meta::new("volume delete").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Delete a host volume with its content", "encamp volume delete -type host 3b1f6e2a"),
+        ("Delete a host volume whose node will not come back", "encamp volume delete -type host -force 3b1f6e2a"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <volume>");
-        };
         let Some(kind) = Kind::parse(&self.kind) else {
             return context.failure(&format!("Error unknown volume type: {}", self.kind));
         };
         context.connected(&self.general, |c, context| {
             let id = match kind {
                 Kind::Csi => {
-                    let volume = find(c, kind, given)?;
+                    let volume = find(c, kind, &self.given)?;
                     let id = text(&volume, "ID").to_string();
                     let query = Query::in_namespace(text(&volume, "Namespace"));
                     let delete = path("/v1/volume/csi/", &id, "/delete");
@@ -52,9 +56,9 @@ impl Run for VolumeDelete {
                 }
                 Kind::Host => {
                     // A volume that only its node knows is in no list.
-                    let volume = match find(c, kind, given) {
+                    let volume = match find(c, kind, &self.given) {
                         Ok(volume) => volume,
-                        Err(_) if self.force => serde_json::json!({"ID": given}),
+                        Err(_) if self.force => serde_json::json!({"ID": &self.given}),
                         Err(e) => return Err(e),
                     };
                     let id = text(&volume, "ID").to_string();
@@ -87,17 +91,19 @@ pub struct VolumeDeregister {
     pub force: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "volume")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "volume", add = CompleteWith::Live(Objects::Volumes))]
+    pub(crate) given: String,
 }
 
 impl Run for VolumeDeregister {
+    const META: Meta = Meta::new("volume deregister").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Remove a CSI volume from the cluster", "encamp volume deregister database"),
+        ("Remove a CSI volume that allocations still claim", "echo y | encamp volume deregister -force database"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [given] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <volume>");
-        };
         context.connected(&self.general, |c, context| {
-            let volume = find(c, Kind::Csi, given)?;
+            let volume = find(c, Kind::Csi, &self.given)?;
             let id = text(&volume, "ID");
             let mut query = Query::in_namespace(text(&volume, "Namespace"));
             if self.force {
@@ -123,11 +129,19 @@ impl Run for VolumeDeregister {
 pub struct VolumeDetach {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<volume> <node>")]
+    #[arg(value_name = "<volume> <node>", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for VolumeDetach {
+    const META: Meta = Meta::new("volume detach").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Detach a CSI volume from a node", "encamp volume detach database f7476465"),
+        (
+            "Detach a CSI volume of another namespace from a node",
+            "encamp volume detach -namespace prod database f7476465",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given, node] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <volume> <node>");

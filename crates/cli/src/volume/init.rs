@@ -2,6 +2,8 @@
 
 use super::status::Kind;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::CompleteWith;
 use crate::context::Context;
 use crate::examples;
 use crate::general::GeneralFlags;
@@ -15,15 +17,20 @@ pub struct VolumeInit {
     #[arg(long)]
     pub json: bool,
     /// Type of the volume: csi or host
-    #[arg(long = "type", value_name = "type", default_value = "csi")]
+    #[arg(long = "type", value_name = "type", default_value = "csi", add = CompleteWith::Words(&["csi", "host"]))]
     pub kind: String,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for VolumeInit {
+    const META: Meta = Meta::new("volume init").flag_error_note(FlagErrorNote::Arguments).offline_examples(&[
+        ("Create an example specification of a host volume", "encamp volume init -type host"),
+        ("Create an example of a CSI volume as JSON", "encamp volume init -json db.volume.json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (hcl, json) = match Kind::parse(&self.kind) {
             Some(Kind::Csi) => {

@@ -17,29 +17,11 @@ pub mod status;
 
 use serde_json::Value;
 
-use super::command::Registry;
 use super::context::Context;
 use super::data::{list, typed};
 use super::render::allocations::{self, Listing};
 use crate::error::CommandResult;
 use encamp_model::AllocListStub;
-
-/// Adds the commands.
-pub(super) fn register(registry: &mut Registry) {
-    registry.add::<status::VolumeStatus>("volume status", None, 1);
-    registry.add::<create::VolumeCreate>("volume create", None, 1);
-    registry.add::<create::VolumeRegister>("volume register", None, 1);
-    registry.add::<delete::VolumeDelete>("volume delete", None, 1);
-    registry.add::<delete::VolumeDeregister>("volume deregister", None, 1);
-    registry.add::<delete::VolumeDetach>("volume detach", None, 1);
-    registry.add::<init::VolumeInit>("volume init", None, 1);
-    registry.add::<claim::VolumeClaimList>("volume claim list", None, 1);
-    registry.add::<claim::VolumeClaimDelete>("volume claim delete", None, 1);
-    registry.add::<snapshot::VolumeSnapshotCreate>("volume snapshot create", None, 1);
-    registry.add::<snapshot::VolumeSnapshotDelete>("volume snapshot delete", None, 1);
-    registry.add::<snapshot::VolumeSnapshotList>("volume snapshot list", None, 1);
-    registry.add::<plugin::PluginStatus>("plugin status", None, 1);
-}
 
 /// The allocations of a volume or plugin, as a section.
 fn print_allocations(context: &mut Context<'_, '_>, object: &Value, verbose: bool) -> CommandResult<()> {

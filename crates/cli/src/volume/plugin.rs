@@ -4,13 +4,15 @@ use serde_json::Value;
 
 use super::print_allocations;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, number, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, pairs};
 use encamp_api::Query;
 use encamp_model::quoted;
 
@@ -20,7 +22,7 @@ use encamp_model::quoted;
 #[derive(Debug, clap::Parser)]
 pub struct PluginStatus {
     /// List only plugins of this type: csi
-    #[arg(long = "type", value_name = "type")]
+    #[arg(long = "type", value_name = "type", add = CompleteWith::Words(&["csi"]))]
     pub kind: Option<String>,
     /// Show brief output
     #[arg(long)]
@@ -32,11 +34,16 @@ pub struct PluginStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "plugin")]
+    #[arg(value_name = "plugin", add = CompleteWith::Live(Objects::Plugins))]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for PluginStatus {
+    const META: Meta = Meta::new("plugin status").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the storage plugins", "encamp plugin status"),
+        ("Print the CSI plugins as JSON", "encamp plugin status -type csi -json"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if !matches!(self.kind.as_deref().unwrap_or_default(), "" | "csi") {
             return context.failure("Unsupported plugin type: only csi is supported");
@@ -62,20 +69,15 @@ fn rows(c: &Connection, prefix: &str) -> CommandResult<Vec<Value>> {
 }
 
 fn listed(rows: &[Value]) -> String {
-    let mut lines = vec!["ID|Provider|Controllers Healthy/Expected|Nodes Healthy/Expected".to_string()];
-    lines.extend(rows.iter().map(|row| {
-        let count = |name: &str| number(row, name);
-        format!(
-            "{}|{}|{}/{}|{}/{}",
-            text(row, "ID"),
-            text(row, "Provider"),
-            count("ControllersHealthy"),
-            count("ControllersExpected"),
-            count("NodesHealthy"),
-            count("NodesExpected")
-        )
-    }));
-    table(&lines, Form::List)
+    let healthy =
+        |row: &Value, healthy: &str, expected: &str| format!("{}/{}", number(row, healthy), number(row, expected));
+    let columns: &Columns<'_, Value> = &[
+        ("ID", &|row| text(row, "ID").into()),
+        ("Provider", &|row| text(row, "Provider").into()),
+        ("Controllers Healthy/Expected", &|row| healthy(row, "ControllersHealthy", "ControllersExpected")),
+        ("Nodes Healthy/Expected", &|row| healthy(row, "NodesHealthy", "NodesExpected")),
+    ];
+    table::columns(rows, columns)
 }
 
 /// The ID of the CSI plugin with this ID, or with an ID that begins so.

@@ -6,13 +6,15 @@ use super::plugin;
 use super::secrets::{SecretFlags, pairs};
 use super::status::{Kind, find};
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{flag, list, number, text};
 use crate::error::ErrorContext;
 use crate::flags::parse_int;
 use crate::format::without_token;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_api::Query;
 
@@ -34,11 +36,19 @@ pub struct VolumeSnapshotCreate {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<volume> [name]")]
+    #[arg(value_name = "<volume> [name]", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) args: Vec<String>,
 }
 
 impl Run for VolumeSnapshotCreate {
+    const META: Meta = Meta::new("volume snapshot create").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Create a snapshot of a CSI volume", "encamp volume snapshot create database"),
+        (
+            "Create a snapshot with a name and a parameter of the plugin",
+            "encamp volume snapshot create -parameter tier=cold database nightly",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let (given, name) = match self.args.as_slice() {
             [volume] => (volume, ""),
@@ -65,21 +75,21 @@ impl Run for VolumeSnapshotCreate {
 }
 
 fn listed(snapshots: &[Value], verbose: bool, zone: &jiff::tz::TimeZone) -> String {
-    let mut lines = vec!["Snapshot ID|Volume ID|Size|Create Time|Ready?".to_string()];
-    lines.extend(snapshots.iter().map(|snapshot| {
-        let id = |name: &str| {
-            let full = text(snapshot, name);
-            if verbose { full.to_string() } else { full.chars().take(ID_WIDTH).collect() }
-        };
-        let size = u64::try_from(number(snapshot, "SizeBytes")).unwrap_or(0);
-        let seconds = number(snapshot, "CreateTime");
-        let time = values::time(seconds.saturating_mul(encamp_model::SECOND), zone);
-        let ready = flag(snapshot, "IsReady").to_string();
-        let external = id("ExternalSourceVolumeID");
-        let volume = if external.is_empty() { id("SourceVolumeID") } else { external };
-        [id("ID"), volume, values::bytes(size), time, ready].join("|")
-    }));
-    table(&lines, Form::List)
+    let id = |snapshot: &Value, name: &str| -> String {
+        let full = text(snapshot, name);
+        if verbose { full.into() } else { full.chars().take(ID_WIDTH).collect() }
+    };
+    let columns: &Columns<'_, Value> = &[
+        ("Snapshot ID", &|s| id(s, "ID")),
+        ("Volume ID", &|s| match id(s, "ExternalSourceVolumeID") {
+            external if external.is_empty() => id(s, "SourceVolumeID"),
+            external => external,
+        }),
+        ("Size", &|s| values::bytes(u64::try_from(number(s, "SizeBytes")).unwrap_or(0))),
+        ("Create Time", &|s| values::time(number(s, "CreateTime").saturating_mul(encamp_model::SECOND), zone)),
+        ("Ready?", &|s| flag(s, "IsReady").to_string()),
+    ];
+    table::columns(snapshots, columns)
 }
 
 /// How much of an ID of the storage provider is shown.
@@ -99,6 +109,14 @@ pub struct VolumeSnapshotDelete {
 }
 
 impl Run for VolumeSnapshotDelete {
+    const META: Meta = Meta::new("volume snapshot delete").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("Delete a snapshot", "encamp volume snapshot delete ebs snap-0b12"),
+        (
+            "Delete a snapshot with a secret of the storage provider",
+            "encamp volume snapshot delete -secret key=$ADMIN_TOKEN ebs snap-0b12",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [plugin, snapshot] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <plugin> <snapshot>");
@@ -133,15 +151,15 @@ pub struct VolumeSnapshotList {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for VolumeSnapshotList {
+    const META: Meta = Meta::new("volume snapshot list").flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the snapshots of a storage plugin", "encamp volume snapshot list -plugin ebs"),
+        ("List the first ten snapshots with full IDs", "encamp volume snapshot list -plugin ebs -per-page 10 -verbose"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         let Some(given) = self.plugin.as_deref().filter(|p| !p.is_empty()) else {
             return context.usage_error("The -plugin flag is required");
         };

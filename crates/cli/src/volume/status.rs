@@ -4,13 +4,15 @@ use serde_json::{Value, json};
 
 use super::print_allocations;
 use crate::command::Run;
+use crate::command_meta::{FlagErrorNote, Meta};
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::data::{self, flag, list, number, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{self, Columns, Form, pairs, table};
 use crate::render::values;
 use encamp_api::Query;
 use encamp_model::quoted;
@@ -22,7 +24,7 @@ use encamp_model::quoted;
 #[derive(Debug, clap::Parser)]
 pub struct VolumeStatus {
     /// List only volumes of this type: csi or host
-    #[arg(long = "type", value_name = "type")]
+    #[arg(long = "type", value_name = "type", add = CompleteWith::Words(&["csi", "host"]))]
     pub kind: Option<String>,
     /// Show brief output
     #[arg(long)]
@@ -40,7 +42,7 @@ pub struct VolumeStatus {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id")]
+    #[arg(value_name = "id", add = CompleteWith::Live(Objects::Volumes))]
     pub(crate) optional_args: Vec<String>,
 }
 
@@ -73,6 +75,11 @@ impl Kind {
 }
 
 impl Run for VolumeStatus {
+    const META: Meta = Meta::new("volume status").paged().flag_error_note(FlagErrorNote::Arguments).examples(&[
+        ("List the volumes", "encamp volume status"),
+        ("List the host volumes of a node pool", "encamp volume status -type host -node-pool default"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let kinds: &[Kind] = match self.kind.as_deref().unwrap_or_default() {
             "" => &[Kind::Host, Kind::Csi],
@@ -212,36 +219,26 @@ impl VolumeStatus {
 }
 
 fn listed(kind: Kind, rows: &[Value], verbose: bool) -> String {
-    let id = |row: &Value, name: &str| values::id(text(row, name), verbose).to_string();
-    let mut lines = vec![match kind {
-        Kind::Host => "ID|Name|Namespace|Plugin ID|Node ID|Node Pool|State".to_string(),
-        Kind::Csi => "ID|Name|Namespace|Plugin ID|Schedulable|Access Mode".to_string(),
-    }];
-    lines.extend(rows.iter().map(|row| {
-        let own = |name: &str| text(row, name).to_string();
-        match kind {
-            Kind::Host => [
-                id(row, "ID"),
-                own("Name"),
-                own("Namespace"),
-                own("PluginID"),
-                id(row, "NodeID"),
-                own("NodePool"),
-                own("State"),
-            ]
-            .join("|"),
-            Kind::Csi => [
-                own("ID"),
-                own("Name"),
-                own("Namespace"),
-                own("PluginID"),
-                flag(row, "Schedulable").to_string(),
-                own("AccessMode"),
-            ]
-            .join("|"),
-        }
-    }));
-    table(&lines, Form::List)
+    let columns: &Columns<'_, Value> = match kind {
+        Kind::Host => &[
+            ("ID", &|row| values::id(text(row, "ID"), verbose).into()),
+            ("Name", &|row| text(row, "Name").into()),
+            ("Namespace", &|row| text(row, "Namespace").into()),
+            ("Plugin ID", &|row| text(row, "PluginID").into()),
+            ("Node ID", &|row| values::id(text(row, "NodeID"), verbose).into()),
+            ("Node Pool", &|row| text(row, "NodePool").into()),
+            ("State", &|row| text(row, "State").into()),
+        ],
+        Kind::Csi => &[
+            ("ID", &|row| text(row, "ID").into()),
+            ("Name", &|row| text(row, "Name").into()),
+            ("Namespace", &|row| text(row, "Namespace").into()),
+            ("Plugin ID", &|row| text(row, "PluginID").into()),
+            ("Schedulable", &|row| flag(row, "Schedulable").to_string()),
+            ("Access Mode", &|row| text(row, "AccessMode").into()),
+        ],
+    };
+    table::columns(rows, columns)
 }
 
 fn size(volume: &Value, name: &str) -> String {

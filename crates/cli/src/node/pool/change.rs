@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::error::ErrorContext;
 use crate::examples;
@@ -21,15 +23,18 @@ pub struct NodePoolApply {
     pub json: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "input")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "input", add = CompleteWith::HCL_OR_JSON)]
+    pub(crate) path: String,
 }
 
 impl Run for NodePoolApply {
+    const META: Meta = Meta::new("node pool apply").examples(&[
+        ("Create or update a node pool", "encamp node pool apply gpu.hcl"),
+        ("Create a node pool from standard input", "echo 'node_pool \"batch\" {}' | encamp node pool apply -"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <input>");
-        };
+        let path = &self.path;
         let pool = spec_file::read(path, context.env).and_then(|bytes| {
             let read =
                 if self.json { serde_json::from_slice(&bytes).map_err(SpecError::from) } else { hcl(&bytes, path) };
@@ -82,19 +87,21 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
 pub struct NodePoolDelete {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node-pool")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
+    pub(crate) name: String,
 }
 
 impl Run for NodePoolDelete {
+    const META: Meta = Meta::new("node pool delete").examples(&[
+        ("Delete a node pool", "encamp node pool delete batch"),
+        ("Delete a node pool with the token of an administrator", "encamp node pool delete -token $ADMIN_TOKEN gpu"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
         context.connected(&self.general, |c, context| {
-            let done = c.wait(c.client.delete_node_pool(name));
+            let done = c.wait(c.client.delete_node_pool(&self.name));
             done.context("Error deleting node pool")?;
-            context.ui.output(&format!("Successfully deleted node pool {}!", quoted(name)));
+            context.ui.output(&format!("Successfully deleted node pool {}!", quoted(&self.name)));
             Ok(0)
         })
     }
@@ -106,18 +113,26 @@ impl Run for NodePoolDelete {
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolInit {
     /// Format of the file: hcl or json
-    #[arg(long, value_name = "format", default_value = "hcl")]
+    #[arg(long, value_name = "format", default_value = "hcl", add = CompleteWith::Words(&["hcl", "json"]))]
     pub out: String,
     /// Write the example without comments
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename")]
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
     pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodePoolInit {
+    const META: Meta = Meta::new("node pool init").offline_examples(&[
+        ("Create pool.nomad.hcl, an example specification with comments", "encamp node pool init"),
+        (
+            "Create an example specification as JSON, without comments",
+            "encamp node pool init -out json -quiet gpu.nomad.json",
+        ),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let files = examples::Files {
             hcl: ("pool.nomad.hcl", include_str!("../../examples/pool.nomad.hcl")),

@@ -2,13 +2,16 @@
 
 use serde_json::Value;
 
-use super::{as_shown, compact, find, identity_ttl, listed};
+use super::{as_shown, compact, find, identity_ttl};
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{self, text};
 use crate::error::ErrorContext;
 use crate::format::{FormatFlags, PageFlags, next_page};
 use crate::general::GeneralFlags;
+use crate::lookup_name;
 use crate::render::table::pairs;
 use encamp_api::Query;
 
@@ -23,15 +26,15 @@ pub struct NodePoolList {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(hide = true)]
-    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodePoolList {
+    const META: Meta = Meta::new("node pool list").examples(&[
+        ("List the node pools", "encamp node pool list"),
+        ("List the node pools whose names begin with a word", "encamp node pool list -filter 'Name matches \"^gpu\"'"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        if !self.optional_args.is_empty() {
-            return context.usage_error("This command takes no arguments");
-        }
         context.connected(&self.general, |c, context| {
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.rows::<Value>("/v1/node/pools", &query));
@@ -44,7 +47,7 @@ impl Run for NodePoolList {
                 context.ui.output(&compact_list(&pools));
                 return Ok(0);
             }
-            context.ui.output(&listed(&pools));
+            context.ui.output(&lookup_name::listed(&pools));
             next_page(context, &meta);
             Ok(0)
         })
@@ -69,15 +72,18 @@ pub struct NodePoolInfo {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node-pool")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
+    pub(crate) prefix: String,
 }
 
 impl Run for NodePoolInfo {
+    const META: Meta = Meta::new("node pool info").examples(&[
+        ("Show a node pool", "encamp node pool info gpu"),
+        ("Print a node pool as JSON", "encamp node pool info -json gpu"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
+        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let pool = find(c, prefix)?;
             if self.format.wanted()? {

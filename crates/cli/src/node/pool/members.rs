@@ -4,10 +4,12 @@ use serde_json::Value;
 
 use super::find;
 use crate::command::Run;
+use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data::{self, text};
 use crate::error::ErrorContext;
-use crate::format::{FormatFlags, PageFlags, next_page};
+use crate::format::{FormatFlags, ListFlags, PageFlags, next_page};
 use crate::general::GeneralFlags;
 use crate::lookup;
 use crate::objects::node_table;
@@ -25,17 +27,19 @@ pub struct NodePoolJobs {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node-pool")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
+    pub(crate) prefix: String,
 }
 
 impl Run for NodePoolJobs {
+    const META: Meta = Meta::new("node pool jobs").examples(&[
+        ("List the jobs of a node pool", "encamp node pool jobs default"),
+        ("Print the IDs of the jobs of a pool", "encamp node pool jobs -t '{{range .}}{{.ID}} {{end}}' default"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
         context.connected(&self.general, |c, context| {
-            let pool = find(c, prefix)?;
+            let pool = find(c, &self.prefix)?;
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "jobs", &query));
             let (jobs, meta) = read.context("Error querying jobs")?;
@@ -61,24 +65,23 @@ impl Run for NodePoolJobs {
 pub struct NodePoolNodes {
     #[command(flatten)]
     pub(crate) page: PageFlags,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
+    pub(crate) list: ListFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node-pool")]
-    pub(crate) args: Vec<String>,
+    #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
+    pub(crate) prefix: String,
 }
 
 impl Run for NodePoolNodes {
+    const META: Meta = Meta::new("node pool nodes").examples(&[
+        ("List the nodes of a pool", "encamp node pool nodes default"),
+        ("List the nodes of a pool that are ready", "encamp node pool nodes -filter 'Status == \"ready\"' default"),
+    ]);
+
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [prefix] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <node-pool>");
-        };
         context.connected(&self.general, |c, context| {
-            let pool = find(c, prefix)?;
+            let pool = find(c, &self.prefix)?;
             let query = self.page.query(Query::default());
             let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "nodes", &query));
             let (mut nodes, meta): (Vec<Value>, _) = read.context("Error querying nodes")?;
@@ -87,10 +90,10 @@ impl Run for NodePoolNodes {
                 return Ok(0);
             }
             data::newest_first(&mut nodes);
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &nodes, "[]*api.NodeListStub");
+            if self.list.format.wanted()? {
+                return self.list.format.print(context.ui, &nodes, "[]*api.NodeListStub");
             }
-            context.ui.output(&node_table(&nodes, self.verbose));
+            context.ui.output(&node_table(&nodes, self.list.verbose));
             next_page(context, &meta);
             Ok(0)
         })

@@ -11,31 +11,16 @@ use serde_json::{Value, json};
 use crate::connection::Connection;
 use crate::data::{self, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::render::table::{Form, table};
+use crate::lookup_name::by_name;
 use encamp_model::{format_duration, quoted};
 
 /// The pool with that name, or the only one with that prefix.
 fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
     const FAILED: &str = "Error retrieving node pool";
     let (pools, _) = c.wait(c.client.node_pools_with_prefix(prefix)).context(FAILED)?;
-    if let Some(exact) = pools.iter().find(|pool| text(pool, "Name") == prefix) {
-        return Ok(exact.clone());
-    }
-    match pools.as_slice() {
-        [] => {
-            let none = format!("No node pool with prefix {} found", quoted(prefix));
-            Err(CommandError::new(none).within(FAILED))
-        }
-        [only] => Ok(only.clone()),
-        several => Err(CommandError::new(format!("Prefix matched multiple node pools\n\n{}", listed(several)))),
-    }
-}
-
-/// The table of pools.
-fn listed(pools: &[Value]) -> String {
-    let mut lines = vec!["Name|Description".to_string()];
-    lines.extend(pools.iter().map(|pool| format!("{}|{}", text(pool, "Name"), text(pool, "Description"))));
-    table(&lines, Form::List)
+    by_name(&pools, prefix, "node pools", || {
+        CommandError::new(format!("No node pool with prefix {} found", quoted(prefix))).within(FAILED)
+    })
 }
 
 /// The validity of the identities of the pool's nodes; servers send a number or a string.

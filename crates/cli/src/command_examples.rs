@@ -1,31 +1,9 @@
 //! Examples of the use of commands, for help texts and manual pages. A test runs each of them
-//! (`tests/cli/command_examples.rs`).
+//! (`tests/cli/command_examples`).
 
-mod access;
-mod allocations;
-mod evaluations;
-mod jobs;
-mod nodes;
-mod offline;
-mod operations;
-
-/// An example: a command line, and what it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Example {
-    /// What the command line does, in the imperative, without a full stop.
-    pub about: &'static str,
-    /// The command line, for a shell. The lines that continue it are indented by four blanks.
-    pub line: &'static str,
-}
-
-impl Example {
-    const fn new(about: &'static str, line: &'static str) -> Example {
-        Example { about, line }
-    }
-}
-
-/// The examples of some commands, by the commands' canonical names. A test runs them in this order.
-type Examples = &'static [(&'static str, &'static [Example])];
+/// An example: what the command line does, in the imperative, without a full stop; and the command line, for a shell.
+/// The lines that continue it are indented by four blanks.
+pub type Example = (&'static str, &'static str);
 
 /// An object whose ID is random, and which examples name by an ID of [`IDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,30 +52,6 @@ pub const IDS: &[(&str, Named)] = &[
 
 /// Examples in the manual page of the program.
 pub const PROGRAM: &[Example] = &[
-    Example::new("List the commands", "encamp -help"),
-    Example::new("Describe a command, its options and its exit statuses", "encamp job plan -help"),
+    ("List the commands", "encamp -help"),
+    ("Describe a command, its options and its exit statuses", "encamp job plan -help"),
 ];
-
-/// The examples of all commands: canonical name and examples, in the order in which a test runs them.
-pub fn all() -> impl Iterator<Item = (&'static str, &'static [Example])> {
-    let modules = [
-        offline::EXAMPLES,
-        jobs::EXAMPLES,
-        evaluations::EXAMPLES,
-        allocations::EXAMPLES,
-        nodes::EXAMPLES,
-        operations::EXAMPLES,
-        access::EXAMPLES,
-    ];
-    modules.into_iter().flatten().copied()
-}
-
-/// The examples of the commands that contact no cluster.
-pub fn offline() -> impl Iterator<Item = (&'static str, &'static [Example])> {
-    offline::EXAMPLES.iter().copied()
-}
-
-/// The examples of a command, by its canonical name.
-pub fn of(command: &str) -> &'static [Example] {
-    all().find(|(name, _)| *name == command).map_or(&[], |(_, examples)| examples)
-}
