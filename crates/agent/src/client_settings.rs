@@ -11,7 +11,7 @@ use encamp_client::config::{
     DockerConfig, DrainOnShutdown, ExecConfig, GcConfig, MockConfig, NetworkConfig, RawExecConfig, Reserved,
     TemplateConfig,
 };
-use encamp_client::drivers::config::ConfigError;
+use encamp_client::drivers::config_block::ConfigError;
 use encamp_client::drivers::exec::NamespaceMode;
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString, duration};

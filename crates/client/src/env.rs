@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::dirs::AllocDir;
+use super::alloc_dir::AllocDir;
 use super::drivers::Isolation;
 use super::ranges;
 use encamp_model::{AllocNetworkStatus, AllocatedTaskResources, Allocation, Node, Task};

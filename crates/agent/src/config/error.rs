@@ -1,7 +1,7 @@
 //! The reasons why a configuration is refused.
 
 use encamp_autoscale::notify::BackendError;
-use encamp_client::drivers::config::ConfigError;
+use encamp_client::drivers::config_block::ConfigError;
 use encamp_model::{InvalidGossipKey, quoted};
 use encamp_telemetry::FilterError;
 use thiserror::Error;

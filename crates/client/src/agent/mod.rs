@@ -1,7 +1,7 @@
 //! The loops of a node (`docs/spec/client.md §2` to `§8`).
 //!
 //! - [`start`]: starts and stops the node. [`register`]: registration and heartbeats. [`watch`]: pulls allocations.
-//!   [`tell`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. `networks`: networks of
+//!   [`report_allocs`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. `networks`: networks of
 //!   the operator. [`disconnect`]: loss of the servers.
 //! - [`collect`]: local garbage collection; [`leftovers`]: what it could not remove. [`stats`]: usage of the host and of
 //!   tasks. [`metrics`]: published metrics.
@@ -14,9 +14,9 @@ pub mod metrics;
 mod networks;
 pub mod node;
 pub mod register;
+pub mod report_allocs;
 pub mod start;
 pub mod stats;
-pub mod tell;
 pub mod volumes;
 pub mod watch;
 

@@ -240,7 +240,7 @@ fn spawn_loops(agent: &Arc<Agent>) -> JoinSet<()> {
     let mut loops = JoinSet::new();
     loops.spawn(agent.clone().beat_forever());
     loops.spawn(agent.clone().watch_forever());
-    loops.spawn(agent.clone().tell_forever());
+    loops.spawn(agent.clone().report_forever());
     loops.spawn(agent.clone().answer_requests_forever());
     loops.spawn(agent.clone().watch_node());
     loops.spawn(agent.clone().send_events());

@@ -1,14 +1,14 @@
 //! Storage plugins that run on this node (`docs/spec/client.md §24.2`).
 //!
-//! - [`dirs`]: where sockets are. [`registry`]: the plugins of this node, and how the node shows them. [`look`]: asks a
+//! - [`dirs`]: where sockets are. [`registry`]: the plugins of this node, and how the node shows them. [`readiness`]: asks a
 //!   plugin whether it is ready, and what it can do. [`answer`]: carries out what servers ask plugins to do, by way of
 //!   [`requests`], which translates between the objects of servers and those of the protocol.
 //! - [`mount`], [`unmount`]: the volumes of allocations; [`records`]: what is stored of them.
 
 pub(crate) mod answer;
 pub(crate) mod dirs;
-pub(crate) mod look;
 pub(crate) mod mount;
+pub(crate) mod readiness;
 pub(crate) mod records;
 pub(crate) mod registry;
 mod requests;

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::config::{Block, ConfigError};
+use super::config_block::{Block, ConfigError};
 use super::exec::{self, Exec};
 use super::supervisor::Order;
 use super::*;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use super::raw_handle::{Handle, State};
+use super::supervised_task::{State, SupervisedTask};
 use super::supervisor::{self, ExitFile, Order, Report};
 use super::{DriverError, Limits, RunningTask, StartFailure, StartTask, Started};
 use crate::cgroups::{Cgroups, TaskGroups};
@@ -121,7 +121,7 @@ impl Launcher {
                     groups: order.groups,
                     init: init.zip(order.inside).map(|(init, inside)| init.of(inside.privileges)),
                 };
-                let handle = Handle::new(state, self.program.clone(), self.cgroups.clone(), Some(child));
+                let handle = SupervisedTask::new(state, self.program.clone(), self.cgroups.clone(), Some(child));
                 Ok(Started { handle, network: None })
             }
             Ok(Report::Failed(text)) => {
@@ -144,7 +144,7 @@ impl Launcher {
         if let Some(groups) = &state.groups {
             self.cgroups.reserve(groups);
         }
-        Ok(Handle::new(state, self.program.clone(), self.cgroups.clone(), None))
+        Ok(SupervisedTask::new(state, self.program.clone(), self.cgroups.clone(), None))
     }
 
     /// Ends what is left of a task that can't be found again.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::config::{Block, ConfigError};
+use super::config_block::{Block, ConfigError};
 use super::*;
 use crate::clock;
 use crate::config::MockConfig;

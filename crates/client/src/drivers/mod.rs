@@ -5,12 +5,12 @@
 //! - [`exec`], [`java`]: processes with a root of their own. [`launch`]: starts tasks that have a supervisor.
 //! - [`docker`]: containers of a daemon that speaks Docker's interface.
 //! - [`start`]: what a driver gets to start a task. [`command`]: commands beside tasks.
-//! - [`signals`]: names of signals. [`config`]: values of a task's `config` block. [`capabilities`]: those of containers.
+//! - [`signals`]: names of signals. [`config_block`]: values of a task's `config` block. [`capabilities`]: those of containers.
 //! - [`network`]: networks of allocations.
 
 mod capabilities;
 mod command;
-pub mod config;
+pub mod config_block;
 pub mod docker;
 pub mod exec;
 pub(crate) mod java;
@@ -18,9 +18,9 @@ mod launch;
 pub mod mock;
 pub mod network;
 pub mod raw_exec;
-pub(crate) mod raw_handle;
 pub mod signals;
 mod start;
+mod supervised_task;
 pub mod supervisor;
 
 use std::collections::BTreeMap;

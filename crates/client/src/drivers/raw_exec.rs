@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::config::{Block, ConfigError};
+use super::config_block::{Block, ConfigError};
 use super::launch::Launcher;
 use super::supervisor::Order;
 use super::*;

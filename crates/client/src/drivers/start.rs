@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::RunningTask;
-use super::config::ConfigError;
+use super::config_block::ConfigError;
 use super::network::TaskNetwork;
 use crate::cgroups::Limits;
 

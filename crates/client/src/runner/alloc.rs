@@ -16,14 +16,14 @@ use super::error::{InvalidAlloc, PrerunError};
 use super::identity::Identities;
 use super::network::Made;
 use super::task::TaskRunner;
+use crate::alloc_dir::AllocDir;
 use crate::clock;
-use crate::dirs::AllocDir;
 use crate::drivers::VolumeMounts;
 use crate::events;
 use crate::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::policy::lifecycle::{Coordinator, Stage};
 use crate::policy::status::{self, KillCause, Role};
-use crate::services::run::Checks;
+use crate::services::run_checks::Checks;
 use crate::store::{AllocRecord, RemovalRecord, TaskRecord};
 use encamp_model::{
     AllocDeploymentStatus, AllocNetworkStatus, Allocation, ClientStatus, SortedMap, Task, TaskState, TaskStatus, Time,

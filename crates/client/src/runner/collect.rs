@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::Shared;
 use super::alloc::AllocRunner;
+use crate::alloc_dir::AllocDir;
 use crate::clock;
 use crate::directory::remove::NotRemoved;
-use crate::dirs::AllocDir;
 use crate::policy::gc;
 use crate::store::AllocRecord;
 use encamp_model::TaskStatus;

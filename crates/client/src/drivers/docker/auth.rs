@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use super::settings::DockerConfig;
-use super::task::{Login, TaskConfig};
+use super::task_config::{Login, TaskConfig};
 
 /// The registry of images that name none, as files with logins spell it.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";

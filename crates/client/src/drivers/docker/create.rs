@@ -7,11 +7,11 @@ use bollard::models::{
     NetworkingConfig, PortBinding,
 };
 
-use super::super::config::ConfigError;
+use super::super::config_block::ConfigError;
 use super::super::{StartFailure, StartTask};
 use super::network::Holder;
 use super::settings::DockerConfig;
-use super::task::TaskConfig;
+use super::task_config::TaskConfig;
 use super::{limits, mounts};
 use crate::ranges;
 

@@ -9,7 +9,7 @@ use bollard::query_parameters::ListContainersOptions;
 use super::connect::LONG;
 use super::create::{ALLOC_LABEL, NODE_LABEL};
 use super::settings::Dangling;
-use super::{Shared, handle};
+use super::{Shared, running_container};
 
 /// Whether a container of the driver is to be removed. `now` in Unix seconds; `ended`: also containers that ended.
 fn is_dangling(
@@ -60,7 +60,7 @@ async fn pass(shared: &Shared, settings: &Dangling) {
             tracing::info!(target: "client.driver_mgr.docker", container = name, "a container of no task would be removed");
             continue;
         }
-        match handle::remove(&shared.daemon, &id).await {
+        match running_container::remove(&shared.daemon, &id).await {
             Ok(()) => {
                 tracing::info!(target: "client.driver_mgr.docker", container = name, "removed a container of no task")
             }

@@ -16,7 +16,7 @@ use super::auth::{self, AuthError};
 use super::connect::{Daemon, DaemonError, SHORT, short};
 use super::progress::Progress;
 use super::settings::DockerConfig;
-use super::task::{Login, TaskConfig};
+use super::task_config::{Login, TaskConfig};
 use crate::directory::{Directory, Links, PathError};
 use crate::events;
 

@@ -8,7 +8,7 @@ use bollard::models::{DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, Res
 use super::super::capabilities::GIVEN;
 use super::super::{Compute, StartTask};
 use super::settings::DockerConfig;
-use super::task::{Device, TaskConfig};
+use super::task_config::{Device, TaskConfig};
 use crate::cgroups::Limits;
 use crate::ranges;
 

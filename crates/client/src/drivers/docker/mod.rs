@@ -1,10 +1,10 @@
 //! `docker`: tasks are containers of a daemon that speaks Docker's interface, such as Docker or the service of Podman
 //! (`docs/spec/client.md §23.3`).
 //!
-//! - [`settings`]: the agent's settings. `task`: the `config` block of a task. `connect`: the connection to the daemon.
+//! - [`settings`]: the agent's settings. `task_config`: the `config` block of a task. `connect`: the connection to the daemon.
 //! - `images`: pulls and removal of images; `auth`: logins at registries; `progress`: how far a pull is.
 //! - `create`: the container of a task; `limits`: what it may do and use; `mounts`: what is mounted in it.
-//! - `handle`: a running container; `exec`: commands in it; `stats`: what it uses.
+//! - `running_container`: a running container; `exec`: commands in it; `stats`: what it uses.
 //! - [`log_process`]: the process that collects its output; `logs`: the agent's side of that.
 //! - `network`: the container that holds the network of an allocation.
 //! - `fingerprint`: whether the daemon is there. `dangling`: containers that belong to no task.
@@ -15,7 +15,6 @@ mod create;
 mod dangling;
 mod exec;
 mod fingerprint;
-mod handle;
 mod images;
 mod limits;
 pub mod log_process;
@@ -23,9 +22,10 @@ mod logs;
 mod mounts;
 mod network;
 mod progress;
+mod running_container;
 pub mod settings;
 mod stats;
-mod task;
+mod task_config;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -41,12 +41,12 @@ use tokio::sync::watch;
 
 pub use self::connect::DaemonError;
 use self::connect::{Daemon, LONG, SHORT};
-use self::handle::{Found, Handle, State};
 use self::images::Images;
 use self::logs::Logger;
 use self::network::Holder;
+use self::running_container::{Found, RunningContainer, State};
 pub use self::settings::DockerConfig;
-use self::task::TaskConfig;
+use self::task_config::TaskConfig;
 use super::network::{MadeNamespace, WantedNamespace};
 use super::{
     Capabilities, Driver, DriverError, DriverNetwork, Fingerprint, Isolation, RunningTask, StartFailure, StartTask,
@@ -96,7 +96,7 @@ impl Shared {
     async fn remove_left(&self) {
         let left = self.to_remove.lock().clone();
         for container in left {
-            if handle::remove(&self.daemon, &container).await.is_ok() {
+            if running_container::remove(&self.daemon, &container).await.is_ok() {
                 self.to_remove.lock().remove(&container);
             }
         }
@@ -130,7 +130,7 @@ impl Drop for Unfinished<'_> {
         if let Some(container) = self.container.take() {
             let shared = self.shared.clone();
             tokio::spawn(async move {
-                if handle::remove(&shared.daemon, &container).await.is_err() {
+                if running_container::remove(&shared.daemon, &container).await.is_err() {
                     shared.remove_later(container);
                 }
             });
@@ -196,7 +196,7 @@ impl Docker {
         made.done = true;
         drop(made);
         let state = State { task: task.id.clone(), container, name, image, logger: None, network: holder };
-        Ok(Started { handle: Handle::new(shared.clone(), state, logger), network })
+        Ok(Started { handle: RunningContainer::new(shared.clone(), state, logger), network })
     }
 
     /// Makes a container. One of the same name that runs for the same allocation is taken over; others make way.
@@ -236,13 +236,13 @@ impl Docker {
                 return Err(StartFailure::Failed { text, recoverable: true });
             }
             let id = found.id.unwrap_or_else(|| name.into());
-            if matches!(handle::look(daemon, &id).await, Ok(Found::Running)) {
+            if matches!(running_container::look(daemon, &id).await, Ok(Found::Running)) {
                 return Ok(id);
             }
             if left == 0 {
                 return Err(failed(error));
             }
-            match (handle::remove(daemon, &id).await, taken) {
+            match (running_container::remove(daemon, &id).await, taken) {
                 (Ok(()), _) => {}
                 (Err(DaemonError::Refused { .. }), Taken::Kept) => return Ok(id),
                 (Err(e), _) => return Err(failed(e)),
@@ -378,7 +378,7 @@ impl Driver for Docker {
     fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, DriverError>> {
         Box::pin(async move {
             let state: State = serde_json::from_value(state.clone())?;
-            let found = handle::recover(&self.shared, &self.program, state).await?;
+            let found = running_container::recover(&self.shared, &self.program, state).await?;
             Ok(found as Arc<dyn RunningTask>)
         })
     }
@@ -386,7 +386,7 @@ impl Driver for Docker {
     fn forget<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Ok(state) = serde_json::from_value::<State>(state.clone()) {
-                handle::forget(&self.shared, &state).await;
+                running_container::forget(&self.shared, &state).await;
             }
         })
     }

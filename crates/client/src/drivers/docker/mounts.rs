@@ -16,7 +16,7 @@ use super::super::network::TaskNetwork;
 use super::super::{Propagation, StartTask};
 use super::network::Holder;
 use super::settings::DockerConfig;
-use super::task::{MountConfig, MountKind, TaskConfig};
+use super::task_config::{MountConfig, MountKind, TaskConfig};
 use crate::directory::{Directory, Links, PathError};
 
 /// Options of a volume.

@@ -16,8 +16,8 @@ use super::super::network::{MadeNamespace, WantedNamespace};
 use super::super::{DriverError, StartFailure, StartTask};
 use super::connect::SHORT;
 use super::create::{ALLOC_LABEL, NODE_LABEL};
-use super::handle::{self, Found};
-use super::task::TaskConfig;
+use super::running_container::{self, Found};
+use super::task_config::TaskConfig;
 use super::{Docker, Shared, Taken, Unfinished};
 use crate::netns;
 
@@ -51,7 +51,7 @@ impl Holder {
 
     /// Refuses the start of a task if the container has ended.
     pub(super) async fn check(&self, shared: &Shared) -> Result<(), StartFailure> {
-        match handle::look(&shared.daemon, &self.holder).await.map_err(super::failed)? {
+        match running_container::look(&shared.daemon, &self.holder).await.map_err(super::failed)? {
             Found::Running => Ok(()),
             Found::Ended(_) | Found::NotStarted | Found::Gone => Err(StartFailure::Failed {
                 text: format!("container {:?}, which holds the network of the allocation, has ended", self.holder_name),
@@ -150,7 +150,7 @@ impl Docker {
         let (shared, name, id) = (&self.shared, name(alloc_id), alloc_id.to_string());
         let unnamed = tokio::task::spawn_blocking(move || netns::remove(&id)).await;
         let unnamed = unnamed.map_err(std::io::Error::other).and_then(|removed| removed);
-        let removed = handle::remove(&shared.daemon, &name).await;
+        let removed = running_container::remove(&shared.daemon, &name).await;
         // One that can't be removed now is removed as those of no task are.
         shared.untrack(&name);
         removed?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::capabilities::default_names;
-use super::super::config::{Block, ConfigError};
+use super::super::config_block::{Block, ConfigError};
 
 /// The devices of the host that tasks may use unless `allow_devices` says otherwise: none of them gives the files or the
 /// memory of the host away.

@@ -4,7 +4,7 @@ use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
 use super::super::capabilities::default_names;
-use super::super::config::ConfigError;
+use super::super::config_block::ConfigError;
 
 /// The names, in lower case and without `CAP_`.
 const NAMES: [(&str, CapabilitySet); 41] = [

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::privileges::Privileges;
-use super::config::{Block, ConfigError};
+use super::config_block::{Block, ConfigError};
 use super::launch::Launcher;
 use super::supervisor::Order;
 use super::*;

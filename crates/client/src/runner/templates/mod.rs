@@ -16,7 +16,7 @@ use super::task::TaskRunner;
 use crate::events;
 use crate::policy::restart::Ending;
 use crate::templates::cache::Known;
-use crate::templates::files::Place;
+use crate::templates::place::Place;
 use crate::templates::plan::{Planned, plan};
 use crate::templates::{NoAnswer, TemplateError};
 use encamp_template::{Answer, Dependency};

@@ -9,7 +9,7 @@ use super::super::alloc::AllocRunner;
 use super::super::task::TaskRunner;
 use super::News;
 use crate::directory::PathError;
-use crate::templates::files::{MAX_FILE, Place};
+use crate::templates::place::{MAX_FILE, Place};
 use crate::templates::reads::{self, Blocking};
 use crate::templates::{ApiReads, NoAnswer, values};
 use encamp_template::{Answer, Dependency, Value};

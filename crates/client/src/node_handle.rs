@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agent::{Agent, stats};
+use super::alloc_files::{AllocFiles, Contents};
 use super::disk::{self, DiskBytes};
 use super::drivers::{ExecRequest, ExecSession};
 use super::error::{ClientError, Unhealthy};
-use super::files::{AllocFiles, Contents};
 use super::logs::stream::{self, Frames, LogSource};
+use super::responses::NodeMeta;
 use super::runner::alloc::AllocRunner;
 use super::services::checks::CheckResult;
-use super::types::NodeMeta;
 use encamp_model::responses::AllocFileInfo;
 use encamp_model::stats::{AllocResourceUsage, HostStats};
 use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume, Node, SecretString, TaskStatus, quoted};

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::TemplateError;
+use crate::alloc_dir::AllocDir;
 use crate::directory::{Directory, Links, PathError, joined};
-use crate::dirs::AllocDir;
 
 /// The longest source or file that a template reads, in bytes.
 pub(crate) const MAX_FILE: u64 = 1 << 20;

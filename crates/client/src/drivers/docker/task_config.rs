@@ -6,7 +6,7 @@ use std::time::Duration;
 use encamp_model::SecretString;
 use serde_json::Value;
 
-use super::super::config::{Block, ConfigError};
+use super::super::config_block::{Block, ConfigError};
 use super::settings::{self, Logging};
 
 const KEYS: &[&str] = &[

@@ -123,7 +123,7 @@ struct Sample {
 }
 
 /// A running task.
-pub(crate) struct Handle {
+pub(crate) struct SupervisedTask {
     state: State,
     program: PathBuf,
     exit: watch::Receiver<Option<Exit>>,
@@ -143,17 +143,22 @@ impl Drop for Reserved {
     }
 }
 
-impl Drop for Handle {
+impl Drop for SupervisedTask {
     fn drop(&mut self) {
         // An agent that goes leaves the task alone: its groups may be those of a later start by then.
         self.watch.abort();
     }
 }
 
-impl Handle {
+impl SupervisedTask {
     /// A handle of a process; `child` is its supervisor if this agent started it. `program` runs commands in terminals.
     /// `cgroups` get back what the task reserved.
-    pub(crate) fn new(state: State, program: PathBuf, cgroups: Arc<Cgroups>, child: Option<Child>) -> Arc<Handle> {
+    pub(crate) fn new(
+        state: State,
+        program: PathBuf,
+        cgroups: Arc<Cgroups>,
+        child: Option<Child>,
+    ) -> Arc<SupervisedTask> {
         let (tell, exit) = watch::channel(None);
         let watched = state.clone();
         let watch = tokio::spawn(async move {
@@ -180,7 +185,7 @@ impl Handle {
             let _ = tell.send(Some(exit));
         });
         let watch = watch.abort_handle();
-        Arc::new(Handle { state, program, exit, sample: Mutex::default(), watch })
+        Arc::new(SupervisedTask { state, program, exit, sample: Mutex::default(), watch })
     }
 
     async fn ended(&self) -> Exit {
@@ -397,7 +402,7 @@ async fn pass(
     let _ = to.send(closed).await;
 }
 
-impl RunningTask for Handle {
+impl RunningTask for SupervisedTask {
     fn state(&self) -> Value {
         serde_json::to_value(&self.state).unwrap_or_default()
     }

@@ -11,8 +11,8 @@ use encamp_model::Allocation;
 const TICK: Duration = Duration::from_millis(200);
 
 impl Agent {
-    /// Takes the runners' views and tells the servers, until the end.
-    pub(super) async fn tell_forever(self: Arc<Self>) {
+    /// Takes the runners' views and reports them to the servers, until the end.
+    pub(super) async fn report_forever(self: Arc<Self>) {
         let Some(mut views) = self.views.lock().take() else { return };
         let me = self.clone();
         let taker = tokio::spawn(async move {
@@ -26,7 +26,7 @@ impl Agent {
             () = self.stopped() => false,
         };
         if ready {
-            self.tell().await;
+            self.report().await;
         }
         taker.abort();
     }
@@ -41,7 +41,7 @@ impl Agent {
         }
     }
 
-    async fn tell(self: &Arc<Self>) {
+    async fn report(self: &Arc<Self>) {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

@@ -50,7 +50,7 @@ pub(super) struct State {
 }
 
 /// A running task.
-pub(super) struct Handle {
+pub(super) struct RunningContainer {
     shared: Arc<Shared>,
     state: State,
     logger: Option<Arc<Logger>>,
@@ -59,7 +59,7 @@ pub(super) struct Handle {
     watches: Vec<tokio::task::AbortHandle>,
 }
 
-impl Drop for Handle {
+impl Drop for RunningContainer {
     fn drop(&mut self) {
         // An agent that goes leaves the container alone.
         self.watches.iter().for_each(tokio::task::AbortHandle::abort);
@@ -155,9 +155,9 @@ pub(super) async fn remove(daemon: &Daemon, container: &str) -> Result<(), Daemo
     }
 }
 
-impl Handle {
+impl RunningContainer {
     /// A handle of a container that runs, or ran.
-    pub(super) fn new(shared: Arc<Shared>, state: State, logger: Option<Logger>) -> Arc<Handle> {
+    pub(super) fn new(shared: Arc<Shared>, state: State, logger: Option<Logger>) -> Arc<RunningContainer> {
         let logger = logger.map(Arc::new);
         let (tell, exit) = watch::channel(None);
         let (daemon, container) = (shared.daemon.clone(), state.container.clone());
@@ -176,7 +176,7 @@ impl Handle {
             });
             watches.push(looks_after.abort_handle());
         }
-        Arc::new(Handle { shared, state, logger, exit, samples: Samples::default(), watches })
+        Arc::new(RunningContainer { shared, state, logger, exit, samples: Samples::default(), watches })
     }
 
     async fn ended(&self) -> Exit {
@@ -275,7 +275,11 @@ pub(super) async fn forget(shared: &Shared, state: &State) {
 }
 
 /// Finds a container again.
-pub(super) async fn recover(shared: &Arc<Shared>, program: &Path, state: State) -> Result<Arc<Handle>, DriverError> {
+pub(super) async fn recover(
+    shared: &Arc<Shared>,
+    program: &Path,
+    state: State,
+) -> Result<Arc<RunningContainer>, DriverError> {
     match look(&shared.daemon, &state.container).await {
         Ok(Found::Gone | Found::NotStarted) => return Err(DriverError::Gone),
         Ok(Found::Running | Found::Ended(_)) => {}
@@ -291,10 +295,10 @@ pub(super) async fn recover(shared: &Arc<Shared>, program: &Path, state: State) 
         Some(stored) => Some(Logger::recover(program, stored.clone()).await),
         None => None,
     };
-    Ok(Handle::new(shared.clone(), state, logger))
+    Ok(RunningContainer::new(shared.clone(), state, logger))
 }
 
-impl RunningTask for Handle {
+impl RunningTask for RunningContainer {
     fn state(&self) -> Value {
         let logger = self.logger.as_ref().map(|l| l.stored());
         serde_json::to_value(State { logger, ..self.state.clone() }).unwrap_or_default()
