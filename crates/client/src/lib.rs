@@ -2,7 +2,8 @@
 //!
 //! [`Client`] is a running node, [`Handle`] gives access to it.
 //!
-//! - [`config`]: its settings. [`servers`]: its calls to the servers. [`responses`]: its responses.
+//! - [`config`]: its settings. [`agent_services`]: what the agent does for it. [`servers`]: its calls to the servers.
+//!   [`responses`]: its responses.
 //! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`node_handle`]: requests to it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
 //! - [`drivers`]: task drivers. [`directory`], [`alloc_dir`], [`alloc_files`], [`logs`]: files of tasks. [`disk`]:
@@ -21,6 +22,7 @@
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod agent_services;
 pub mod alloc_dir;
 pub mod alloc_files;
 pub mod artifacts;
@@ -56,8 +58,7 @@ pub mod templates;
 mod testing;
 mod users;
 
-use std::sync::Arc;
-
+pub use agent_services::AgentServices;
 pub use config::Config;
 pub use error::{ClientError, DrainError, StartError, Unhealthy};
 pub use node_handle::Handle;
@@ -72,8 +73,8 @@ pub struct Client {
 impl Client {
     /// Starts a node: makes or finds its directories, identity and earlier allocations, then registers and goes on in
     /// the background. Needs a tokio runtime.
-    pub async fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Client, StartError> {
-        let started = tokio::task::spawn_blocking(move || agent::start::start(config, servers)).await;
+    pub async fn start(config: Config, services: AgentServices) -> Result<Client, StartError> {
+        let started = tokio::task::spawn_blocking(move || agent::start::start(config, services)).await;
         let running = started.map_err(|e| StartError::Config(e.to_string()))??;
         Ok(Client { running })
     }

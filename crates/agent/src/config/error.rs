@@ -80,7 +80,7 @@ pub enum InvalidConfig {
     DecompressionFileCount(i64),
     /// A path for downloads of artifacts is none.
     #[error("client.artifact block invalid: filesystem_isolation_extra_paths: {0}")]
-    IsolationPath(encamp_client::artifacts::ExtraPathError),
+    IsolationPath(encamp_client::config::ExtraPathError),
     /// No such address family.
     #[error("Invalid preferred-address-family value: {0} (valid values: ipv4, ipv6)")]
     AddressFamily(String),

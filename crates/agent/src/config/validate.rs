@@ -6,7 +6,7 @@ use super::error::{
     InvalidConfig, InvalidLogLevel, InvalidPorts, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
 };
 use super::{Config, autoscaling};
-use encamp_client::artifacts::ExtraPath;
+use encamp_client::config::ExtraPath;
 use encamp_model::{GossipKey, JobType, SchedulerAlgorithm, quoted};
 use encamp_rpc::gossip::KEYRING_FILE;
 

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::super::agent_services::AgentServices;
 use super::super::config::Config;
 use super::super::csi::Csi;
 use super::super::directory::Directory;
@@ -27,7 +28,7 @@ use super::super::network::records::Networks;
 use super::super::runner::Shared;
 use super::super::runner::alloc::{AllocRunner, Previous};
 use super::super::runner::error::InvalidAlloc;
-use super::super::servers::{Credentials, Servers};
+use super::super::servers::Credentials;
 use super::super::store::{SharedClientRecord, Store, Stored};
 use super::node::{merged, put_driver};
 use super::{Agent, Beat, Gc};
@@ -152,7 +153,7 @@ fn check_volumes(config: &Config) -> Result<(), StartError> {
 }
 
 /// Starts a node. Restores what ran before; everything else happens in loops.
-pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, StartError> {
+pub fn start(config: Config, services: AgentServices) -> Result<Running, StartError> {
     let mut temporary = Vec::new();
     let state_dir = directory(config.state_dir.as_deref(), 0o700, &mut temporary)?;
     let alloc_dir = directory(config.alloc_dir.as_deref(), 0o711, &mut temporary)?;
@@ -182,7 +183,6 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let (views, view_receiver) = mpsc::unbounded_channel();
     let gc = Gc::new(config.gc.parallel_destroys);
     let shared = Arc::new(Shared {
-        servers: servers.clone(),
         who: Mutex::new(who),
         drivers,
         store,
@@ -199,11 +199,12 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         marks: Mutex::default(),
         collect: Notify::new(),
         config,
+        services,
     });
     let earlier = record.clone();
     let agent = Arc::new(Agent {
+        servers: shared.services.servers.clone(),
         shared,
-        servers,
         record: SharedClientRecord::new(record),
         static_meta,
         plugins,

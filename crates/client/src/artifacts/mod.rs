@@ -25,12 +25,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::artifacts::ArtifactConfig;
 use serde::{Deserialize, Serialize};
 
 pub use child::main;
 pub(crate) use destination::destination;
 pub(crate) use fetch::{FetchError, fetch};
-pub use isolation::{ExtraPath, ExtraPathError};
 
 /// First argument of the program that makes it download an artifact.
 pub(crate) const ARGUMENT: &str = "artifact-download";
@@ -57,49 +57,6 @@ impl Mode {
             "file" => Mode::File,
             "dir" => Mode::Dir,
             _ => Mode::Any,
-        }
-    }
-}
-
-/// Settings of downloads: the `artifact` block of the client (`docs/spec/agent-config.md §5.3`). No value: no limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArtifactConfig {
-    /// How long a transfer over HTTP may take.
-    pub http_read_timeout: Option<Duration>,
-    /// How long a clone of a Git repository may take.
-    pub git_timeout: Option<Duration>,
-    /// How long a transfer from S3 may take.
-    pub s3_timeout: Option<Duration>,
-    /// The largest download, in bytes.
-    pub max_size: Option<u64>,
-    /// Bytes that an archive may unpack to.
-    pub decompression_size: Option<u64>,
-    /// Members that an archive may have.
-    pub decompression_files: Option<u64>,
-    /// Links that lead out of the artifact are refused.
-    pub inspect: bool,
-    /// The process that downloads reaches only a part of the file system.
-    pub isolate: bool,
-    /// What it reaches, too.
-    pub extra_paths: Vec<ExtraPath>,
-    /// Variables of the agent that it gets.
-    pub variables: Vec<String>,
-}
-
-impl Default for ArtifactConfig {
-    fn default() -> ArtifactConfig {
-        const TIME: Option<Duration> = Some(Duration::from_secs(30 * 60));
-        ArtifactConfig {
-            http_read_timeout: TIME,
-            git_timeout: TIME,
-            s3_timeout: TIME,
-            max_size: Some(100_000_000_000),
-            decompression_size: Some(100_000_000_000),
-            decompression_files: Some(4096),
-            inspect: true,
-            isolate: true,
-            extra_paths: Vec::new(),
-            variables: Vec::new(),
         }
     }
 }

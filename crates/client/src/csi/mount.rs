@@ -259,7 +259,7 @@ impl Shared {
                 read_only: wanted.read_only,
                 capability: wanted.modes.clone(),
             };
-            let source = match self.servers.claim_csi_volume(&self.who(), claim).await {
+            let source = match self.services.servers.claim_csi_volume(&self.who(), claim).await {
                 Ok(claimed) => return Ok(claimed),
                 Err(error) => error,
             };

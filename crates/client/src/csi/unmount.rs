@@ -117,7 +117,7 @@ impl Shared {
             volume_id: key.volume_id.clone(),
             alloc_id: key.alloc_id.clone(),
         };
-        match self.servers.release_csi_volume(&self.who(), release).await {
+        match self.services.servers.release_csi_volume(&self.who(), release).await {
             Ok(()) | Err(ServersError::NotFound(_)) => {}
             Err(error) => return Err(error.into()),
         }

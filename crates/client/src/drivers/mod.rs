@@ -5,10 +5,9 @@
 //! - [`exec`], [`java`]: processes with a root of their own. [`launch`]: starts tasks that have a supervisor.
 //! - [`docker`]: containers of a daemon that speaks Docker's interface.
 //! - [`start`]: what a driver gets to start a task. [`command`]: commands beside tasks.
-//! - [`signals`]: names of signals. [`config_block`]: values of a task's `config` block. [`capabilities`]: those of containers.
+//! - [`signals`]: names of signals. [`config_block`]: values of a task's `config` block.
 //! - [`network`]: networks of allocations.
 
-mod capabilities;
 mod command;
 pub mod config_block;
 pub mod docker;

@@ -115,7 +115,7 @@ impl AllocRunner {
         let mut missing = false;
         if !due.is_empty() {
             let count = due.len();
-            match self.shared.servers.sign_identities(&self.shared.who(), due).await {
+            match self.shared.services.servers.sign_identities(&self.shared.who(), due).await {
                 Ok(signed) => {
                     missing = signed.len() < count;
                     for s in signed {

@@ -31,12 +31,13 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::agent_services::AgentServices;
 use super::config::Config;
 use super::csi::Csi;
 use super::drivers::Driver;
 use super::network::records::Networks;
 use super::policy::gc::Marks;
-use super::servers::{Credentials, Servers};
+use super::servers::Credentials;
 use super::store::Store;
 use encamp_model::random::Random;
 use encamp_model::{Allocation, Node};
@@ -45,8 +46,8 @@ use encamp_model::{Allocation, Node};
 pub struct Shared {
     /// Settings.
     pub config: Config,
-    /// The servers, and who asks them.
-    pub servers: Arc<dyn Servers>,
+    /// What the agent does for the node.
+    pub services: AgentServices,
     /// The node's ID and secrets.
     pub who: Mutex<Credentials>,
     /// Drivers by name.

@@ -255,7 +255,7 @@ impl TaskRunner {
 
     /// Serves the task API on the task's socket, if the driver's tasks can connect to it.
     pub(super) fn open_api(&self, owner: &AllocRunner, driver: &dyn Driver) -> Result<(), PathError> {
-        let Some(api) = self.shared.config.task_api.as_ref().filter(|_| driver.capabilities().local_processes) else {
+        let Some(api) = self.shared.services.task_api.as_ref().filter(|_| driver.capabilities().local_processes) else {
             return Ok(());
         };
         let name = TaskName { alloc_id: owner.id.clone(), task: self.name.clone() };

@@ -10,9 +10,9 @@ use bollard::models::{
 use super::super::config_block::ConfigError;
 use super::super::{StartFailure, StartTask};
 use super::network::Holder;
-use super::settings::DockerConfig;
 use super::task_config::TaskConfig;
 use super::{limits, mounts};
+use crate::config::docker::DockerConfig;
 use crate::ranges;
 
 /// What all labels of the driver begin with.

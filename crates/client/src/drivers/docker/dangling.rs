@@ -8,8 +8,8 @@ use bollard::query_parameters::ListContainersOptions;
 
 use super::connect::LONG;
 use super::create::{ALLOC_LABEL, NODE_LABEL};
-use super::settings::Dangling;
 use super::{Shared, running_container};
+use crate::config::docker::Dangling;
 
 /// Whether a container of the driver is to be removed. `now` in Unix seconds; `ended`: also containers that ended.
 fn is_dangling(

@@ -8,8 +8,9 @@ use bollard::query_parameters::InspectNetworkOptions;
 use tokio::sync::watch;
 
 use super::super::Fingerprint;
+use super::Shared;
 use super::connect::{DaemonError, SHORT};
-use super::{DockerConfig, Shared};
+use crate::config::docker::DockerConfig;
 
 /// How often the daemon is checked: one that answers, and one that does not.
 const PERIOD: Duration = Duration::from_secs(30);

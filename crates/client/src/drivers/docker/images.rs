@@ -15,8 +15,8 @@ use super::super::{StartFailure, StartTask};
 use super::auth::{self, AuthError};
 use super::connect::{Daemon, DaemonError, SHORT, short};
 use super::progress::Progress;
-use super::settings::DockerConfig;
 use super::task_config::{Login, TaskConfig};
+use crate::config::docker::DockerConfig;
 use crate::directory::{Directory, Links, PathError};
 use crate::events;
 

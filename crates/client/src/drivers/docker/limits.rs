@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use bollard::models::{DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, ResourcesUlimits};
 
-use super::super::capabilities::GIVEN;
 use super::super::{Compute, StartTask};
-use super::settings::DockerConfig;
+use super::settings::cap_name;
 use super::task_config::{Device, TaskConfig};
 use crate::cgroups::Limits;
+use crate::config::default_capabilities::GIVEN;
+use crate::config::docker::DockerConfig;
 use crate::ranges;
 
 /// All capabilities.
@@ -68,12 +69,6 @@ pub(crate) enum NotAllowed {
     /// A cgroup namespace that is none.
     #[error("cgroupns = {0:?} is no mode: use host or private")]
     CgroupNamespace(String),
-}
-
-/// The name of a capability as the settings have it: lower case, without `CAP_`.
-pub(crate) fn cap_name(name: &str) -> String {
-    let name = name.trim().to_ascii_lowercase();
-    name.strip_prefix("cap_").map(String::from).unwrap_or(name)
 }
 
 /// What is added to and taken from the capabilities that a daemon gives.
@@ -270,8 +265,8 @@ pub(super) fn apply(
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Logging;
     use super::*;
+    use crate::config::docker::Logging;
 
     fn config() -> DockerConfig {
         DockerConfig::default()

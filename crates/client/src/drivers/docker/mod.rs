@@ -1,7 +1,7 @@
 //! `docker`: tasks are containers of a daemon that speaks Docker's interface, such as Docker or the service of Podman
 //! (`docs/spec/client.md §23.3`).
 //!
-//! - [`settings`]: the agent's settings. `task_config`: the `config` block of a task. `connect`: the connection to the daemon.
+//! - `settings`: the agent's settings. `task_config`: the `config` block of a task. `connect`: the connection to the daemon.
 //! - `images`: pulls and removal of images; `auth`: logins at registries; `progress`: how far a pull is.
 //! - `create`: the container of a task; `limits`: what it may do and use; `mounts`: what is mounted in it.
 //! - `running_container`: a running container; `exec`: commands in it; `stats`: what it uses.
@@ -23,7 +23,7 @@ mod mounts;
 mod network;
 mod progress;
 mod running_container;
-pub mod settings;
+mod settings;
 mod stats;
 mod task_config;
 
@@ -45,13 +45,13 @@ use self::images::Images;
 use self::logs::Logger;
 use self::network::Holder;
 use self::running_container::{Found, RunningContainer, State};
-pub use self::settings::DockerConfig;
 use self::task_config::TaskConfig;
 use super::network::{MadeNamespace, WantedNamespace};
 use super::{
     Capabilities, Driver, DriverError, DriverNetwork, Fingerprint, Isolation, RunningTask, StartFailure, StartTask,
     Started,
 };
+use crate::config::docker::DockerConfig;
 
 /// The first pause before a container whose name is taken is made again; it doubles.
 const NAME_PAUSE: Duration = Duration::from_millis(50);

@@ -15,8 +15,8 @@ use bollard::models::{
 use super::super::network::TaskNetwork;
 use super::super::{Propagation, StartTask};
 use super::network::Holder;
-use super::settings::DockerConfig;
 use super::task_config::{MountConfig, MountKind, TaskConfig};
+use crate::config::docker::DockerConfig;
 use crate::directory::{Directory, Links, PathError};
 
 /// Options of a volume.

@@ -7,7 +7,8 @@ use encamp_model::SecretString;
 use serde_json::Value;
 
 use super::super::config_block::{Block, ConfigError};
-use super::settings::{self, Logging};
+use super::settings;
+use crate::config::docker::Logging;
 
 const KEYS: &[&str] = &[
     "image",

@@ -20,10 +20,11 @@ use rustix::thread::UnshareFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::Inside;
 use super::privileges::{PrivilegeError, renounce};
 use super::root::{self, RootError};
-use super::{Inside, NamespaceMode};
 use crate::cgroups::TaskGroups;
+use crate::config::exec::NamespaceMode;
 use crate::drivers::Exit;
 use crate::drivers::supervisor::{Order, close_inherited, wait_for};
 use crate::processes;

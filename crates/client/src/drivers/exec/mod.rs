@@ -27,7 +27,7 @@ use super::launch::Launcher;
 use super::supervisor::Order;
 use super::*;
 use crate::cgroups::{Cgroups, Isolated};
-use crate::config::ExecConfig;
+use crate::config::exec::{ExecConfig, NamespaceMode};
 use crate::directory::{Directory, Links};
 use crate::users;
 
@@ -39,16 +39,6 @@ const DEVICES: [&str; 9] =
     ["c *:* m", "b *:* m", "c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm", "c 5:0 rwm", "c 5:2 rwm"];
 /// Terminals of a task.
 const TERMINALS: &str = "c 136:* rwm";
-
-/// Whether a task has a namespace of its own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NamespaceMode {
-    /// It has.
-    #[default]
-    Private,
-    /// It is in that of the host.
-    Host,
-}
 
 impl NamespaceMode {
     /// The one of a word; empty: `default`.

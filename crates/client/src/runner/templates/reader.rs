@@ -126,11 +126,11 @@ impl Reader {
     }
 
     async fn read_once(&self, namespace: &str, blocking: Blocking) -> Result<(u64, Answer), NoAnswer> {
-        let config = &self.runner.shared.config;
-        let api: &Arc<dyn ApiReads> = config.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
+        let shared = &self.runner.shared;
+        let api: &Arc<dyn ApiReads> = shared.services.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
         let path = reads::path(&self.dependency, namespace, blocking).ok_or(NoAnswer::Form)?;
         let token = self.owner.template_token(&self.runner.name);
-        let most = config.template.block_query_wait.saturating_add(READ_SLACK);
+        let most = shared.config.template.block_query_wait.saturating_add(READ_SLACK);
         let read = tokio::time::timeout(most, api.read(&path, &token)).await;
         let answer = read.map_err(|_| NoAnswer::Unreadable)??;
         Ok((answer.index, values::answer(&self.dependency, &answer)?))

@@ -171,11 +171,11 @@ impl TaskRunner {
         namespace: &str,
         blocking: Blocking,
     ) -> Result<(u64, Option<BTreeMap<String, String>>), NoAnswer> {
-        let config = &self.shared.config;
-        let api = config.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
+        let shared = &self.shared;
+        let api = shared.services.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
         let path = reads::path(dependency, namespace, blocking).ok_or(NoAnswer::Form)?;
         let token = owner.template_token(&self.name);
-        let most = config.template.block_query_wait.saturating_add(READ_SLACK);
+        let most = shared.config.template.block_query_wait.saturating_add(READ_SLACK);
         let read = tokio::time::timeout(most, api.read(&path, &token)).await;
         let answer = read.map_err(|_| NoAnswer::Unreadable)??;
         Ok((answer.index, values::variable_items(&answer)?))

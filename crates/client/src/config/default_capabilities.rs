@@ -2,7 +2,7 @@
 //! `§23.3`).
 
 /// The capabilities that Docker gives a container.
-pub(super) const GIVEN: [&str; 14] = [
+pub(crate) const GIVEN: [&str; 14] = [
     "audit_write",
     "chown",
     "dac_override",
@@ -22,6 +22,6 @@ pub(super) const GIVEN: [&str; 14] = [
 const NET_RAW: &str = "net_raw";
 
 /// The capabilities that tasks have, and may ask for, unless the agent's configuration says otherwise.
-pub(super) fn default_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn default_names() -> impl Iterator<Item = &'static str> {
     GIVEN.into_iter().filter(|name| *name != NET_RAW)
 }

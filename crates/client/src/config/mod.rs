@@ -1,29 +1,25 @@
 //! The settings of a node agent. Plain data; the agent fills it from its configuration (`docs/spec/agent-config.md
-//! §5.3`).
+//! §5.3`). What the agent does for its node is in [`AgentServices`](crate::AgentServices).
+//!
+//! - [`artifacts`]: downloads. [`docker`], [`exec`]: drivers. `default_capabilities`: capabilities of tasks.
+
+pub(crate) mod artifacts;
+pub(crate) mod default_capabilities;
+pub(crate) mod docker;
+pub(crate) mod exec;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::artifacts::ArtifactConfig;
-use super::disk::DiskReads;
-pub use super::drivers::docker::settings::DockerConfig;
-use super::drivers::exec::NamespaceMode;
-use super::task_api::TaskApi;
-use super::templates::ApiReads;
+pub use self::artifacts::{ArtifactConfig, ExtraPath, ExtraPathError};
+pub use self::docker::DockerConfig;
+pub use self::exec::{ExecConfig, NamespaceMode};
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString};
-use encamp_telemetry::Metrics;
 
 /// Settings of a node agent.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Serves the HTTP API to tasks; none: there is no task API.
-    pub task_api: Option<Arc<dyn TaskApi>>,
-    /// Reads of templates by the HTTP API of the agent; none: templates cannot read from servers.
-    pub api_reads: Option<Arc<dyn ApiReads>>,
-    /// Reads the disks of allocations from the agents of other nodes; none: they are not moved.
-    pub disk_reads: Option<Arc<dyn DiskReads>>,
     /// Templates.
     pub template: TemplateConfig,
     /// Development mode: nothing is stored, waits are short, allocations are destroyed at shutdown.
@@ -102,8 +98,6 @@ pub struct Config {
     pub publish_node_metrics: bool,
     /// Publish metrics of tasks with their jobs' meta.
     pub include_alloc_metadata: bool,
-    /// Where metrics go.
-    pub metrics: Metrics,
     /// How often host and tasks are sampled.
     pub collection_interval: Duration,
     /// The `raw_exec` driver.
@@ -132,9 +126,6 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            task_api: None,
-            api_reads: None,
-            disk_reads: None,
             template: TemplateConfig::default(),
             dev: false,
             state_dir: None,
@@ -174,7 +165,6 @@ impl Default for Config {
             publish_allocation_metrics: false,
             publish_node_metrics: false,
             include_alloc_metadata: false,
-            metrics: Metrics::default(),
             collection_interval: Duration::from_secs(1),
             raw_exec: RawExecConfig::default(),
             artifacts: ArtifactConfig::default(),
@@ -350,42 +340,6 @@ pub struct RawExecConfig {
     pub denied_host_gids: String,
     /// Globs of environment variables that tasks don't get.
     pub denied_envvars: Vec<String>,
-}
-
-/// `plugin "exec"` and `chroot_env` (`docs/spec/client.md §17`, `§23.2`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecConfig {
-    /// Files of the host that tasks see, and where.
-    pub chroot_env: BTreeMap<String, String>,
-    /// The root of the host stays mounted in tasks, out of their reach: some file systems of the host require that.
-    pub no_pivot_root: bool,
-    /// The `pid_mode` of tasks that set none.
-    pub default_pid_mode: NamespaceMode,
-    /// The `ipc_mode` of tasks that set none.
-    pub default_ipc_mode: NamespaceMode,
-    /// Capabilities that tasks may have; none: those that are allowed by default.
-    pub allow_caps: Option<Vec<String>>,
-    /// User IDs no task may run as, ranges such as `0,100-200`.
-    pub denied_host_uids: String,
-    /// Group IDs no task may run as.
-    pub denied_host_gids: String,
-    /// Processes and threads of a task; none: any number.
-    pub pids_limit: Option<u64>,
-}
-
-impl Default for ExecConfig {
-    fn default() -> ExecConfig {
-        ExecConfig {
-            chroot_env: BTreeMap::new(),
-            no_pivot_root: false,
-            default_pid_mode: NamespaceMode::default(),
-            default_ipc_mode: NamespaceMode::default(),
-            allow_caps: None,
-            denied_host_uids: String::new(),
-            denied_host_gids: String::new(),
-            pids_limit: Some(4096),
-        }
-    }
 }
 
 /// `plugin "mock_driver"` (`docs/spec/client.md §23.5`).
