@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,7 +23,6 @@ use super::clock;
 use super::csi::records::MountRecords;
 use super::directory::remove::NotRemoved;
 use super::drivers::DriverNetwork;
-use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
 use super::network::records::NetworkRecord;
 use encamp_model::{
@@ -480,6 +479,15 @@ fn hashed_uuid(text: &str) -> Option<String> {
     let digest = sha2::Sha512::digest(text.as_bytes());
     let id = uuid::Uuid::from_slice(digest.get(..16)?).ok()?;
     is_uuid(text).then(|| id.to_string())
+}
+
+/// Writes a file that is there completely or not at all.
+fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.write_all(text)?;
+    file.sync_data()?;
+    std::fs::rename(&new, path)
 }
 
 #[cfg(test)]

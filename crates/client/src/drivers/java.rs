@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use super::config_block::{Block, ConfigError};
 use super::exec::{self, Exec};
-use super::supervisor::Order;
-use super::*;
+use super::supervisor::order::Order;
+use super::{Capabilities, Driver, DriverError, Fingerprint, RunningTask, StartFailure, StartTask, Started};
+use std::collections::BTreeMap;
 
 const KEYS: &[&str] = &[
     "class",

@@ -8,10 +8,10 @@ use encamp_model::{AllocatedPortMapping, TaskEvent};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::RunningTask;
 use super::config_block::ConfigError;
 use super::network::TaskNetwork;
 use crate::cgroups::Limits;
+use crate::logs::rotate::LogSettings;
 
 /// A task to be started.
 #[derive(Clone, Default)]
@@ -152,34 +152,6 @@ impl StartTask {
     }
 }
 
-/// How the output of a task is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct LogSettings {
-    /// Files per stream.
-    pub max_files: u64,
-    /// Bytes per file.
-    pub max_bytes: u64,
-}
-
-/// A task that was started.
-pub struct Started {
-    /// The task.
-    pub handle: Arc<dyn RunningTask>,
-    /// Its own network, if the driver made one.
-    pub network: Option<DriverNetwork>,
-}
-
-/// A network that a driver made for a task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct DriverNetwork {
-    /// Address of the task.
-    pub ip: String,
-    /// Whether services are to be found there.
-    pub advertise: bool,
-    /// Ports by label.
-    pub ports: BTreeMap<String, i64>,
-}
-
 /// Why a task did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartFailure {
@@ -204,4 +176,15 @@ impl StartFailure {
     pub(crate) fn fatal(error: impl ToString) -> StartFailure {
         StartFailure::Failed { text: error.to_string(), recoverable: false }
     }
+}
+
+/// A network that a driver made for a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DriverNetwork {
+    /// Address of the task.
+    pub ip: String,
+    /// Whether services are to be found there.
+    pub advertise: bool,
+    /// Ports by label.
+    pub ports: BTreeMap<String, i64>,
 }

@@ -20,11 +20,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::exec::enter::{self, Entry};
 use super::exec::privileges::Privileges;
-use super::supervisor::{ExitFile, Init};
-use super::*;
+use super::supervisor::exit_file::ExitFile;
+use super::supervisor::order::{Init, TERMINAL_ARGUMENT};
+use super::{DriverError, ExecError, ExecInput, ExecOutput, ExecRequest, ExecSession, Exit, RunningTask, signals};
 use crate::cgroups::{Cgroups, Counters, TaskGroups};
 use crate::netns;
 use crate::processes::{self, to_pid};
+use encamp_model::stats::TaskResourceUsage;
 use encamp_model::stats::{CpuStats, MemoryStats, ResourceUsage};
 
 /// How often a supervisor that is no child of this agent is looked after.
@@ -289,7 +291,7 @@ impl SupervisedTask {
             command.arg(enter::ARGUMENT).arg(entry).arg(program);
         } else if request.tty {
             command = Command::new(&self.program);
-            command.arg(supervisor::TERMINAL_ARGUMENT).arg(program);
+            command.arg(TERMINAL_ARGUMENT).arg(program);
         }
         command.args(args).env_clear().envs(&request.env).kill_on_drop(true);
         if self.state.init.is_none() {

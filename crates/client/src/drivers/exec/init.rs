@@ -20,13 +20,14 @@ use rustix::thread::UnshareFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Inside;
+use super::inside::Inside;
 use super::privileges::{PrivilegeError, renounce};
 use super::root::{self, RootError};
 use crate::cgroups::TaskGroups;
 use crate::config::exec::NamespaceMode;
 use crate::drivers::Exit;
-use crate::drivers::supervisor::{Order, close_inherited, wait_for};
+use crate::drivers::supervisor::children::{close_inherited, wait_for};
+use crate::drivers::supervisor::order::Order;
 use crate::processes;
 
 /// First argument of the program that makes it the init process of a task.
