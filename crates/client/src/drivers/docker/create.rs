@@ -9,7 +9,7 @@ use bollard::models::{
 
 use super::super::config_block::ConfigError;
 use super::super::{StartFailure, StartTask};
-use super::network::Holder;
+use super::network_holder::Holder;
 use super::task_config::TaskConfig;
 use super::{limits, mounts};
 use crate::config::docker::DockerConfig;

@@ -8,8 +8,8 @@ use bollard::query_parameters::InspectNetworkOptions;
 use tokio::sync::watch;
 
 use super::super::Fingerprint;
-use super::Shared;
 use super::connect::{DaemonError, SHORT};
+use super::driver_state::Shared;
 use crate::config::docker::DockerConfig;
 
 /// How often the daemon is checked: one that answers, and one that does not.

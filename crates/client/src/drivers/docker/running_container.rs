@@ -4,35 +4,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bollard::query_parameters::{
-    InspectContainerOptions, KillContainerOptions, RemoveContainerOptions, StopContainerOptions, WaitContainerOptions,
-};
-use futures_util::StreamExt;
+use bollard::query_parameters::{KillContainerOptions, StopContainerOptions};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::super::{DriverError, ExecError, ExecRequest, ExecSession, Exit, RunningTask, signals};
-use super::connect::{Daemon, DaemonError, LONG, SHORT};
+use super::connect::{DaemonError, SHORT};
+use super::container_state::{Found, look, remove, wait};
+use super::driver_state::Shared;
+use super::exec;
 use super::logs::{self, Logger};
-use super::network::Holder;
+use super::network_holder::Holder;
 use super::stats::Samples;
-use super::{Shared, exec};
 use crate::processes::Table;
 use encamp_model::stats::TaskResourceUsage;
 
-/// How long a wait for the end of a container lasts before its state is read again: a daemon may forget to tell.
-const WAIT: Duration = Duration::from_secs(60);
-/// Pauses while the daemon does not answer.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long a killed container may take to end.
 const AFTER_KILL: Duration = Duration::from_secs(15);
 /// How long the last output of a container may take to be written; on a busy host, a log process takes long to begin.
 const LAST_OUTPUT: Duration = Duration::from_secs(30);
-/// The exit code of a container that was killed.
-const KILLED: i64 = 137;
 
 /// The data that is needed to find the container again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,95 +55,6 @@ impl Drop for RunningContainer {
     fn drop(&mut self) {
         // An agent that goes leaves the container alone.
         self.watches.iter().for_each(tokio::task::AbortHandle::abort);
-    }
-}
-
-/// What the daemon knows of a container.
-pub(super) enum Found {
-    Running,
-    Ended(Exit),
-    /// It was made, but never ran.
-    NotStarted,
-    Gone,
-}
-
-/// Looks at a container.
-pub(super) async fn look(daemon: &Daemon, container: &str) -> Result<Found, DaemonError> {
-    let call = daemon.call("inspect the container", SHORT, |d| async move {
-        d.inspect_container(container, None::<InspectContainerOptions>).await
-    });
-    let state = match call.await {
-        Ok(found) => found.state.unwrap_or_default(),
-        Err(e) if e.is_not_found() => return Ok(Found::Gone),
-        Err(e) => return Err(e),
-    };
-    if state.running == Some(true) || state.paused == Some(true) || state.restarting == Some(true) {
-        return Ok(Found::Running);
-    }
-    use bollard::models::ContainerStateStatusEnum as Status;
-    match state.status {
-        Some(Status::CREATED) => Ok(Found::NotStarted),
-        _ => Ok(Found::Ended(exit_of(
-            state.exit_code.unwrap_or(0),
-            state.oom_killed == Some(true),
-            state.error.as_deref().unwrap_or_default(),
-        ))),
-    }
-}
-
-fn exit_of(code: i64, oom: bool, error: &str) -> Exit {
-    let message = match (oom, code, error) {
-        (true, ..) => "OOM Killed".to_string(),
-        (false, _, error) if !error.is_empty() => super::connect::short(error),
-        (false, 0, _) => String::new(),
-        (false, code, _) => format!("Docker container exited with non-zero exit code: {code}"),
-    };
-    Exit { code, oom, message, ..Exit::default() }
-}
-
-/// Waits for the end of a container, whatever becomes of the daemon meanwhile.
-async fn wait(daemon: &Daemon, container: &str) -> Exit {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match look(daemon, container).await {
-            Ok(Found::Running) => {
-                let options = WaitContainerOptions { condition: "not-running".into() };
-                let call = daemon.call("wait for the container", WAIT, |d| async move {
-                    drop(std::pin::pin!(d.wait_container(container, Some(options))).next().await);
-                    Ok(())
-                });
-                let begin = std::time::Instant::now();
-                let _ = call.await;
-                // A daemon that answers at once that a running container has ended is not asked again at once.
-                if begin.elapsed() > FIRST_PAUSE {
-                    pause = FIRST_PAUSE;
-                    continue;
-                }
-            }
-            Ok(Found::Ended(exit)) => return exit,
-            Ok(Found::NotStarted) => {
-                return Exit { code: 1, message: "the container did not start".into(), ..Exit::default() };
-            }
-            Ok(Found::Gone) => {
-                let message = "the container is gone: it was removed, but not by the agent".into();
-                return Exit { code: KILLED, message, ..Exit::default() };
-            }
-            Err(_) => {}
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
-/// Removes a container, also a running one; one that is gone is fine.
-pub(super) async fn remove(daemon: &Daemon, container: &str) -> Result<(), DaemonError> {
-    let options = RemoveContainerOptions { force: true, v: true, link: false };
-    let call = daemon
-        .call("remove the container", LONG, |d| async move { d.remove_container(container, Some(options)).await });
-    match call.await {
-        // Somebody else removes it already.
-        Err(e) if e.is_not_found() || e.is_conflict() => Ok(()),
-        done => done,
     }
 }
 
@@ -326,19 +229,5 @@ impl RunningTask for RunningContainer {
 
     fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, ExecError>> {
         Box::pin(exec::run(self.shared.daemon.clone(), self.state.container.clone(), request))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ends_of_containers() {
-        assert!(exit_of(0, false, "").success());
-        assert_eq!(exit_of(3, false, "").message, "Docker container exited with non-zero exit code: 3");
-        let oom = exit_of(137, true, "");
-        assert_eq!((oom.message.as_str(), oom.oom), ("OOM Killed", true));
-        assert_eq!(exit_of(127, false, "no such file\n").message, "no such file");
     }
 }
