@@ -152,13 +152,13 @@ mod tests {
     fn records_are_stored() {
         let dir = TempDir::new("csi-records");
         let store = Store::open(dir.path()).unwrap();
-        assert_eq!(store.mounts().unwrap(), MountRecords::default());
+        assert_eq!(store.mounts::<MountRecords>().unwrap(), MountRecords::default());
         let mounts = Mounts::new(MountRecords::default().after_start("b1"));
         mounts.put(&store, record("a", "v", Phase::Claiming)).unwrap();
         mounts.put(&store, record("a", "w", Phase::Claiming)).unwrap();
         mounts.put(&store, record("a", "v", Phase::Mounted)).unwrap();
         mounts.remove(&store, &record("a", "w", Phase::Claiming).key).unwrap();
-        let stored = store.mounts().unwrap();
+        let stored: MountRecords = store.mounts().unwrap();
         assert_eq!(stored.mounts, [record("a", "v", Phase::Mounted)]);
         assert_eq!(stored.clone().after_start("b1").mounts[0].phase, Phase::Mounted);
         assert_eq!(stored.after_start("b2").mounts[0].phase, Phase::Mounting);

@@ -10,7 +10,6 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::Shared;
-use super::collect::has_disk;
 use super::disk::Disk;
 use super::error::{InvalidAlloc, PrerunError};
 use super::identity::Identities;
@@ -122,7 +121,7 @@ impl AllocRunner {
         let (shutdown, going) = watch::channel(false);
         let restored = record.is_some();
         let mut record = record.unwrap_or_default();
-        let disk_taken = restored && has_disk(&record);
+        let disk_taken = restored && record.has_disk();
         Ok(Arc::new_cyclic(|owner: &Weak<AllocRunner>| {
             let make = |task: &Task| {
                 let old = record.tasks.remove(&task.name);

@@ -10,14 +10,6 @@ use crate::alloc_dir::AllocDir;
 use crate::clock;
 use crate::directory::remove::NotRemoved;
 use crate::policy::gc;
-use crate::store::AllocRecord;
-use encamp_model::TaskStatus;
-
-/// Whether the disk of the predecessor was taken over in an earlier run: whatever a task did came after that.
-pub(super) fn has_disk(record: &AllocRecord) -> bool {
-    record.disk_taken
-        || record.tasks.values().any(|t| t.built || t.handle.is_some() || t.state.state == TaskStatus::Dead)
-}
 
 /// Removes all that a node keeps of an allocation: its files, then its record.
 pub(crate) fn remove_all(shared: &Shared, id: &str) -> Result<(), NotRemoved> {

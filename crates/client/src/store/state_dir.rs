@@ -1,33 +1,20 @@
-//! The persisted state of a node (`docs/spec/client.md §25`): files in its state directory, each written atomically.
-//!
-//! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` the
-//! state of the agent; `csi-mounts.json` the CSI volumes that it mounted; `networks/<id>.json` the network that it made
-//! for an allocation; `allocs/<id>/` an allocation as received
-//! (`alloc.json`), its current state (`state.json`) and the state that the servers acknowledged (`acknowledged.json`).
-//! JSON files begin with a line that names their format and their checksum. A damaged file is refused: tasks of the node
-//! may run, and a node that lost their state, or that registered as a new node, would leave them orphaned.
+//! The files of the state directory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use rustix::fs::FlockOperation;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde::{Serialize, de::DeserializeOwned};
 
-use super::clock;
-use super::csi::records::MountRecords;
-use super::directory::remove::NotRemoved;
-use super::drivers::DriverNetwork;
-use super::error::{StartError, at};
-use super::network::records::NetworkRecord;
-use encamp_model::{
-    AllocDeploymentStatus, AllocNetworkStatus, Allocation, SecretString, SignedIdentity, TaskState, with_secrets,
-};
+use super::records::{AllocRecord, ClientRecord, Stored};
+use crate::clock;
+use crate::directory::remove::NotRemoved;
+use crate::error::{StartError, at};
+use encamp_model::{Allocation, SecretString, with_secrets};
 
 /// How long another agent may hold the directory.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -49,130 +36,6 @@ pub struct Store {
     dir: Option<PathBuf>,
     /// Held as long as the agent lives.
     _lock: Option<File>,
-}
-
-/// The state of the agent itself. Holds secrets.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ClientRecord {
-    /// The node has registered before.
-    pub registered: bool,
-    /// Its signed identity.
-    pub identity: SecretString,
-    /// The secret with which the node registers after the servers revoked its identity; empty: they did not.
-    pub next_secret: SecretString,
-    /// Meta set at run time; none: removed.
-    pub meta: BTreeMap<String, Option<String>>,
-    /// Host volumes made at run time, by ID.
-    pub volumes: BTreeMap<String, VolumeRecord>,
-}
-
-/// The state of a running agent. Changes are made and stored one after another: of two at once, one would be lost.
-pub(crate) struct SharedClientRecord(Mutex<ClientRecord>);
-
-impl SharedClientRecord {
-    /// Starts with the stored state.
-    pub(crate) fn new(record: ClientRecord) -> SharedClientRecord {
-        SharedClientRecord(Mutex::new(record))
-    }
-
-    /// Reads a part of the state.
-    pub(crate) fn read<T>(&self, part: impl FnOnce(&ClientRecord) -> T) -> T {
-        part(&self.0.lock())
-    }
-
-    /// Changes the state in memory only; the next change stores it too.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut ClientRecord)) {
-        change(&mut self.0.lock());
-    }
-
-    /// Changes the state and stores it; it stays as it was if it cannot be stored.
-    pub(crate) fn store(&self, store: &Store, change: impl FnOnce(&mut ClientRecord)) -> io::Result<()> {
-        let mut record = self.0.lock();
-        let mut new = record.clone();
-        change(&mut new);
-        store.put_client(&new)?;
-        *record = new;
-        Ok(())
-    }
-}
-
-/// A host volume made at run time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct VolumeRecord {
-    /// Its name.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// Where it is.
-    pub path: PathBuf,
-    /// The plugin that made it; empty: it existed before.
-    pub plugin: String,
-    /// How it was made.
-    pub parameters: BTreeMap<String, String>,
-    /// The smallest size that was requested, in bytes; 0: no bound.
-    pub capacity_min: i64,
-    /// The largest size that was requested, in bytes; 0: no bound.
-    pub capacity_max: i64,
-}
-
-/// The state of an allocation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AllocRecord {
-    /// By task.
-    pub tasks: BTreeMap<String, TaskRecord>,
-    /// Its health.
-    pub deployment_status: Option<AllocDeploymentStatus>,
-    /// It ran longer than it may.
-    pub exceeded: bool,
-    /// Tokens of its tasks. Secrets.
-    pub identities: Vec<SignedIdentity>,
-    /// When it was marked for collection, in Unix nanoseconds; 0: it was not.
-    pub marked: i64,
-    /// It has the disk of its predecessor, or does not get it any more.
-    pub disk_taken: bool,
-    /// Its removal, if that began.
-    pub removal: Option<RemovalRecord>,
-    /// Its addresses.
-    pub network: AllocNetworkStatus,
-}
-
-/// The removal of an allocation: it goes on in the next run of the agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RemovalRecord {
-    /// A node event has told that it failed.
-    pub reported: bool,
-}
-
-/// The state of a task.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TaskRecord {
-    /// State, events, restarts.
-    pub state: TaskState,
-    /// The handle with which its driver finds it again.
-    pub handle: Option<Value>,
-    /// Its driver's network.
-    pub network: Option<DriverNetwork>,
-    /// Its directory was built.
-    pub built: bool,
-    /// It ended, and everything that follows was done.
-    pub complete: bool,
-    /// Hashes of the definitions of the artifacts that were downloaded.
-    pub artifacts: BTreeSet<String>,
-}
-
-/// An allocation of an earlier run.
-pub struct Stored {
-    /// As received.
-    pub alloc: Allocation,
-    /// The outcome.
-    pub record: AllocRecord,
-    /// The last report of it that the servers have.
-    pub acknowledged: Option<Allocation>,
 }
 
 impl Store {
@@ -302,8 +165,8 @@ impl Store {
     ///
     /// # Errors
     /// The stored records are damaged.
-    pub fn mounts(&self) -> Result<MountRecords, StartError> {
-        let Some(dir) = &self.dir else { return Ok(MountRecords::default()) };
+    pub(crate) fn mounts<T: DeserializeOwned + Default>(&self) -> Result<T, StartError> {
+        let Some(dir) = &self.dir else { return Ok(T::default()) };
         let path = dir.join(MOUNTS);
         let advice = format!(
             "restore it from a backup, or unmount what is mounted below {} and remove {}",
@@ -314,7 +177,7 @@ impl Store {
     }
 
     /// Stores which CSI volumes are mounted.
-    pub(crate) fn put_mounts(&self, records: &MountRecords) -> io::Result<()> {
+    pub(crate) fn put_mounts(&self, records: &impl Serialize) -> io::Result<()> {
         self.put(MOUNTS, records)
     }
 
@@ -322,7 +185,7 @@ impl Store {
     ///
     /// # Errors
     /// The stored record of a network is damaged.
-    pub(crate) fn networks(&self) -> Result<BTreeMap<String, NetworkRecord>, StartError> {
+    pub(crate) fn networks<T: DeserializeOwned>(&self) -> Result<BTreeMap<String, T>, StartError> {
         let Some(dir) = self.dir.as_ref().map(|d| d.join(NETWORKS)) else { return Ok(BTreeMap::new()) };
         let entries = match std::fs::read_dir(&dir) {
             Ok(entries) => entries,
@@ -345,7 +208,7 @@ impl Store {
     }
 
     /// Stores the network of an allocation.
-    pub(crate) fn put_network(&self, alloc_id: &str, record: &NetworkRecord) -> io::Result<()> {
+    pub(crate) fn put_network(&self, alloc_id: &str, record: &impl Serialize) -> io::Result<()> {
         self.put(&format!("{NETWORKS}/{alloc_id}.json"), record)
     }
 
@@ -492,6 +355,9 @@ fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
+    use super::super::{SharedClientRecord, TaskRecord};
     use super::*;
     use crate::testing::TempDir;
 
