@@ -9,7 +9,8 @@ use tokio::task::JoinError;
 
 use super::super::events;
 use super::super::policy::{backoff, gc, pull};
-use super::super::runner::alloc::{AllocRunner, Previous};
+use super::super::runner::alloc::AllocRunner;
+use super::super::runner::alloc_loop::Previous;
 use super::super::runner::error::InvalidAlloc;
 use super::super::servers::{Servers, ServersError};
 use super::{Agent, BLOCK};

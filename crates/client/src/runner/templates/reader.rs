@@ -7,7 +7,6 @@ use tokio::sync::mpsc;
 
 use super::super::alloc::AllocRunner;
 use super::super::task::TaskRunner;
-use super::News;
 use crate::directory::PathError;
 use crate::templates::place::{MAX_FILE, Place};
 use crate::templates::reads::{self, Blocking};
@@ -24,6 +23,12 @@ const IDLE_PAUSE: Duration = Duration::from_secs(1);
 pub(super) const READ_SLACK: Duration = Duration::from_secs(60);
 /// How long the first read waits for the identity of the task.
 pub(super) const TOKEN_WAIT: Duration = Duration::from_secs(60);
+
+/// What is new about a dependency.
+pub(super) struct News {
+    pub dependency: Dependency,
+    pub answer: Result<Answer, NoAnswer>,
+}
 
 /// Reads a dependency again and again.
 pub(super) struct Reader {

@@ -12,12 +12,12 @@ use encamp_model::{
 };
 use tokio::sync::{MutexGuard, watch};
 
-use super::answer::{Operation, Subject};
-use super::records::{MountKey, MountRecord, Phase};
-use super::requests;
+use super::super::Shared;
+use crate::csi::operations::{Operation, Subject};
+use crate::csi::records::{MountKey, MountRecord, Phase};
+use crate::csi::requests;
 use crate::drivers::{MountedVolume, VolumeMounts};
 use crate::policy::csi;
-use crate::runner::Shared;
 use crate::servers::ServersError;
 
 /// How long claiming and mounting the volumes of an allocation may take: other allocations may have to end first.

@@ -1,143 +1,21 @@
 //! Carries out what servers ask the plugins of this node to do (`docs/spec/client.md §24.2`).
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use encamp_csi::{CallError, ErrorKind, ExternalNodeId, SnapshotId, Validation, VolumeId, retry};
-use encamp_model::{CsiCall, CsiError, CsiErrorKind, CsiOperation, CsiReply, CsiService, CsiVolume, CsiVolumeClaim};
-use parking_lot::Mutex;
+use encamp_csi::{CallError, ExternalNodeId, Plugin, SnapshotId, Validation, VolumeId};
+use encamp_model::{
+    CsiCall, CsiError, CsiErrorKind, CsiOperation, CsiPage, CsiReply, CsiService, CsiVolume, CsiVolumeClaim,
+};
 
-use super::records::MountKey;
-use super::registry::Ready;
-use super::requests;
-use crate::runner::Shared;
+use super::super::Shared;
+use crate::csi::operations::{Subject, SubjectKind, repeat, repeat_removal};
+use crate::csi::records::MountKey;
+use crate::csi::registry::Ready;
+use crate::csi::requests;
 
 /// How long one operation may take, with its repetitions and the wait for others of the volume.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// The most operations at a time; further ones are to be repeated by the servers.
-const MOST_OPERATIONS: usize = 128;
-
-/// What one operation at a time may use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Subject {
-    plugin_id: String,
-    /// Snapshots and volumes that do not exist yet have IDs of other kinds.
-    kind: SubjectKind,
-    id: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum SubjectKind {
-    /// By the storage provider's ID.
-    Volume,
-    /// By the name that it will have.
-    NewVolume,
-    /// By the storage provider's ID.
-    Snapshot,
-    /// A volume of an allocation.
-    Mount,
-    /// A list is no subject of its own: they do not wait for each other.
-    List,
-}
-
-/// The operations in progress: one at a time for each subject.
-#[derive(Default)]
-pub(crate) struct Operations(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    /// With how many operations hold the lock or wait for it.
-    subjects: HashMap<Subject, (Arc<tokio::sync::Mutex<()>>, usize)>,
-    all: usize,
-}
-
-/// An operation that is in progress or waits; ends when it is dropped.
-pub(super) struct Operation<'a> {
-    operations: &'a Operations,
-    subject: Subject,
-    lock: Arc<tokio::sync::Mutex<()>>,
-}
-
-impl Operations {
-    /// Adds an operation; `None`: there are too many.
-    pub(super) fn begin(&self, subject: Subject) -> Option<Operation<'_>> {
-        let mut waiting = self.0.lock();
-        if waiting.all >= MOST_OPERATIONS {
-            return None;
-        }
-        waiting.all += 1;
-        let (lock, users) = waiting.subjects.entry(subject.clone()).or_default();
-        *users += 1;
-        Some(Operation { operations: self, lock: lock.clone(), subject })
-    }
-}
-
-impl Subject {
-    /// A volume, by the storage provider's ID.
-    pub(super) fn volume(plugin_id: String, external_id: String) -> Subject {
-        Subject { plugin_id, kind: SubjectKind::Volume, id: external_id }
-    }
-
-    /// A volume of an allocation.
-    pub(super) fn mount(key: &MountKey) -> Subject {
-        let id = format!("{}\n{}\n{}", key.alloc_id, key.namespace, key.volume_id);
-        Subject { plugin_id: String::new(), kind: SubjectKind::Mount, id }
-    }
-}
-
-impl Operation<'_> {
-    /// Waits until the operation may begin: earlier ones on the same subject have ended.
-    pub(super) async fn lock(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.lock.lock().await
-    }
-}
-
-impl Drop for Operation<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.operations.0.lock();
-        waiting.all = waiting.all.saturating_sub(1);
-        if let Entry::Occupied(mut entry) = waiting.subjects.entry(self.subject.clone()) {
-            let users = &mut entry.get_mut().1;
-            *users = users.saturating_sub(1);
-            if *users == 0 {
-                entry.remove();
-            }
-        }
-    }
-}
-
-/// Makes a call again for as long as that may be of use.
-pub(super) async fn repeat<T, F>(mut call: impl FnMut() -> F) -> Result<T, CallError>
-where
-    F: Future<Output = Result<T, CallError>>,
-{
-    let mut attempts = 1;
-    loop {
-        match call().await {
-            Ok(done) => return Ok(done),
-            Err(error) => match retry(&error, attempts) {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => return Err(error),
-            },
-        }
-        attempts += 1;
-    }
-}
-
-/// The same; what is not there is done.
-async fn repeat_removal<F>(call: impl FnMut() -> F) -> Result<CsiReply, CsiError>
-where
-    F: Future<Output = Result<(), CallError>>,
-{
-    match repeat(call).await {
-        Ok(()) => Ok(CsiReply::Done),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(CsiReply::Done),
-        Err(error) => Err(requests::failed(&error)),
-    }
-}
 
 fn try_later(text: &str) -> CsiError {
     CsiError { kind: CsiErrorKind::Retry, text: text.into() }
@@ -208,21 +86,32 @@ fn about(operation: &CsiOperation) -> (CsiService, SubjectKind, String) {
     (service, kind, id.clone())
 }
 
+async fn validate(plugin: &Plugin, volume: CsiVolume) -> Result<CsiReply, CsiError> {
+    let asked = requests::validate(volume)?;
+    let checked = repeat(|| plugin.validate_volume(asked.clone())).await;
+    match checked.map_err(|error| requests::failed(&error))? {
+        Validation::Confirmed => Ok(CsiReply::Done),
+        Validation::Refused(why) => {
+            let text = if why.is_empty() { "the volume can not be used as requested".into() } else { why };
+            Err(requests::refused(text))
+        }
+    }
+}
+
+async fn list_volumes(plugin: &Plugin, page: CsiPage) -> Result<CsiReply, CsiError> {
+    let asked = requests::page(page);
+    let page = repeat(|| plugin.list_volumes(asked.clone())).await.map_err(|error| requests::failed(&error))?;
+    let volumes = page.entries.into_iter().map(requests::listed).collect();
+    Ok(CsiReply::Volumes { volumes, next: page.next.unwrap_or_default() })
+}
+
+/// Carries out an operation of a plugin that is ready.
 async fn carry_out(shared: &Arc<Shared>, ready: &Ready, operation: CsiOperation) -> Result<CsiReply, CsiError> {
     let plugin = &ready.plugin;
     let controller = ready.found.controller.unwrap_or_default();
     let failed = |error: CallError| requests::failed(&error);
     match operation {
-        CsiOperation::Validate(volume) => {
-            let asked = requests::validate(*volume)?;
-            match repeat(|| plugin.validate_volume(asked.clone())).await.map_err(failed)? {
-                Validation::Confirmed => Ok(CsiReply::Done),
-                Validation::Refused(why) => {
-                    let text = if why.is_empty() { "the volume can not be used as requested".into() } else { why };
-                    Err(requests::refused(text))
-                }
-            }
-        }
+        CsiOperation::Validate(volume) => validate(plugin, *volume).await,
         CsiOperation::Create(volume) => {
             let asked = requests::create(*volume)?;
             repeat(|| plugin.create_volume(asked.clone())).await.map(requests::created).map_err(failed)
@@ -248,12 +137,7 @@ async fn carry_out(shared: &Arc<Shared>, ready: &Ready, operation: CsiOperation)
             let (id, node) = (VolumeId::new(external_id), ExternalNodeId::new(external_node_id));
             repeat_removal(|| plugin.detach_volume(&id, &node, secrets.clone())).await
         }
-        CsiOperation::ListVolumes(page) => {
-            let asked = requests::page(page);
-            let page = repeat(|| plugin.list_volumes(asked.clone())).await.map_err(failed)?;
-            let volumes = page.entries.into_iter().map(requests::listed).collect();
-            Ok(CsiReply::Volumes { volumes, next: page.next.unwrap_or_default() })
-        }
+        CsiOperation::ListVolumes(page) => list_volumes(plugin, page).await,
         CsiOperation::CreateSnapshot { external_id, name, parameters, secrets } => {
             let asked = requests::create_snapshot(external_id, name, parameters, secrets);
             let taken = repeat(|| plugin.create_snapshot(asked.clone())).await.map_err(failed)?;
@@ -281,27 +165,6 @@ async fn carry_out(shared: &Arc<Shared>, ready: &Ready, operation: CsiOperation)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn one_operation_at_a_time_for_each_volume() {
-        let operations = Operations::default();
-        let volume = |id: &str| Subject::volume("disks".into(), id.into());
-        let (one, two, other) =
-            (operations.begin(volume("a")), operations.begin(volume("a")), operations.begin(volume("b")));
-        let (one, two, other) = (one.unwrap(), two.unwrap(), other.unwrap());
-        let held = one.lock().await;
-        let _free = other.lock().await;
-        let waits = tokio::time::timeout(Duration::from_millis(20), two.lock()).await.is_err();
-        assert!(waits);
-        drop(held);
-        drop(two.lock().await);
-        drop((one, two));
-        assert_eq!(operations.0.lock().subjects.len(), 1);
-        let many: Vec<_> = (1..MOST_OPERATIONS).map(|n| operations.begin(volume(&n.to_string()))).collect();
-        assert!(many.iter().all(Option::is_some) && operations.begin(volume("c")).is_none());
-        drop(many);
-        assert!(operations.begin(volume("c")).is_some());
-    }
 
     #[test]
     fn operations_have_subjects() {

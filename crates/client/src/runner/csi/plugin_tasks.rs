@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use encamp_csi::{Limits, Plugin};
 
-use super::Shared;
-use super::alloc::AllocRunner;
-use super::error::HookError;
-use super::task::TaskRunner;
+use super::super::Shared;
+use super::super::alloc::AllocRunner;
+use super::super::error::HookError;
+use super::super::task::TaskRunner;
+use super::mount::{self, MountError};
 use crate::clock;
 use crate::csi::dirs::SOCKET;
-use crate::csi::mount::{self, MountError};
 use crate::csi::readiness::{NotReady, look};
 use crate::csi::registry::{Change, PluginTask};
 use crate::drivers::{Driver, Mount, Propagation, VolumeMounts};
@@ -41,7 +41,7 @@ fn mount_dir(config: &TaskCsiPluginConfig) -> &str {
 /// Why the task of a plugin is killed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the plugin did not become healthy within {limit:?}{}", last.as_ref().map(|e| format!(": {e}")).unwrap_or_default())]
-pub(super) struct PluginFailure {
+pub(in crate::runner) struct PluginFailure {
     /// How long it may take.
     limit: Duration,
     /// The last error; `None`: the first probe did not end.
@@ -63,7 +63,7 @@ impl Drop for Registered<'_> {
 
 impl Shared {
     /// Shows the storage plugins in the node as they are now; servers learn of changes.
-    pub(super) fn show_csi_plugins(&self) {
+    pub(in crate::runner) fn show_csi_plugins(&self) {
         let mut node = self.node.write();
         // Taken with the lock held, so that a newer state is not replaced by an older one.
         let shown = self.csi.registry.shown();
@@ -89,7 +89,7 @@ impl AllocRunner {
     }
 
     /// Claims and mounts the CSI volumes of the group; false if the allocation is to end, or the agent stops.
-    pub(super) async fn mount_volumes(&self) -> Result<bool, MountError> {
+    pub(in crate::runner) async fn mount_volumes(&self) -> Result<bool, MountError> {
         let alloc = self.alloc();
         let wanted = mount::wanted(&alloc);
         if wanted.is_empty() {
@@ -109,7 +109,7 @@ impl AllocRunner {
     }
 
     /// Unmounts and releases the CSI volumes of the allocation. Waits for that, but not when the agent stops.
-    pub(super) async fn unmount_volumes(&self) {
+    pub(in crate::runner) async fn unmount_volumes(&self) {
         let mut going = self.shutdown_signal();
         tokio::select! {
             () = self.shared.unmount_csi_volumes(&self.id) => {}
@@ -120,7 +120,7 @@ impl AllocRunner {
 
 impl TaskRunner {
     /// Prepares the socket of a task that is a storage plugin. Gives what such a task needs in its own file system.
-    pub(super) fn prepare_csi_plugin(
+    pub(in crate::runner) fn prepare_csi_plugin(
         &self,
         owner: &AllocRunner,
         task: &Task,
@@ -161,7 +161,7 @@ impl TaskRunner {
     }
 
     /// The variables of a task that is a storage plugin.
-    pub(super) fn csi_variables(&self, owner: &AllocRunner, task: &Task) -> Option<(String, String)> {
+    pub(in crate::runner) fn csi_variables(&self, owner: &AllocRunner, task: &Task) -> Option<(String, String)> {
         let config = task.csi_plugin_config.as_ref()?;
         let socket = match self.isolation().isolates() {
             true => Path::new(mount_dir(config)).join(SOCKET),
@@ -172,7 +172,7 @@ impl TaskRunner {
 
     /// Supervises the plugin of a running task; for other tasks, nothing. The plugin is registered while the future is
     /// polled, until it is dropped. It ends when the task is to be killed.
-    pub(super) async fn supervise_csi_plugin(&self) -> PluginFailure {
+    pub(in crate::runner) async fn supervise_csi_plugin(&self) -> PluginFailure {
         let task = self.task();
         let config = task.csi_plugin_config.as_ref();
         let plugin_task = config.and_then(|config| {
@@ -228,7 +228,7 @@ impl TaskRunner {
     }
 
     /// Tells why the task of a plugin is killed.
-    pub(super) fn plugin_failed(&self, failure: &PluginFailure) {
+    pub(in crate::runner) fn plugin_failed(&self, failure: &PluginFailure) {
         tracing::warn!(target: "client.csi", task = self.name, error = %failure, "killing the task of a storage plugin");
         self.emit(events::message(UNHEALTHY, format!("Killing the task: {failure}")));
     }

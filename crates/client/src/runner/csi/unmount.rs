@@ -10,11 +10,12 @@ use encamp_csi::{CallError, ErrorKind, VolumeId};
 use encamp_model::{CsiError, CsiErrorKind, CsiRelease, CsiService};
 use tokio::task::JoinSet;
 
-use super::answer::{Subject, key_of, repeat};
-use super::records::{MountKey, MountRecord, Phase};
-use super::requests;
+use super::super::Shared;
+use super::server_calls::key_of;
+use crate::csi::operations::{Subject, repeat};
+use crate::csi::records::{MountKey, MountRecord, Phase};
+use crate::csi::requests;
 use crate::policy::csi;
-use crate::runner::Shared;
 use crate::servers::ServersError;
 
 /// How long the end of an allocation waits for its volumes to be unmounted; that then goes on in the background.
