@@ -12,7 +12,8 @@
 //!   for tasks. [`templates`]: templates of tasks.
 //! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins. [`network`]: networks of allocations and
 //!   their plugins. `programs`: runs of plugins.
-//! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`], `hex`: helpers.
+//! - [`fingerprint`]: properties of the host. [`mounts`]: its mounted file systems. [`store`]: persisted state.
+//!   [`clock`], [`ranges`], `hex`: helpers.
 //!
 //! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`, `encamp_template`; calls to the servers go through the
 //! trait [`Servers`], reads of templates through [`templates::ApiReads`], reads of disks of other nodes through
@@ -40,6 +41,7 @@ pub mod fingerprint;
 mod hex;
 mod host_volumes;
 pub mod logs;
+pub mod mounts;
 pub mod netns;
 pub mod network;
 pub mod node_handle;

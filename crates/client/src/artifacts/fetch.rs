@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use super::{ARGUMENT, Order, Report};
+use super::order::{ARGUMENT, Order, Report};
 use crate::processes;
 use encamp_model::format_duration;
 

@@ -18,7 +18,7 @@ use procfs::process::Process;
 use procfs::{MountEntry, ProcessCGroup};
 use serde::{Deserialize, Serialize};
 
-use super::fingerprint::host::mounts;
+use super::mounts::mounts;
 use super::ranges;
 
 /// The group of everything that the agent runs.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use reqwest::Url;
 
-use super::Mode;
 use super::archive::{self, Kind};
 use super::checksum::{Checksum, ChecksumError};
+use super::order::Mode;
 
 /// Options of downloads over HTTP, and of objects of S3, which are not sent to servers.
 const FILE_OPTIONS: [&str; 3] = ["archive", "checksum", "filename"];
