@@ -11,7 +11,7 @@ use crate::store::Store;
 /// Everything stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MountRecords {
+pub(crate) struct MountRecords {
     /// Which start of the host the mounts are of: its next one has none of them.
     pub boot_id: String,
     /// One for each allocation and volume.
@@ -21,7 +21,7 @@ pub struct MountRecords {
 /// A volume of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MountRecord {
+pub(crate) struct MountRecord {
     /// What is mounted for whom.
     #[serde(flatten)]
     pub key: MountKey,
@@ -38,7 +38,7 @@ pub struct MountRecord {
 /// An allocation and one of its volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MountKey {
+pub(crate) struct MountKey {
     /// The allocation.
     pub alloc_id: String,
     /// The namespace of the volume.
@@ -49,7 +49,7 @@ pub struct MountKey {
 
 /// What was done for a volume of an allocation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Servers may have stored the claim; nothing is mounted.
     #[default]
     Claiming,

@@ -28,6 +28,7 @@ pub use self::driver::{
     BUILT_IN, Capabilities, Driver, DriverError, Exit, Fingerprint, Isolation, RunningTask, Started,
 };
 pub use self::start::{
-    Compute, DriverNetwork, Events, Mount, MountedVolume, Names, Propagation, StartFailure, StartTask, VolumeMounts,
+    Compute, DriverNetwork, Events, Killed, Mount, MountedVolume, Names, Propagation, StartFailure, StartTask,
+    VolumeMounts,
 };
 pub use crate::logs::rotate::LogSettings;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use encamp_model::{AllocatedPortMapping, TaskEvent};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::sync::watch;
 
 use super::config_block::ConfigError;
 use super::network::TaskNetwork;
@@ -46,8 +46,8 @@ pub struct StartTask {
     pub compute: Compute,
     /// Takes events of a start that lasts.
     pub events: Events,
-    /// True when the task is to end: a start that lasts is given up. None: it never is.
-    pub killed: Option<watch::Receiver<bool>>,
+    /// Ends when the task is to end: a start that lasts is given up.
+    pub killed: Killed,
 }
 
 /// The names of what a task belongs to.
@@ -92,6 +92,25 @@ impl Events {
     pub(crate) fn emit(&self, event: TaskEvent) {
         if let Some(take) = &self.0 {
             take(event);
+        }
+    }
+}
+
+/// The wait for the end of a task that is being started; by default, it lasts for ever.
+#[derive(Clone, Default)]
+pub struct Killed(Option<Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>>);
+
+impl Killed {
+    /// The wait that a function makes.
+    pub(crate) fn when(wait: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Killed {
+        Killed(Some(Arc::new(wait)))
+    }
+
+    /// Waits.
+    pub(crate) async fn wait(&self) {
+        match &self.0 {
+            Some(wait) => wait().await,
+            None => std::future::pending().await,
         }
     }
 }

@@ -100,14 +100,13 @@ impl AllocRunner {
         if let Some(task) = bad {
             return Err(InvalidAlloc::TaskName(task.name.clone()));
         }
-        let (shutdown, going) = watch::channel(false);
         let restored = record.is_some();
         let mut record = record.unwrap_or_default();
         let disk_taken = restored && record.has_disk();
         Ok(Arc::new_cyclic(|owner: &Weak<AllocRunner>| {
             let make = |task: &Task| {
                 let old = record.tasks.remove(&task.name);
-                Arc::new(TaskRunner::new(shared.clone(), owner.clone(), &alloc, task, old, going.clone()))
+                Arc::new(TaskRunner::new(shared.clone(), owner.clone(), &alloc, task, old))
             };
             let tasks: Vec<_> = group.tasks.iter().map(make).collect();
             AllocRunner {
@@ -141,7 +140,7 @@ impl AllocRunner {
                 disk_given: AtomicBool::new(false),
                 removal: Mutex::new(record.removal.take()),
                 waiting: AtomicBool::new(false),
-                shutdown,
+                shutdown: watch::channel(false).0,
                 restored,
             }
         }))

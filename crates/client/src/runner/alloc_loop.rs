@@ -39,14 +39,12 @@ impl AllocRunner {
                 let text = format!("failed to setup alloc: {error}");
                 for task in &self.tasks {
                     task.change(events::setup_failure(&text), Some(TaskStatus::Dead));
-                    task.kill.send_replace(true);
+                    task.order(|o| o.end = true);
                 }
             }
         } else {
             // Only cleans up.
-            self.tasks.iter().for_each(|t| {
-                t.kill.send_replace(true);
-            });
+            self.tasks.iter().for_each(|t| t.order(|o| o.end = true));
         }
         if *self.shutdown.borrow() {
             self.done.send_replace(true);
@@ -188,16 +186,14 @@ impl AllocRunner {
         }
         if reaction.live.is_empty() {
             let others = self.tasks.iter().filter(|t| t.stage != Stage::Poststop);
-            others.for_each(|t| {
-                t.release.send_replace(true);
-            });
+            others.for_each(|t| t.order(|o| o.release = true));
         }
         {
             let mut inner = self.inner.lock();
             inner.coordinator.update(&states);
             for task in &self.tasks {
                 let open = inner.coordinator.open(task.stage);
-                task.gate.send_if_modified(|was| std::mem::replace(was, open) != open);
+                task.orders.send_if_modified(|o| std::mem::replace(&mut o.may_start, open) != open);
             }
         }
         // The servers learn nothing that the node could forget.
@@ -281,7 +277,9 @@ impl AllocRunner {
 
     /// The agent goes: the tasks stay.
     pub async fn leave(&self) {
+        // Before the tasks: without it, their ends would be those of the allocation.
         self.shutdown.send_replace(true);
+        self.tasks.iter().for_each(|t| t.order(|o| o.leave = true));
         self.wait().await;
     }
 }

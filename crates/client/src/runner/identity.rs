@@ -132,11 +132,10 @@ impl TaskRunner {
             return;
         }
         let mut complete = owner.identities.complete.subscribe();
-        let mut shutdown = self.shutdown.clone();
         tokio::select! {
             _ = tokio::time::timeout(FIRST_WAIT, complete.wait_for(|c| *c)) => {}
             () = self.killed() => {}
-            _ = async { shutdown.wait_for(|s| *s).await.is_ok() } => {}
+            () = self.going() => {}
         }
     }
 

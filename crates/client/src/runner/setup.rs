@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use super::alloc::AllocRunner;
 use super::error::{FailedHook, HookError};
+use super::orders;
 use super::task::TaskRunner;
 use crate::cgroups::Limits;
 use crate::clock;
 use crate::directory::{Links, PathError};
 use crate::drivers::{
-    Compute, Driver, Events, Isolation, LogSettings, Mount, Names, RunningTask, StartFailure, StartTask,
+    Compute, Driver, Events, Isolation, Killed, LogSettings, Mount, Names, RunningTask, StartFailure, StartTask,
 };
 use crate::env::{Input, TaskEnv};
 use crate::events;
@@ -84,7 +85,7 @@ impl TaskRunner {
             ports: ports(&owner),
             compute: self.compute(),
             events: self.driver_events(),
-            killed: Some(self.kill.subscribe()),
+            killed: self.end_of_start(),
         };
         let started = driver.start(start).await.map_err(|failure| {
             let recoverable = matches!(failure, StartFailure::Failed { recoverable: true, .. });
@@ -138,6 +139,15 @@ impl TaskRunner {
             if let Some(task) = owner.upgrade().and_then(|o| o.task(&name).cloned()) {
                 task.emit(event);
             }
+        })
+    }
+
+    /// Ends a start that lasts when the task is to end.
+    fn end_of_start(&self) -> Killed {
+        let orders = self.orders.clone();
+        Killed::when(move || {
+            let orders = orders.clone();
+            Box::pin(async move { orders::wait(&orders, |o| o.end).await })
         })
     }
 

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::Shared;
 use super::alloc::AllocRunner;
+use super::orders::{self, Orders};
 use super::templates::{Secrets, Templates};
 use crate::clock;
 use crate::drivers::{Isolation, RunningTask};
@@ -28,16 +29,7 @@ pub struct TaskRunner {
     pub(super) owner: Weak<AllocRunner>,
     pub(super) task: RwLock<Arc<Task>>,
     pub(super) inner: Mutex<Inner>,
-    /// It may start.
-    pub(super) gate: watch::Sender<bool>,
-    /// It is to end.
-    pub(super) kill: watch::Sender<bool>,
-    /// Waits of its shutdown are over.
-    pub(super) hurry: watch::Sender<bool>,
-    /// The allocation is done with it.
-    pub(super) release: watch::Sender<bool>,
-    /// Grows when a dead task is to start again.
-    pub(super) revive: watch::Sender<u64>,
+    pub(super) orders: watch::Sender<Orders>,
     /// Grows with each change of the state.
     pub(super) changed: watch::Sender<u64>,
     /// The task API, while it is served; dropped, it is not.
@@ -46,8 +38,6 @@ pub struct TaskRunner {
     pub(super) templates: Templates,
     /// Its `secret` blocks.
     pub(super) secrets: Secrets,
-    /// The agent goes, the task stays.
-    pub(super) shutdown: watch::Receiver<bool>,
 }
 
 /// The changes.
@@ -68,7 +58,6 @@ impl TaskRunner {
         alloc: &Allocation,
         task: &Task,
         record: Option<TaskRecord>,
-        shutdown: watch::Receiver<bool>,
     ) -> TaskRunner {
         let now = clock::now();
         let job_type = alloc.job.as_ref().map_or(&JobType::Unset, |j| &j.r#type);
@@ -93,16 +82,11 @@ impl TaskRunner {
                 restored,
             }),
             task: RwLock::new(Arc::new(task.clone())),
-            gate: watch::channel(false).0,
-            kill: watch::channel(false).0,
-            hurry: watch::channel(false).0,
-            release: watch::channel(false).0,
-            revive: watch::channel(0).0,
+            orders: watch::Sender::default(),
             changed: watch::channel(0).0,
             api: Mutex::default(),
             templates: Templates::default(),
             secrets: Secrets::default(),
-            shutdown,
         }
     }
 
@@ -184,19 +168,29 @@ impl TaskRunner {
         }
     }
 
+    /// Changes what it is ordered to do.
+    pub(super) fn order(&self, change: impl FnOnce(&mut Orders)) {
+        self.orders.send_modify(change);
+    }
+
+    /// Ends when it is ordered to do something.
+    pub(super) async fn ordered(&self, what: impl FnMut(&Orders) -> bool) {
+        orders::wait(&self.orders, what).await;
+    }
+
+    /// Whether it is to end.
     pub(super) fn is_killed(&self) -> bool {
-        *self.kill.borrow()
+        self.orders.borrow().end
     }
 
+    /// Ends when it is to end.
     pub(super) async fn killed(&self) {
-        let _ = self.kill.subscribe().wait_for(|k| *k).await;
+        self.ordered(|o| o.end).await;
     }
 
+    /// Ends when the agent goes and the task stays.
     pub(super) async fn going(&self) {
-        let mut shutdown = self.shutdown.clone();
-        if shutdown.wait_for(|s| *s).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.ordered(|o| o.leave).await;
     }
 
     pub(super) async fn persist(&self) {

@@ -55,11 +55,11 @@ impl TaskRunner {
                     if self.stage == Stage::Poststop || self.is_killed() {
                         break;
                     }
-                    let seen = *self.revive.borrow();
+                    let seen = self.orders.borrow().revivals;
                     tokio::select! {
                         biased;
-                        _ = async { self.revive.subscribe().wait_for(|n| *n > seen).await.map(|_| ()) } => Next::Again,
-                        _ = async { self.release.subscribe().wait_for(|r| *r).await.map(|_| ()) } => break,
+                        () = self.ordered(|o| o.revivals > seen) => Next::Again,
+                        () = self.ordered(|o| o.release) => break,
                         () = self.killed() => break,
                         () = self.going() => Next::Shutdown,
                     }
@@ -115,12 +115,11 @@ impl TaskRunner {
         let mut handle = match attached {
             Some(handle) => handle,
             None => {
-                let mut gate = self.gate.subscribe();
                 tokio::select! {
                     biased;
                     () = self.killed() => return Next::Dead,
                     () = self.going() => return Next::Shutdown,
-                    _ = gate.wait_for(|open| *open) => {}
+                    () = self.ordered(|o| o.may_start) => {}
                 }
                 match self.launch().await {
                     Ok(handle) => handle,

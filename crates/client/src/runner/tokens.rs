@@ -11,7 +11,7 @@ use crate::policy::identity;
 use encamp_model::{IdentityRequest, SecretString, SignedIdentity};
 
 /// The tokens of an allocation. Secrets.
-pub struct Identities {
+pub(super) struct Identities {
     pub(super) tokens: Mutex<BTreeMap<IdentityRequest, Token>>,
     /// All that are wanted are there.
     pub(super) complete: watch::Sender<bool>,
@@ -26,7 +26,7 @@ pub(super) struct Token {
 
 impl Identities {
     /// With the tokens of an earlier run.
-    pub fn new(shared: &Shared, stored: Vec<SignedIdentity>) -> Identities {
+    pub(super) fn new(shared: &Shared, stored: Vec<SignedIdentity>) -> Identities {
         let now = clock::now();
         let valid = stored.into_iter().filter(|s| s.expires == 0 || s.expires > now);
         let renew_at = |s: &SignedIdentity| shared.draw(|r| identity::renew_at(now, s.expires, r));
@@ -35,7 +35,7 @@ impl Identities {
     }
 
     /// All tokens, to be remembered.
-    pub fn record(&self) -> Vec<SignedIdentity> {
+    pub(super) fn record(&self) -> Vec<SignedIdentity> {
         self.tokens.lock().values().map(|t| t.signed.clone()).collect()
     }
 

@@ -216,12 +216,7 @@ impl Images {
         start: &StartTask,
     ) -> Result<(), ImageError> {
         let mut state = self.join(image, login, limit, activity);
-        let killed = async {
-            match &start.killed {
-                Some(killed) => drop(killed.clone().wait_for(|k| *k).await),
-                None => std::future::pending().await,
-            }
-        };
+        let killed = start.killed.wait();
         tokio::pin!(killed);
         let mut told = Instant::now();
         loop {
