@@ -233,19 +233,17 @@ impl Agent {
         let scaled = agent.scale(&config, local.clone(), &metrics);
         let app =
             AppState::new(http_settings(&config), agent.server.clone(), local, Arc::new(control), metrics.clone());
-        match scaled {
-            Ok(Some(pools)) => app.autoscaling_by(pools),
-            Ok(None) => {}
-            Err(e) => {
-                agent.stop(None).await;
-                return Err(e.into());
+        let equipped = scaled.map_err(StartError::from).and_then(|pools| {
+            if let Some(pools) = pools {
+                app.autoscaling_by(pools);
             }
-        }
-        let audit = match open_audit(&config, &metrics) {
+            open_audit(&config, &metrics).map_err(StartError::from)
+        });
+        let audit = match equipped {
             Ok(audit) => audit,
             Err(e) => {
                 agent.stop(None).await;
-                return Err(e.into());
+                return Err(e);
             }
         };
         if let Some(audit) = &audit {

@@ -428,71 +428,66 @@ fn create_v1(controllers: &BTreeMap<Controller, Mounted>, scope: &str, limits: &
     // Controllers may share a hierarchy: their group is one.
     let mut seen: BTreeMap<&Path, Controller> = BTreeMap::new();
     for (controller, mounted) in controllers {
-        let isolated = limits.isolated.as_ref();
-        if controller.of_isolated() && isolated.is_none() {
+        if controller.of_isolated() && limits.isolated.is_none() {
             continue;
         }
-        let parent = mounted.root.join(PARENT);
         if *controller == Controller::Cpuacct && seen.insert(&mounted.root, *controller).is_some() {
             continue;
         }
         seen.insert(&mounted.root, *controller);
-        let home = mounted.home.clone();
-        let own = |dir: PathBuf| Group { dir, home: home.clone(), own: true };
-        groups.push(match controller {
-            Controller::Memory => {
-                let dir = parent.join(scope);
-                fresh(&dir)?;
-                if let Some(hard) = limits.hard_memory() {
-                    let _ = write(&dir, "memory.swappiness", "0");
-                    write(&dir, "memory.limit_in_bytes", &hard.to_string())?;
-                }
-                if let Some(soft) = limits.soft_memory() {
-                    write(&dir, "memory.soft_limit_in_bytes", &soft.to_string())?;
-                }
-                own(dir)
-            }
-            Controller::Cpu => {
-                let dir = parent.join(scope);
-                fresh(&dir)?;
-                if limits.cpu_shares > 0 {
-                    write(&dir, "cpu.shares", &limits.cpu_shares.max(2).to_string())?;
-                }
-                own(dir)
-            }
-            Controller::Freezer | Controller::Cpuacct => {
-                let dir = parent.join(scope);
-                fresh(&dir)?;
-                own(dir)
-            }
-            Controller::Pids => {
-                let dir = parent.join(scope);
-                fresh(&dir)?;
-                if let Some(pids) = isolated.and_then(|i| i.pids) {
-                    write(&dir, "pids.max", &pids.to_string())?;
-                }
-                own(dir)
-            }
-            Controller::Devices => {
-                let dir = parent.join(scope);
-                fresh(&dir)?;
-                write(&dir, "devices.deny", "a")?;
-                for rule in isolated.iter().flat_map(|i| &i.devices) {
-                    write(&dir, "devices.allow", rule)?;
-                }
-                own(dir)
-            }
-            Controller::Cpuset if limits.cores.is_empty() => Group { dir: parent.join(SHARED[1]), home, own: false },
-            Controller::Cpuset => {
-                let dir = parent.join(RESERVED[1]).join(scope);
-                fresh(&dir)?;
-                inherit_cpuset(&dir)?;
-                write(&dir, "cpuset.cpus", &ranges::text(&limits.cores))?;
-                own(dir)
-            }
-        });
+        groups.push(create_v1_group(*controller, mounted, scope, limits)?);
     }
     Ok(groups)
+}
+
+/// The group of a task in the hierarchy of one controller.
+fn create_v1_group(controller: Controller, mounted: &Mounted, scope: &str, limits: &Limits) -> io::Result<Group> {
+    let (parent, home) = (mounted.root.join(PARENT), mounted.home.clone());
+    let dir = match controller {
+        Controller::Cpuset if limits.cores.is_empty() => {
+            return Ok(Group { dir: parent.join(SHARED[1]), home, own: false });
+        }
+        Controller::Cpuset => parent.join(RESERVED[1]).join(scope),
+        Controller::Cpu
+        | Controller::Cpuacct
+        | Controller::Devices
+        | Controller::Freezer
+        | Controller::Memory
+        | Controller::Pids => parent.join(scope),
+    };
+    fresh(&dir)?;
+    let isolated = limits.isolated.as_ref();
+    match controller {
+        Controller::Memory => {
+            if let Some(hard) = limits.hard_memory() {
+                let _ = write(&dir, "memory.swappiness", "0");
+                write(&dir, "memory.limit_in_bytes", &hard.to_string())?;
+            }
+            if let Some(soft) = limits.soft_memory() {
+                write(&dir, "memory.soft_limit_in_bytes", &soft.to_string())?;
+            }
+        }
+        Controller::Cpu if limits.cpu_shares > 0 => {
+            write(&dir, "cpu.shares", &limits.cpu_shares.max(2).to_string())?;
+        }
+        Controller::Cpu | Controller::Freezer | Controller::Cpuacct => {}
+        Controller::Pids => {
+            if let Some(pids) = isolated.and_then(|i| i.pids) {
+                write(&dir, "pids.max", &pids.to_string())?;
+            }
+        }
+        Controller::Devices => {
+            write(&dir, "devices.deny", "a")?;
+            for rule in isolated.iter().flat_map(|i| &i.devices) {
+                write(&dir, "devices.allow", rule)?;
+            }
+        }
+        Controller::Cpuset => {
+            inherit_cpuset(&dir)?;
+            write(&dir, "cpuset.cpus", &ranges::text(&limits.cores))?;
+        }
+    }
+    Ok(Group { dir, home, own: true })
 }
 
 /// `cpu.weight` for shares of version 1.

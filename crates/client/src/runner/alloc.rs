@@ -19,7 +19,7 @@ use crate::policy::status::{self, KillCause, Role};
 use crate::services::run_checks::Checks;
 use crate::store::{AllocRecord, RemovalRecord, TaskRecord};
 use encamp_model::{
-    AllocDeploymentStatus, AllocNetworkStatus, Allocation, ClientStatus, SortedMap, Task, TaskState, Time,
+    AllocDeploymentStatus, AllocNetworkStatus, Allocation, ClientStatus, SortedMap, Task, TaskGroup, TaskState, Time,
 };
 
 /// Text of an allocation that ran longer than it may.
@@ -90,16 +90,7 @@ impl AllocRunner {
         record: Option<AllocRecord>,
     ) -> Result<Arc<AllocRunner>, InvalidAlloc> {
         let group = alloc.group().ok_or_else(|| InvalidAlloc::NoGroup(alloc.task_group.clone()))?;
-        if alloc.id.is_empty() || alloc.id.contains(['/', '.']) {
-            return Err(InvalidAlloc::Id);
-        }
-        let bad = group
-            .tasks
-            .iter()
-            .find(|t| t.name.is_empty() || t.name.contains('/') || matches!(&*t.name, "." | ".." | "alloc"));
-        if let Some(task) = bad {
-            return Err(InvalidAlloc::TaskName(task.name.clone()));
-        }
+        check_names(&alloc, group)?;
         let restored = record.is_some();
         let mut record = record.unwrap_or_default();
         let disk_taken = restored && record.has_disk();
@@ -277,5 +268,20 @@ impl AllocRunner {
             removal: self.removal.lock().clone(),
             network: self.network_status(),
         }
+    }
+}
+
+/// Refuses names that can't be those of directories.
+fn check_names(alloc: &Allocation, group: &TaskGroup) -> Result<(), InvalidAlloc> {
+    if alloc.id.is_empty() || alloc.id.contains(['/', '.']) {
+        return Err(InvalidAlloc::Id);
+    }
+    let bad = group
+        .tasks
+        .iter()
+        .find(|t| t.name.is_empty() || t.name.contains('/') || matches!(&*t.name, "." | ".." | "alloc"));
+    match bad {
+        Some(task) => Err(InvalidAlloc::TaskName(task.name.clone())),
+        None => Ok(()),
     }
 }

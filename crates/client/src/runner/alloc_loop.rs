@@ -58,6 +58,21 @@ impl AllocRunner {
         let mut runs = JoinSet::new();
         self.tasks.iter().for_each(|t| drop(runs.spawn(t.clone().run())));
         self.react().await;
+        self.react_until_ended(&mut runs).await;
+        self.react().await;
+        watch.abort();
+        self.checks.stop();
+        if !*self.shutdown.borrow() {
+            self.deregister(|_, _| true);
+            self.remove_network().await;
+            self.unmount_volumes().await;
+            self.shared.csi.dirs.remove_sockets(&self.id);
+        }
+        self.done.send_replace(true);
+    }
+
+    /// Reacts to changes until all tasks have ended.
+    async fn react_until_ended(self: &Arc<Self>, runs: &mut JoinSet<()>) {
         let limit = self.run_limit();
         loop {
             let health_at = self.inner.lock().health_at;
@@ -71,7 +86,7 @@ impl AllocRunner {
                 () = self.wake.notified() => {}
                 joined = runs.join_next() => {
                     if joined.is_none() {
-                        break;
+                        return;
                     }
                 }
                 () = sleep_until(health_at) => {}
@@ -83,16 +98,6 @@ impl AllocRunner {
             }
             self.react().await;
         }
-        self.react().await;
-        watch.abort();
-        self.checks.stop();
-        if !*self.shutdown.borrow() {
-            self.deregister(|_, _| true);
-            self.remove_network().await;
-            self.unmount_volumes().await;
-            self.shared.csi.dirs.remove_sockets(&self.id);
-        }
-        self.done.send_replace(true);
     }
 
     /// When the allocation has run too long, in Unix nanoseconds.

@@ -10,7 +10,7 @@ use encamp_model::{TaskEvent, TaskStatus, duration, format_duration};
 
 /// Pauses between the attempts to stop a task, in seconds.
 const PAUSES: [u64; 4] = [5, 20, 80, 120];
-/// How long to wait for a task that could not be stopped before its state is checked again.
+/// The time that a task without `kill_timeout` may take to end, in nanoseconds.
 const DEFAULT_KILL_TIMEOUT: i64 = 5_000_000_000;
 
 impl TaskRunner {

@@ -63,30 +63,7 @@ impl TaskRunner {
         self.download_artifacts(&owner, &task).await?;
         mounts.extend(self.prepare_further(&owner, &task, driver.as_ref()).map_err(failed)?);
         self.render_templates(&owner).await?;
-        let env = self.env(&owner, &task);
-        let run = clock::uuid().map_err(|e| {
-            self.emit(events::driver_failure(&e.to_string()));
-            FATAL
-        })?;
-        let run: String = run.chars().take(8).collect();
-        let start = StartTask {
-            id: format!("{}/{}/{run}", owner.id, self.name),
-            task: self.name.clone(),
-            config: task.config.iter().map(|(k, v)| (k.clone(), env.replace_value(v))).collect(),
-            env: env.variables(),
-            user: env.replace(&task.user),
-            alloc_dir: owner.dirs.root(),
-            limits: limits(&owner, &self.name),
-            network_namespace: owner.network_namespace(),
-            mounts,
-            network: owner.task_network(&env),
-            logs: log_settings(&task),
-            names: self.names(&owner),
-            ports: ports(&owner),
-            compute: self.compute(),
-            events: self.driver_events(),
-            killed: self.end_of_start(),
-        };
+        let start = self.start_of(&owner, &task, mounts)?;
         let started = driver.start(start).await.map_err(|failure| {
             let recoverable = matches!(failure, StartFailure::Failed { recoverable: true, .. });
             match &failure {
@@ -105,6 +82,34 @@ impl TaskRunner {
         self.change(events::started(), Some(TaskStatus::Running));
         self.count("running");
         Ok(started.handle)
+    }
+
+    /// What the driver gets to start the task.
+    fn start_of(&self, owner: &AllocRunner, task: &Task, mounts: Vec<Mount>) -> Result<StartTask, NotStarted> {
+        let env = self.env(owner, task);
+        let run = clock::uuid().map_err(|e| {
+            self.emit(events::driver_failure(&e.to_string()));
+            FATAL
+        })?;
+        let run: String = run.chars().take(8).collect();
+        Ok(StartTask {
+            id: format!("{}/{}/{run}", owner.id, self.name),
+            task: self.name.clone(),
+            config: task.config.iter().map(|(k, v)| (k.clone(), env.replace_value(v))).collect(),
+            env: env.variables(),
+            user: env.replace(&task.user),
+            alloc_dir: owner.dirs.root(),
+            limits: limits(owner, &self.name),
+            network_namespace: owner.network_namespace(),
+            mounts,
+            network: owner.task_network(&env),
+            logs: log_settings(task),
+            names: self.names(owner),
+            ports: ports(owner),
+            compute: self.compute(),
+            events: self.driver_events(),
+            killed: self.end_of_start(),
+        })
     }
 
     /// The names of what the task belongs to.

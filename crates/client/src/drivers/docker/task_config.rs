@@ -184,18 +184,11 @@ impl TaskConfig {
         if !b.text("isolation")?.is_empty() {
             return Err(ConfigError::value("isolation", "it exists on Windows only"));
         }
-        let number = |key: &str| -> Result<i64, ConfigError> {
-            match b.number(key)?.unwrap_or(0) {
-                n if n < 0 => Err(ConfigError::value(key, "it can't be negative")),
-                n => Ok(n),
-            }
-        };
         let health = b.block("healthchecks")?.unwrap_or_default();
-        let health = Block(&health);
-        health.only(&["disable"])?;
+        Block(&health).only(&["disable"])?;
         let pull_timeout = b.duration("image_pull_timeout")?;
-        let attempts = number("container_exists_attempts")?;
-        Ok(TaskConfig {
+        let attempts = natural(&b, "container_exists_attempts")?;
+        let out = TaskConfig {
             image,
             command: b.text("command")?,
             args: b.texts("args")?,
@@ -220,6 +213,15 @@ impl TaskConfig {
             pull_timeout: (!pull_timeout.is_zero()).then_some(pull_timeout),
             labels: b.map("labels")?,
             logging: settings::logging(&b)?,
+            ..TaskConfig::default()
+        };
+        out.with_rights_and_limits(&b)?.with_modes(&b, &Block(&health), attempts)
+    }
+
+    /// The same with what the container may do and use.
+    fn with_rights_and_limits(self, b: &Block) -> Result<TaskConfig, ConfigError> {
+        let number = |key: &str| natural(b, key);
+        Ok(TaskConfig {
             privileged: b.flag("privileged")?,
             cap_add: b.texts("cap_add")?,
             cap_drop: b.texts("cap_drop")?,
@@ -230,10 +232,17 @@ impl TaskConfig {
             pids_limit: number("pids_limit")?,
             shm_size: number("shm_size")?,
             sysctl: b.map("sysctl")?,
-            ulimit: ulimits(&b)?,
+            ulimit: ulimits(b)?,
             storage_opt: b.map("storage_opt")?,
             security_opt: b.texts("security_opt")?,
             readonly_rootfs: b.flag("readonly_rootfs")?,
+            ..self
+        })
+    }
+
+    /// The same with how the container runs. `health`: the block `healthchecks`.
+    fn with_modes(self, b: &Block, health: &Block, attempts: i64) -> Result<TaskConfig, ConfigError> {
+        Ok(TaskConfig {
             init: b.flag("init")?,
             interactive: b.flag("interactive")?,
             tty: b.flag("tty")?,
@@ -251,7 +260,16 @@ impl TaskConfig {
             oom_score_adj: b.number("oom_score_adj")?,
             work_dir: b.text("work_dir")?,
             exists_attempts: u32::try_from(attempts).ok().filter(|n| *n > 0),
+            ..self
         })
+    }
+}
+
+/// A number that is not negative; 0: none is said.
+fn natural(b: &Block, key: &str) -> Result<i64, ConfigError> {
+    match b.number(key)?.unwrap_or(0) {
+        n if n < 0 => Err(ConfigError::value(key, "it can't be negative")),
+        n => Ok(n),
     }
 }
 
