@@ -51,8 +51,8 @@ pub(super) fn mount(task: &Directory, name: &str, mb: u64, mode: u32) -> io::Res
             Ok(())
         }
         Err(reason @ (Errno::PERM | Errno::ACCESS | Errno::NOSYS)) => {
-            static TOLD: Once = Once::new();
-            TOLD.call_once(|| {
+            static REPORTED: Once = Once::new();
+            REPORTED.call_once(|| {
                 tracing::warn!(target: "client", %reason, "the agent can't mount: secrets of tasks are kept on disk");
             });
             Ok(())

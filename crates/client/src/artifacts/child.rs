@@ -27,7 +27,7 @@ use encamp_model::format_duration;
 
 /// The longest order that is read.
 const LONGEST_ORDER: u64 = 16 << 20;
-/// The longest error that is told, in characters.
+/// The longest error that is reported, in characters.
 const LONGEST_ERROR: usize = 1000;
 /// The longest file of checksums.
 const LONGEST_LIST: usize = 1 << 20;

@@ -19,7 +19,7 @@ const LONGEST_REPORT: u64 = 64 * 1024;
 /// Why an artifact was not downloaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    /// The process could not be started, or not be told what to do.
+    /// The process could not be started, or not get its order.
     #[error("failed to start the download: {0}")]
     Start(#[source] io::Error),
     /// The process said nothing at its end.

@@ -81,7 +81,7 @@ impl Failure {
 struct Progress {
     /// Bytes that are stored.
     stored: u64,
-    /// Length, if the server told it.
+    /// Length, if the server sent it.
     length: Option<u64>,
     /// What tells that the file of a later answer is the same: a strong entity tag, or the time of the last change.
     validator: Option<HeaderValue>,

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most that it may say of it.
 const LONGEST: u64 = 4096;
 
-/// A virtual machine: what tells it from another one, and its attributes; none: it told none.
+/// A virtual machine: what tells it from another one, and its attributes; none: it printed none.
 type Known = (PathBuf, u64, i64, Option<BTreeMap<String, String>>);
 
 /// The driver.

@@ -111,7 +111,7 @@ impl AllocRunner {
         removed.unwrap_or_else(|error| Err(NotRemoved::io(self.dirs.root(), std::io::Error::other(error))))
     }
 
-    /// Notes that a node event tells of its removal, which failed; false if one has told already.
+    /// Notes that a node event reports its removal, which failed; false if one already did.
     pub(crate) async fn report_removal(&self) -> bool {
         let _order = self.persisting.lock().await;
         if std::mem::replace(&mut self.removal.lock().get_or_insert_default().reported, true) {

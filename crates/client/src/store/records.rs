@@ -81,7 +81,7 @@ impl AllocRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RemovalRecord {
-    /// A node event has told that it failed.
+    /// A node event has reported that it failed.
     pub reported: bool,
 }
 

@@ -22,8 +22,8 @@ use crate::events;
 
 /// The tag of images that name none.
 const LATEST: &str = "latest";
-/// How often a pull that lasts is told of.
-const TELL: Duration = Duration::from_secs(120);
+/// How often an event reports a pull that lasts.
+const REPORT: Duration = Duration::from_secs(120);
 /// How often an image is tried to be removed, and the pause between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(3);
@@ -218,15 +218,15 @@ impl Images {
         let mut state = self.join(image, login, limit, activity);
         let killed = start.killed.wait();
         tokio::pin!(killed);
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         loop {
             match &*state.borrow_and_update() {
                 Pull::Done(outcome) => return outcome.clone(),
-                Pull::Running(progress) if told.elapsed() >= TELL && !progress.is_empty() => {
+                Pull::Running(progress) if reported.elapsed() >= REPORT && !progress.is_empty() => {
                     let mut event = events::driver(&format!("Downloading image: {progress}"));
                     event.details.insert("image".into(), image.into());
                     start.events.emit(event);
-                    told = Instant::now();
+                    reported = Instant::now();
                 }
                 Pull::Running(_) => {}
             }

@@ -81,9 +81,9 @@ pub(crate) enum InitError {
     /// The process of the command is not found.
     #[error("the process of the task is not found")]
     NoProcess,
-    /// It tells why there is no task.
+    /// It says why there is no task.
     #[error("{0}")]
-    Told(String),
+    Reported(String),
     /// The groups of the task can't be used.
     #[error("failed to enter the cgroups of the task: {0}")]
     Cgroups(#[source] io::Error),
@@ -180,7 +180,7 @@ fn prepare(line: &mut Line, order: &Order, init: u32) -> Result<(u32, u64), Init
     line.send(&Reply::Start)?;
     let inner = match line.receive()? {
         Word::Started(pid) => pid,
-        Word::Failed(text) => return Err(InitError::Told(text)),
+        Word::Failed(text) => return Err(InitError::Reported(text)),
         Word::Ready | Word::Ended(_) => return Err(InitError::NoProcess),
     };
     // It has not been waited for, so it is still there.
@@ -196,7 +196,7 @@ fn prepare(line: &mut Line, order: &Order, init: u32) -> Result<(u32, u64), Init
 fn expect_ready(line: &mut Line) -> Result<(), InitError> {
     match line.receive()? {
         Word::Ready => Ok(()),
-        Word::Failed(text) => Err(InitError::Told(text)),
+        Word::Failed(text) => Err(InitError::Reported(text)),
         Word::Started(_) | Word::Ended(_) => Err(InitError::NoProcess),
     }
 }

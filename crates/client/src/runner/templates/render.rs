@@ -111,7 +111,7 @@ pub(super) struct Work {
     /// The task ran before: it does not fail because nobody answers.
     resumed: bool,
     /// The text and the time of the last event about missing dependencies.
-    told: Option<(String, Instant)>,
+    reported: Option<(String, Instant)>,
 }
 
 impl Work {
@@ -176,7 +176,7 @@ impl Work {
             sender,
             news,
             resumed,
-            told: None,
+            reported: None,
         })
     }
 
@@ -205,7 +205,7 @@ impl Work {
                 self.publish();
                 return Ok(changed);
             }
-            let pause = self.tell_missing();
+            let pause = self.report_missing();
             tokio::select! {
                 news = self.news.recv() => self.note(news)?,
                 () = tokio::time::sleep(pause) => {}
@@ -284,21 +284,21 @@ impl Work {
         *self.runner.templates.env.lock() = all;
     }
 
-    /// Tells what is missing, unless that was just told; gives how long to wait until the next time.
-    fn tell_missing(&mut self) -> Duration {
+    /// Reports what is missing, unless it just did; gives how long to wait until the next time.
+    fn report_missing(&mut self) -> Duration {
         let missing: BTreeSet<&Dependency> = self.plan.iter().flat_map(|t| &t.missing).collect();
         // What has not been answered yet need not be missing.
         let answered = missing.iter().all(|d| self.known.answers.contains_key(*d));
         let now = Instant::now();
-        let Some((last, at)) = self.told.as_ref() else {
+        let Some((last, at)) = self.reported.as_ref() else {
             if missing.is_empty() || !answered {
-                // Servers that do not answer: tells that, too, after a while.
-                self.told = Some((String::new(), now));
+                // Servers that do not answer: that is reported, too, after a while.
+                self.reported = Some((String::new(), now));
                 return MISSING_PAUSE;
             }
             let text = missing_text(&missing);
             self.runner.emit(events::message("Template", text.as_str()));
-            self.told = Some((text, now));
+            self.reported = Some((text, now));
             return MISSING_PAUSE;
         };
         let early = last.is_empty() && answered;
@@ -310,7 +310,7 @@ impl Work {
         if text != *last {
             self.runner.emit(events::message("Template", text.as_str()));
         }
-        self.told = Some((text, now));
+        self.reported = Some((text, now));
         MISSING_PAUSE
     }
 

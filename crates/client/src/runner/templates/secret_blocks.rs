@@ -86,7 +86,7 @@ impl TaskRunner {
         let missing = Mutex::default();
         let mut reads: FuturesUnordered<_> =
             wanted.iter().map(|(secret, name)| self.read_secret(owner, secret, name, &missing, patient)).collect();
-        let (mut names, mut told) = (BTreeMap::new(), String::new());
+        let (mut names, mut reported) = (BTreeMap::new(), String::new());
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + READ_PAUSE * 5, MISSING_PAUSE);
         loop {
             tokio::select! {
@@ -97,9 +97,9 @@ impl TaskRunner {
                 _ = ticks.tick() => {
                     let missing: BTreeSet<Dependency> = missing.lock().clone();
                     let text = missing_text(&missing.iter().collect());
-                    if !missing.is_empty() && text != told {
+                    if !missing.is_empty() && text != reported {
                         self.emit(events::message("Template", text.as_str()));
-                        told = text;
+                        reported = text;
                     }
                 }
             }
